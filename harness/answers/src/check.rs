@@ -119,7 +119,7 @@ impl CheckError {
 
 /// Returns the variant of a shipped model for devices without availability and visibility chains.
 pub fn name_without_chains(name: &str) -> Option<&'static str> {
-    let mut known = Model::names().iter().map(|(known, _)| *known);
+    let mut known = Model::shipped_models().iter().map(|(known, _)| *known);
     known.find(|known| known.strip_suffix("-nochains").is_some_and(|base| base == name))
 }
 
@@ -127,7 +127,7 @@ pub fn name_without_chains(name: &str) -> Option<&'static str> {
 /// the compiled models.
 pub fn prepare_test(question: &TestQuestion<'_>) -> Result<(), CheckError> {
     let TestQuestion { test, model, .. } = *question;
-    if !model.judges(test.dialect) {
+    if !model.supports_dialect(test.dialect) {
         return Err(CheckError::Dialect);
     }
     check_claims(test, model)?;
@@ -318,7 +318,7 @@ fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
         expected,
         span,
     };
-    let models = || Model::names().iter().map(|(name, _)| *name);
+    let models = || Model::shipped_models().iter().map(|(name, _)| *name);
     for claim in &test.metadata.expectations {
         if claim.model != model.name() && !models().any(|known| known == claim.model) {
             let expected = "a model listed by `vk-litmus models`, or the name \
@@ -367,7 +367,7 @@ fn progress_answer(
     let termination = termination.unwrap_or_else(|| Termination {
         memory: DecidingMemory::Axioms,
         terminates: None,
-        why: Some("the program races: its behaviour is undefined".to_owned()),
+        details: Some("the program races: its behaviour is undefined".to_owned()),
         schedule: Vec::new(),
     });
     let schedule = termination
@@ -397,7 +397,7 @@ fn progress_answer(
         fairness: fairness.as_str().to_owned(),
         memory: termination.memory.as_str().to_owned(),
         terminates: termination.terminates,
-        why: termination.why,
+        why: termination.details,
         schedule,
     }
 }

@@ -70,7 +70,7 @@ impl FixEdits {
 
 /// Adds the fixes to the findings that they remove.
 pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
-    for (finding, changes) in line.findings.iter_mut().zip(&fixes.of) {
+    for (finding, changes) in line.findings.iter_mut().zip(&fixes.changes) {
         let change = |change: &KernelChange| {
             let (file, number) = source_location(&line.file, module, change.line, change.place);
             MendRecord { file: Some(file), line: number, text: change.text.clone(), edits: Vec::new() }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
 use frontend::{
-    AnalysisOptions, InputGrid, InputMode, Judged, Refusal, SpirvModule, Until, fix_walk_findings,
+    AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, Refusal, SpirvModule,
+    fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
@@ -86,7 +87,7 @@ pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>
         Err(why) => return refused_entry(placed_refusal_text(file, &why)),
     };
     if entries.is_empty() {
-        return refused_entry(format!("{file}: {}", module.no_entry_point()));
+        return refused_entry(format!("{file}: {}", module.describe_missing_entry_point()));
     }
     let analyze_entry = |options: AnalysisOptions| {
         find_entry_races(question, &module, &options).unwrap_or_else(|why| {
@@ -107,14 +108,14 @@ fn find_entry_races(
 ) -> Result<(RaceLine, Vec<Option<Test>>), String> {
     let RaceQuestion { file, model, start_limit, .. } = question;
     let no_limit: StopFunction = Arc::new(|| false);
-    let Judged { report, options, .. } = walk_entry(question, module, requested, &no_limit)
+    let InputChoiceReport { report, options, .. } = walk_entry(question, module, requested, &no_limit)
         .map_err(|refusal| source_refusal_text(file, module, &refusal))?;
     if let Some(save) = question.save_inputs {
         save(&options)?;
     }
     let test = |(number, finding): (usize, &GridFinding)| {
         let stop = start_limit(RacePhase::SmallestTest);
-        let mut test = frontend::smallest(module, &options, model, Budget::until(&*stop), finding)?;
+        let mut test = frontend::minimize_race(module, &options, model, Budget::until(&*stop), finding)?;
         test.name = format!("{}-{}", test.name, number + 1);
         Some(test)
     };
@@ -127,12 +128,13 @@ fn find_entry_races(
     if let Some(source) = question.source.filter(|_| !question.creates_tests && !line.findings.is_empty()) {
         let walk = |bytes: &[u8]| {
             let module = frontend::read_bound_module(bytes, requested).ok()?;
-            let Judged { report, options, .. } = walk_entry(question, &module, requested, &stop).ok()?;
+            let InputChoiceReport { report, options, .. } =
+                walk_entry(question, &module, requested, &stop).ok()?;
             let line = race_line(file, &module, report.clone());
             Some(WalkedSource { module, options, report, line })
         };
         let limit = stop.clone();
-        let deadline = Some(Until::new(move || limit()));
+        let deadline = Some(DeadlinePredicate::new(move || limit()));
         let find = |bytes: &[u8], inputs: &AnalysisOptions| {
             let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
             let module = frontend::read_bound_module(bytes, &options).ok()?;
@@ -163,12 +165,15 @@ fn walk_entry(
     module: &SpirvModule,
     options: &AnalysisOptions,
     stop: &StopFunction,
-) -> Result<Judged, Refusal> {
+) -> Result<InputChoiceReport, Refusal> {
     let RaceQuestion { model, start_limit, .. } = question;
     frontend::check_claim(module, options)?;
     let with_limit = |phase| {
         let (limit, stop) = (start_limit(phase), stop.clone());
-        AnalysisOptions { deadline: Some(Until::new(move || limit() || stop())), ..options.clone() }
+        AnalysisOptions {
+            deadline: Some(DeadlinePredicate::new(move || limit() || stop())),
+            ..options.clone()
+        }
     };
     let search_options = with_limit(RacePhase::InputSearch);
     let choice = frontend::choose_inputs(module, &search_options, question.inputs, InputGrid::Chosen)?;
@@ -234,7 +239,7 @@ pub fn race_line(file: &str, module: &SpirvModule, report: GridReport) -> RaceLi
             steps: report.steps,
         },
         needs: report.needs.into_iter().map(needed_record).collect(),
-        order_dependent: report.order_dependent,
+        order_dependent: report.order_dependent_element,
         lints: Vec::new(),
     }
 }
@@ -278,7 +283,7 @@ pub fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -
             file: Some(source),
             line,
             invocation: Some(spot.invocation.to_string()),
-            access: spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned()),
+            access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),
         }
     };
     let places = finding.at.iter().map(finding_place).collect();

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use certificate::{Certificate, CertificateError, FlagClaim, FlagGroup, ModelText, Verified, verify};
+use certificate::{Certificate, CertificateError, CertificateSize, FlagClaim, FlagGroup, ModelText, verify};
 use litmus::{Outcome, Test};
 use model::certify::{CertifiedTest, CertifyError, certify, derive_structures, model_text};
 use model::{Budget, Model, PredictOptions};
 
 use crate::check::CheckModels;
-use crate::patience::patience;
-use crate::source::{Rejected, TestSource};
+use crate::source::{RejectedSource, TestSource};
+use crate::time_limit::stop_after;
 
 /// The reason that a certificate does not verify.
 #[derive(Debug, thiserror::Error)]
@@ -50,11 +50,11 @@ impl VerificationError {
 #[derive(Debug)]
 pub enum Certification {
     /// The verified certificate as JSON, and its size.
-    Certified(String, Verified),
+    Certified(String, CertificateSize),
     /// The answer has no certificate.
     NotCertified(String),
     /// The source is not a test.
-    Rejected(Rejected),
+    Rejected(RejectedSource),
 }
 
 /// Predicts a test and proves the prediction; verifies the certificate before returning it.
@@ -68,11 +68,11 @@ pub fn certify_source(
         Ok(loaded) => loaded,
         Err(rejected) => return Certification::Rejected(rejected),
     };
-    let chosen = match models.of(&loaded) {
+    let chosen = match models.model_for_test(&loaded) {
         Ok(chosen) => chosen,
         Err(failure) => return Certification::NotCertified(failure.report().to_string()),
     };
-    let stop = patience(timeout);
+    let stop = stop_after(timeout);
     let options = PredictOptions { budget: Budget::until(&stop), unroll: unroll.unwrap_or(1) };
     let subject = CertifiedTest { name: &loaded.source.id, text: &loaded.text, test: &loaded.test };
     let certified = certify(subject, &chosen.model, &options);
@@ -98,7 +98,7 @@ pub fn prove_forbidden(
     forbidden: &[&Outcome],
     timeout: Duration,
 ) -> Result<(), String> {
-    let (stop, text) = (patience(timeout), litmus::print(test));
+    let (stop, text) = (stop_after(timeout), litmus::print(test));
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let subject = CertifiedTest { name: &test.name, text: &text, test };
     let certificate = certify(subject, model, &options).map_err(|error| error.to_string())?;
@@ -106,13 +106,13 @@ pub fn prove_forbidden(
     if certificate.truncated {
         return Err("loops exceed the bound".to_owned());
     }
-    let races = |claim: &FlagClaim| claim.group == FlagGroup::Race && claim.witness.is_some();
-    if certificate.flags.iter().any(races) {
+    let is_race_claim = |claim: &FlagClaim| claim.group == FlagGroup::Race && claim.witness.is_some();
+    if certificate.flags.iter().any(is_race_claim) {
         return Err("the certified program has a race".to_owned());
     }
     let is_allowed = |outcome: &&Outcome| {
         let values = || outcome.0.iter().map(|value| value.0);
-        certificate.allowed.iter().any(|one| one.values.iter().copied().eq(values()))
+        certificate.allowed.iter().any(|allowed_outcome| allowed_outcome.values.iter().copied().eq(values()))
     };
     match forbidden.iter().all(is_allowed) {
         true => Err("the certificate allows each outcome that was observed".to_owned()),
@@ -125,23 +125,23 @@ pub fn prove_forbidden(
 pub struct VerifiedModels(Mutex<Vec<(ModelText, Arc<Model>)>>);
 
 impl VerifiedModels {
-    fn load(&self, written: &ModelText) -> Result<Arc<Model>, VerificationError> {
-        if let Ok(known) = self.0.lock()
-            && let Some((_, model)) = known.iter().find(|(text, _)| text == written)
+    fn load(&self, certified_text: &ModelText) -> Result<Arc<Model>, VerificationError> {
+        if let Ok(loaded_models) = self.0.lock()
+            && let Some((_, model)) = loaded_models.iter().find(|(text, _)| text == certified_text)
         {
             return Ok(model.clone());
         }
-        if let Some(Ok(shipped)) = Model::shipped(&written.name)
-            && model_text(&shipped) != *written
+        if let Some(Ok(shipped)) = Model::shipped(&certified_text.name)
+            && model_text(&shipped) != *certified_text
         {
-            return Err(VerificationError::OtherModel(written.name.clone()));
+            return Err(VerificationError::OtherModel(certified_text.name.clone()));
         }
-        let include = |name: &str| written.includes.get(name).cloned();
-        let model = Model::from_text(&written.name, &written.text, &include)
+        let include = |name: &str| certified_text.includes.get(name).cloned();
+        let model = Model::from_text(&certified_text.name, &certified_text.text, &include)
             .map_err(|errors| VerificationError::Model(errors.to_string()))?;
         let model = Arc::new(model);
-        if let Ok(mut known) = self.0.lock() {
-            known.push((written.clone(), model.clone()));
+        if let Ok(mut loaded_models) = self.0.lock() {
+            loaded_models.push((certified_text.clone(), model.clone()));
         }
         Ok(model)
     }
@@ -155,8 +155,8 @@ pub fn verify_certificate(
     text: &str,
     models: &VerifiedModels,
     timeout: Duration,
-) -> Result<(Certificate, Verified), VerificationError> {
-    let stop = patience(timeout);
+) -> Result<(Certificate, CertificateSize), VerificationError> {
+    let stop = stop_after(timeout);
     let certificate: Certificate = serde_json::from_str(text)?;
     let verified = verify(&certificate, &stop)?;
     let model = models.load(&certificate.model)?;

@@ -3,15 +3,15 @@
 //! model forbids.
 
 pub mod baselines;
-pub mod beside;
+pub mod code_lines;
 pub mod engine;
 pub mod explore;
 pub mod kernels;
-pub mod lines;
+mod line_source;
 mod orders;
 mod reduce;
 pub mod relaxations;
-mod source;
+pub mod report_code;
 pub mod targets;
 
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ use litmus::Test;
 use litmus::convert::for_device;
 use runner::RunVariant;
 
-use crate::parallel::{in_order, map};
+use crate::parallel::{parallel_map, process_in_order};
 use crate::{Failure, inputs};
 use engine::FormKernels;
 use targets::CompilerTarget;
@@ -48,14 +48,14 @@ pub struct FormResult {
     /// The form.
     pub form: Form,
     /// The kernels, or why there are none.
-    pub made: Result<FormKernels, String>,
+    pub kernels: Result<FormKernels, String>,
 }
 
 /// The tests, devices and forms of one `codegen` command.
 #[derive(Debug)]
 pub struct CodegenRequest {
     /// The tests to compile.
-    pub items: Vec<CompiledTest>,
+    pub tests: Vec<CompiledTest>,
     /// The devices to compile for.
     pub targets: Vec<CompilerTarget>,
     /// The forms of each test.
@@ -63,7 +63,7 @@ pub struct CodegenRequest {
     /// Invocations of a workgroup in tests where each thread has one invocation.
     pub lanes: u32,
     /// True if the tests are a complete suite, so that a baseline entry without a test is stale.
-    pub whole: bool,
+    pub is_whole_suite: bool,
     /// The kernels by device sizes, which most devices share.
     kernels: OnceLock<Vec<(KernelSizes, Vec<Vec<FormResult>>)>>,
 }
@@ -71,24 +71,24 @@ pub struct CodegenRequest {
 impl CodegenRequest {
     /// Creates a request without kernels, which are generated on first use.
     pub fn new(
-        items: Vec<CompiledTest>,
+        tests: Vec<CompiledTest>,
         targets: Vec<CompilerTarget>,
         forms: Vec<Form>,
         lanes: u32,
-        whole: bool,
+        is_whole_suite: bool,
     ) -> CodegenRequest {
-        CodegenRequest { items, targets, forms, lanes, whole, kernels: OnceLock::new() }
+        CodegenRequest { tests, targets, forms, lanes, is_whole_suite, kernels: OnceLock::new() }
     }
 
     /// Returns the forms of each test for a device.
-    pub fn told_for(&self, target: &CompilerTarget) -> &[Vec<FormResult>] {
-        let sizes = target.sizes(self.lanes);
+    pub fn forms_for(&self, target: &CompilerTarget) -> &[Vec<FormResult>] {
+        let sizes = target.kernel_sizes(self.lanes);
         let kernels = self.kernels.get_or_init(|| generate_kernels(self));
-        kernels.iter().find(|(known, _)| *known == sizes).map_or(&[], |(_, told)| told)
+        kernels.iter().find(|(known, _)| *known == sizes).map_or(&[], |(_, forms)| forms)
     }
 
     /// Returns a command that compiles one test on one device again.
-    pub fn replay(&self, item: &CompiledTest, target: &CompilerTarget) -> String {
+    pub fn replay_command(&self, item: &CompiledTest, target: &CompilerTarget) -> String {
         let forms: Vec<&str> = self.forms.iter().map(|form| form.word()).collect();
         format!(
             "vk-litmus codegen '{}' --device '{}' --form {} --lanes {} --emit asm{}",
@@ -96,7 +96,7 @@ impl CodegenRequest {
             target.name,
             forms.join(","),
             self.lanes,
-            target.folder_argument()
+            target.mesa_argument()
         )
     }
 }
@@ -105,8 +105,11 @@ impl CodegenRequest {
 ///
 /// # Errors
 /// If the suite or the variant does not exist.
-pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<CompiledTest>, Vec<Failure>), Failure> {
-    let sources = inputs::collect(tests, suite, None, || inputs::of_suite(DEFAULT_SUITE))?;
+pub fn load_tests(
+    tests: &[String],
+    suite: Option<&str>,
+) -> Result<(Vec<CompiledTest>, Vec<Failure>), Failure> {
+    let sources = inputs::collect(tests, suite, None, || inputs::suite_tests(DEFAULT_SUITE))?;
     let (mut items, mut rejected) = (Vec::new(), Vec::new());
     for source in sources {
         let variant: RunVariant = source
@@ -121,44 +124,44 @@ pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<CompiledTest>,
                 test: Arc::new(for_device(&loaded.test).unwrap_or_else(|_| loaded.test.clone())),
                 variant,
             }),
-            Err(no_test) => rejected.push(no_test.failure),
+            Err(rejection) => rejected.push(rejection.failure),
         }
     }
     Ok((items, rejected))
 }
 
 /// Generates the kernels of every test in every form, for the sizes of all devices.
-fn generate_kernels(asked: &CodegenRequest) -> Vec<(KernelSizes, Vec<Vec<FormResult>>)> {
-    let mut found: Vec<(KernelSizes, Vec<Vec<FormResult>>)> = Vec::new();
-    for target in &asked.targets {
-        let sizes = target.sizes(asked.lanes);
-        if found.iter().any(|(known, _)| *known == sizes) {
+fn generate_kernels(request: &CodegenRequest) -> Vec<(KernelSizes, Vec<Vec<FormResult>>)> {
+    let mut by_sizes: Vec<(KernelSizes, Vec<Vec<FormResult>>)> = Vec::new();
+    for target in &request.targets {
+        let sizes = target.kernel_sizes(request.lanes);
+        if by_sizes.iter().any(|(known, _)| *known == sizes) {
             continue;
         }
-        let told = map(&asked.items, |item| told_of(item, &asked.forms, &sizes));
-        found.push((sizes, told));
+        let forms = parallel_map(&request.tests, |item| generate_forms(item, &request.forms, &sizes));
+        by_sizes.push((sizes, forms));
     }
-    found
+    by_sizes
 }
 
-fn told_of(item: &CompiledTest, forms: &[Form], sizes: &KernelSizes) -> Vec<FormResult> {
-    let told = |form: &Form| FormResult {
+fn generate_forms(item: &CompiledTest, forms: &[Form], sizes: &KernelSizes) -> Vec<FormResult> {
+    let generate = |form: &Form| FormResult {
         form: *form,
-        made: form_kernels(&item.test, *form, item.variant.shader, sizes)
-            .map(|units| FormKernels { test: Arc::clone(&item.test), form: *form, units })
+        kernels: form_kernels(&item.test, *form, item.variant.shader, sizes)
+            .map(|units| FormKernels { test: Arc::clone(&item.test), form: *form, kernels: units })
             .map_err(|error| error.to_string()),
     };
-    forms.iter().map(told).collect()
+    forms.iter().map(generate).collect()
 }
 
 /// Runs `work` for every device in parallel, and delivers the results in the order of the devices.
-fn by_device<R: Send>(
-    asked: &CodegenRequest,
+fn for_each_device<R: Send>(
+    request: &CodegenRequest,
     work: impl Fn(&CompilerTarget) -> R + Sync,
     mut deliver: impl FnMut(&CompilerTarget, R) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut targets = asked.targets.iter();
-    in_order(&asked.targets, work, |result| match targets.next() {
+    let mut targets = request.targets.iter();
+    process_in_order(&request.targets, work, |result| match targets.next() {
         Some(target) => deliver(target, result),
         None => Ok(()),
     })

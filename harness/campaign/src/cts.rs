@@ -4,25 +4,25 @@ use globset::{Glob, GlobSet};
 use litmus::cts::{self, CtsCase, PREFIX};
 
 use crate::Failure;
-use crate::source::{Origin, TestSource};
+use crate::source::{SourceOrigin, TestSource};
 
 /// Returns the tests whose names match a full name or a glob over full names. `*` crosses dots, and
 /// [`PREFIX`] is optional.
 ///
 /// # Errors
 /// If no name matches, or the glob is malformed.
-pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
+pub fn find_by_name(pattern: &str) -> Result<Vec<TestSource>, Failure> {
     let bare = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
     let matcher = |glob: &str| {
         let set = |glob| GlobSet::builder().add(glob).build();
-        let told = |error| Failure::input_message(format!("--cts-name: {error}"));
-        Glob::new(glob).and_then(set).map_err(told)
+        let to_failure = |error| Failure::input_message(format!("--cts-name: {error}"));
+        Glob::new(glob).and_then(set).map_err(to_failure)
     };
-    let (glob, full) = (matcher(bare)?, matcher(pattern)?);
+    let (glob, full_glob) = (matcher(bare)?, matcher(pattern)?);
     let found: Vec<TestSource> = cts::cases()
         .filter(|case| {
             let name = case.cts_name();
-            name == bare || glob.is_match(&name) || full.is_match(format!("{PREFIX}{name}"))
+            name == bare || glob.is_match(&name) || full_glob.is_match(format!("{PREFIX}{name}"))
         })
         .map(|case| test_source(&case, true))
         .collect();
@@ -41,9 +41,9 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
 }
 
 /// Returns each chosen program once.
-pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
+pub fn select_programs(is_selected: impl Fn(&str) -> bool) -> Vec<TestSource> {
     let mut found: Vec<TestSource> = cts::cases()
-        .filter(|case| is_chosen(&case.test_id()))
+        .filter(|case| is_selected(&case.test_id()))
         .map(|case| test_source(&case, false))
         .collect();
     found.sort_by(|left, right| left.id.cmp(&right.id));
@@ -52,20 +52,20 @@ pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
 }
 
 /// Lists each CTS name with the embedded test and its variant.
-pub fn list() -> String {
-    cts::cases().map(|case| format!("{PREFIX}{case} {}\n", id(&case))).collect()
+pub fn list_names() -> String {
+    cts::cases().map(|case| format!("{PREFIX}{case} {}\n", embedded_id(&case))).collect()
 }
 
 /// Returns the embedded id of a CTS case, with its variant.
-pub fn id(case: &CtsCase) -> String {
+pub fn embedded_id(case: &CtsCase) -> String {
     let (id, variant) = (case.test_id(), case.variant());
     if variant.is_empty() { id } else { format!("{id}@{variant}") }
 }
 
 fn test_source(case: &CtsCase, with_variant: bool) -> TestSource {
-    let id = if with_variant { id(case) } else { case.test_id() };
+    let id = if with_variant { embedded_id(case) } else { case.test_id() };
     let variant = if with_variant { case.variant() } else { String::new() };
-    let origin = Origin::Embedded(case.test_id());
+    let origin = SourceOrigin::Embedded(case.test_id());
     TestSource {
         file: case.test_id(),
         argument: id.clone(),

@@ -35,7 +35,7 @@ impl FailureMessage {
 
 impl Failure {
     /// Returns the failure for an error of a results folder.
-    pub fn folder(error: results::folder::FolderError) -> Failure {
+    pub fn folder_error(error: results::folder::FolderError) -> Failure {
         if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
     }
 
@@ -77,7 +77,7 @@ impl Failure {
     }
 
     /// A failure to read or write a file or a folder.
-    pub fn of_file(path: &Path, error: impl std::fmt::Display) -> Failure {
+    pub fn file_error(path: &Path, error: impl std::fmt::Display) -> Failure {
         Failure::environment_message(format!("{}: {error}", path.display()))
     }
 

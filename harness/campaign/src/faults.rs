@@ -17,8 +17,8 @@ use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
 use runner::{Cause, RunBudget, RunMetadata, RunSettings, RunVariant, Runnable, Stress};
 use sim::{ExpectedEffect, FAULTS, Fault, Row, SimDevice};
 
-use crate::choice::{self, Chosen};
-use crate::parallel::{in_order, map};
+use crate::models::{self, LoadedModel};
+use crate::parallel::{parallel_map, process_in_order};
 use crate::source::TestSource;
 use crate::{Failure, inputs};
 
@@ -31,14 +31,14 @@ const MODEL: &str = "vulkan";
 const SEEDS: u64 = 3;
 /// Limit on the instances per fault and seed. It is not a time limit, so that a busy machine finds the same
 /// faults as an idle one.
-const LIMIT: u64 = 20_000_000;
+const MAX_INSTANCES: u64 = 20_000_000;
 /// The same limit for faults that are expected to be invisible.
-const INVISIBLE_LIMIT: u64 = 300_000;
+const MAX_INVISIBLE_INSTANCES: u64 = 300_000;
 /// A time limit that is never reached: the simulated GPU counts its steps and ends dispatches that hang.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const UNREACHED_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Instances of each test in one pass through the suite. The first passes are short, because most faults show
 /// early.
-const ROUNDS: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
+const ROUND_INSTANCES: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
 /// Instances of each test on the device without faults.
 const SOUND_INSTANCES: u64 = 20_000;
 
@@ -55,29 +55,33 @@ struct SuiteCase {
 impl SuiteCase {
     /// Returns true if some observation of the test could be wrong.
     fn can_fail(&self) -> bool {
-        self.prediction.race == Race::Free && self.prediction.outcomes.values().any(|says| !says.allowed)
+        self.prediction.race == Race::Free
+            && self.prediction.outcomes.values().any(|predicted| !predicted.allowed)
     }
 }
 
-/// Runs the campaign on all processors and passes each fault's result to `sought`, in order. A search ends at
+/// Runs the campaign on all processors and passes each result to `on_fault`, in order. A search ends at
 /// the first test that shows its fault.
 ///
 /// # Errors
-/// If the suite cannot be read, or `sought` fails.
-pub fn faults(
-    sought: &mut dyn FnMut(&FaultSearchSummary) -> Result<(), Failure>,
+/// If the suite cannot be read, or `on_fault` fails.
+pub fn search_faults(
+    on_fault: &mut dyn FnMut(&FaultSearchSummary) -> Result<(), Failure>,
 ) -> Result<FaultsRecord, Failure> {
-    let cases = cases()?;
+    let cases = load_suite_cases()?;
     let searches: Vec<(&Row, u64)> =
         FAULTS.iter().flat_map(|row| (0..SEEDS).map(move |seed| (row, seed))).collect();
     let mut rows = FAULTS.iter();
     let (mut seeds, mut faults) = (Vec::new(), Vec::with_capacity(FAULTS.len()));
-    in_order(
+    process_in_order(
         &searches,
         |(row, seed)| {
-            let limit =
-                if matches!(row.expect, ExpectedEffect::Invisible(_)) { INVISIBLE_LIMIT } else { LIMIT };
-            search(&cases, row.fault, *seed, limit)
+            let limit = if matches!(row.expect, ExpectedEffect::Invisible(_)) {
+                MAX_INVISIBLE_INSTANCES
+            } else {
+                MAX_INSTANCES
+            };
+            search_fault(&cases, row.fault, *seed, limit)
         },
         |result| {
             seeds.push(result?);
@@ -87,12 +91,12 @@ pub fn faults(
                 let (expect, seeds) = (row.expect.word(), std::mem::take(&mut seeds));
                 let found = seeds.iter().all(|search| search.verdict == expect);
                 faults.push(FaultSearchSummary { fault: row.name, rule: row.rule, expect, found, seeds });
-                faults.last().map_or(Ok(()), &mut *sought)?;
+                faults.last().map_or(Ok(()), &mut *on_fault)?;
             }
             Ok::<(), Failure>(())
         },
     )?;
-    let (false_alarms, sound_instances) = sound(&cases)?;
+    let (false_alarms, sound_instances) = run_without_faults(&cases)?;
     let missed: Vec<&str> = faults.iter().filter(|fault| !fault.found).map(|fault| fault.fault).collect();
     Ok(FaultsRecord {
         schema: SCHEMA,
@@ -106,61 +110,63 @@ pub fn faults(
 }
 
 /// Loads the tests of the suite that the device can run.
-fn cases() -> Result<Vec<SuiteCase>, Failure> {
-    let chosen = choice::load(MODEL)?;
+fn load_suite_cases() -> Result<Vec<SuiteCase>, Failure> {
+    let chosen = models::load(MODEL)?;
     let mut cases = Vec::new();
-    for source in inputs::of_suite(SUITE)? {
-        cases.extend(case(source, &chosen)?);
+    for source in inputs::suite_tests(SUITE)? {
+        cases.extend(load_case(source, &chosen)?);
     }
     Ok(cases)
 }
 
 /// Returns a test with its prediction, or `None` if the device cannot run it.
-fn case(source: TestSource, chosen: &Chosen) -> Result<Option<SuiteCase>, Failure> {
+fn load_case(source: TestSource, chosen: &LoadedModel) -> Result<Option<SuiteCase>, Failure> {
     let variant: RunVariant = source.variant.parse().map_err(Failure::input_error)?;
     let Ok(loaded) = source.load() else { return Ok(None) };
-    let whole = loaded.test.filter.is_none() && loaded.test.khronos.is_none();
-    if !whole || loaded.test.dialect != Dialect::Vulkan {
+    let is_complete = loaded.test.filter.is_none() && loaded.test.khronos.is_none();
+    if !is_complete || loaded.test.dialect != Dialect::Vulkan {
         return Ok(None);
     }
     let device = SimDevice::new(Fault::None);
     let Ok(runnable) =
-        runner::compile_for_device(&loaded.test, variant, &stress(&device)?, device.capabilities())
+        runner::compile_for_device(&loaded.test, variant, &device_stress(&device)?, device.capabilities())
     else {
         return Ok(None);
     };
     // With GLSL450, scopes have another meaning.
-    let Ok(said) = shaders::effective_test(&loaded.test, variant.shader) else { return Ok(None) };
+    let Ok(effective_test) = shaders::effective_test(&loaded.test, variant.shader) else { return Ok(None) };
     let prediction =
-        predict(&said, &chosen.model, &PredictOptions::default()).map_err(Failure::input_error)?;
-    let (id, hash) = (loaded.source.id, choice::hash(&loaded.text));
+        predict(&effective_test, &chosen.model, &PredictOptions::default()).map_err(Failure::input_error)?;
+    let (id, hash) = (loaded.source.id, models::text_hash(&loaded.text));
     Ok(Some(SuiteCase { id, hash, test: loaded.test, prediction, runnable }))
 }
 
-fn stress(device: &SimDevice) -> Result<Stress, Failure> {
+fn device_stress(device: &SimDevice) -> Result<Stress, Failure> {
     Stress::for_device(device.identity(), device.capabilities()).map_err(Failure::input_error)
 }
 
 /// Runs one test; returns its observation and how the run ended.
-fn ran(
+fn run_case(
     case: &SuiteCase,
     device: &SimDevice,
     instances: u64,
     seed: u64,
 ) -> Result<(Observation, Result<Ending, String>), Failure> {
     let budget = RunBudget::instances(instances);
-    let settings =
-        RunSettings { submission_timeout: PATIENCE, ..RunSettings::new(stress(device)?, budget, seed) };
-    let (program, way) = (&case.runnable.program, case.runnable.mechanisms());
-    let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
+    let settings = RunSettings {
+        submission_timeout: UNREACHED_TIMEOUT,
+        ..RunSettings::new(device_stress(device)?, budget, seed)
+    };
+    let (program, mechanisms) = (&case.runnable.program, case.runnable.mechanisms());
+    let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
     match runner::run_mechanisms(
         device,
         program,
-        &way,
+        &mechanisms,
         &case.test,
         &settings,
         &mut RunMetadata::default(),
-        go_on,
+        on_progress,
     ) {
         Ok(observation) => Ok((observation, Ok(Ending::Finished))),
         Err(error) => {
@@ -180,11 +186,11 @@ fn ran(
 }
 
 /// Runs one test and judges it.
-fn judged(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
-    let (observation, ending) = ran(case, device, instances, seed)?;
+fn judge_case(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
+    let (observation, ending) = run_case(case, device, instances, seed)?;
     let ending = match ending {
         Ok(ending) => ending,
-        Err(lacks) => return Ok(Judgement::skipped(lacks)),
+        Err(reason) => return Ok(Judgement::skipped(reason)),
     };
     Ok(judge(&Evidence {
         test: &case.test,
@@ -198,7 +204,7 @@ fn judged(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Re
 }
 
 /// Returns the word of [`sim::ExpectedEffect::word`] for a judgement that shows a fault.
-fn found(judgement: &Judgement) -> Option<&'static str> {
+fn fault_verdict(judgement: &Judgement) -> Option<&'static str> {
     match judgement.verdict {
         Verdict::Violates => Some("violates"),
         Verdict::Inconclusive(reason) if reason != Reason::NotExercised => Some("inconclusive"),
@@ -207,42 +213,48 @@ fn found(judgement: &Judgement) -> Option<&'static str> {
 }
 
 /// Runs the suite with more and more instances until a judgement shows the fault.
-fn search(cases: &[SuiteCase], fault: Fault, seed: u64, limit: u64) -> Result<FaultSearch, Failure> {
+fn search_fault(cases: &[SuiteCase], fault: Fault, seed: u64, limit: u64) -> Result<FaultSearch, Failure> {
     let device = SimDevice::new(fault);
-    let since = Instant::now();
+    let started = Instant::now();
     let mut instances = 0;
-    for (round, each) in ROUNDS.into_iter().enumerate() {
+    for (round, round_instances) in ROUND_INSTANCES.into_iter().enumerate() {
         for case in cases {
-            let judgement = judged(case, &device, each, seed * ROUNDS.len() as u64 + round as u64)?;
+            let judgement = judge_case(
+                case,
+                &device,
+                round_instances,
+                seed * ROUND_INSTANCES.len() as u64 + round as u64,
+            )?;
             instances += judgement.instances;
-            let verdict = match found(&judgement) {
+            let verdict = match fault_verdict(&judgement) {
                 Some(verdict) => verdict,
                 None if instances < limit => continue,
-                None => return Ok(nothing(seed, instances, since)),
+                None => return Ok(undetected(seed, instances, started)),
             };
             return Ok(FaultSearch {
                 seed,
                 verdict,
                 test: Some(case.id.clone()),
                 instances,
-                seconds: since.elapsed().as_secs_f64(),
+                seconds: started.elapsed().as_secs_f64(),
                 detail: judgement.detail,
             });
         }
     }
-    Ok(nothing(seed, instances, since))
+    Ok(undetected(seed, instances, started))
 }
 
-fn nothing(seed: u64, instances: u64, since: Instant) -> FaultSearch {
-    let seconds = since.elapsed().as_secs_f64();
+fn undetected(seed: u64, instances: u64, started: Instant) -> FaultSearch {
+    let seconds = started.elapsed().as_secs_f64();
     FaultSearch { seed, verdict: "invisible", test: None, instances, seconds, detail: None }
 }
 
 /// Returns the violations on a device without faults, and the number of instances.
-fn sound(cases: &[SuiteCase]) -> Result<(Vec<String>, u64), Failure> {
+fn run_without_faults(cases: &[SuiteCase]) -> Result<(Vec<String>, u64), Failure> {
     let mut alarms: BTreeMap<String, String> = BTreeMap::new();
     let mut instances = 0;
-    let judgements = map(cases, |case| judged(case, &SimDevice::new(Fault::None), SOUND_INSTANCES, SEEDS));
+    let judgements =
+        parallel_map(cases, |case| judge_case(case, &SimDevice::new(Fault::None), SOUND_INSTANCES, SEEDS));
     for (case, judgement) in cases.iter().zip(judgements) {
         let judgement = judgement?;
         instances += judgement.instances;
@@ -260,41 +272,43 @@ mod tests {
     use super::*;
 
     /// Runs a search and returns its result without the time.
-    fn told(
+    fn search_without_time(
         cases: &[SuiteCase],
         fault: Fault,
         limit: u64,
     ) -> (&'static str, Option<String>, u64, Option<String>) {
-        let FaultSearch { verdict, test, instances, detail, .. } = search(cases, fault, 1, limit).unwrap();
+        let FaultSearch { verdict, test, instances, detail, .. } =
+            search_fault(cases, fault, 1, limit).unwrap();
         (verdict, test, instances, detail)
     }
 
     #[test]
     fn detection_does_not_depend_on_load() {
-        let cases = cases().unwrap();
+        let cases = load_suite_cases().unwrap();
         let rows: Vec<_> = FAULTS.iter().filter(|row| row.name.ends_with("reordered")).collect();
         assert!(rows.iter().any(|row| matches!(row.expect, ExpectedEffect::Invisible(_))));
-        let all = || -> Vec<_> { rows.iter().map(|row| told(&cases, row.fault, INVISIBLE_LIMIT)).collect() };
-        let by_itself = all();
-        let over = AtomicBool::new(false);
-        let beside_others = std::thread::scope(|scope| {
+        let search_all = || -> Vec<_> {
+            rows.iter().map(|row| search_without_time(&cases, row.fault, MAX_INVISIBLE_INSTANCES)).collect()
+        };
+        let unloaded = search_all();
+        let is_finished = AtomicBool::new(false);
+        let loaded = std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    while !over.load(Ordering::Relaxed) {
+                    while !is_finished.load(Ordering::Relaxed) {
                         std::hint::spin_loop();
                     }
                 });
             }
-            let found = all();
-            over.store(true, Ordering::Relaxed);
+            let found = search_all();
+            is_finished.store(true, Ordering::Relaxed);
             found
         });
-        assert_eq!(by_itself, beside_others);
-        let verdicts: BTreeMap<_, usize> =
-            by_itself.iter().fold(BTreeMap::new(), |mut all, (verdict, ..)| {
-                *all.entry(*verdict).or_default() += 1;
-                all
-            });
-        assert!(verdicts.len() > 1, "{by_itself:?}");
+        assert_eq!(unloaded, loaded);
+        let verdicts: BTreeMap<_, usize> = unloaded.iter().fold(BTreeMap::new(), |mut all, (verdict, ..)| {
+            *all.entry(*verdict).or_default() += 1;
+            all
+        });
+        assert!(verdicts.len() > 1, "{unloaded:?}");
     }
 }

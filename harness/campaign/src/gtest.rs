@@ -12,24 +12,24 @@ use results::write::RunWriter;
 use results::write::gtest::{GtestCase, format_json, format_xml, gtest_name};
 
 use crate::Failure;
-use crate::book::{DEFAULT_OUT, Done};
 use crate::kinds::litmus::plan::LitmusPlan;
 use crate::kinds::litmus::planned::DeviceTest;
-use crate::source::Loaded;
+use crate::run_log::{DEFAULT_OUTPUT_FOLDER, EarlierVerdicts};
+use crate::source::LoadedTest;
 
 /// deqp-runner and related runners set this variable for each process that they start; no other program sets
 /// it.
-const RUNNER: &str = "DEQP_RUNNER_THREAD";
+const RUNNER_VARIABLE: &str = "DEQP_RUNNER_THREAD";
 /// A runner names one of these files to learn whether sharding is supported.
-const STATUS_FILES: [&str; 2] = ["GTEST_SHARD_STATUS_FILE", "TEST_SHARD_STATUS_FILE"];
+const STATUS_FILE_VARIABLES: [&str; 2] = ["GTEST_SHARD_STATUS_FILE", "TEST_SHARD_STATUS_FILE"];
 /// The name of the result file if only its format is given.
 const DEFAULT_FILE: &str = "test_detail";
 /// The name of the result file in a folder.
-const FILE_IN_FOLDER: &str = "vk-litmus";
+const DEFAULT_FILE_IN_FOLDER: &str = "vk-litmus";
 
 /// Returns true if this process was started by a runner that repeats failed tests.
-pub fn is_driven() -> bool {
-    std::env::var_os(RUNNER).is_some()
+pub fn is_started_by_runner() -> bool {
+    std::env::var_os(RUNNER_VARIABLE).is_some()
 }
 
 /// A filter: `POSITIVE[:POSITIVE…][-NEGATIVE[:NEGATIVE…]]` with the wildcards `*` and `?`, over whole names
@@ -39,24 +39,24 @@ pub fn is_driven() -> bool {
 /// text before it is empty or matches a test. Otherwise it is part of the pattern, as it is in the complete
 /// name of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct GtestFilter {
     positive: Vec<String>,
     negative: Vec<String>,
 }
 
-impl Filter {
+impl GtestFilter {
     /// Parses a filter for tests with these ids.
-    pub fn new(text: &str, ids: &[&str]) -> Filter {
-        let means_one = |pattern: &str| ids.iter().any(|id| matches_test(pattern, id));
-        let mut filter = Filter::default();
+    pub fn new(text: &str, ids: &[&str]) -> GtestFilter {
+        let matches_any = |pattern: &str| ids.iter().any(|id| matches_test(pattern, id));
+        let mut filter = GtestFilter::default();
         let mut items = text.split(':');
         while let Some(item) = items.next() {
-            let whole = ids.iter().any(|id| *id == item || gtest_name(id) == item);
+            let is_test_name = ids.iter().any(|id| *id == item || gtest_name(id) == item);
             let dash = item.match_indices('-').map(|(at, _)| at).find(|at| {
                 let before = item.get(..*at).unwrap_or_default();
-                before.is_empty() || means_one(before)
+                before.is_empty() || matches_any(before)
             });
-            match dash.filter(|_| !whole) {
+            match dash.filter(|_| !is_test_name) {
                 None => filter.positive.push(item.to_owned()),
                 Some(at) => {
                     let (before, after) = item.split_at(at);
@@ -77,9 +77,9 @@ impl Filter {
     }
 
     /// Returns true if the filter selects the test with this id.
-    pub fn means(&self, id: &str) -> bool {
-        let among = |patterns: &[String]| patterns.iter().any(|pattern| matches_test(pattern, id));
-        among(&self.positive) && !among(&self.negative)
+    pub fn selects(&self, id: &str) -> bool {
+        let matches_any = |patterns: &[String]| patterns.iter().any(|pattern| matches_test(pattern, id));
+        matches_any(&self.positive) && !matches_any(&self.negative)
     }
 }
 
@@ -118,11 +118,11 @@ fn matches_glob(pattern: &str, text: &str) -> bool {
 }
 
 /// Returns the tests that a filter selects.
-pub fn filtered(filter: Option<&str>, tests: Vec<Loaded>) -> Vec<Loaded> {
+pub fn filter_tests(filter: Option<&str>, tests: Vec<LoadedTest>) -> Vec<LoadedTest> {
     let Some(text) = filter else { return tests };
     let ids: Vec<&str> = tests.iter().map(|test| test.source.id.as_str()).collect();
-    let filter = Filter::new(text, &ids);
-    tests.into_iter().filter(|test| filter.means(&test.source.id)).collect()
+    let filter = GtestFilter::new(text, &ids);
+    tests.into_iter().filter(|test| filter.selects(&test.source.id)).collect()
 }
 
 /// Reports to the runner that this process supports sharding, by creating its status file.
@@ -130,7 +130,7 @@ pub fn filtered(filter: Option<&str>, tests: Vec<Loaded>) -> Vec<Loaded> {
 /// # Errors
 /// If the file cannot be written.
 pub fn acknowledge_shards() -> Result<(), Failure> {
-    for variable in STATUS_FILES {
+    for variable in STATUS_FILE_VARIABLES {
         if let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()) {
             fs::write(&path, "").map_err(|error| {
                 Failure::environment_message(format!("{variable} {}: {error}", Path::new(&path).display()))
@@ -165,7 +165,9 @@ impl ResultFile {
         };
         let path = match path {
             "" => PathBuf::from(format!("{DEFAULT_FILE}.{format}")),
-            folder if folder.ends_with('/') => Path::new(folder).join(format!("{FILE_IN_FOLDER}.{format}")),
+            folder if folder.ends_with('/') => {
+                Path::new(folder).join(format!("{DEFAULT_FILE_IN_FOLDER}.{format}"))
+            }
             file => PathBuf::from(file),
         };
         Ok(ResultFile { path, is_json })
@@ -175,7 +177,7 @@ impl ResultFile {
     ///
     /// # Errors
     /// If the JSON cannot be serialized.
-    pub fn text(&self, cases: &[GtestCase]) -> Result<String, Failure> {
+    pub fn format_cases(&self, cases: &[GtestCase]) -> Result<String, Failure> {
         if !self.is_json {
             return Ok(format_xml(cases));
         }
@@ -195,14 +197,14 @@ pub struct SharedVerdicts {
 }
 
 impl SharedVerdicts {
-    /// Returns the memory of the runner that started this process; `None` without such a runner.
+    /// Returns the verdicts of the runner that started this process; `None` without one.
     ///
     /// # Errors
     /// If its folder cannot be created.
-    pub fn of_runner() -> Result<Option<SharedVerdicts>, Failure> {
-        let Some(id) = parent_process().filter(|_| is_driven()) else { return Ok(None) };
-        let folder = Path::new(DEFAULT_OUT).join("reruns");
-        fs::create_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
+    pub fn for_runner() -> Result<Option<SharedVerdicts>, Failure> {
+        let Some(id) = parent_process().filter(|_| is_started_by_runner()) else { return Ok(None) };
+        let folder = Path::new(DEFAULT_OUTPUT_FOLDER).join("reruns");
+        fs::create_dir_all(&folder).map_err(|error| Failure::file_error(&folder, error))?;
         // A later runner may get the same process id, but not the same start time. One runner may run the
         // same tests with several command lines.
         let name =
@@ -212,7 +214,7 @@ impl SharedVerdicts {
 
     /// Returns the default seed of the runner's processes. It is the same for all, because their verdicts are
     /// stored in each other's folders.
-    pub fn seed(&self) -> u64 {
+    pub fn default_seed(&self) -> u64 {
         let hash = blake3::hash(self.path.as_os_str().as_encoded_bytes());
         // 32 bits, so that a reader can type it again.
         hash.as_bytes().iter().take(4).fold(0, |seed, byte| (seed << 8) | u64::from(*byte))
@@ -222,34 +224,35 @@ impl SharedVerdicts {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn recall(&self, plan: &LitmusPlan) -> Result<Done, Failure> {
+    pub fn read_verdicts(&self, plan: &LitmusPlan) -> Result<EarlierVerdicts, Failure> {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Done::new()),
-            Err(error) => return Err(Failure::of_file(&self.path, error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(EarlierVerdicts::new()),
+            Err(error) => return Err(Failure::file_error(&self.path, error)),
         };
         // Another process may be writing the last line. Tests with a damaged line are run again.
-        let whole = bytes.split(|byte| *byte == b'\n').filter(|line| verify_checksum(line) == Some(true));
-        let lines = whole.filter_map(|line| serde_json::from_slice::<RunLine>(line).ok());
-        let seen: BTreeMap<(String, String), RunLine> =
+        let intact_lines =
+            bytes.split(|byte| *byte == b'\n').filter(|line| verify_checksum(line) == Some(true));
+        let lines = intact_lines.filter_map(|line| serde_json::from_slice::<RunLine>(line).ok());
+        let verdicts: BTreeMap<(String, String), RunLine> =
             lines.map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
-        let is_same = |cell: &DeviceTest, line: &RunLine| {
-            let item = &plan.items[cell.item];
+        let has_same_hashes = |cell: &DeviceTest, line: &RunLine| {
+            let item = &plan.tests[cell.test_index];
             (&line.hashes.test, &line.hashes.model, &line.hashes.kernel)
-                == (&item.hash, &cell.model.hash, &cell.kernel)
+                == (&item.hash, &cell.model.hash, &cell.kernel_hash)
         };
-        let mut done = Done::new();
-        for cell in &plan.cells {
-            let id = plan.items[cell.item].loaded.source.id.clone();
-            let key = (plan.targets[cell.target].name.clone(), id);
-            if let Some(line) = seen.get(&key).filter(|line| is_same(cell, line)) {
-                done.insert(key, line.clone());
+        let mut matching = EarlierVerdicts::new();
+        for cell in &plan.device_tests {
+            let id = plan.tests[cell.test_index].loaded.source.id.clone();
+            let key = (plan.targets[cell.target_index].name.clone(), id);
+            if let Some(line) = verdicts.get(&key).filter(|line| has_same_hashes(cell, line)) {
+                matching.insert(key, line.clone());
             }
         }
-        Ok(done)
+        Ok(matching)
     }
 
-    fn remember(&self, line: &RunLine) -> io::Result<()> {
+    fn append_verdict(&self, line: &RunLine) -> io::Result<()> {
         let text = seal_record(line)?;
         // One write per line, because processes of the same runner append concurrently.
         OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&text)
@@ -260,7 +263,7 @@ impl SharedVerdicts {
 fn hash_command_line() -> String {
     let mut hasher = blake3::Hasher::new();
     let arguments = std::env::args_os().filter(|word| !word.to_string_lossy().starts_with("--gtest_filter"));
-    let variables: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| name != RUNNER).collect();
+    let variables: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| name != RUNNER_VARIABLE).collect();
     for word in arguments.chain(variables.into_iter().flat_map(|(name, value)| [name, value])) {
         hasher.update(word.as_encoded_bytes());
         hasher.update(&[0]);
@@ -294,14 +297,14 @@ fn is_settled(line: &RunLine) -> bool {
 }
 
 /// A writer that records verdicts before it prints them.
-pub struct Remembering<'w> {
+pub struct RecordingWriter<'w> {
     /// The writer for the output.
     pub inner: &'w mut dyn RunWriter,
     /// The record of verdicts.
-    pub memory: SharedVerdicts,
+    pub verdicts: SharedVerdicts,
 }
 
-impl RunWriter for Remembering<'_> {
+impl RunWriter for RecordingWriter<'_> {
     fn announce_tests(&mut self, ids: &[&str]) -> io::Result<()> {
         self.inner.announce_tests(ids)
     }
@@ -312,7 +315,7 @@ impl RunWriter for Remembering<'_> {
 
     fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         if is_settled(line) {
-            self.memory.remember(line)?;
+            self.verdicts.append_verdict(line)?;
         }
         self.inner.write_verdict(line)
     }
@@ -329,9 +332,9 @@ mod tests {
     const IDS: [&str; 5] =
         ["sb/SB+rlx-rlx", "sb/SB+sc-sc", "mp/MP+rel-acq", "mp/MP+rel-acq.wg", "mp/MP+rel-acq@split"];
 
-    fn chosen(filter: &str) -> Vec<&'static str> {
-        let filter = Filter::new(filter, &IDS);
-        IDS.into_iter().filter(|id| filter.means(id)).collect()
+    fn selected_ids(filter: &str) -> Vec<&'static str> {
+        let filter = GtestFilter::new(filter, &IDS);
+        IDS.into_iter().filter(|id| filter.selects(id)).collect()
     }
 
     #[test]
@@ -357,7 +360,7 @@ mod tests {
             ("?", &[]),
         ];
         for (filter, expected) in cases {
-            assert_eq!(chosen(filter), expected, "{filter}");
+            assert_eq!(selected_ids(filter), expected, "{filter}");
         }
     }
 

@@ -16,14 +16,14 @@ use walkdir::WalkDir;
 
 use crate::shader::source::is_shader;
 use crate::similar::{did_you_mean, most_similar};
-use crate::source::{Loaded, Origin, TestSource, Unreadable};
+use crate::source::{LoadedTest, SourceOrigin, SourceReadError, TestSource};
 use crate::{Failure, cts};
 
 /// The prefix of the ids of CTS programs. Globs without it do not match them.
 pub const CTS_FOLDER: &str = "cts/";
 
 /// The file extensions of tests in folders.
-const EXTENSIONS: [&str; 2] = ["litmus", "test"];
+const TEST_EXTENSIONS: [&str; 2] = ["litmus", "test"];
 
 /// Returns the sources of `arguments`, `suite` and `cts_name`, sorted by file; those of `default` if all are
 /// empty.
@@ -38,20 +38,20 @@ pub fn collect(
 ) -> Result<Vec<TestSource>, Failure> {
     let mut sources = Vec::new();
     if let Some(name) = suite {
-        sources.extend(of_suite(name)?);
+        sources.extend(suite_tests(name)?);
     }
     for argument in arguments {
-        sources.extend(of_argument(argument));
+        sources.extend(argument_sources(argument));
     }
     if let Some(pattern) = cts_name {
-        sources.extend(cts::named(pattern)?);
+        sources.extend(cts::find_by_name(pattern)?);
     }
     if suite.is_none() && arguments.is_empty() && cts_name.is_none() {
         sources = default()?;
     }
     sources.sort_by(|a, b| (&a.file, &a.variant, &a.origin).cmp(&(&b.file, &b.variant, &b.origin)));
-    let mut known = BTreeSet::new();
-    sources.retain(|source| known.insert((source.origin.clone(), source.variant.clone())));
+    let mut seen_sources = BTreeSet::new();
+    sources.retain(|source| seen_sources.insert((source.origin.clone(), source.variant.clone())));
     make_ids_unique(&mut sources);
     Ok(sources)
 }
@@ -60,34 +60,34 @@ pub fn collect(
 ///
 /// # Errors
 /// If the suite does not exist, or it is invalid.
-pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
+pub fn suite_tests(name: &str) -> Result<Vec<TestSource>, Failure> {
     if name == corpus::PROGRESS_SUITE {
         return Ok(corpus::progress_suite().iter().map(embedded_source).collect());
     }
     let suites = corpus::suites();
     let Some(entry) = suites.iter().find(|suite| suite.id == name) else {
-        let mut known: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
-        known.push(corpus::PROGRESS_SUITE);
-        let meant = did_you_mean(name, known.iter().copied());
+        let mut known_names: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
+        known_names.push(corpus::PROGRESS_SUITE);
+        let suggestion = did_you_mean(name, known_names.iter().copied());
         return Err(Failure::input_message(format!(
-            "unknown suite `{name}`{meant}: there are {}",
-            known.join(", ")
+            "unknown suite `{name}`{suggestion}: there are {}",
+            known_names.join(", ")
         )));
     };
     let tests = corpus::tests();
     let suite = Suite::parse(entry.text, &entry.path).map_err(Failure::input)?;
-    let chosen = suite.select(tests.iter().map(|test| test.id.as_str())).map_err(Failure::input)?;
+    let selected_ids = suite.select(tests.iter().map(|test| test.id.as_str())).map_err(Failure::input)?;
     let by_id: BTreeMap<&str, &EmbeddedFile> = tests.iter().map(|test| (test.id.as_str(), test)).collect();
-    let sources = chosen.iter().filter_map(|chosen| {
+    let sources = selected_ids.iter().filter_map(|chosen| {
         let (id, variant) = chosen.split_once('@').unwrap_or((chosen, ""));
         let source = embedded_source(by_id.get(id)?);
-        Some(source.told(variant))
+        Some(source.with_variant(variant))
     });
     Ok(sources.collect())
 }
 
 /// Returns every embedded test, including those for models only.
-pub fn all_embedded() -> Vec<TestSource> {
+pub fn embedded_tests() -> Vec<TestSource> {
     corpus::tests()
         .iter()
         .chain(&corpus::model_only())
@@ -102,25 +102,28 @@ fn embedded_source(entry: &EmbeddedFile) -> TestSource {
         file: format!("litmus/{}", entry.path),
         argument: entry.id.clone(),
         variant: String::new(),
-        origin: Origin::Embedded(entry.id.clone()),
+        origin: SourceOrigin::Embedded(entry.id.clone()),
         text: Ok(entry.text.to_owned()),
     }
 }
 
 /// Returns the sources of one argument: a file, a folder, or embedded tests. An unknown argument gives a
 /// source with an error, so that the list is never empty.
-pub fn of_argument(argument: &str) -> Vec<TestSource> {
+pub fn argument_sources(argument: &str) -> Vec<TestSource> {
     if argument == STANDARD_INPUT {
-        return vec![of_standard_input()];
+        return vec![standard_input_source()];
     }
     let path = Path::new(argument);
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => of_folder(argument),
+        Ok(metadata) if metadata.is_dir() => folder_sources(argument),
         Ok(_) if is_shader(argument) => {
             let commands = "`race`, `lint`, `check`, `explain`, `refine` and `run` read shaders";
-            vec![without_text(argument, format!("a shader, where a litmus test is expected; {commands}"))]
+            vec![unreadable_source(
+                argument,
+                format!("a shader, where a litmus test is expected; {commands}"),
+            )]
         }
-        Ok(_) => vec![of_file(path, stem(path))],
+        Ok(_) => vec![file_source(path, file_stem_text(path))],
         Err(error) => {
             let found: Vec<TestSource> = match_embedded(argument);
             if !found.is_empty() {
@@ -128,19 +131,19 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
             }
             if let Some((tests, variant)) = argument.rsplit_once('@').filter(|(tests, _)| !tests.is_empty()) {
                 let Some(variants) = expand_braces(variant) else {
-                    return vec![without_text(argument, format!("more than {MAX_VARIANTS} variants"))];
+                    return vec![unreadable_source(argument, format!("more than {MAX_VARIANTS} variants"))];
                 };
-                let told = |source: &TestSource| -> Vec<TestSource> {
-                    variants.iter().map(|variant| source.clone().told(variant)).collect()
+                let with_variants = |source: &TestSource| -> Vec<TestSource> {
+                    variants.iter().map(|variant| source.clone().with_variant(variant)).collect()
                 };
-                return of_argument(tests).iter().flat_map(told).collect();
+                return argument_sources(tests).iter().flat_map(with_variants).collect();
             }
             let what = if error.kind() == std::io::ErrorKind::NotFound {
                 unknown_test_error(argument)
             } else {
                 error.to_string()
             };
-            vec![without_text(argument, what)]
+            vec![unreadable_source(argument, what)]
         }
     }
 }
@@ -148,18 +151,19 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
 /// Returns the error for a word that is neither a file nor an embedded test, with a suggestion.
 fn unknown_test_error(argument: &str) -> String {
     let what = "no such file, and no embedded test has this id";
-    let all = all_embedded();
+    let all = embedded_tests();
     let argument = argument.trim_end_matches('/');
-    let folder =
+    let is_in_family =
         |id: &str| id.split_once('/').is_some_and(|(family, _)| family.eq_ignore_ascii_case(argument));
-    if let Some(source) = all.iter().find(|source| folder(&source.id)) {
+    if let Some(source) = all.iter().find(|source| is_in_family(&source.id)) {
         let family = source.id.split('/').next().unwrap_or_default();
         return format!("{what}; did you mean its family, `{family}/*`?");
     }
-    let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
-    let wanted = name(argument);
-    let named = all.iter().find(|source| name(&source.id) == wanted).map(|source| source.id.as_str());
-    match named.or_else(|| most_similar(argument, all.iter().map(|source| source.id.as_str()))) {
+    let base_name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
+    let requested_name = base_name(argument);
+    let same_name =
+        all.iter().find(|source| base_name(&source.id) == requested_name).map(|source| source.id.as_str());
+    match same_name.or_else(|| most_similar(argument, all.iter().map(|source| source.id.as_str()))) {
         Some(id) => format!("{what}; did you mean `{id}`?"),
         None => format!("{what}: search with `vk-litmus tests WORD`"),
     }
@@ -167,22 +171,28 @@ fn unknown_test_error(argument: &str) -> String {
 
 /// Returns embedded tests by id or by a glob over ids.
 pub fn match_embedded(argument: &str) -> Vec<TestSource> {
-    let all =
-        if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
+    let all = if argument.starts_with(CTS_FOLDER) {
+        cts::select_programs(|id| id == argument)
+    } else {
+        embedded_tests()
+    };
     if let Some(exact) = all.iter().find(|source| source.id == argument) {
         return vec![exact.clone()];
     }
     match litmus::suite::glob_set([argument]) {
         Ok(glob) => {
-            let all =
-                if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| glob.is_match(id)) } else { all };
+            let all = if argument.starts_with(CTS_FOLDER) {
+                cts::select_programs(|id| glob.is_match(id))
+            } else {
+                all
+            };
             all.into_iter().filter(|source| glob.is_match(&source.id)).collect()
         }
         Err(_) => Vec::new(),
     }
 }
 
-fn of_folder(argument: &str) -> Vec<TestSource> {
+fn folder_sources(argument: &str) -> Vec<TestSource> {
     let root = Path::new(argument);
     let mut sources = Vec::new();
     for entry in WalkDir::new(root).follow_links(true).sort_by_file_name() {
@@ -195,26 +205,26 @@ fn of_folder(argument: &str) -> Vec<TestSource> {
             Ok(entry) if !entry.file_type().is_dir() && has_test_extension(entry.path()) => {
                 let inner = entry.path().strip_prefix(root).unwrap_or(entry.path());
                 let id = path_to_text(&inner.with_extension("")).replace('\\', "/");
-                sources.push(of_file(entry.path(), id));
+                sources.push(file_source(entry.path(), id));
             }
             Ok(_) => {}
             Err(error) => {
                 let path = path_to_text(error.path().unwrap_or(root));
-                sources.push(without_text(&path, error.to_string()));
+                sources.push(unreadable_source(&path, error.to_string()));
             }
         }
     }
     if sources.is_empty() {
-        sources.push(without_text(argument, "no .litmus or .test file in this folder".to_owned()));
+        sources.push(unreadable_source(argument, "no .litmus or .test file in this folder".to_owned()));
     }
     sources
 }
 
 fn has_test_extension(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
+    path.extension().is_some_and(|extension| TEST_EXTENSIONS.iter().any(|known| extension == *known))
 }
 
-fn stem(path: &Path) -> String {
+fn file_stem_text(path: &Path) -> String {
     path_to_text(Path::new(path.file_stem().unwrap_or(path.as_os_str())))
 }
 
@@ -230,36 +240,36 @@ fn path_to_text(path: &Path) -> String {
     text
 }
 
-fn without_text(file: &str, what: String) -> TestSource {
+fn unreadable_source(file: &str, what: String) -> TestSource {
     TestSource {
         id: file.to_owned(),
         file: file.to_owned(),
         argument: file.to_owned(),
         variant: String::new(),
-        origin: Origin::File(PathBuf::from(file)),
-        text: Err(Unreadable { what, line: 1, column: 1 }),
+        origin: SourceOrigin::File(PathBuf::from(file)),
+        text: Err(SourceReadError { what, line: 1, column: 1 }),
     }
 }
 
-fn of_file(path: &Path, id: String) -> TestSource {
+fn file_source(path: &Path, id: String) -> TestSource {
     let file = path_to_text(path);
-    let origin = Origin::File(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    TestSource { id, argument: file.clone(), file, variant: String::new(), origin, text: read(path) }
+    let origin = SourceOrigin::File(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    TestSource { id, argument: file.clone(), file, variant: String::new(), origin, text: read_file(path) }
 }
 
 /// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
 /// Time limit for reading a test from a named pipe.
-const PIPE_PATIENCE: Duration = Duration::from_secs(10);
+const PIPE_TIMEOUT: Duration = Duration::from_secs(10);
 
-fn of_standard_input() -> TestSource {
+fn standard_input_source() -> TestSource {
     TestSource {
         id: "stdin".to_owned(),
         file: STANDARD_INPUT.to_owned(),
         argument: STANDARD_INPUT.to_owned(),
         variant: String::new(),
-        origin: Origin::StandardInput,
-        text: text_of(read_limited(std::io::stdin())),
+        origin: SourceOrigin::StandardInput,
+        text: decode_text(read_limited(std::io::stdin())),
     }
 }
 
@@ -274,32 +284,32 @@ fn read_limited(stream: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn read(path: &Path) -> Result<String, Unreadable> {
+fn read_file(path: &Path) -> Result<String, SourceReadError> {
     match std::fs::metadata(path) {
-        Ok(metadata) if is_special(metadata.file_type()) => text_of(from_pipe(path.to_owned())),
-        Ok(_) => text_of(File::open(path).and_then(read_limited)),
-        Err(error) => text_of(Err(error)),
+        Ok(metadata) if is_special(metadata.file_type()) => decode_text(read_pipe(path.to_owned())),
+        Ok(_) => decode_text(File::open(path).and_then(read_limited)),
+        Err(error) => decode_text(Err(error)),
     }
 }
 
 /// Reads a pipe in a second thread, because opening it blocks until a writer opens it.
-fn from_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
+fn read_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::Builder::new().spawn(move || {
         // The receiver may have timed out.
         let _ = sender.send(File::open(path).and_then(read_limited));
     })?;
-    receiver.recv_timeout(PIPE_PATIENCE).unwrap_or_else(|_| {
-        let what = format!("its writer did not close it within {} s", PIPE_PATIENCE.as_secs());
+    receiver.recv_timeout(PIPE_TIMEOUT).unwrap_or_else(|_| {
+        let what = format!("its writer did not close it within {} s", PIPE_TIMEOUT.as_secs());
         Err(std::io::Error::new(std::io::ErrorKind::TimedOut, what))
     })
 }
 
-fn text_of(bytes: std::io::Result<Vec<u8>>) -> Result<String, Unreadable> {
-    let at_start = |what: String| Unreadable { what, line: 1, column: 1 };
-    let bytes = bytes.map_err(|error| at_start(error.to_string()))?;
+fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, SourceReadError> {
+    let error_at_start = |what: String| SourceReadError { what, line: 1, column: 1 };
+    let bytes = bytes.map_err(|error| error_at_start(error.to_string()))?;
     if bytes.len() > MAX_TEXT_BYTES {
-        return Err(at_start(format!("larger than {} KiB", MAX_TEXT_BYTES / 1024)));
+        return Err(error_at_start(format!("larger than {} KiB", MAX_TEXT_BYTES / 1024)));
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
@@ -308,11 +318,15 @@ fn text_of(bytes: std::io::Result<Vec<u8>>) -> Result<String, Unreadable> {
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         let column = 1 + String::from_utf8_lossy(before.get(start..).unwrap_or_default()).chars().count();
-        Unreadable { what: "not UTF-8".to_owned(), line: clamp(line), column: clamp(column) }
+        SourceReadError {
+            what: "not UTF-8".to_owned(),
+            line: saturating_u32(line),
+            column: saturating_u32(column),
+        }
     })
 }
 
-fn clamp(number: usize) -> u32 {
+fn saturating_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
@@ -320,12 +334,12 @@ fn clamp(number: usize) -> u32 {
 /// that are still equal get a number (`x#2`).
 fn make_ids_unique(sources: &mut [TestSource]) {
     for with_extension in [false, true] {
-        let twice = shared_ids(sources);
-        if twice.is_empty() {
+        let duplicate_ids = find_duplicate_ids(sources);
+        if duplicate_ids.is_empty() {
             return;
         }
-        for source in sources.iter_mut().filter(|source| twice.contains(&source.id)) {
-            if matches!(source.origin, Origin::File(_)) {
+        for source in sources.iter_mut().filter(|source| duplicate_ids.contains(&source.id)) {
+            if matches!(source.origin, SourceOrigin::File(_)) {
                 let path = Path::new(&source.file);
                 let id = if with_extension { path.to_owned() } else { path.with_extension("") };
                 source.id = id.to_string_lossy().into_owned();
@@ -335,17 +349,17 @@ fn make_ids_unique(sources: &mut [TestSource]) {
             }
         }
     }
-    let mut taken = BTreeSet::new();
+    let mut used_ids = BTreeSet::new();
     for source in sources {
         let (base, mut number) = (source.id.clone(), 2);
-        while !taken.insert(source.id.clone()) {
+        while !used_ids.insert(source.id.clone()) {
             source.id = format!("{base}#{number}");
             number += 1;
         }
     }
 }
 
-fn shared_ids(sources: &[TestSource]) -> BTreeSet<String> {
+fn find_duplicate_ids(sources: &[TestSource]) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     sources.iter().filter(|source| !seen.insert(&source.id)).map(|source| source.id.clone()).collect()
 }
@@ -354,8 +368,8 @@ fn shared_ids(sources: &[TestSource]) -> BTreeSet<String> {
 ///
 /// # Errors
 /// If it names none or several, or the test is invalid.
-pub fn one(argument: &str) -> Result<Loaded, Failure> {
-    let mut sources = of_argument(argument);
+pub fn load_single_test(argument: &str) -> Result<LoadedTest, Failure> {
+    let mut sources = argument_sources(argument);
     match (sources.pop(), sources.is_empty()) {
         (Some(source), true) => source.load().map_err(|rejected| rejected.failure),
         _ => Err(Failure::input_message(format!("`{argument}` names several tests: name one"))),
@@ -367,7 +381,7 @@ mod tests {
     use super::*;
 
     /// Returns the unique ids of sources given by file, id and variant.
-    fn ids(sources: &[(&str, &str, &str)]) -> Vec<String> {
+    fn unique_ids(sources: &[(&str, &str, &str)]) -> Vec<String> {
         let mut sources: Vec<TestSource> = sources
             .iter()
             .map(|(file, id, variant)| TestSource {
@@ -376,8 +390,8 @@ mod tests {
                 argument: String::new(),
                 variant: (*variant).to_owned(),
                 origin: match file.strip_prefix("embedded:") {
-                    Some(id) => Origin::Embedded(id.to_owned()),
-                    None => Origin::File(PathBuf::from(file)),
+                    Some(id) => SourceOrigin::Embedded(id.to_owned()),
+                    None => SourceOrigin::File(PathBuf::from(file)),
                 },
                 text: Ok(String::new()),
             })
@@ -402,7 +416,7 @@ mod tests {
             (&[("a@b", "a@b", ""), ("a", "a", "b"), ("a@b", "a@b", "")], &["a@b", "a@b#2", "a@b#3"]),
         ];
         for (sources, expected) in cases {
-            assert_eq!(ids(sources), expected);
+            assert_eq!(unique_ids(sources), expected);
         }
     }
 

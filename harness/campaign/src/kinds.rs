@@ -29,7 +29,7 @@ pub struct RunOptions {
     /// Enables the validation layers.
     pub validate: bool,
     /// Requires a certificate for each violation.
-    pub certified: bool,
+    pub needs_certificates: bool,
     /// The shard of the tests that this run executes.
     pub shard: Option<Shard>,
     /// The suite; empty if tests were named instead.
@@ -49,9 +49,9 @@ fn driver_record(identity: &plan::Identity) -> DriverRecord {
 }
 
 /// Quotes a word for a shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:@,=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+pub fn quote_for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:@,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
@@ -59,7 +59,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// Returns a command to copy. It is empty if a word has control characters, which a terminal does not show.
-pub fn copyable(command: String) -> String {
+pub fn copyable_command(command: String) -> String {
     if command.contains(char::is_control) { String::new() } else { command }
 }
 
@@ -77,9 +77,9 @@ mod tests {
             ("$x", "'$x'"),
         ];
         for (word, expected) in cases {
-            assert_eq!(quoted(word), expected);
+            assert_eq!(quote_for_shell(word), expected);
         }
-        assert_eq!(copyable(quoted("$x y")), "'$x y'");
-        assert_eq!(copyable(quoted("a\nb")), "");
+        assert_eq!(copyable_command(quote_for_shell("$x y")), "'$x y'");
+        assert_eq!(copyable_command(quote_for_shell("a\nb")), "");
     }
 }

@@ -12,19 +12,19 @@ const STACK_BYTES: usize = 8 << 20;
 ///
 /// # Errors
 /// The first error of `deliver`, which ends the delivery.
-pub fn in_order<T: Sync, R: Send, E>(
+pub fn process_in_order<T: Sync, R: Send, E>(
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
     deliver: impl FnMut(R) -> Result<(), E>,
 ) -> Result<(), E> {
-    in_order_on(std::thread::available_parallelism().map_or(1, usize::from), items, work, deliver)
+    process_in_order_on(std::thread::available_parallelism().map_or(1, usize::from), items, work, deliver)
 }
 
-/// Like [`in_order`], on at most `workers` threads.
+/// Like [`process_in_order`], on at most `workers` threads.
 ///
 /// # Errors
 /// The first error of `deliver`, which ends the delivery.
-pub fn in_order_on<T: Sync, R: Send, E>(
+pub fn process_in_order_on<T: Sync, R: Send, E>(
     workers: usize,
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
@@ -59,11 +59,11 @@ pub fn in_order_on<T: Sync, R: Send, E>(
             return items.iter().try_for_each(|item| deliver(work(item)));
         }
         let mut early = BTreeMap::new();
-        let mut due = 0;
+        let mut next_index = 0;
         for (index, result) in receiver {
             early.insert(index, result);
-            while let Some(result) = early.remove(&due) {
-                due += 1;
+            while let Some(result) = early.remove(&next_index) {
+                next_index += 1;
                 deliver(result)?;
             }
         }
@@ -72,13 +72,13 @@ pub fn in_order_on<T: Sync, R: Send, E>(
 }
 
 /// Runs `work` for every item in parallel; returns the results in the order of the items.
-pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn parallel_map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let mut results = Vec::with_capacity(items.len());
-    let done: Result<(), Infallible> = in_order(items, work, |result| {
+    let delivered: Result<(), Infallible> = process_in_order(items, work, |result| {
         results.push(result);
         Ok(())
     });
-    match done {
+    match delivered {
         Ok(()) => results,
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     fn results_come_in_the_order_of_the_items() {
         let items: Vec<u64> = (0..500).collect();
         let mut seen = Vec::new();
-        let result: Result<(), ()> = in_order(
+        let result: Result<(), ()> = process_in_order(
             &items,
             |n| {
                 // The first items take longest.
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_failed_delivery_ends_it() {
         let mut delivered = 0;
-        let result = in_order(
+        let result = process_in_order(
             &[1, 2, 3, 4],
             |n| *n,
             |_| {

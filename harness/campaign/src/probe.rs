@@ -12,11 +12,11 @@ use sim::{Fault, SimDevice};
 use vendor::{VENDORS, Vendor};
 
 use crate::Failure;
-use crate::parallel::map;
-use crate::workers::{self, Process, Task, WorkerOutput};
+use crate::parallel::parallel_map;
+use crate::workers::{self, WorkerEnvironment, WorkerOutput, WorkerTask};
 
 /// Time limit for listing.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The answer of the listing process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,18 +31,18 @@ pub struct DeviceList {
 
 /// Problems with the drivers of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trouble {
+pub struct DriverProblems {
     /// The reason why there is no Vulkan device.
     pub no_driver: Option<String>,
     /// Driver files that the loader ignores, with the reason.
     pub unusable: Vec<String>,
     /// Driver files that the loader reads without finding a device.
-    pub in_vain: Vec<String>,
+    pub deviceless_files: Vec<String>,
 }
 
-impl Trouble {
+impl DriverProblems {
     /// Returns the problems, one per line; `None` without any.
-    pub fn text(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         let lines: Vec<&str> = self.no_driver.iter().chain(&self.unusable).map(String::as_str).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
@@ -84,16 +84,16 @@ impl DeviceSelector {
     ///
     /// # Errors
     /// [`DeviceError::NoSuchDevice`].
-    pub fn choose<'a>(&self, all: &'a [ListedDevice]) -> Result<&'a ListedDevice, DeviceError> {
-        let sim = all.iter().find(|listed| is_sim(listed));
+    pub fn choose_from<'a>(&self, all: &'a [ListedDevice]) -> Result<&'a ListedDevice, DeviceError> {
+        let sim = all.iter().find(|listed| is_simulated(listed));
         let vulkan = all.len() - usize::from(sim.is_some());
-        let none = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
+        let no_simulated = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
         match self {
-            DeviceSelector::Sim => sim.ok_or_else(none),
+            DeviceSelector::Sim => sim.ok_or_else(no_simulated),
             DeviceSelector::CompileOnly { vendor, family, .. } => {
                 Err(DeviceError::NoSuchDevice(format!("{}:{family}", vendor.selector_prefix)))
             }
-            DeviceSelector::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
+            DeviceSelector::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(no_simulated),
             DeviceSelector::Listed(selector @ Selector::Index(_)) => selector.choose_from(all),
             DeviceSelector::Listed(selector) => selector.choose_from(all.get(..vulkan).unwrap_or_default()),
         }
@@ -101,12 +101,12 @@ impl DeviceSelector {
 }
 
 /// Returns true for the simulated GPU.
-pub fn is_sim(listed: &ListedDevice) -> bool {
+pub fn is_simulated(listed: &ListedDevice) -> bool {
     listed.identity.kind == "simulated"
 }
 
 /// Returns the list entry of the simulated GPU.
-pub fn simulated(index: usize, fault: Fault) -> ListedDevice {
+pub fn simulated_device(index: usize, fault: Fault) -> ListedDevice {
     let device = SimDevice::new(fault);
     ListedDevice { index, identity: device.identity().clone(), capabilities: device.capabilities().clone() }
 }
@@ -115,15 +115,15 @@ pub fn simulated(index: usize, fault: Fault) -> ListedDevice {
 ///
 /// # Errors
 /// If an environment variable names a driver file that does not exist.
-pub fn environment(meant: &[DeviceSelector]) -> Result<DriverEnvironment, Failure> {
-    let selectors: Vec<Selector> = meant
+pub fn driver_environment(device_selectors: &[DeviceSelector]) -> Result<DriverEnvironment, Failure> {
+    let selectors: Vec<Selector> = device_selectors
         .iter()
-        .filter_map(|meant| match meant {
+        .filter_map(|device_selector| match device_selector {
             DeviceSelector::Listed(selector) => Some(selector.clone()),
             DeviceSelector::Sim | DeviceSelector::CompileOnly { .. } => None,
         })
         .collect();
-    if selectors.is_empty() && !meant.is_empty() {
+    if selectors.is_empty() && !device_selectors.is_empty() {
         // The simulated GPU needs no driver, so the environment variables do not matter.
         return Ok(DriverEnvironment::default());
     }
@@ -136,13 +136,13 @@ pub fn environment(meant: &[DeviceSelector]) -> Result<DriverEnvironment, Failur
 ///
 /// # Errors
 /// If a driver crashed or hung, or the environment variable that hides device features is invalid.
-pub fn list(
+pub fn list_devices(
     environment: &DriverEnvironment,
-    meant: &[DeviceSelector],
-) -> Result<(Vec<ListedDevice>, Trouble), Failure> {
+    selectors: &[DeviceSelector],
+) -> Result<(Vec<ListedDevice>, DriverProblems), Failure> {
     plan::FeatureMask::from_environment(SimDevice::NAME).map_err(Failure::input_error)?;
-    if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, DeviceSelector::Listed(_))) {
-        return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
+    if !selectors.is_empty() && !selectors.iter().any(|meant| matches!(meant, DeviceSelector::Listed(_))) {
+        return Ok((vec![simulated_device(0, Fault::None)], DriverProblems::default()));
     }
     let DeviceList { devices, loader, unusable } = list_vulkan(environment)?;
     let listed =
@@ -152,14 +152,14 @@ pub fn list(
         Err(why) => (Vec::new(), Some(why)),
     };
     let files = environment.files().iter().filter(|file| loader && all.is_empty() && file.is_file());
-    let in_vain = files.map(|file| file.display().to_string()).collect();
-    all.push(simulated(all.len(), Fault::None));
-    Ok((all, Trouble { no_driver, unusable, in_vain }))
+    let deviceless_files = files.map(|file| file.display().to_string()).collect();
+    all.push(simulated_device(all.len(), Fault::None));
+    Ok((all, DriverProblems { no_driver, unusable, deviceless_files }))
 }
 
 /// Returns the answer of the listing process.
 fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
-    let (answer, status) = run_listing(&Process::Drivers(environment.clone()))?;
+    let (answer, status) = run_listing(&WorkerEnvironment::Drivers(environment.clone()))?;
     answer.ok_or_else(|| {
         Failure::environment_message(format!(
             "a Vulkan driver crashed while devices were listed ({status}); VK_DRIVER_FILES chooses drivers"
@@ -168,14 +168,14 @@ fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
 }
 
 /// Runs a listing process. It has no answer if a driver crashed it.
-fn run_listing(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
-    match workers::ask(process, &Task::List, PATIENCE)? {
+fn run_listing(process: &WorkerEnvironment) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
+    match workers::run_single_answer_worker(process, &WorkerTask::List, LISTING_TIMEOUT)? {
         WorkerOutput::Ended(text, status) => {
             Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status))
         }
-        WorkerOutput::Nothing => Err(Failure::environment_message(format!(
+        WorkerOutput::TimedOut => Err(Failure::environment_message(format!(
             "a Vulkan driver hung while devices were listed: no answer within {} s",
-            PATIENCE.as_secs()
+            LISTING_TIMEOUT.as_secs()
         ))),
     }
 }
@@ -184,20 +184,20 @@ fn run_listing(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Fa
 ///
 /// # Errors
 /// If one is empty or names an unknown kind of device.
-pub fn selectors(texts: &[String]) -> Result<Vec<DeviceSelector>, Failure> {
+pub fn parse_selectors(texts: &[String]) -> Result<Vec<DeviceSelector>, Failure> {
     texts
         .iter()
         .map(|text| match text.parse() {
             Ok(selector) => Ok(DeviceSelector::Listed(selector)),
             Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(DeviceSelector::Sim),
-            Err(device::SelectorError::NotVulkan(name)) => compile_only(&name),
+            Err(device::SelectorError::NotVulkan(name)) => parse_compile_only(&name),
             Err(error @ device::SelectorError::Empty) => Err(Failure::input_error(error)),
         })
         .collect()
 }
 
 /// Parses `radv:FAMILY` or `radv:FAMILY@VERSION`.
-fn compile_only(text: &str) -> Result<DeviceSelector, Failure> {
+fn parse_compile_only(text: &str) -> Result<DeviceSelector, Failure> {
     let Some((vendor, name)) = vendor::parse_selector(text) else {
         return Err(Failure::input_error(device::SelectorError::NotVulkan(text.to_owned())));
     };
@@ -217,7 +217,7 @@ fn compile_only(text: &str) -> Result<DeviceSelector, Failure> {
 
 /// A compile-only device and its Mesa installation.
 #[derive(Clone, Debug)]
-pub struct CompileOnly {
+pub struct CompileOnlyDevice {
     /// The installation.
     pub mesa: Mesa,
     /// The family, as its command line takes it.
@@ -226,10 +226,10 @@ pub struct CompileOnly {
     pub listed: ListedDevice,
 }
 
-impl CompileOnly {
+impl CompileOnlyDevice {
     /// Returns a process whose only Vulkan device is this one.
-    pub fn process(&self) -> Process {
-        Process::CompileOnly { mesa: self.mesa.clone(), family: self.family.clone() }
+    pub fn worker_environment(&self) -> WorkerEnvironment {
+        WorkerEnvironment::CompileOnly { mesa: self.mesa.clone(), family: self.family.clone() }
     }
 
     /// Returns the name, such as `radv:navi31@25.0.7`.
@@ -239,12 +239,12 @@ impl CompileOnly {
 
     /// Returns the version of its Mesa, such as `25.0.7`.
     pub fn version(&self) -> &str {
-        version_of(&self.listed)
+        mesa_version(&self.listed)
     }
 }
 
 /// Extracts the version from `Mesa 25.0.7-2+deb13u1`.
-fn version_of(listed: &ListedDevice) -> &str {
+fn mesa_version(listed: &ListedDevice) -> &str {
     let info = listed.identity.driver_info.trim_start_matches("Mesa ");
     info.split(['-', ' ', '+']).next().unwrap_or(info)
 }
@@ -253,7 +253,7 @@ fn version_of(listed: &ListedDevice) -> &str {
 ///
 /// # Errors
 /// If the folder has none, or an environment variable names a file that does not exist.
-pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
+pub fn find_mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
     match folder {
         Some(folder) => Mesa::find_in_folder(folder, "--mesa").map_err(Failure::input_error),
         None => Mesa::find_installed().map_err(Failure::environment_error),
@@ -261,39 +261,39 @@ pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
 }
 
 /// Returns every compile-only device of some installations, without those that do not start.
-pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
+pub fn list_compile_only(mesas: &[Mesa]) -> Vec<CompileOnlyDevice> {
     let families = |mesa: &Mesa| mesa.known_families().unwrap_or_default();
-    let asked: Vec<(&Mesa, &ChipFamily)> =
+    let candidates: Vec<(&Mesa, &ChipFamily)> =
         mesas.iter().flat_map(|mesa| families(mesa).into_iter().map(move |family| (mesa, family))).collect();
-    let found = map(&asked, |(mesa, family)| probe_compile_only(mesa, family.name).ok());
+    let found = parallel_map(&candidates, |(mesa, family)| probe_compile_only(mesa, family.name).ok());
     found.into_iter().flatten().collect()
 }
 
 /// Describes the missing prerequisites for each vendor without compile-only devices.
-pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String> {
+pub fn describe_missing_vendors(mesas: &[Mesa], found: &[CompileOnlyDevice]) -> Vec<String> {
     let mut lines = Vec::new();
     for vendor in VENDORS {
         let of_vendor = |mesa: &&Mesa| mesa.vendor().selector_prefix == vendor.selector_prefix;
-        let mut has = found.iter().any(|device| of_vendor(&&device.mesa));
+        let mut is_covered = found.iter().any(|device| of_vendor(&&device.mesa));
         for mesa in mesas.iter().filter(of_vendor) {
             if let Err(error) = mesa.known_families() {
                 lines.push(format!("{}: {error}", vendor.selector_prefix));
-                has = true;
+                is_covered = true;
             }
         }
-        if !has {
-            lines.push(no_driver(vendor, mesas.iter().any(|mesa| of_vendor(&mesa))));
+        if !is_covered {
+            lines.push(no_driver_message(vendor, mesas.iter().any(|mesa| of_vendor(&mesa))));
         }
     }
     lines
 }
 
 /// Returns the message for a vendor without an installation, or whose installations do not start.
-fn no_driver(vendor: &Vendor, is_there: bool) -> String {
+fn no_driver_message(vendor: &Vendor, is_installed: bool) -> String {
     let Vendor {
         selector_prefix: word, display_name: driver, driver_file_prefix: driver_file, install, ..
     } = vendor;
-    if is_there {
+    if is_installed {
         return format!("{word}: no chip of {driver} starts; {install}");
     }
     format!(
@@ -313,48 +313,49 @@ pub fn choose_compile_only(
     family: &str,
     version: Option<&str>,
     mesas: &[Mesa],
-) -> Result<Vec<CompileOnly>, Failure> {
+) -> Result<Vec<CompileOnlyDevice>, Failure> {
     let mesas: Vec<&Mesa> =
         mesas.iter().filter(|mesa| mesa.vendor().selector_prefix == vendor.selector_prefix).collect();
     if mesas.is_empty() {
-        return Err(Failure::environment_message(no_driver(vendor, false)));
+        return Err(Failure::environment_message(no_driver_message(vendor, false)));
     }
     let mut found = Vec::new();
-    let mut known = Vec::new();
-    let mut deaths: Vec<String> = Vec::new();
+    let mut notes = Vec::new();
+    let mut probe_errors: Vec<String> = Vec::new();
     for mesa in mesas {
         let families = match mesa.known_families() {
             Ok(families) => families,
             Err(error) => {
-                deaths.push(error.to_string());
+                probe_errors.push(error.to_string());
                 continue;
             }
         };
         let place = mesa.driver_file().display();
         if let Some(version) = version {
             // This version may not support every chip of the list.
-            let any = families.iter().rev().find_map(|family| probe_compile_only(mesa, family.name).ok());
-            match any {
+            let any_device =
+                families.iter().rev().find_map(|family| probe_compile_only(mesa, family.name).ok());
+            match any_device {
                 Some(device) if device.version().starts_with(version) || version == "*" => {}
                 Some(device) => {
-                    known.push(format!("{place} is of Mesa {}", device.version()));
+                    notes.push(format!("{place} is of Mesa {}", device.version()));
                     continue;
                 }
                 None => {
-                    known.push(format!("{place}: no chip starts"));
+                    notes.push(format!("{place}: no chip starts"));
                     continue;
                 }
             }
         }
         let names: Vec<&str> = families.iter().map(|family| family.name).collect();
-        known.push(format!("{place} knows {}", names.join(", ")));
-        let knows = families.iter().any(|known| vendor.find_family(family) == Some(known));
+        notes.push(format!("{place} knows {}", names.join(", ")));
+        let is_known_family = families.iter().any(|known| vendor.find_family(family) == Some(known));
         if family == "*" {
-            found.extend(all_compile_only(std::slice::from_ref(mesa)));
-        } else if knows || (vendor.find_family(family).is_none() && mesa.refuses_unknown()) {
+            found.extend(list_compile_only(std::slice::from_ref(mesa)));
+        } else if is_known_family || (vendor.find_family(family).is_none() && mesa.refuses_unknown()) {
             match probe_compile_only(mesa, family) {
                 Ok(device) => found.push(device),
-                Err(death) => deaths.push(death),
+                Err(probe_error) => probe_errors.push(probe_error),
             }
         }
         if version.is_none() && !found.is_empty() {
@@ -366,42 +367,42 @@ pub fn choose_compile_only(
     }
     let at = version.map_or_else(String::new, |version| format!("@{version}"));
     let mut text = format!("no compile-only device `{}:{family}{at}`", vendor.selector_prefix);
-    deaths.dedup();
-    for line in deaths.iter().chain(&known) {
+    probe_errors.dedup();
+    for line in probe_errors.iter().chain(&notes) {
         text += &format!("\n{line}");
     }
-    if !known.is_empty() {
+    if !notes.is_empty() {
         // The family may need a newer or an older Mesa.
-        let may = if family == "*" || vendor.find_family(family).is_some() {
+        let advice = if family == "*" || vendor.find_family(family).is_some() {
             "may have it"
         } else {
             "may know more"
         };
         text += &format!(
-            "\nanother Mesa {may}: --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name them; {}",
+            "\nanother Mesa {advice}: --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name them; {}",
             vendor.install
         );
     }
     Err(Failure::environment_message(text))
 }
 
-/// Returns the compile-only device at an index of `devices`, where `before` other devices come first.
-pub fn compile_only_at(meant: &DeviceSelector, before: usize) -> Option<CompileOnly> {
-    let DeviceSelector::Listed(Selector::Index(index)) = meant else { return None };
-    let place = index.checked_sub(before)?;
-    all_compile_only(&mesas(None).ok()?).into_iter().nth(place)
+/// Returns the compile-only device at an index of `devices`, where `listed_count` other devices come first.
+pub fn compile_only_at(selector: &DeviceSelector, listed_count: usize) -> Option<CompileOnlyDevice> {
+    let DeviceSelector::Listed(Selector::Index(index)) = selector else { return None };
+    let position = index.checked_sub(listed_count)?;
+    list_compile_only(&find_mesas(None).ok()?).into_iter().nth(position)
 }
 
 /// Lists a family's device in a process that exits if Mesa does not support it.
-fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> {
-    let process = Process::CompileOnly { mesa: mesa.clone(), family: family.to_owned() };
+fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnlyDevice, String> {
+    let process = WorkerEnvironment::CompileOnly { mesa: mesa.clone(), family: family.to_owned() };
     let (answer, status) = run_listing(&process).map_err(|failure| failure.report().to_string())?;
     let place = mesa.driver_file().display();
     match answer.map(|answer| answer.devices) {
         Some(Ok(found)) => found
             .into_iter()
             .find(|found| !found.capabilities.executes)
-            .map(|found| CompileOnly {
+            .map(|found| CompileOnlyDevice {
                 mesa: mesa.clone(),
                 family: family.to_owned(),
                 listed: ListedDevice {
@@ -418,7 +419,7 @@ fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> 
 
 /// Returns a selector that matches this device and no other of `all`.
 pub fn exact_selector(chosen: &ListedDevice, all: &[ListedDevice]) -> String {
-    if is_sim(chosen) {
+    if is_simulated(chosen) {
         return SimDevice::NAME.to_owned();
     }
     let identity = &chosen.identity;

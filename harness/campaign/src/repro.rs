@@ -21,19 +21,19 @@ use runner::RunVariant;
 use shaders::Program;
 use sim::SimDevice;
 
-use crate::choice::{self, Chosen};
-use crate::compilers::kernels::{GenerationTarget, bytes, numbered};
-use crate::compilers::{beside, targets};
-use crate::inputs::one;
+use crate::compilers::kernels::{GenerationTarget, encode_spirv, numbered_path};
+use crate::compilers::{report_code, targets};
+use crate::inputs::load_single_test;
 use crate::kinds::litmus::planned::without_filter;
-use crate::patience::patience;
-use crate::source::{Loaded, Origin, TestSource};
-use crate::{Failure, reasons};
-use host::KERNEL;
+use crate::models::{self, LoadedModel};
+use crate::source::{LoadedTest, SourceOrigin, TestSource};
+use crate::time_limit::stop_after;
+use crate::{Failure, explain_records};
+use host::KERNEL_FILE;
 
 /// The options of a bundle.
 #[derive(Clone, Copy, Debug)]
-pub struct Repro<'a> {
+pub struct ReproOptions<'a> {
     /// A test argument; with results, the id of a test in them.
     pub test: Option<&'a str>,
     /// Results of runs, to include their counts.
@@ -50,10 +50,10 @@ pub struct Repro<'a> {
 
 /// The test of a bundle.
 struct ReproSubject {
-    loaded: Loaded,
+    loaded: LoadedTest,
     variant: RunVariant,
     /// The judged program: the program that devices run, in the Vulkan memory model and without a filter.
-    judged: Test,
+    judged_test: Test,
     /// The text of the program.
     text: String,
 }
@@ -71,25 +71,29 @@ pub struct BundleFile {
     pub name: String,
     /// The content.
     pub bytes: Vec<u8>,
-    what: String,
+    description: String,
 }
 
 /// The files of a bundle.
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
     /// The files, in the order of the README.
-    pub written: Vec<BundleFile>,
+    pub files: Vec<BundleFile>,
     /// Missing files, with the reason.
-    pub lacking: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 impl Bundle {
-    fn add(&mut self, name: impl Into<String>, what: impl Into<String>, bytes: &[u8]) {
-        self.written.push(BundleFile { name: name.into(), bytes: bytes.to_vec(), what: what.into() });
+    fn add_file(&mut self, name: impl Into<String>, description: impl Into<String>, bytes: &[u8]) {
+        self.files.push(BundleFile {
+            name: name.into(),
+            bytes: bytes.to_vec(),
+            description: description.into(),
+        });
     }
 
-    fn lacks(&mut self, what: impl Into<String>) {
-        self.lacking.push(what.into());
+    fn add_missing(&mut self, what: impl Into<String>) {
+        self.missing.push(what.into());
     }
 }
 
@@ -97,92 +101,96 @@ impl Bundle {
 ///
 /// # Errors
 /// If the test is invalid or cannot be compiled, or the results do not contain it.
-pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
-    let (loaded, seen) = match asked.results {
+pub fn create_bundle(request: &ReproOptions<'_>) -> Result<Bundle, Failure> {
+    let (loaded, recorded) = match request.results {
         Some(results) => {
-            let (loaded, seen) = of_results(asked, results)?;
-            (loaded, Some(seen))
+            let (loaded, recorded) = select_recorded(request, results)?;
+            (loaded, Some(recorded))
         }
-        None => (one(asked.test.unwrap_or_default())?, None),
+        None => (load_single_test(request.test.unwrap_or_default())?, None),
     };
     let subject = ReproSubject::new(loaded)?;
     let file = &subject.loaded.source.file;
-    let chosen = model(asked, seen.as_ref())?;
-    if !chosen.model.judges(subject.judged.dialect) {
+    let chosen = load_model(request, recorded.as_ref())?;
+    if !chosen.model.supports_dialect(subject.judged_test.dialect) {
         return Err(Failure::input_message(format!(
             "{file}: the model does not support this dialect; choose another with `--model`"
         )));
     }
-    let meant = meant(asked, seen.as_ref())?;
-    let config = subject.variant.kernel_config(meant.config);
+    let settings = generation_target(request, recorded.as_ref())?;
+    let config = subject.variant.kernel_config(settings.config);
     let program = shaders::compile_program(&subject.device_test()?, &config, subject.variant.pipelines)
-        .map_err(|error| subject.loaded.no_kernel(subject.variant.shader.stage, &error))?;
+        .map_err(|error| subject.loaded.no_kernel_failure(subject.variant.shader.stage, &error))?;
     let mut bundle = Bundle::default();
 
-    bundle.add("test.litmus", "the test", subject.text.as_bytes());
-    let prediction = predict(&subject, &chosen, asked)?;
-    let explained = write_explanations(&mut bundle, &subject, &chosen, seen.as_ref(), asked);
-    write_kernels(&mut bundle, &program)?;
-    match host::write(&subject.judged, &program, prediction.as_ref(), &meant.stress) {
+    bundle.add_file("test.litmus", "the test", subject.text.as_bytes());
+    let prediction = predict_subject(&subject, &chosen, request)?;
+    let explanation = add_explanations(&mut bundle, &subject, &chosen, recorded.as_ref(), request);
+    add_kernels(&mut bundle, &program)?;
+    match host::write_host_program(&subject.judged_test, &program, prediction.as_ref(), &settings.stress) {
         Ok(text) => {
-            bundle.add("host.c", "a program that runs the kernels and counts outcomes", text.as_bytes());
+            bundle.add_file("host.c", "a program that runs the kernels and counts outcomes", text.as_bytes());
         }
-        Err(why) => bundle.lacks(format!("No C program: {why}.")),
+        Err(why) => bundle.add_missing(format!("No C program: {why}.")),
     }
     match to_vulkan(&subject.loaded.test).and_then(|test| to_glsl(&test)) {
         Ok(glsl) => {
             let file = format!("test.{}", glsl.file_extension());
-            bundle.add(file.as_str(), "the test as GLSL, one instance of it", shader(&glsl).as_bytes());
+            bundle.add_file(
+                file.as_str(),
+                "the test as GLSL, one instance of it",
+                format_glsl_shader(&glsl).as_bytes(),
+            );
         }
-        Err(why) => bundle.lacks(format!("No GLSL: {why}.")),
+        Err(why) => bundle.add_missing(format!("No GLSL: {why}.")),
     }
-    let ended = machine_code(&mut bundle, &subject, &meant)?;
-    let text = readme::write(&readme::ReadmeContent {
+    let compiler_error = add_machine_code(&mut bundle, &subject, &settings)?;
+    let text = readme::render_readme(&readme::ReadmeContent {
         subject: &subject,
         model: chosen.model.name(),
         prediction: prediction.as_ref(),
-        seen: seen.as_ref(),
-        device: meant.target.as_ref().map(|target| format!("{} ({})", target.name, target.driver())),
-        ended: ended.as_deref(),
-        explained: &explained,
+        recorded: recorded.as_ref(),
+        device: settings.target.as_ref().map(|target| format!("{} ({})", target.name, target.driver())),
+        compiler_error: compiler_error.as_deref(),
+        explanation: &explanation,
         bundle: &bundle,
     });
-    bundle.add("README.md", "this text", text.as_bytes());
+    bundle.add_file("README.md", "this text", text.as_bytes());
     Ok(bundle)
 }
 
 /// Returns a GLSL shader with a comment that contains the command to check it.
-pub fn shader(glsl: &Glsl) -> String {
+pub fn format_glsl_shader(glsl: &Glsl) -> String {
     let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
     let (file, [x, y, z]) = (format!("FILE.{}", glsl.file_extension()), glsl.grid);
-    let asked = match glsl.subgroup_size {
+    let grid_flags = match glsl.subgroup_size {
         Some(size) => format!("--grid {x} --subgroup-size {size}"),
         None => format!("--grid {x},{y},{z}"),
     };
-    format!("// vk-litmus check {file} {asked}{claim}\n{}", glsl.source)
+    format!("// vk-litmus check {file} {grid_flags}{claim}\n{}", glsl.source)
 }
 
 impl ReproSubject {
-    fn new(loaded: Loaded) -> Result<ReproSubject, Failure> {
-        let file = loaded.source.file.clone();
+    fn new(loaded: LoadedTest) -> Result<ReproSubject, Failure> {
+        let file_name = loaded.source.file.clone();
         let variant: RunVariant = loaded.source.variant.parse().map_err(Failure::input_error)?;
-        let placed = loaded.placed()?;
-        let said = shaders::effective_test(&placed, variant.shader)
-            .map_err(|error| loaded.no_kernel(variant.shader.stage, &error))?;
+        let placed = loaded.to_device_test()?;
+        let effective_test = shaders::effective_test(&placed, variant.shader)
+            .map_err(|error| loaded.no_kernel_failure(variant.shader.stage, &error))?;
         let text = match loaded.test.dialect {
             Dialect::Vulkan => loaded.text.clone(),
             Dialect::Khronos | Dialect::Hsa => litmus::print(&placed),
         };
         // Explanations refer to lines of the printed text.
-        let judged = match loaded.test.dialect {
-            Dialect::Vulkan => said,
-            Dialect::Khronos | Dialect::Hsa => litmus::parse(&text, &file).unwrap_or(said),
+        let judged_test = match loaded.test.dialect {
+            Dialect::Vulkan => effective_test,
+            Dialect::Khronos | Dialect::Hsa => litmus::parse(&text, &file_name).unwrap_or(effective_test),
         };
-        Ok(ReproSubject { judged: without_filter(&judged), variant, text, loaded })
+        Ok(ReproSubject { judged_test: without_filter(&judged_test), variant, text, loaded })
     }
 
     fn device_test(&self) -> Result<Test, Failure> {
-        self.loaded.placed()
+        self.loaded.to_device_test()
     }
 
     fn name(&self) -> &str {
@@ -191,25 +199,29 @@ impl ReproSubject {
 }
 
 /// Selects a recorded verdict, preferring violations, and loads its test.
-fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, RecordedVerdict), Failure> {
+fn select_recorded(
+    request: &ReproOptions<'_>,
+    results: &[Results],
+) -> Result<(LoadedTest, RecordedVerdict), Failure> {
     let lines = results.iter().flat_map(|results| results.lines.iter().map(move |line| (results, line)));
-    let named = |line: &RunLine| asked.test.is_none_or(|id| id == line.id);
-    let here: Vec<(&Results, &RunLine)> = lines.filter(|(_, line)| named(line)).collect();
-    let on_device = |line: &RunLine| asked.device.is_some_and(|device| device == line.device);
-    let weight = |line: &RunLine| (line.verdict == VerdictWord::Violates, on_device(line));
-    let best = here.iter().map(|(_, line)| weight(line)).max();
+    let is_selected = |line: &RunLine| request.test.is_none_or(|id| id == line.id);
+    let candidates: Vec<(&Results, &RunLine)> = lines.filter(|(_, line)| is_selected(line)).collect();
+    let on_device = |line: &RunLine| request.device.is_some_and(|device| device == line.device);
+    let priority = |line: &RunLine| (line.verdict == VerdictWord::Violates, on_device(line));
+    let best = candidates.iter().map(|(_, line)| priority(line)).max();
     let Some(best) = best else {
-        let test = asked.test.unwrap_or("a test");
+        let test = request.test.unwrap_or("a test");
         return Err(Failure::input_message(format!("the results have no verdict for `{test}`")));
     };
-    let best: Vec<&(&Results, &RunLine)> = here.iter().filter(|(_, line)| weight(line) == best).collect();
+    let best: Vec<&(&Results, &RunLine)> =
+        candidates.iter().filter(|(_, line)| priority(line) == best).collect();
     let (results, line) = match best.as_slice() {
         [only] => **only,
-        [first, ..] if asked.test.is_some() => **first,
+        [first, ..] if request.test.is_some() => **first,
         several => {
             let ids: Vec<&str> = several.iter().map(|(_, line)| line.id.as_str()).collect();
-            let shown = ids.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
-            let more = if ids.len() > MOST_NAMED { " …" } else { "" };
+            let shown = ids.iter().take(MAX_LISTED_TESTS).copied().collect::<Vec<_>>().join(", ");
+            let more = if ids.len() > MAX_LISTED_TESTS { " …" } else { "" };
             return Err(Failure::input_message(format!(
                 "name one of the tests of the results: {shown}{more}"
             )));
@@ -219,7 +231,7 @@ fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Recorde
     let record = plan.and_then(|plan| plan.tests.iter().find(|test| test.id == line.id));
     let text = record.map(|record| record.text.clone()).unwrap_or_default();
     let loaded = if text.is_empty() {
-        one(&line.id)?
+        load_single_test(&line.id)?
     } else {
         let (id, variant) = line.id.split_once('@').unwrap_or((&line.id, ""));
         let source = TestSource {
@@ -227,7 +239,7 @@ fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Recorde
             file: id.to_owned(),
             argument: line.id.clone(),
             variant: variant.to_owned(),
-            origin: Origin::Embedded(id.to_owned()),
+            origin: SourceOrigin::Embedded(id.to_owned()),
             text: Ok(text),
         };
         source.load().map_err(|rejected| rejected.failure)?
@@ -237,115 +249,138 @@ fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Recorde
 }
 
 /// The number of tests listed in an error.
-const MOST_NAMED: usize = 8;
+const MAX_LISTED_TESTS: usize = 8;
 
 /// Loads the requested model, else the shipped model of the recorded run.
-fn model(asked: &Repro<'_>, seen: Option<&RecordedVerdict>) -> Result<Chosen, Failure> {
-    match (asked.model, seen) {
-        (Some(model), _) => choice::load(model),
-        (None, Some(seen)) if Model::shipped(&seen.line.model).is_some() => choice::load(&seen.line.model),
-        (None, _) => choice::load(Model::default_for(Dialect::Vulkan)),
+fn load_model(
+    request: &ReproOptions<'_>,
+    recorded: Option<&RecordedVerdict>,
+) -> Result<LoadedModel, Failure> {
+    match (request.model, recorded) {
+        (Some(model), _) => models::load(model),
+        (None, Some(recorded)) if Model::shipped(&recorded.line.model).is_some() => {
+            models::load(&recorded.line.model)
+        }
+        (None, _) => models::load(Model::default_for_dialect(Dialect::Vulkan)),
     }
 }
 
 /// Returns the settings for the requested device, else for the device of the recorded run if it is available.
-fn meant(asked: &Repro<'_>, seen: Option<&RecordedVerdict>) -> Result<GenerationTarget, Failure> {
-    let named = |device: &str| {
+fn generation_target(
+    request: &ReproOptions<'_>,
+    recorded: Option<&RecordedVerdict>,
+) -> Result<GenerationTarget, Failure> {
+    let target_named = |device: &str| {
         if device == SimDevice::NAME {
-            return GenerationTarget::simulated();
+            return GenerationTarget::for_simulated_gpu();
         }
-        GenerationTarget::of(targets::targets(&[device.to_owned()], asked.mesa)?.into_iter().next())
+        GenerationTarget::for_target(
+            targets::select_targets(&[device.to_owned()], request.mesa)?.into_iter().next(),
+        )
     };
-    match (asked.device, seen) {
-        (Some(device), _) => named(device),
-        (None, Some(seen)) => named(&seen.line.device).or_else(|_| GenerationTarget::of(None)),
-        (None, None) => GenerationTarget::of(None),
+    match (request.device, recorded) {
+        (Some(device), _) => target_named(device),
+        (None, Some(recorded)) => {
+            target_named(&recorded.line.device).or_else(|_| GenerationTarget::for_target(None))
+        }
+        (None, None) => GenerationTarget::for_target(None),
     }
 }
 
-fn predict(
+fn predict_subject(
     subject: &ReproSubject,
-    chosen: &Chosen,
-    asked: &Repro<'_>,
+    chosen: &LoadedModel,
+    request: &ReproOptions<'_>,
 ) -> Result<Option<Prediction>, Failure> {
-    let stop = patience(asked.timeout);
+    let stop = stop_after(request.timeout);
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
-    let predicted = predict_with_growing_bound(&subject.judged, &chosen.model, &options)
+    let predicted = predict_with_growing_bound(&subject.judged_test, &chosen.model, &options)
         .map_err(|error| Failure::input_message(format!("{}: {error}", subject.loaded.source.file)))?;
     Ok(Some(predicted).filter(|prediction| prediction.complete))
 }
 
 /// Explains the observed forbidden outcome, else the test's question. Returns the text, which is empty
 /// without an answer.
-fn write_explanations(
+fn add_explanations(
     bundle: &mut Bundle,
     subject: &ReproSubject,
-    chosen: &Chosen,
-    seen: Option<&RecordedVerdict>,
-    asked: &Repro<'_>,
+    chosen: &LoadedModel,
+    recorded: Option<&RecordedVerdict>,
+    request: &ReproOptions<'_>,
 ) -> String {
-    let seen =
-        seen.and_then(|seen| reasons::remarkable(&seen.line)).and_then(|text| reasons::condition(&text));
-    let condition = match &seen {
-        Some(text) => litmus::parse_condition(text, "outcome", &subject.judged).ok(),
+    let condition_text = recorded
+        .and_then(|seen| explain_records::most_notable_outcome(&seen.line))
+        .and_then(|text| explain_records::outcome_to_condition(&text));
+    let condition = match &condition_text {
+        Some(text) => litmus::parse_condition(text, "outcome", &subject.judged_test).ok(),
         None => None,
     };
-    let (half, stop) = (patience(asked.timeout / 2), patience(asked.timeout));
+    let (half, stop) = (stop_after(request.timeout / 2), stop_after(request.timeout));
     let options = ExplainOptions {
         outcome: condition,
-        verdict: Budget::until(&half),
-        budget: Budget::until(&stop),
+        verdict_budget: Budget::until(&half),
+        search_budget: Budget::until(&stop),
         ..ExplainOptions::default()
     };
-    let explanation = match explain_outcome(&subject.judged, &chosen.model, &options) {
+    let explanation = match explain_outcome(&subject.judged_test, &chosen.model, &options) {
         Ok(explanation) if explanation.answer != ExplanationAnswer::Unknown => explanation,
         Ok(_) => {
-            bundle.lacks("No explanation: the model did not answer within the time limit.");
+            bundle.add_missing("No explanation: the model did not answer within the time limit.");
             return String::new();
         }
         Err(error) => {
-            bundle.lacks(format!("No explanation: {error}."));
+            bundle.add_missing(format!("No explanation: {error}."));
             return String::new();
         }
     };
     let source = &subject.text;
-    let explained =
-        Explained { test: &subject.judged, source, file: "test.litmus", explanation: &explanation };
-    let text = explanation::text(explained);
-    bundle.add("explanation.txt", "the model's reason", text.as_bytes());
-    bundle.add("explanation.svg", "the reason as a picture", explanation::svg(explained).as_bytes());
+    let explanation_input =
+        Explained { test: &subject.judged_test, source, file: "test.litmus", explanation: &explanation };
+    let text = explanation::text(explanation_input);
+    bundle.add_file("explanation.txt", "the model's reason", text.as_bytes());
+    bundle.add_file(
+        "explanation.svg",
+        "the reason as a picture",
+        explanation::svg(explanation_input).as_bytes(),
+    );
     text
 }
 
-fn write_kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> {
+fn add_kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> {
     for (number, kernel) in program.kernels().enumerate() {
-        let text_name = Path::new(KERNEL).with_extension("spvasm");
+        let text_name = Path::new(KERNEL_FILE).with_extension("spvasm");
         for (path, what, as_text) in [
-            (numbered(KERNEL.as_ref(), number), "a kernel as SPIR-V", false),
-            (numbered(&text_name, number), "its text", true),
+            (numbered_path(KERNEL_FILE.as_ref(), number), "a kernel as SPIR-V", false),
+            (numbered_path(&text_name, number), "its text", true),
         ] {
-            bundle.add(path.display().to_string(), what, &bytes(&kernel.words, as_text)?);
+            bundle.add_file(path.display().to_string(), what, &encode_spirv(&kernel.words, as_text)?);
         }
     }
     Ok(())
 }
 
-/// Adds the machine code of the threads. Returns the error of a compiler that failed.
-fn machine_code(
+/// Adds the machine code of the threads. Returns the error if the compiler fails.
+fn add_machine_code(
     bundle: &mut Bundle,
     subject: &ReproSubject,
-    meant: &GenerationTarget,
+    settings: &GenerationTarget,
 ) -> Result<Option<String>, Failure> {
-    let Some(target) = &meant.target else { return Ok(None) };
+    let Some(target) = &settings.target else { return Ok(None) };
     let source = &subject.loaded.source;
     let test = subject.device_test()?;
-    let line =
-        beside::threads(&source.argument, &source.id, &test, subject.variant, target, beside::PATIENCE)?;
+    let line = report_code::compile_threads(
+        &source.argument,
+        &source.id,
+        &test,
+        subject.variant,
+        target,
+        report_code::COMPILER_TIMEOUT,
+    )?;
     let text = codegen::format_threads(&line);
     if line.verdict != CodegenVerdict::Crashes {
-        bundle.add("machine-code.txt", "the machine code of the threads", text.as_bytes());
+        bundle.add_file("machine-code.txt", "the machine code of the threads", text.as_bytes());
         return Ok(None);
     }
-    bundle.lacks(format!("No machine code: {}", text.trim()));
+    bundle.add_missing(format!("No machine code: {}", text.trim()));
     Ok(Some(text))
 }

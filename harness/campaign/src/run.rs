@@ -1,7 +1,7 @@
 //! Executes a run plan: replays cached verdicts, skips unsupported tests, schedules the rest on worker
 //! processes with deadlines, and reports verdicts in plan order.
 //!
-//! The kinds of a run ([`crate::kinds`]) provide jobs and judge answers.
+//! The kinds of a run ([`crate::kinds`]) create jobs and judge answers.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::book::{Book, Done};
+pub use crate::observer::RunObserver;
+use crate::run_log::{EarlierVerdicts, RunLog};
 use crate::targets::DeviceTarget;
-pub use crate::watch::Watch;
-use crate::workers::{self, Task};
+use crate::workers::{self, WorkerTask};
 
 /// A test on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct TestOnDevice {
     /// The id of the test.
     pub id: String,
     /// The skip reason.
-    pub missing: Option<String>,
+    pub skip_reason: Option<String>,
 }
 
 /// The result of judging a job.
@@ -59,52 +59,52 @@ pub trait RunKind: Sync {
     fn targets(&self) -> Vec<&DeviceTarget>;
 
     /// Returns every test on every device, in plan order.
-    fn cells(&self) -> Vec<TestOnDevice>;
+    fn test_runs(&self) -> Vec<TestOnDevice>;
 
     /// Returns the task that workers are started for.
-    fn task(&self) -> Task;
+    fn task(&self) -> WorkerTask;
 
     /// Returns the limits for the workers of a device with `waiting` tests left.
     fn limits(&self, target: usize, waiting: usize) -> Limits;
 
     /// Returns the time during which tests of a device may start, unless the limits contain it.
-    fn time(&self) -> Option<Duration> {
+    fn start_time_limit(&self) -> Option<Duration> {
         None
     }
 
     /// Returns the job of a test. `next` is the test that probably follows, to compile it ahead.
-    fn job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Self::Job;
+    fn create_job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Self::Job;
 
     /// Returns a job with smaller submissions, after `lost` attempts lost the device: a watchdog may have
     /// reset it. Kinds whose submissions the user defines return it unchanged.
-    fn smaller(&self, job: Self::Job, _lost: u32) -> Self::Job {
+    fn with_smaller_submissions(&self, job: Self::Job, _lost: u32) -> Self::Job {
         job
     }
 
     /// Returns a health check for a device. It must succeed after each failure that leaves a worker unusable.
-    fn health(&self, _target: usize) -> Option<Self::Job> {
+    fn health_check(&self, _target: usize) -> Option<Self::Job> {
         None
     }
 
     /// Returns why an answer is incomplete.
-    fn failure(answer: &Self::Answer) -> Option<&IncompleteReason>;
+    fn incomplete_reason(answer: &Self::Answer) -> Option<&IncompleteReason>;
 
     /// Returns the instances and the seconds of dispatches in a progress message.
-    fn shown(snapshot: &Self::Snapshot) -> (u64, f64);
+    fn snapshot_progress(snapshot: &Self::Snapshot) -> (u64, f64);
 
     /// Returns the line of a skipped test.
-    fn skipped(&self, cell: usize, missing: &str) -> RunLine;
+    fn skipped_line(&self, cell: usize, missing: &str) -> RunLine;
 
     /// Returns a recorded line as it follows from its counts.
     ///
     /// # Errors
     /// The first part of the line that does not follow from them.
-    fn recorded(&self, _cell: usize, line: &RunLine) -> Result<RunLine, String> {
+    fn verify_recorded(&self, _cell: usize, line: &RunLine) -> Result<RunLine, String> {
         Ok(line.clone())
     }
 
     /// Judges the result of a job. `before` is the failure of the last job that failed.
-    fn judged(
+    fn judge(
         &self,
         cell: usize,
         report: JobReport<Self::Snapshot, Self::Answer>,
@@ -118,7 +118,7 @@ pub type ReportOf<K> = JobReport<<K as RunKind>::Snapshot, <K as RunKind>::Answe
 pub type EventOf<'a, K> = PoolEvent<'a, <K as RunKind>::Snapshot, <K as RunKind>::Answer>;
 
 /// Runs jobs in workers, which end before the call returns.
-pub trait Workers<K: RunKind>: Sync {
+pub trait WorkerPool<K: RunKind>: Sync {
     /// Runs `jobs` jobs on a device.
     fn run(
         &self,
@@ -133,21 +133,21 @@ pub trait Workers<K: RunKind>: Sync {
 
 /// Workers that are processes of this program.
 #[derive(Clone, Debug)]
-pub struct Processes {
+pub struct ProcessPool {
     program: PathBuf,
 }
 
-impl Processes {
+impl ProcessPool {
     /// Uses the running executable for workers.
     ///
     /// # Errors
     /// If its path is unknown.
-    pub fn new() -> Result<Processes, Failure> {
-        Ok(Processes { program: workers::program()? })
+    pub fn new() -> Result<ProcessPool, Failure> {
+        Ok(ProcessPool { program: workers::program_path()? })
     }
 }
 
-impl<K: RunKind> Workers<K> for Processes {
+impl<K: RunKind> WorkerPool<K> for ProcessPool {
     fn run(
         &self,
         kind: &K,
@@ -158,34 +158,36 @@ impl<K: RunKind> Workers<K> for Processes {
         event: &mut dyn FnMut(EventOf<'_, K>) -> ControlFlow<()>,
     ) {
         let task = kind.task();
-        let command = &mut || target.process.command(&self.program, &task);
+        let command = &mut || target.worker_environment.command(&self.program, &task);
         pool::run(limits, jobs, PoolCallbacks { make_command: command, make_job: job, on_event: event });
     }
 }
 
 /// Returns how a job ended, or the skip reason. `before` is the failure of the last job that failed.
-pub(crate) fn ending<K: RunKind>(
+pub(crate) fn job_ending<K: RunKind>(
     end: &AttemptEnd<K::Answer>,
     before: Option<Reason>,
 ) -> Result<Ending, String> {
     Ok(match end {
-        AttemptEnd::Answered(answer) => match K::failure(answer) {
+        AttemptEnd::Answered(answer) => match K::incomplete_reason(answer) {
             None => Ending::Finished,
             Some(IncompleteReason::NotPlaceable { rule: what } | IncompleteReason::Lacks { what }) => {
                 return Err(what.clone());
             }
             Some(IncompleteReason::NullDevice) => Ending::NullDevice,
-            Some(told @ (IncompleteReason::DeviceLost { .. } | IncompleteReason::NoDevice { .. })) => {
-                Ending::DeviceLost(told.to_string())
+            Some(reason @ (IncompleteReason::DeviceLost { .. } | IncompleteReason::NoDevice { .. })) => {
+                Ending::DeviceLost(reason.to_string())
             }
-            Some(told @ IncompleteReason::TimedOut { .. }) => Ending::TimedOut(told.to_string()),
-            Some(told @ IncompleteReason::Disagreement { .. }) => Ending::CountsDisagree(told.to_string()),
+            Some(reason @ IncompleteReason::TimedOut { .. }) => Ending::TimedOut(reason.to_string()),
+            Some(reason @ IncompleteReason::Disagreement { .. }) => {
+                Ending::CountsDisagree(reason.to_string())
+            }
             Some(
-                told @ (IncompleteReason::Test { .. }
+                reason @ (IncompleteReason::Test { .. }
                 | IncompleteReason::Stress { .. }
                 | IncompleteReason::Driver { .. }
                 | IncompleteReason::Internal { .. }),
-            ) => Ending::Crashed(told.to_string()),
+            ) => Ending::Crashed(reason.to_string()),
         },
         AttemptEnd::Failed(failure @ pool::WorkerFailure::TimedOut { .. }) => {
             Ending::TimedOut(failure.to_string())
@@ -207,7 +209,7 @@ pub(crate) fn ending<K: RunKind>(
 }
 
 /// Returns how a run failed, if the device or the worker is the cause.
-pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
+pub(crate) fn device_failure(ending: &Result<Ending, String>) -> Option<Reason> {
     match ending {
         Ok(Ending::TimedOut(_)) => Some(Reason::TimedOut),
         Ok(Ending::Crashed(_)) => Some(Reason::Crashed),
@@ -220,7 +222,7 @@ pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
 
 /// The result of a run.
 #[derive(Debug)]
-pub struct Ended {
+pub struct RunResult {
     /// The results folder, with its reports.
     pub folder: ResultsFolder,
     /// The verdicts in plan order. An interrupted run has placeholder lines for missing verdicts.
@@ -228,7 +230,7 @@ pub struct Ended {
     /// The number of unexpected messages of the validation layers.
     pub validation_messages: usize,
     /// The run was interrupted.
-    pub interrupted: bool,
+    pub is_interrupted: bool,
 }
 
 /// A run of one kind.
@@ -236,17 +238,17 @@ pub struct Run<'a, K: RunKind> {
     /// Creates jobs and judges answers.
     pub kind: &'a K,
     /// Runs the jobs.
-    pub workers: &'a dyn Workers<K>,
+    pub workers: &'a dyn WorkerPool<K>,
     /// Observes the run.
-    pub watch: &'a dyn Watch,
+    pub observer: &'a dyn RunObserver,
     /// Set to end the run.
-    pub interrupted: &'a AtomicBool,
+    pub interrupt_flag: &'a AtomicBool,
     /// Recorded verdicts that are reported again instead of running the test.
-    pub remembered: &'a Done,
+    pub reused_verdicts: &'a EarlierVerdicts,
 }
 
 /// An event for the judging thread.
-enum Happened<K: RunKind> {
+enum WorkerEvent<K: RunKind> {
     /// Progress of a job.
     Progress(usize, K::Snapshot),
     /// The next job has ended.
@@ -255,7 +257,7 @@ enum Happened<K: RunKind> {
 
 /// Totals over the jobs judged so far.
 #[derive(Default)]
-struct Heard {
+struct RunTotals {
     validation_messages: usize,
     last_failure: Option<Reason>,
 }
@@ -265,57 +267,64 @@ impl<K: RunKind> Run<'_, K> {
     ///
     /// # Errors
     /// If the journal or the output cannot be written.
-    pub fn go(
+    pub fn execute(
         &self,
         folder: ResultsFolder,
-        mut done: Done,
+        mut done: EarlierVerdicts,
         writer: &mut dyn RunWriter,
-    ) -> Result<Ended, Failure> {
-        let cells = self.kind.cells();
+    ) -> Result<RunResult, Failure> {
+        let cells = self.kind.test_runs();
         let ids = cells.iter().map(|cell| cell.id.clone()).collect();
-        let mut book = Book::new(folder, ids, &mut *writer, self.watch)?;
-        let mut heard = Heard::default();
+        let mut log = RunLog::new(folder, ids, &mut *writer, self.observer)?;
+        let mut totals = RunTotals::default();
         for (number, target) in self.kind.targets().into_iter().enumerate() {
             let mut waiting = Vec::new();
             for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.target == number) {
                 let key = (target.name.clone(), cell.id.clone());
-                if let Some(line) = self.remembered.get(&key).filter(|_| !done.contains_key(&key)) {
-                    book.add(index, line.clone())?;
+                if let Some(line) = self.reused_verdicts.get(&key).filter(|_| !done.contains_key(&key)) {
+                    log.record_verdict(index, line.clone())?;
                     continue;
                 }
-                match (done.remove(&key), &cell.missing) {
+                match (done.remove(&key), &cell.skip_reason) {
                     (Some(line), _) => {
                         // The line of a skipped test has a kernel hash too, except if the test had no kernel
                         // when it was recorded.
-                        let (found, own) = (&line.hashes.kernel, self.kind.skipped(index, "").hashes.kernel);
-                        let has_none = found.is_empty() && line.verdict == VerdictWord::Skipped;
-                        let other = !has_none && !own.is_empty() && *found != own;
-                        let recorded = if other {
+                        let (recorded_kernel, planned_kernel) =
+                            (&line.hashes.kernel, self.kind.skipped_line(index, "").hashes.kernel);
+                        let had_no_kernel =
+                            recorded_kernel.is_empty() && line.verdict == VerdictWord::Skipped;
+                        let is_other_kernel = !had_no_kernel
+                            && !planned_kernel.is_empty()
+                            && *recorded_kernel != planned_kernel;
+                        let recorded = if is_other_kernel {
                             Err("its `hashes.kernel` belongs to another kernel".to_owned())
                         } else {
-                            self.kind.recorded(index, &line)
+                            self.kind.verify_recorded(index, &line)
                         };
-                        let foreign = |what: String| foreign_verdict_error(book.folder.path(), &line, &what);
-                        book.know(index, recorded.map_err(foreign)?)?;
+                        let to_error =
+                            |what: String| mismatched_verdict_error(log.folder.path(), &line, &what);
+                        log.replay_verdict(index, recorded.map_err(to_error)?)?;
                     }
-                    (None, Some(missing)) => book.add(index, self.kind.skipped(index, missing))?,
+                    (None, Some(missing)) => {
+                        log.record_verdict(index, self.kind.skipped_line(index, missing))?
+                    }
                     (None, None) => waiting.push(index),
                 }
             }
-            heard.last_failure = None;
-            self.run_device(number, target, &cells, &waiting, &mut heard, &mut book)?;
+            totals.last_failure = None;
+            self.run_device(number, target, &cells, &waiting, &mut totals, &mut log)?;
         }
-        let interrupted = self.is_interrupted() && book.lines.iter().any(Option::is_none);
-        self.watch.ends();
-        let (folder, lines, written) = book.close();
-        folder.finish(&lines).map_err(Failure::folder)?;
-        written?;
-        writer.finish().map_err(crate::book::cannot_print)?;
-        Ok(Ended { folder, lines, validation_messages: heard.validation_messages, interrupted })
+        let is_interrupted = self.is_interrupted() && log.lines.iter().any(Option::is_none);
+        self.observer.on_finish();
+        let (folder, lines, printed) = log.finish();
+        folder.finish(&lines).map_err(Failure::folder_error)?;
+        printed?;
+        writer.finish().map_err(crate::run_log::stdout_failure)?;
+        Ok(RunResult { folder, lines, validation_messages: totals.validation_messages, is_interrupted })
     }
 
     fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.interrupt_flag.load(Ordering::Relaxed)
     }
 
     /// Runs tests of a device. After each failure that requires a health check, it starts a fresh worker.
@@ -325,27 +334,33 @@ impl<K: RunKind> Run<'_, K> {
         target: &DeviceTarget,
         cells: &[TestOnDevice],
         mut waiting: &[usize],
-        heard: &mut Heard,
-        book: &mut Book<'_>,
+        totals: &mut RunTotals,
+        log: &mut RunLog<'_>,
     ) -> Result<(), Failure> {
-        let deadline = self.kind.time().map(|time| Instant::now() + time);
-        let mut gone = None;
+        let deadline = self.kind.start_time_limit().map(|time| Instant::now() + time);
+        let mut not_run = None;
         let lost = AtomicU32::new(0);
         while !waiting.is_empty() && !self.is_interrupted() {
-            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if let Some(why) = gone.take().or(late.then_some(NotRun::TimeIsUp)) {
+            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if let Some(why) = not_run.take().or(is_late.then_some(NotRun::TimeIsUp)) {
                 for (job, cell) in waiting.iter().enumerate() {
                     let report = JobReport::not_run(job, why.clone());
-                    book.add(*cell, self.kind.judged(*cell, report, heard.last_failure).line)?;
+                    log.record_verdict(*cell, self.kind.judge(*cell, report, totals.last_failure).line)?;
                 }
                 return Ok(());
             }
-            let (judged, spoiled) =
-                self.run_some((number, target, &lost), deadline, cells, waiting, heard, &mut *book)?;
-            waiting = waiting.get(judged..).unwrap_or_default();
-            if spoiled {
-                gone = self.ill(number, target).map(|why| NotRun::DeviceGone { why });
-            } else if judged == 0 {
+            let (judged_count, is_spoiled) = self.run_until_health_check(
+                (number, target, &lost),
+                deadline,
+                cells,
+                waiting,
+                totals,
+                &mut *log,
+            )?;
+            waiting = waiting.get(judged_count..).unwrap_or_default();
+            if is_spoiled {
+                not_run = self.failed_health_check(number, target).map(|why| NotRun::DeviceGone { why });
+            } else if judged_count == 0 {
                 break;
             }
         }
@@ -354,26 +369,27 @@ impl<K: RunKind> Run<'_, K> {
 
     /// Runs tests of a device until one fails so that a health check is required. Returns the number of
     /// verdicts, and true if the last test failed so. `lost` counts the attempts that lost the device.
-    fn run_some(
+    fn run_until_health_check(
         &self,
         (number, target, lost): (usize, &DeviceTarget, &AtomicU32),
         deadline: Option<Instant>,
         cells: &[TestOnDevice],
         waiting: &[usize],
-        heard: &mut Heard,
-        book: &mut Book<'_>,
+        totals: &mut RunTotals,
+        log: &mut RunLog<'_>,
     ) -> Result<(usize, bool), Failure> {
         let limits = self.kind.limits(number, waiting.len());
-        let renews = self.kind.health(number).is_some();
-        let over = |report: &ReportOf<K>| {
-            (renews && spoils::<K>(report)) || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        let needs_health_check = self.kind.health_check(number).is_some();
+        let is_last = |report: &ReportOf<K>| {
+            (needs_health_check && spoils_worker::<K>(report))
+                || deadline.is_some_and(|deadline| Instant::now() >= deadline)
         };
-        let (events, inbox) = channel::<Box<Happened<K>>>();
+        let (events, inbox) = channel::<Box<WorkerEvent<K>>>();
         // Judging may take seconds. In the pool's thread, it would delay killing workers that exceed their
         // deadline.
         std::thread::scope(|scope| {
             let workers = self.workers;
-            let (kind, interrupted) = (self.kind, self.interrupted);
+            let (kind, interrupted) = (self.kind, self.interrupt_flag);
             let pool = std::thread::Builder::new().spawn_scoped(scope, move || {
                 workers.run(
                     kind,
@@ -381,9 +397,9 @@ impl<K: RunKind> Run<'_, K> {
                     &limits,
                     waiting.len(),
                     &mut |job, share| {
-                        let numbered = |number: usize| waiting.get(number).copied();
-                        let job = kind.job(numbered(job).unwrap_or_default(), numbered(job + 1), share);
-                        kind.smaller(job, lost.load(Ordering::Relaxed))
+                        let cell_at = |number: usize| waiting.get(number).copied();
+                        let job = kind.create_job(cell_at(job).unwrap_or_default(), cell_at(job + 1), share);
+                        kind.with_smaller_submissions(job, lost.load(Ordering::Relaxed))
                     },
                     &mut |event| {
                         // The same signal may have killed the worker, so that its end is not a verdict.
@@ -396,62 +412,62 @@ impl<K: RunKind> Run<'_, K> {
                             PoolEvent::Progress { .. } => None,
                         };
                         lost.fetch_add(ended.is_some_and(lost_device::<K>).into(), Ordering::Relaxed);
-                        forward_event::<K>(&events, event, &over)
+                        forward_event::<K>(&events, event, &is_last)
                     },
                 );
             });
             pool.map_err(|error| Failure::not_started(&error))?;
-            let (mut judged, mut spoiled) = (0, false);
+            let (mut judged_count, mut is_spoiled) = (0, false);
             // If a verdict cannot be recorded, the channel closes, and the pool ends.
-            for happened in inbox {
-                match *happened {
-                    Happened::Progress(job, snapshot) => {
+            for event in inbox {
+                match *event {
+                    WorkerEvent::Progress(job, snapshot) => {
                         if let Some(cell) = waiting.get(job).and_then(|index| cells.get(*index)) {
-                            let (instances, seconds) = K::shown(&snapshot);
-                            self.watch.shows(&target.name, &cell.id, instances, seconds);
+                            let (instances, seconds) = K::snapshot_progress(&snapshot);
+                            self.observer.on_progress(&target.name, &cell.id, instances, seconds);
                         }
                     }
-                    Happened::Finished(report) => {
-                        let Some(index) = waiting.get(judged).copied() else { break };
-                        judged += 1;
-                        spoiled = renews && spoils::<K>(&report);
+                    WorkerEvent::Finished(report) => {
+                        let Some(index) = waiting.get(judged_count).copied() else { break };
+                        judged_count += 1;
+                        is_spoiled = needs_health_check && spoils_worker::<K>(&report);
                         let JudgedJob { line, failure, validation } =
-                            self.kind.judged(index, report, heard.last_failure);
-                        heard.last_failure = failure.or(heard.last_failure);
-                        heard.validation_messages += validation.len();
+                            self.kind.judge(index, report, totals.last_failure);
+                        totals.last_failure = failure.or(totals.last_failure);
+                        totals.validation_messages += validation.len();
                         for message in validation {
-                            self.watch.says(&format!("validation, {}: {message}", line.id));
+                            self.observer.on_message(&format!("validation, {}: {message}", line.id));
                         }
-                        book.add(index, line)?;
+                        log.record_verdict(index, line)?;
                     }
                 }
             }
-            Ok((judged, spoiled))
+            Ok((judged_count, is_spoiled))
         })
     }
 
-    /// Runs the health check of a device; returns why it failed, or `None`.
-    fn ill(&self, number: usize, target: &DeviceTarget) -> Option<String> {
-        let job = self.kind.health(number)?;
-        let mut ill = Some("it does not respond".to_owned());
+    /// Runs the health check of a device; returns the reason if it fails.
+    fn failed_health_check(&self, number: usize, target: &DeviceTarget) -> Option<String> {
+        let job = self.kind.health_check(number)?;
+        let mut failure = Some("it does not respond".to_owned());
         let limits = self.kind.limits(number, 1);
         self.workers.run(self.kind, target, &limits, 1, &mut |_, _| job.clone(), &mut |event| {
             if let PoolEvent::Finished(report) = event {
-                ill = match &report.last.end {
+                failure = match &report.last.end {
                     AttemptEnd::Answered(answer) if pool::PoolAnswer::health(answer) == Health::Good => None,
-                    AttemptEnd::Answered(answer) => K::failure(answer).map(ToString::to_string),
+                    AttemptEnd::Answered(answer) => K::incomplete_reason(answer).map(ToString::to_string),
                     AttemptEnd::Failed(failure) => Some(failure.to_string()),
                     AttemptEnd::NotRun(why) => Some(why.to_string()),
                 };
             }
             ControlFlow::Continue(())
         });
-        ill
+        failure
     }
 }
 
 /// Returns the failure for a recorded verdict that does not belong to the plan of this run.
-fn foreign_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
+fn mismatched_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
     Failure::input_message(format!(
         "{}: the verdict for `{}` on `{}` does not belong to this run: {what}",
         folder.display(),
@@ -460,10 +476,12 @@ fn foreign_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
     ))
 }
 
-/// Returns true if the worker, and perhaps the device, must not run another job.
-fn spoils<K: RunKind>(report: &ReportOf<K>) -> bool {
+/// Returns true if the worker must not run another job.
+fn spoils_worker<K: RunKind>(report: &ReportOf<K>) -> bool {
     match &report.last.end {
-        AttemptEnd::Answered(answer) => K::failure(answer).is_some_and(IncompleteReason::invalidates_worker),
+        AttemptEnd::Answered(answer) => {
+            K::incomplete_reason(answer).is_some_and(IncompleteReason::invalidates_worker)
+        }
         AttemptEnd::Failed(_) => true,
         AttemptEnd::NotRun(_) => false,
     }
@@ -473,7 +491,7 @@ fn spoils<K: RunKind>(report: &ReportOf<K>) -> bool {
 fn lost_device<K: RunKind>(end: &AttemptEnd<K::Answer>) -> bool {
     match end {
         AttemptEnd::Answered(answer) => {
-            matches!(K::failure(answer), Some(IncompleteReason::DeviceLost { .. }))
+            matches!(K::incomplete_reason(answer), Some(IncompleteReason::DeviceLost { .. }))
         }
         AttemptEnd::Failed(_) | AttemptEnd::NotRun(_) => false,
     }
@@ -481,20 +499,20 @@ fn lost_device<K: RunKind>(end: &AttemptEnd<K::Answer>) -> bool {
 
 /// Forwards a pool event to the judging thread; breaks after the last event.
 fn forward_event<K: RunKind>(
-    events: &Sender<Box<Happened<K>>>,
+    events: &Sender<Box<WorkerEvent<K>>>,
     event: EventOf<'_, K>,
     is_last: &dyn Fn(&ReportOf<K>) -> bool,
 ) -> ControlFlow<()> {
-    let (happened, last) = match event {
+    let (worker_event, is_end) = match event {
         PoolEvent::Retried(_) => return ControlFlow::Continue(()),
-        PoolEvent::Progress { job, snapshot } => (Happened::Progress(job, snapshot.clone()), false),
+        PoolEvent::Progress { job, snapshot } => (WorkerEvent::Progress(job, snapshot.clone()), false),
         PoolEvent::Finished(report) => {
-            let last = is_last(&report);
-            (Happened::Finished(report), last)
+            let is_end = is_last(&report);
+            (WorkerEvent::Finished(report), is_end)
         }
     };
-    match events.send(Box::new(happened)) {
-        Ok(()) if !last => ControlFlow::Continue(()),
+    match events.send(Box::new(worker_event)) {
+        Ok(()) if !is_end => ControlFlow::Continue(()),
         Ok(()) | Err(_) => ControlFlow::Break(()),
     }
 }

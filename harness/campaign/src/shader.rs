@@ -1,8 +1,8 @@
 //! User shaders: compiles their sources and selects their entry points.
 
-pub mod open;
+pub mod analysis;
+pub mod open_memory;
 pub mod race;
-pub mod read;
 pub mod refine;
 pub mod source;
 
@@ -14,7 +14,7 @@ use frontend::{AnalysisOptions, Refusal, SpirvModule, UnsetOverride};
 ///
 /// # Errors
 /// If inputs name nothing in the module, or have the wrong type.
-pub fn entries(
+pub fn entry_point_options(
     file: &str,
     module: &SpirvModule,
     unset: &[UnsetOverride],

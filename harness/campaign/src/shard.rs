@@ -25,7 +25,7 @@ impl std::fmt::Display for Shard {
 ///
 /// # Errors
 /// If the text has another form.
-pub fn shard(text: &str) -> Result<Shard, String> {
+pub fn parse_shard(text: &str) -> Result<Shard, String> {
     let parsed = text
         .split_once('/')
         .and_then(|(index, count)| Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? }));
@@ -36,7 +36,7 @@ pub fn shard(text: &str) -> Result<Shard, String> {
 }
 
 /// Returns every `count`-th item. Neighbours cost about the same, so that strides balance better than blocks.
-pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
+pub fn select_shard<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
     match shard {
         None => all,
         Some(Shard { index, count }) => all
@@ -57,7 +57,7 @@ struct VariablePair {
 }
 
 /// Ordered from inner to outer systems: a Slurm array may run inside a CI job, but not vice versa.
-const PAIRS: [VariablePair; 8] = [
+const VARIABLE_PAIRS: [VariablePair; 8] = [
     VariablePair { index: "GTEST_SHARD_INDEX", count: "GTEST_TOTAL_SHARDS", first: 0 },
     VariablePair { index: "TEST_SHARD_INDEX", count: "TEST_TOTAL_SHARDS", first: 0 },
     VariablePair { index: "JOB_COMPLETION_INDEX", count: "JOB_COMPLETIONS", first: 0 },
@@ -68,7 +68,7 @@ const PAIRS: [VariablePair; 8] = [
     VariablePair { index: "SYSTEM_JOBPOSITIONINPHASE", count: "SYSTEM_TOTALJOBSINPHASE", first: 1 },
     VariablePair { index: "SEMAPHORE_JOB_INDEX", count: "SEMAPHORE_JOB_COUNT", first: 1 },
 ];
-/// The number of [`PAIRS`] that are checked before Slurm.
+/// The number of [`VARIABLE_PAIRS`] that are checked before Slurm.
 const BEFORE_SLURM: usize = 3;
 
 /// A shard with the variables that define it.
@@ -105,7 +105,7 @@ pub enum ShardError {
     },
     /// The variable of this program has an invalid value.
     #[error("{OWN} is `{0}`: expected i/n with i from 1 to n, such as 2/4")]
-    Own(String),
+    InvalidVariable(String),
     /// The tasks of an array are not numbered in equal steps.
     #[error("the tasks of this Slurm array are not numbered in equal steps: pass `--shard i/n`")]
     UnevenArray,
@@ -120,33 +120,33 @@ pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<N
     let get = |name: &str| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let named = match get(OWN) {
         Some(text) => {
-            let shard = shard(&text).map_err(|_| ShardError::Own(text))?;
+            let shard = parse_shard(&text).map_err(|_| ShardError::InvalidVariable(text))?;
             Some(NamedShard { shard, variables: OWN.to_owned() })
         }
-        None => first_of_the_systems(&get)?,
+        None => find_in_systems(&get)?,
     };
     Ok(named.filter(|named| named.shard.count > 1 || named.variables == OWN))
 }
 
-fn first_of_the_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
-    let (inner, outer) = PAIRS.split_at(BEFORE_SLURM);
+fn find_in_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
+    let (inner, outer) = VARIABLE_PAIRS.split_at(BEFORE_SLURM);
     for pair in inner {
-        if let Some(named) = of_pair(pair, get)? {
+        if let Some(named) = shard_of_pair(pair, get)? {
             return Ok(Some(named));
         }
     }
-    if let Some(named) = of_slurm(get)? {
+    if let Some(named) = shard_of_slurm(get)? {
         return Ok(Some(named));
     }
     for pair in outer {
-        if let Some(named) = of_pair(pair, get)? {
+        if let Some(named) = shard_of_pair(pair, get)? {
             return Ok(Some(named));
         }
     }
     Ok(None)
 }
 
-fn of_pair(
+fn shard_of_pair(
     pair: &VariablePair,
     get: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<NamedShard>, ShardError> {
@@ -167,7 +167,7 @@ fn of_pair(
 }
 
 /// Reads a Slurm array, whose indices may have an offset and a step: `--array=10-40:10` has four tasks.
-fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
+fn shard_of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
     let Some(task) = get(SLURM_TASK) else { return Ok(None) };
     let Some(count_text) = get("SLURM_ARRAY_TASK_COUNT") else {
         return Err(ShardError::NoCount { index: SLURM_TASK, count: "SLURM_ARRAY_TASK_COUNT" });
@@ -202,7 +202,7 @@ fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, 
 mod tests {
     use super::*;
 
-    fn named(variables: &[(&str, &str)]) -> Result<Option<String>, String> {
+    fn shard_text(variables: &[(&str, &str)]) -> Result<Option<String>, String> {
         let get = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
@@ -213,9 +213,9 @@ mod tests {
 
     #[test]
     fn shards() {
-        assert_eq!(shard("2/4"), Ok(Shard { index: 2, count: 4 }));
+        assert_eq!(parse_shard("2/4"), Ok(Shard { index: 2, count: 4 }));
         for wrong in ["0/4", "5/4", "1/0", "1", "a/b", "-1/2", ""] {
-            assert!(shard(wrong).is_err(), "{wrong}");
+            assert!(parse_shard(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
             ),
         ];
         for (variables, expected) in cases {
-            assert_eq!(named(variables), Ok(Some(expected.to_owned())), "{variables:?}");
+            assert_eq!(shard_text(variables), Ok(Some(expected.to_owned())), "{variables:?}");
         }
     }
 
@@ -293,7 +293,7 @@ mod tests {
             ],
         ];
         for variables in cases {
-            assert_eq!(named(variables), Ok(None), "{variables:?}");
+            assert_eq!(shard_text(variables), Ok(None), "{variables:?}");
         }
     }
 
@@ -316,7 +316,7 @@ mod tests {
             &[("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_ARRAY_TASK_COUNT", "3")],
         ];
         for variables in cases {
-            assert!(named(variables).is_err(), "{variables:?}: {:?}", named(variables));
+            assert!(shard_text(variables).is_err(), "{variables:?}: {:?}", shard_text(variables));
         }
     }
 }

@@ -23,14 +23,14 @@ pub struct TestSource {
     /// The variant for a device: the part of the id after `@`.
     pub variant: String,
     /// The origin. Sources with different origins are different tests, even with the same name.
-    pub origin: Origin,
+    pub origin: SourceOrigin,
     /// The text, or why it cannot be read.
-    pub text: Result<String, Unreadable>,
+    pub text: Result<String, SourceReadError>,
 }
 
 /// Where a text is read from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum SourceOrigin {
     /// An embedded test with this id.
     Embedded(String),
     /// A file, by its canonical path if it has one.
@@ -39,9 +39,9 @@ pub enum Origin {
     StandardInput,
 }
 
-/// Why a file cannot be read.
+/// The error of a file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct SourceReadError {
     /// The error.
     pub what: String,
     /// The line, from 1.
@@ -52,7 +52,7 @@ pub struct Unreadable {
 
 /// A parsed test with its source.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedTest {
     /// The source.
     pub source: TestSource,
     /// The text.
@@ -61,12 +61,12 @@ pub struct Loaded {
     pub test: Test,
 }
 
-impl Loaded {
+impl LoadedTest {
     /// Converts the test to the program that a device runs.
     ///
     /// # Errors
     /// If the test does not have such a program.
-    pub fn placed(&self) -> Result<Test, Failure> {
+    pub fn to_device_test(&self) -> Result<Test, Failure> {
         litmus::convert::for_device(&self.test).map_err(|error| {
             let (file, line) = (&self.source.file, error.span().line);
             Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
@@ -75,7 +75,7 @@ impl Loaded {
 
     /// Returns the failure for a test without kernels in a stage, with the position of the unsupported
     /// instruction if there is one.
-    pub fn no_kernel(&self, stage: CarrierStage, error: &CompileError) -> Failure {
+    pub fn no_kernel_failure(&self, stage: CarrierStage, error: &CompileError) -> Failure {
         let place = match find_offending_span(&self.test, stage, error) {
             Some(span) => format!("{}:{}:{}", self.source.file, span.line, span.column),
             None => self.source.file.clone(),
@@ -86,24 +86,24 @@ impl Loaded {
 
 /// A source that contains no valid test.
 #[derive(Debug)]
-pub struct Rejected {
+pub struct RejectedSource {
     /// The first error, as a published line.
     pub line: RejectedLine,
     /// The error with its diagnostics.
     pub failure: Failure,
 }
 
-impl Rejected {
-    /// Rejects a file without a position.
-    pub fn whole(file: &str, error: String) -> Rejected {
+impl RejectedSource {
+    /// Rejects a file with an error that has no position.
+    pub fn without_position(file: &str, error: String) -> RejectedSource {
         let failure = Failure::input_message(format!("{file}: {error}"));
-        Rejected { line: RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure }
+        RejectedSource { line: RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure }
     }
 }
 
 impl TestSource {
     /// Returns the same test in a variant.
-    pub(crate) fn told(self, variant: &str) -> TestSource {
+    pub(crate) fn with_variant(self, variant: &str) -> TestSource {
         if self.text.is_err() || variant.is_empty() {
             return self;
         }
@@ -116,41 +116,41 @@ impl TestSource {
     }
 
     /// Returns the same test with its variant replaced.
-    pub(crate) fn told_anew(mut self, variant: &str) -> TestSource {
-        let behind = format!("@{}", self.variant);
+    pub(crate) fn with_variant_replaced(mut self, variant: &str) -> TestSource {
+        let suffix = format!("@{}", self.variant);
         for name in [&mut self.id, &mut self.argument] {
-            if let Some(plain) = name.strip_suffix(&behind) {
+            if let Some(plain) = name.strip_suffix(&suffix) {
                 *name = plain.to_owned();
             }
         }
-        self.told(variant)
+        self.with_variant(variant)
     }
 
     /// Returns true if a model judges the dialect of the test. An invalid test is reported later and counts
     /// as judged.
-    pub fn suits(&self, model: &Model) -> bool {
+    pub fn is_judged_by(&self, model: &Model) -> bool {
         let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());
-        test.is_none_or(|test| model.judges(test.dialect))
+        test.is_none_or(|test| model.supports_dialect(test.dialect))
     }
 
     /// Returns true if a model judges the program that a device runs for the test.
-    pub fn suits_devices(&self, model: &Model) -> bool {
-        self.suits(model) || model.judges(Dialect::Vulkan)
+    pub fn is_device_program_judged_by(&self, model: &Model) -> bool {
+        self.is_judged_by(model) || model.supports_dialect(Dialect::Vulkan)
     }
 
     /// Parses the test.
     ///
     /// # Errors
     /// If the text could not be read, or is not a test.
-    pub fn load(self) -> Result<Loaded, Rejected> {
+    pub fn load(self) -> Result<LoadedTest, RejectedSource> {
         let file = &self.file;
-        let rejected = |error: &str, line: u32, column: u32, failure: Failure| {
+        let reject = |error: &str, line: u32, column: u32, failure: Failure| {
             let line = RejectedLine { file: file.clone(), error: error.to_owned(), line, column };
-            Rejected { line, failure }
+            RejectedSource { line, failure }
         };
-        let text = self.text.clone().map_err(|Unreadable { what, line, column }| {
+        let text = self.text.clone().map_err(|SourceReadError { what, line, column }| {
             let failure = Failure::input_message(format!("{file}:{line}:{column}: {what}"));
-            rejected(&what, line, column, failure)
+            reject(&what, line, column, failure)
         })?;
         let test = litmus::parse(&text, file).map_err(|errors| {
             let messages = errors.messages();
@@ -158,8 +158,8 @@ impl TestSource {
             let (error, line, column) = messages
                 .first()
                 .map_or((all.as_str(), 1, 1), |first| (first.text.as_str(), first.line, first.column));
-            rejected(error, line, column, Failure::input(errors.clone()))
+            reject(error, line, column, Failure::input(errors.clone()))
         })?;
-        Ok(Loaded { source: self, text, test })
+        Ok(LoadedTest { source: self, text, test })
     }
 }

@@ -11,15 +11,15 @@ use runner::{RunVariant, Runnable, Stress, compile_for_device};
 
 use crate::Failure;
 use crate::kinds::RunOptions;
-use crate::probe::{self, CompileOnly, DeviceSelector, Trouble};
+use crate::probe::{self, CompileOnlyDevice, DeviceSelector, DriverProblems};
 use crate::similar::did_you_mean;
-use crate::workers::Process;
+use crate::workers::WorkerEnvironment;
 
 /// Receives a message for the user.
-pub type Tell<'a> = &'a dyn Fn(&str);
+pub type MessageSink<'a> = &'a dyn Fn(&str);
 
 /// Precedes the progress model of the simulated GPU in a selector: `sim:progress=obe`.
-pub const SCHEDULER: &str = "progress=";
+pub const PROGRESS_PREFIX: &str = "progress=";
 
 /// A device of the plan.
 #[derive(Debug)]
@@ -33,16 +33,16 @@ pub struct DeviceTarget {
     /// The stress parameters.
     pub stress: Stress,
     /// The environment of its worker processes.
-    pub process: Process,
+    pub worker_environment: WorkerEnvironment,
 }
 
 impl DeviceTarget {
     /// Returns the selector for a command line, without a fault, which has its own flag.
-    pub fn device(&self) -> &str {
-        match &self.process {
-            Process::CompileOnly { .. } => &self.name,
-            Process::Drivers(_) if probe::is_sim(&self.listed) => sim::SimDevice::NAME,
-            Process::Drivers(_) => &self.selector,
+    pub fn device_argument(&self) -> &str {
+        match &self.worker_environment {
+            WorkerEnvironment::CompileOnly { .. } => &self.name,
+            WorkerEnvironment::Drivers(_) if probe::is_simulated(&self.listed) => sim::SimDevice::NAME,
+            WorkerEnvironment::Drivers(_) => &self.selector,
         }
     }
 
@@ -50,9 +50,9 @@ impl DeviceTarget {
     ///
     /// # Errors
     /// The skip reason.
-    pub fn told(&self, test: &Test, variant: RunVariant) -> Result<Runnable, String> {
+    pub fn compile_test(&self, test: &Test, variant: RunVariant) -> Result<Runnable, String> {
         compile_for_device(test, variant, &self.stress, &self.listed.capabilities)
-            .map_err(|lack| lack.to_string())
+            .map_err(|reason| reason.to_string())
     }
 }
 
@@ -60,16 +60,16 @@ impl DeviceTarget {
 ///
 /// # Errors
 /// If it does not exist, or is compile-only.
-pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<DeviceTarget, Failure> {
-    let named: Vec<String> = device.map(str::to_owned).into_iter().collect();
-    let mut targets = targets(&named, None, &SimulatedFallback::from_environment(), tell)?;
+pub fn select_one(device: Option<&str>, on_message: MessageSink<'_>) -> Result<DeviceTarget, Failure> {
+    let selectors: Vec<String> = device.map(str::to_owned).into_iter().collect();
+    let mut targets = select_targets(&selectors, None, &SimulatedFallback::from_environment(), on_message)?;
     refuse_compile_only(&targets)?;
     targets.truncate(1);
     targets.pop().ok_or_else(|| Failure::environment_message("no device"))
 }
 
 /// Variables that mark a run that expects a Vulkan device: a selection of drivers, or a CI job.
-const EXPECTS_DEVICE: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "CI"];
+const DEVICE_EXPECTING_VARIABLES: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "CI"];
 
 /// The behaviour of a run without `--device` if no Vulkan device exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl SimulatedFallback {
         let is_set = |name: &&str| {
             std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
         };
-        match EXPECTS_DEVICE.into_iter().find(is_set) {
+        match DEVICE_EXPECTING_VARIABLES.into_iter().find(is_set) {
             Some(name) => SimulatedFallback::Refused(format!("{name} is set")),
             None => SimulatedFallback::Allowed,
         }
@@ -105,25 +105,25 @@ impl SimulatedFallback {
 ///
 /// # Errors
 /// If a device is missing, or if none is selected, no Vulkan device exists and `fallback` refuses the simulated GPU.
-pub fn targets(
+pub fn select_targets(
     devices: &[String],
     stress: Option<&Stress>,
     fallback: &SimulatedFallback,
-    tell: Tell<'_>,
+    on_message: MessageSink<'_>,
 ) -> Result<Vec<DeviceTarget>, Failure> {
-    let mut selectors = probe::selectors(devices)?;
-    let environment = probe::environment(&selectors)?;
-    let (all, trouble) = probe::list(&environment, &selectors)?;
+    let mut selectors = probe::parse_selectors(devices)?;
+    let environment = probe::driver_environment(&selectors)?;
+    let (all, driver_problems) = probe::list_devices(&environment, &selectors)?;
     if selectors.is_empty() {
-        if !all.iter().any(|device| !probe::is_sim(device)) {
-            let why = trouble.text().unwrap_or_else(|| "the drivers list no device".to_owned());
+        if !all.iter().any(|device| !probe::is_simulated(device)) {
+            let why = driver_problems.describe().unwrap_or_else(|| "the drivers list no device".to_owned());
             // An installed driver that finds no device is an error: the fallback would hide it with passing
             // tests.
-            if !trouble.in_vain.is_empty() {
+            if !driver_problems.deviceless_files.is_empty() {
                 return Err(Failure::environment_message(format!(
                     "{why}\nno Vulkan device, although there are driver files: {}\n\
                      `--device sim` runs tests on the built-in simulated GPU",
-                    trouble.in_vain.join(", ")
+                    driver_problems.deviceless_files.join(", ")
                 )));
             }
             if let SimulatedFallback::Refused(reason) = fallback {
@@ -132,7 +132,7 @@ pub fn targets(
                      `--device sim` runs tests on the built-in simulated GPU"
                 )));
             }
-            tell(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
+            on_message(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
         }
         selectors.push(DeviceSelector::Listed(device::Selector::Best));
     }
@@ -143,7 +143,7 @@ pub fn targets(
         if let DeviceSelector::CompileOnly { vendor, family, version } = selector {
             let known = match mesas.take() {
                 Some(known) => known,
-                None => probe::mesas(None)?,
+                None => probe::find_mesas(None)?,
             };
             compile_only = probe::choose_compile_only(vendor, family, version.as_deref(), &known)?;
             mesas = Some(known);
@@ -152,13 +152,16 @@ pub fn targets(
         }
         if !compile_only.is_empty() {
             for device in compile_only {
-                add_compile_only(&mut targets, device, stress, tell)?;
+                add_compile_only(&mut targets, device, stress, on_message)?;
             }
             continue;
         }
-        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &trouble))?;
+        let listed = selector
+            .choose_from(&all)
+            .map_err(|error| unknown_device_error(&error, &all, &driver_problems))?;
         if targets.iter().any(|target| {
-            matches!(target.process, Process::Drivers(_)) && target.listed.index == listed.index
+            matches!(target.worker_environment, WorkerEnvironment::Drivers(_))
+                && target.listed.index == listed.index
         }) {
             continue;
         }
@@ -170,9 +173,9 @@ pub fn targets(
         targets.push(DeviceTarget {
             name,
             selector: probe::exact_selector(listed, &all),
-            stress: stress_for(stress, listed, tell)?,
+            stress: stress_for_device(stress, listed, on_message)?,
             listed: listed.clone(),
-            process: Process::Drivers(environment.clone()),
+            worker_environment: WorkerEnvironment::Drivers(environment.clone()),
         });
     }
     Ok(targets)
@@ -200,17 +203,17 @@ pub fn refuse_compile_only(targets: &[DeviceTarget]) -> Result<(), Failure> {
 
 fn add_compile_only(
     targets: &mut Vec<DeviceTarget>,
-    device: CompileOnly,
+    device: CompileOnlyDevice,
     stress: Option<&Stress>,
-    tell: Tell<'_>,
+    on_message: MessageSink<'_>,
 ) -> Result<(), Failure> {
     let name = device.name();
     if !targets.iter().any(|target| target.name == name) {
         targets.push(DeviceTarget {
             selector: device.listed.identity.name.clone(),
-            stress: stress_for(stress, &device.listed, tell)?,
+            stress: stress_for_device(stress, &device.listed, on_message)?,
             listed: device.listed.clone(),
-            process: device.process(),
+            worker_environment: device.worker_environment(),
             name,
         });
     }
@@ -218,12 +221,16 @@ fn add_compile_only(
 }
 
 /// Returns the error for an unknown device, with the known ones.
-pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[ListedDevice], trouble: &Trouble) -> Failure {
+pub(crate) fn unknown_device_error(
+    error: &plan::DeviceError,
+    all: &[ListedDevice],
+    driver_problems: &DriverProblems,
+) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
-    let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
+    let why = driver_problems.describe().map_or_else(String::new, |why| format!("{why}\n"));
     let known = all.iter().map(|device| device.identity.name.as_str());
-    let (meant, compilers) = match error {
+    let (suggestion, compilers) = match error {
         plan::DeviceError::NoSuchDevice(word)
             if word.contains(':') || vendor::VENDORS.iter().any(|vendor| vendor.selector_prefix == word) =>
         {
@@ -235,15 +242,18 @@ pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[ListedDevice], tr
         plan::DeviceError::NoSuchDevice(word) => (did_you_mean(word, known), String::new()),
         _ => (String::new(), String::new()),
     };
-    Failure::environment_message(format!("{why}{error}{meant}: there are {}{compilers}", names.join(", ")))
+    Failure::environment_message(format!(
+        "{why}{error}{suggestion}: there are {}{compilers}",
+        names.join(", ")
+    ))
 }
 
 /// Injects a fault into the simulated GPU.
-pub fn break_rule(targets: &mut [DeviceTarget], fault: sim::Fault) {
+pub fn inject_fault(targets: &mut [DeviceTarget], fault: sim::Fault) {
     let Some(row) = fault.row() else { return };
     for target in targets {
         target.selector = format!("{}:{}", target.selector, row.name);
-        target.listed = probe::simulated(target.listed.index, fault);
+        target.listed = probe::simulated_device(target.listed.index, fault);
     }
 }
 
@@ -251,7 +261,7 @@ pub fn break_rule(targets: &mut [DeviceTarget], fault: sim::Fault) {
 ///
 /// # Errors
 /// If it does not exist or is invalid.
-pub fn stress(argument: &str) -> Result<Stress, Failure> {
+pub fn load_stress(argument: &str) -> Result<Stress, Failure> {
     if !argument.ends_with(".toml") {
         return Stress::preset(argument).map_err(Failure::input_error);
     }
@@ -264,9 +274,13 @@ pub fn stress(argument: &str) -> Result<Stress, Failure> {
 ///
 /// # Errors
 /// If a stress file exceeds the limits of the device.
-pub fn stress_for(asked: Option<&Stress>, device: &ListedDevice, tell: Tell<'_>) -> Result<Stress, Failure> {
+pub fn stress_for_device(
+    requested: Option<&Stress>,
+    device: &ListedDevice,
+    on_message: MessageSink<'_>,
+) -> Result<Stress, Failure> {
     let capabilities = &device.capabilities;
-    let stress = match asked {
+    let stress = match requested {
         Some(stress) => stress.clone(),
         None => Stress::for_device(&device.identity, capabilities).map_err(Failure::input_error)?,
     };
@@ -278,7 +292,7 @@ pub fn stress_for(asked: Option<&Stress>, device: &ListedDevice, tell: Tell<'_>)
     let (reduced, changes) = stress.reduced_to_limits(capabilities);
     if !changes.is_empty() {
         let (stress, device) = (&stress.name, &device.identity.name);
-        tell(&format!("warning: stress `{stress}` is reduced on {device}: {}", changes.join(", ")));
+        on_message(&format!("warning: stress `{stress}` is reduced on {device}: {}", changes.join(", ")));
     }
     Ok(reduced)
 }
@@ -342,14 +356,15 @@ fn layout_limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
 }
 
 /// Prefixes of environment variables that change the behaviour of drivers.
-const DRIVER_VARIABLES: [&str; 9] =
+const DRIVER_VARIABLE_PREFIXES: [&str; 9] =
     ["VK_", "LP_", "GALLIUM_", "MESA_", "RADV_", "ANV_", "NVK_", "AMD_", "LIBGL_"];
 
 /// Records the environment of a run that starts now with these options.
-pub fn environment(options: &RunOptions) -> EnvironmentRecord {
+pub fn record_environment(options: &RunOptions) -> EnvironmentRecord {
     // Of the variables of this program, only the one that hides device features affects results.
-    let drivers = |name: &str| {
-        !name.starts_with("VK_LITMUS_") && DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin))
+    let affects_drivers = |name: &str| {
+        !name.starts_with("VK_LITMUS_")
+            && DRIVER_VARIABLE_PREFIXES.iter().any(|begin| name.starts_with(begin))
     };
     EnvironmentRecord {
         os: std::env::consts::OS.to_owned(),
@@ -361,7 +376,7 @@ pub fn environment(options: &RunOptions) -> EnvironmentRecord {
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
             })
-            .filter(|(name, _)| name == plan::FeatureMask::VARIABLE || drivers(name))
+            .filter(|(name, _)| name == plan::FeatureMask::VARIABLE || affects_drivers(name))
             .collect(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         suite: options.suite.clone(),

@@ -11,12 +11,12 @@ use runner::pool;
 
 use crate::Failure;
 
-/// Precedes an answer, to separate it from the output of drivers.
+/// Separates an answer from the output of drivers before it.
 pub const SEPARATOR: char = '\u{1e}';
 
 /// The environment of a worker process.
 #[derive(Clone, Debug)]
-pub enum Process {
+pub enum WorkerEnvironment {
     /// A process with these drivers.
     Drivers(DriverEnvironment),
     /// A process whose only Vulkan device is a compile-only one.
@@ -30,7 +30,7 @@ pub enum Process {
 
 /// The task of a worker.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Task {
+pub enum WorkerTask {
     /// List the devices and exit.
     List,
     /// Serve litmus jobs.
@@ -59,19 +59,19 @@ pub enum Task {
     },
 }
 
-impl Task {
+impl WorkerTask {
     /// Returns the arguments after `worker`.
-    fn words(&self) -> Vec<String> {
+    fn to_arguments(&self) -> Vec<String> {
         let words: &[&str] = match self {
-            Task::List => &["--list"],
-            Task::Run { validate: false } => &[],
-            Task::Run { validate: true } => &["--validate"],
-            Task::Progress { validate: false } => &["--progress"],
-            Task::Progress { validate: true } => &["--progress", "--validate"],
-            Task::Shader { validate: false } => &["--shader"],
-            Task::Shader { validate: true } => &["--shader", "--validate"],
-            Task::Compile => &["--compile"],
-            Task::Classic { selector, seconds } => {
+            WorkerTask::List => &["--list"],
+            WorkerTask::Run { validate: false } => &[],
+            WorkerTask::Run { validate: true } => &["--validate"],
+            WorkerTask::Progress { validate: false } => &["--progress"],
+            WorkerTask::Progress { validate: true } => &["--progress", "--validate"],
+            WorkerTask::Shader { validate: false } => &["--shader"],
+            WorkerTask::Shader { validate: true } => &["--shader", "--validate"],
+            WorkerTask::Compile => &["--compile"],
+            WorkerTask::Classic { selector, seconds } => {
                 return ["--classic", selector, "--seconds", &seconds.to_string()].map(str::to_owned).into();
             }
         };
@@ -79,19 +79,19 @@ impl Task {
     }
 }
 
-impl Process {
+impl WorkerEnvironment {
     /// Returns the command of a worker. It leads its own process group, so that Ctrl-C reaches only the
     /// parent, which ends its workers.
-    pub fn command(&self, program: &Path, task: &Task) -> Command {
+    pub fn command(&self, program: &Path, task: &WorkerTask) -> Command {
         let mut command = match self {
-            Process::Drivers(environment) => {
+            WorkerEnvironment::Drivers(environment) => {
                 let mut command = Command::new(program);
                 command.envs(environment.loader_variables());
                 command
             }
-            Process::CompileOnly { mesa, family } => mesa.worker_command(program, family),
+            WorkerEnvironment::CompileOnly { mesa, family } => mesa.worker_command(program, family),
         };
-        command.arg("worker").args(task.words());
+        command.arg("worker").args(task.to_arguments());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
@@ -102,18 +102,18 @@ impl Process {
 ///
 /// # Errors
 /// If it is unknown.
-pub fn program() -> Result<PathBuf, Failure> {
+pub fn program_path() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(Failure::environment_error)
 }
 
 /// The interval for checking whether a worker has exited while another process keeps its output open.
-const LOOK: Duration = Duration::from_millis(100);
+const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The output of a worker with a single answer.
 #[derive(Debug)]
 pub enum WorkerOutput {
     /// The worker was killed after its time limit.
-    Nothing,
+    TimedOut,
     /// The text after the last [`SEPARATOR`], if any, and the exit status.
     Ended(Option<String>, ExitStatus),
 }
@@ -122,9 +122,13 @@ pub enum WorkerOutput {
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerOutput, Failure> {
+pub fn run_single_answer_worker(
+    process: &WorkerEnvironment,
+    task: &WorkerTask,
+    timeout: Duration,
+) -> Result<WorkerOutput, Failure> {
     let mut child = process
-        .command(&program()?, task)
+        .command(&program_path()?, task)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -143,22 +147,22 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerO
         let _ = child.wait();
         return Err(Failure::not_started(&error));
     }
-    let deadline = Instant::now() + patience;
-    let mut ended = false;
+    let deadline = Instant::now() + timeout;
+    let mut has_exited = false;
     let bytes = loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left.min(LOOK)) {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(remaining.min(EXIT_CHECK_INTERVAL)) {
             Ok(bytes) => break bytes,
-            Err(_) if left.is_zero() => {
+            Err(_) if remaining.is_zero() => {
                 let _ = child.kill();
                 let _ = child.wait();
                 pool::kill_process_group(&child);
-                return Ok(WorkerOutput::Nothing);
+                return Ok(WorkerOutput::TimedOut);
             }
             // A process that a driver forked may keep the output open.
-            Err(_) if !ended => {
-                ended = child.try_wait().map_err(Failure::environment_error)?.is_some();
-                if ended {
+            Err(_) if !has_exited => {
+                has_exited = child.try_wait().map_err(Failure::environment_error)?.is_some();
+                if has_exited {
                     pool::kill_process_group(&child);
                 }
             }
@@ -166,7 +170,7 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerO
         }
     };
     let status = child.wait().map_err(Failure::environment_error)?;
-    if !ended {
+    if !has_exited {
         pool::kill_process_group(&child);
     }
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use self::codegen::{Codegen, CodegenEmit, CodegenFormat};
-use campaign::shard::{Shard, shard};
+use campaign::shard::{Shard, parse_shard};
 pub use check_format::{CheckFormat, CheckOutput};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -168,7 +168,7 @@ pub struct Run {
     ///
     /// The first of these that is set applies: VK_LITMUS_SHARD, or the variables of Google Test, Bazel,
     /// Kubernetes' indexed jobs, Slurm's arrays, GitLab, CircleCI, Buildkite, Azure and Semaphore.
-    #[arg(long, value_name = "i/n", value_parser = shard, hide_short_help = true)]
+    #[arg(long, value_name = "i/n", value_parser = parse_shard, hide_short_help = true)]
     pub shard: Option<Shard>,
     /// Set if the results folder decides on the shard, so that the environment does not.
     #[arg(skip)]

@@ -81,7 +81,7 @@ fn complete_tests(current: &OsStr) -> Vec<CompletionCandidate> {
         let words = RunVariant::words().filter(|known| known.starts_with(word));
         return words.map(|known| CompletionCandidate::new(format!("{id}@{before}{known}"))).collect();
     }
-    let ids = campaign::inputs::all_embedded().into_iter().map(|source| source.id);
+    let ids = campaign::inputs::embedded_tests().into_iter().map(|source| source.id);
     let mut words: Vec<String> = ids
         .filter(|id| id.starts_with(typed))
         .map(|id| match id.get(typed.len()..).and_then(|rest| rest.find('/')) {
@@ -98,7 +98,7 @@ fn complete_suites() -> Vec<CompletionCandidate> {
 }
 
 fn complete_models(current: &OsStr) -> Vec<CompletionCandidate> {
-    complete_with_files(current, Model::names().iter().map(|(name, _)| *name))
+    complete_with_files(current, Model::shipped_models().iter().map(|(name, _)| *name))
 }
 
 fn complete_stresses(current: &OsStr) -> Vec<CompletionCandidate> {

@@ -25,7 +25,7 @@ pub fn command_line() -> String {
         if word == "--format" {
             words.next();
         } else if !word.starts_with("--format=") {
-            line += &format!(" {}", campaign::kinds::quoted(&word));
+            line += &format!(" {}", campaign::kinds::quote_for_shell(&word));
         }
     }
     line
@@ -146,7 +146,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         {
             std::fs::write(path, bytes).map_err(|error| Failure::environment_message(describe_error(&error)))
         }
-        _ => results::folder::replace_file(path, bytes).map_err(Failure::folder),
+        _ => results::folder::replace_file(path, bytes).map_err(Failure::folder_error),
     }
 }
 
@@ -172,7 +172,7 @@ pub fn check_empty_folder(folder: &Path) -> Result<(), Failure> {
 /// # Errors
 /// Returns an error if it cannot be created.
 pub fn create_folder(folder: &Path) -> Result<(), Failure> {
-    let to_failure = |error: io::Error| Failure::of_file(folder, error);
+    let to_failure = |error: io::Error| Failure::file_error(folder, error);
     std::fs::create_dir_all(folder).map_err(to_failure)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::clauses::{Clause, Specification, clauses};
+use model::clauses::{Clause, Specification, list_clauses};
 use model::{ExplainedEdge, Explanation, ExplanationAnswer};
 
 /// URL of the Vulkan memory model appendix; append `#` and an anchor.
@@ -28,11 +28,11 @@ pub fn cited_sections(explanation: &Explanation) -> Vec<SpecificationSection> {
             collect_clauses(edge, &mut ids);
         }
     }
-    if let Some(found) = &explanation.race_found {
+    if let Some(found) = &explanation.found_race {
         ids.extend(found.flag.clauses.iter().cloned());
     }
     let clauses_by_id: BTreeMap<&str, Clause> =
-        clauses().into_iter().map(|clause| (clause.id, clause)).collect();
+        list_clauses().into_iter().map(|clause| (clause.id, clause)).collect();
     let mut sections: Vec<SpecificationSection> = Vec::new();
     let mut cited: Vec<&str> = Vec::new();
     for id in &ids {
@@ -61,11 +61,11 @@ pub fn cited_sections(explanation: &Explanation) -> Vec<SpecificationSection> {
 /// Collects the clauses of an order and of its synchronization.
 fn collect_clauses(edge: &ExplainedEdge, ids: &mut Vec<String>) {
     ids.extend(edge.clauses.iter().cloned());
-    let mut inner: Vec<&ExplainedEdge> = edge.because.iter().collect();
+    let mut inner: Vec<&ExplainedEdge> = edge.premises.iter().collect();
     while let Some(edge) = inner.pop() {
         if edge.relation == "sw" {
             ids.extend(edge.clauses.iter().cloned());
         }
-        inner.extend(&edge.because);
+        inner.extend(&edge.premises);
     }
 }

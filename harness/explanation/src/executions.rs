@@ -31,13 +31,14 @@ pub struct RenderedExecution {
 impl<'a> ExecutionReport<'a> {
     /// Returns a one-line summary.
     fn headline(self) -> String {
-        let ConsistentExecutions { model, outcome, found, complete, loop_bound } = self.executions;
+        let ConsistentExecutions { model, outcome, executions: found, complete, loop_bound } =
+            self.executions;
         let more = match (complete, loop_bound) {
             (true, None) => "all ",
             (true, Some(_)) => "",
             (false, _) => "the first ",
         };
-        let (count, witnesses) = (found.len(), found.iter().filter(|found| found.witness).count());
+        let (count, witnesses) = (found.len(), found.iter().filter(|found| found.is_witness).count());
         let plural = if count == 1 { "" } else { "s" };
         let mut summary = format!(
             "{} under {model}: {more}{count} consistent execution{plural}, {witnesses} of which show {outcome}",
@@ -46,7 +47,7 @@ impl<'a> ExecutionReport<'a> {
         if let Some(bound) = loop_bound {
             summary += &format!("; runs with more than {bound} iterations of a loop are omitted");
         }
-        if found.iter().any(|found| found.flagged) {
+        if found.iter().any(|found| found.is_racy) {
             summary += "; the program races, so its behaviour is undefined";
         }
         summary
@@ -54,21 +55,23 @@ impl<'a> ExecutionReport<'a> {
 
     /// Returns each execution with its caption.
     fn titled_executions(self) -> impl Iterator<Item = (String, &'a ExplainedExecution)> {
-        let found = &self.executions.found;
-        (1..).zip(found).map(|(number, ConsistentExecution { execution, witness, flagged })| {
-            let mut title =
-                format!("Execution {number} of {}: {}", found.len(), phrases::format_outcome(execution));
-            if *witness {
-                title += " *";
-            }
-            if *flagged {
-                title += " (races)";
-            }
-            if execution.thin_air {
-                title += " (out of thin air)";
-            }
-            (title, execution)
-        })
+        let found = &self.executions.executions;
+        (1..).zip(found).map(
+            |(number, ConsistentExecution { execution, is_witness: witness, is_racy: flagged })| {
+                let mut title =
+                    format!("Execution {number} of {}: {}", found.len(), phrases::format_outcome(execution));
+                if *witness {
+                    title += " *";
+                }
+                if *flagged {
+                    title += " (races)";
+                }
+                if execution.thin_air {
+                    title += " (out of thin air)";
+                }
+                (title, execution)
+            },
+        )
     }
 
     fn pictures(self) -> Vec<Picture<'a>> {

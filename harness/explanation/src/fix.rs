@@ -1,19 +1,19 @@
 //! Applies a suggested fix to the source of a test.
 
-use model::{Explanation, InstructionChange, Mend};
+use model::{Explanation, FixSearchResult, InstructionChange};
 
 /// Returns the source of a test with a fix applied; `None` if no fix was found.
 ///
 /// It prefers the fix that forbids the outcome to the fix of a race. The expectations are removed, because
 /// they belong to the original program.
 pub fn apply_fix(source: &str, explanation: &Explanation) -> Option<String> {
-    let changes_of = |mend: &Mend| match mend {
-        Mend::Found { changes, .. } => Some(changes.clone()),
-        Mend::None | Mend::Cut => None,
+    let changes_of = |mend: &FixSearchResult| match mend {
+        FixSearchResult::Found { changes, .. } => Some(changes.clone()),
+        FixSearchResult::Impossible | FixSearchResult::LimitReached => None,
     };
     let forbids = explanation.forbidding_fix.as_ref().and_then(changes_of);
     let mut changes =
-        forbids.or_else(|| explanation.race_found.as_ref().and_then(|raced| changes_of(&raced.fix)))?;
+        forbids.or_else(|| explanation.found_race.as_ref().and_then(|raced| changes_of(&raced.fix)))?;
     changes.sort_by_key(|change| change.span.offset);
     let mut text = source.to_owned();
     for change in changes.iter().rev() {

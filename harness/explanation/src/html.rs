@@ -104,10 +104,10 @@ fn marked_lines(explained: Explained<'_>) -> BTreeSet<usize> {
     {
         mark(execution, &broken.events);
     }
-    if let Some(found) = &explained.explanation.uninitialised_found {
+    if let Some(found) = &explained.explanation.found_uninitialised_read {
         mark(&found.execution, &[found.read]);
     }
-    if let Some(found) = &explained.explanation.race_found
+    if let Some(found) = &explained.explanation.found_race
         && let Some((from, to)) = found.pair
     {
         mark(&found.execution, &[from, to]);

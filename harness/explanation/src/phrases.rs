@@ -3,7 +3,7 @@
 use litmus::{Race, Test, ThreadPlace};
 use model::{
     BrokenAxiom, EventId, EventOwner, ExplainedEdge, ExplainedEvent, ExplainedExecution, Explanation,
-    ExplanationAnswer, FoundRace, InstructionChange, Mend, Minimality,
+    ExplanationAnswer, FixSearchResult, FoundRace, InstructionChange, Minimality,
 };
 
 /// `MP+rel-acq under vulkan: P1:r0 == 1 /\ P1:r1 == 0 is forbidden`
@@ -52,7 +52,7 @@ pub fn reason_sentence(answer: &ExplanationAnswer) -> String {
 
 /// Returns a sentence about races; `None` for a race-free program.
 pub fn race_sentence(explanation: &Explanation) -> Option<String> {
-    match (&explanation.race_found, explanation.race) {
+    match (&explanation.found_race, explanation.race) {
         (Some(found), _) if explanation.race_thin_air => Some(format!(
             "It races only where values come out of thin air, which no implementation is known to show. {}",
             describe_found_race(found)
@@ -71,7 +71,7 @@ pub fn race_sentence(explanation: &Explanation) -> Option<String> {
 
 /// Returns a sentence about uninitialised reads; `None` without any.
 pub fn uninitialised_sentence(explanation: &Explanation) -> Option<String> {
-    match (&explanation.uninitialised_found, explanation.uninitialised_read) {
+    match (&explanation.found_uninitialised_read, explanation.uninitialised_read) {
         (Some(found), _) => {
             let says = describe_event(&found.execution, found.read);
             Some(format!(
@@ -116,9 +116,9 @@ fn describe_found_race(found: &FoundRace) -> String {
 pub type FixDescription = (String, Vec<(String, String, String)>);
 
 /// Describes the fix of a race.
-pub fn describe_race_fix(test: &Test, mend: &Mend) -> FixDescription {
+pub fn describe_race_fix(test: &Test, mend: &FixSearchResult) -> FixDescription {
     match mend {
-        Mend::Found { changes, least, allowed } => {
+        FixSearchResult::Found { changes, minimality: least, allowed } => {
             let consequence = match allowed {
                 Some(true) => " The outcome is then allowed.",
                 Some(false) => " The outcome is then forbidden.",
@@ -129,28 +129,30 @@ pub fn describe_race_fix(test: &Test, mend: &Mend) -> FixDescription {
                 change_rows(test, changes),
             )
         }
-        Mend::None => (
+        FixSearchResult::Impossible => (
             "No strengthening of its instructions removes the race: it lacks synchronization.".to_owned(),
             Vec::new(),
         ),
-        Mend::Cut => ("The search found no fix within its bounds.".to_owned(), Vec::new()),
+        FixSearchResult::LimitReached => {
+            ("The search found no fix within its bounds.".to_owned(), Vec::new())
+        }
     }
 }
 
 /// Describes the fix that forbids the outcome.
-pub fn describe_forbidding_fix(test: &Test, mend: &Mend) -> FixDescription {
+pub fn describe_forbidding_fix(test: &Test, mend: &FixSearchResult) -> FixDescription {
     match mend {
-        Mend::Found { changes, least, .. } => (
+        FixSearchResult::Found { changes, minimality: least, .. } => (
             format_fix_sentence("forbids the outcome", changes, *least) + " The program is then race-free.",
             change_rows(test, changes),
         ),
-        Mend::None => (
+        FixSearchResult::Impossible => (
             "No strengthening of its instructions forbids the outcome: it is allowed even with the \
              strongest instructions."
                 .to_owned(),
             Vec::new(),
         ),
-        Mend::Cut => {
+        FixSearchResult::LimitReached => {
             ("The search found no change that forbids the outcome within its bounds.".to_owned(), Vec::new())
         }
     }
@@ -182,7 +184,7 @@ fn change_rows(test: &Test, changes: &[InstructionChange]) -> Vec<(String, Strin
 
 /// Describes a broken axiom or a raised flag: `breaks consistency, acyclic …`.
 pub fn describe_axiom(broken: &BrokenAxiom) -> String {
-    format!("`{}` ({})", broken.text, format_citation(Some(&broken.place), &broken.clauses))
+    format!("`{}` ({})", broken.text, format_citation(Some(&broken.location), &broken.clauses))
 }
 
 /// `vulkan-body.cat:12; VK-LO-05`
@@ -216,10 +218,11 @@ pub fn find_event(execution: &ExplainedExecution, id: EventId) -> Option<&Explai
 /// `(a) st.av.dv.sc0 x, 1, line 8`
 pub fn describe_event(execution: &ExplainedExecution, id: EventId) -> String {
     let Some(event) = find_event(execution, id) else { return "(?)".to_owned() };
-    let half = if event.what.ends_with("half") { format!(" ({})", event.what) } else { String::new() };
+    let half =
+        if event.category.ends_with("half") { format!(" ({})", event.category) } else { String::new() };
     match event.owner {
         EventOwner::Thread(..) => format!("({}) {}{half}, line {}", event.label, event.text, event.span.line),
-        EventOwner::Initial | EventOwner::Final => format!("({}) {}", event.label, event.what),
+        EventOwner::Initial | EventOwner::Final => format!("({}) {}", event.label, event.category),
     }
 }
 

@@ -148,7 +148,7 @@ pub fn build_pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
         }
         _ => pictures.push(Picture { notes: title(), ..Picture::without_execution(test) }),
     }
-    match (&explanation.uninitialised_found, phrases::uninitialised_sentence(explanation)) {
+    match (&explanation.found_uninitialised_read, phrases::uninitialised_sentence(explanation)) {
         (Some(found), Some(sentence)) => {
             let mut picture = Picture::new(test, &found.execution, vec![sentence], None, None);
             picture.highlighted.push(event_index(found.read));
@@ -161,7 +161,7 @@ pub fn build_pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
         }
         _ => {}
     }
-    match (&explanation.race_found, phrases::race_sentence(explanation)) {
+    match (&explanation.found_race, phrases::race_sentence(explanation)) {
         (Some(found), Some(sentence)) => {
             let pair = found.pair.map(|(from, to)| (event_index(from), event_index(to)));
             let flag = pair.is_none().then_some(&found.flag);
@@ -308,13 +308,17 @@ pub fn caption(execution: &ExplainedExecution, at: usize) -> [String; 2] {
     let access = event.access.clone().unwrap_or_default();
     match event.owner {
         EventOwner::Thread(..) => {
-            let half = if event.what.ends_with("half") { format!("{}  ", event.what) } else { String::new() };
+            let half = if event.category.ends_with("half") {
+                format!("{}  ", event.category)
+            } else {
+                String::new()
+            };
             let access = if access.is_empty() { String::new() } else { format!("  {access}") };
             [
                 format!("({}) {}", event.label, event.text),
                 format!("line {}  {half}{}", event.span.line, access.trim_start()).trim_end().to_owned(),
             ]
         }
-        EventOwner::Initial | EventOwner::Final => [format!("({})", event.label), event.what.to_owned()],
+        EventOwner::Initial | EventOwner::Final => [format!("({})", event.label), event.category.to_owned()],
     }
 }

@@ -25,7 +25,7 @@ pub fn sentences(explained: Explained<'_>) -> Vec<String> {
     };
     all.extend(
         explanation
-            .race_found
+            .found_race
             .as_ref()
             .and_then(|found| EventDescriptions { test, execution: &found.execution }.describe_race(found)),
     );
@@ -87,7 +87,7 @@ impl EventDescriptions<'_> {
                 event.text
             ));
         };
-        let verb = if event.what.starts_with("read") { "reads" } else { "stores" };
+        let verb = if event.category.starts_with("read") { "reads" } else { "stores" };
         Some(format!("{} {verb} {location} at line {}", self.describe_thread(thread), event.span.line))
     }
 
@@ -158,7 +158,7 @@ impl EventDescriptions<'_> {
 
     /// Describes a minimal cycle of orders.
     fn describe_cycle(&self, broken: &BrokenAxiom) -> Option<String> {
-        if !broken.cycle {
+        if !broken.is_cycle {
             return None;
         }
         let mut parts = Vec::new();
@@ -203,7 +203,7 @@ impl EventDescriptions<'_> {
             }
             return;
         }
-        for inner in &edge.because {
+        for inner in &edge.premises {
             self.collect_synchronizations(inner, all);
         }
     }

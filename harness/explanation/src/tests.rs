@@ -24,10 +24,10 @@ impl ExplanationCase {
     fn new(source: &'static str, file: String, model: &Model, mend_programs: usize) -> ExplanationCase {
         let test = litmus::parse(source, &file).unwrap();
         let options = ExplainOptions {
-            verdict: Budget::UNLIMITED,
-            budget: Budget::UNLIMITED,
-            fix_programs: mend_programs,
-            forbid: mend_programs > 0,
+            verdict_budget: Budget::UNLIMITED,
+            search_budget: Budget::UNLIMITED,
+            max_fix_programs: mend_programs,
+            find_forbidding_fix: mend_programs > 0,
             ..ExplainOptions::default()
         };
         let explanation = explain_outcome(&test, model, &options).unwrap();

@@ -58,7 +58,7 @@ pub fn render_steps(explained: Explained<'_>) -> String {
         write_line(&mut out, 0, "");
         write_line(&mut out, 0, &sentence);
     }
-    if let Some(found) = &explanation.race_found {
+    if let Some(found) = &explanation.found_race {
         write_table(&mut out, test, &found.execution);
         write_line(&mut out, 0, &format!("It raises {}:", phrases::describe_axiom(&found.flag)));
         match found.pair {
@@ -182,7 +182,7 @@ fn format_edge(execution: &ExplainedExecution, edge: &ExplainedEdge) -> String {
 
 fn write_derivation(out: &mut String, execution: &ExplainedExecution, edge: &ExplainedEdge, indent: usize) {
     let label = |id| phrases::find_event(execution, id).map_or("?", |event| event.label.as_str());
-    for inner in &edge.because {
+    for inner in &edge.premises {
         let text = format!(
             "({}) --[{}]--> ({})",
             label(inner.from),

@@ -15,10 +15,10 @@ use frontend::{AnalysisOptions, SpirvModule, grid, inputs};
 
 /// Kernels of the project: name, workgroups, schedules. The third schedule of a lock runs all workgroups
 /// concurrently.
-const OWN: [(&str, u32, u64); 4] =
+const PROJECT_KERNELS: [(&str, u32, u64); 4] =
     [("reduce-right", 4096, 1), ("lock-right", 256, 1), ("lock-right", 4096, 1), ("lock-right", 256, 4)];
 /// Kernels of the corpus with their cases: radix sort, matrix tiles, n-body, image filters, scans.
-const CORPUS: [&str; 8] = [
+const CORPUS_KERNELS: [&str; 8] = [
     "mesa_rs_histogram",
     "ggml_mulmm_id_ok",
     "ggml_soft_max",
@@ -35,21 +35,21 @@ fn main() {
         return;
     }
     let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let yardstick = yardstick();
-    println!("yardstick (10,000 dependent multiplications): {:.1} µs\n", yardstick.as_secs_f64() * 1e6);
+    let yardstick = time_reference_loop();
+    println!("reference loop (10,000 dependent multiplications): {:.1} µs\n", yardstick.as_secs_f64() * 1e6);
     println!(
-        "| kernel | invocations | orders | instructions | time | millions a second | a yardstick | slower | shadow a byte |"
+        "| kernel | invocations | orders | instructions | time | million steps/s | per reference loop | slowdown | shadow per byte |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
     let mut all = Vec::new();
-    for (name, workgroups, orders) in OWN {
+    for (name, workgroups, orders) in PROJECT_KERNELS {
         let bytes = fs::read(shaders.join(name).with_extension("spvasm")).unwrap();
         let (grid, schedules) = (Some([workgroups, 1, 1]), Some(orders));
         all.push((name, bytes, AnalysisOptions { grid, schedules, ..AnalysisOptions::default() }));
     }
     let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
-    for name in CORPUS {
+    for name in CORPUS_KERNELS {
         let Some(folder) = corpus.as_ref().map(|corpus| corpus.join(name)).filter(|folder| folder.exists())
         else {
             continue;
@@ -61,39 +61,40 @@ fn main() {
         let bytes = fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
         all.push((name, bytes, AnalysisOptions { schedules: Some(1), ..case.options }));
     }
-    let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| name.contains(wanted.as_str()));
+    let is_selected =
+        |name: &str| only.is_empty() || only.iter().any(|wanted| name.contains(wanted.as_str()));
     let (mut steps, mut time, mut blind) = (0, Duration::ZERO, Duration::ZERO);
-    for (name, bytes, options) in all.into_iter().filter(|(name, ..)| wanted(name)) {
+    for (name, bytes, options) in all.into_iter().filter(|(name, ..)| is_selected(name)) {
         let module = frontend::read_module(&bytes).unwrap();
-        let (more, took, unwatched) = row(name, &module, &options, yardstick);
-        steps += more;
-        time += took;
-        blind += unwatched;
+        let (kernel_steps, kernel_time, unchecked_time) = measure_kernel(name, &module, &options, yardstick);
+        steps += kernel_steps;
+        time += kernel_time;
+        blind += unchecked_time;
     }
     let slower = time.as_secs_f64() / blind.as_secs_f64();
     println!(
-        "\ntogether: {:.1} millions a second, {slower:.2} times as long as without looking",
-        millions(steps, time)
+        "\ntogether: {:.1} millions a second, {slower:.2} times as long as without race checks",
+        millions_per_second(steps, time)
     );
 }
 
 /// Measures a kernel and prints its row: instructions, their time, and the time of execution without checks.
-fn row(
+fn measure_kernel(
     name: &str,
     module: &SpirvModule,
     options: &AnalysisOptions,
     yardstick: Duration,
 ) -> (u64, Duration, Duration) {
-    let (best, report) = measured(module, options);
-    let (blind, _) = measured(module, &AnalysisOptions { skip_race_checks: true, ..options.clone() });
+    let (best, report) = measure_walk(module, options);
+    let (blind, _) = measure_walk(module, &AnalysisOptions { skip_race_checks: true, ..options.clone() });
     let invocations: u32 = report.grid.iter().chain(&report.local_size).product();
     println!(
         "| {name} | {invocations} | {} | {} | {:.4} s | {:.1} | {:.0} | {:.2} | {:.1} |",
         report.schedules,
         report.steps,
         best.as_secs_f64(),
-        millions(report.steps, best),
-        millions(report.steps, best) * yardstick.as_secs_f64() * 1e6,
+        millions_per_second(report.steps, best),
+        millions_per_second(report.steps, best) * yardstick.as_secs_f64() * 1e6,
         best.as_secs_f64() / blind.as_secs_f64(),
         report.shadow_bytes as f64 / report.accessed_bytes.max(1) as f64,
     );
@@ -101,35 +102,35 @@ fn row(
 }
 
 /// Returns the best time of several walks, with their report.
-fn measured(module: &SpirvModule, options: &AnalysisOptions) -> (Duration, GridReport) {
+fn measure_walk(module: &SpirvModule, options: &AnalysisOptions) -> (Duration, GridReport) {
     let (mut best, mut walked) = (Duration::MAX, None);
     let started = Instant::now();
     while walked.is_none() || started.elapsed() < Duration::from_secs(2) {
         // Thread clocks advance by system ticks, so short walks are measured together.
-        let (start, begun, mut walks) = (clock(), Instant::now(), 0);
+        let (start, begun, mut walks) = (cpu_time(), Instant::now(), 0);
         while walks == 0 || begun.elapsed() < Duration::from_millis(400) {
             walked = Some(black_box(grid::analyze_grid(module, options).unwrap()));
             walks += 1;
         }
-        best = best.min((clock() - start) / walks);
+        best = best.min((cpu_time() - start) / walks);
     }
     (best, walked.unwrap())
 }
 
 /// Returns the CPU time of this thread if available, else the wall time.
-fn clock() -> Duration {
+fn cpu_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let told = told.as_ref().and_then(|text| text.split_whitespace().next()?.parse().ok());
     told.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
-fn millions(steps: u64, time: Duration) -> f64 {
+fn millions_per_second(steps: u64, time: Duration) -> f64 {
     steps as f64 / time.as_secs_f64() / 1e6
 }
 
 /// Returns the best time of a loop of dependent multiplications.
-fn yardstick() -> Duration {
+fn time_reference_loop() -> Duration {
     let run = |seed: u64| {
         let start = Instant::now();
         let mut x = black_box(seed);

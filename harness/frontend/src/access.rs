@@ -6,7 +6,7 @@ use arithmetic::mask;
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{MemoryOperands, PointerComparison, SpirvInstruction, SpirvType, TypePart};
 
-use crate::emit::{self, SCRATCH};
+use crate::emit::{self, SCRATCH_REGISTER};
 use crate::error::{Problem, unsupported};
 use crate::finding::FindingKind;
 use crate::layout::is_storage_image;
@@ -46,12 +46,12 @@ impl Walk<'_> {
         element: Option<u32>,
         indices: &[u32],
     ) -> Step<SymbolicValue> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let mut pointer = self.pointer_of_id(state, base)?;
         if let Some(element) = element {
             let index = self.value_of_id(state, element)?;
             let index = self.fork_to_known(state, &index, "an index")?;
-            let stride = self.stride_of(state, base, &pointer)?;
+            let stride = self.stride_of_array(state, base, &pointer)?;
             let bits = self.specialized().scalar_bits(self.type_of_id(state, element)?)?;
             let index = arithmetic::signed(index, bits) as u64;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
@@ -69,18 +69,18 @@ impl Walk<'_> {
                     module.type_of_id(pointer.ty)?,
                     SpirvType::Array { .. } | SpirvType::RuntimeArray { .. }
                 )
-                && self.setting.is_descriptor_array(pointer.object.variable, pointer.ty);
+                && self.context.is_descriptor_array(pointer.object.variable, pointer.ty);
             if descriptors {
                 pointer.object.instance = index + 1;
                 pointer.ty = self.specialized().part_of(pointer.ty, 0)?.ty;
                 continue;
             }
             let ty = pointer.ty;
-            let at = self.part_of(&pointer, ty, index)?;
-            let length = match (at.length, at.stride) {
+            let part_pointer = self.part_of(&pointer, ty, index)?;
+            let length = match (part_pointer.length, part_pointer.stride) {
                 (Some(length), _) => Some(length),
                 (None, Some(stride)) => {
-                    Some(self.setting.array_length(pointer.object, pointer.offset, stride))
+                    Some(self.context.array_length(pointer.object, pointer.offset, stride))
                 }
                 (None, None) => None,
             };
@@ -95,17 +95,17 @@ impl Walk<'_> {
             {
                 pointer.coherent |= decorations.coherent || decorations.volatile;
             }
-            pointer.offset = pointer.offset.wrapping_add(at.offset);
-            pointer.ty = at.ty;
-            pointer.stride = at.stride;
+            pointer.offset = pointer.offset.wrapping_add(part_pointer.offset);
+            pointer.ty = part_pointer.ty;
+            pointer.stride = part_pointer.stride;
         }
         Ok(SymbolicValue::Pointer(pointer))
     }
 
     /// Returns the element stride of the array that a pointer of this id points into.
-    fn stride_of(&self, state: &PathState, id: u32, pointer: &SymbolicPointer) -> Step<u64> {
+    fn stride_of_array(&self, state: &PathState, id: u32, pointer: &SymbolicPointer) -> Step<u64> {
         let ty = self.type_of_id(state, id)?;
-        match self.setting.module().decorations_of(ty).stride.or(pointer.stride) {
+        match self.context.module().decorations_of(ty).stride.or(pointer.stride) {
             Some(stride) => Ok(stride),
             None => Ok(self.specialized().size_of(pointer.ty)?),
         }
@@ -143,7 +143,7 @@ impl Walk<'_> {
         let Some((left, right)) = ends.filter(|(left, right)| left.object == right.object) else {
             return Ok(self.undefined_result_value(instruction));
         };
-        let stride = self.stride_of(state, first, &left)? as i64;
+        let stride = self.stride_of_array(state, first, &left)? as i64;
         let apart = left.offset.wrapping_sub(right.offset) as i64;
         Ok(match apart.checked_rem(stride) {
             Some(0) => SymbolicValue::Known(
@@ -155,12 +155,12 @@ impl Walk<'_> {
 
     /// Returns a pointer to a part; refuses parts of matrices whose layout would be needed.
     fn part_of(&self, pointer: &SymbolicPointer, ty: u32, index: u64) -> Result<TypePart, Problem> {
-        let variable = self.setting.module().variables.get(&pointer.object.variable);
+        let variable = self.context.module().variables.get(&pointer.object.variable);
         Ok(match variable.map(|variable| variable.class) {
             Some(StorageClass::Uniform | StorageClass::PushConstant) => {
                 self.specialized().part_of(ty, index)?
             }
-            _ => self.specialized().part_without_gaps(ty, index)?,
+            _ => self.specialized().dense_part_of(ty, index)?,
         })
     }
 
@@ -176,16 +176,16 @@ impl Walk<'_> {
             let count = self.specialized().part_count(ty)?;
             let mut parts = Vec::with_capacity(count);
             for index in 0..count {
-                let at = self.part_of(&pointer, ty, index as u64)?;
-                let offset = pointer.offset.wrapping_add(at.offset);
-                let inner = SymbolicPointer { offset, ty: at.ty, ..pointer };
-                parts.push(self.load_value(state, inner, at.ty, way)?);
+                let part_pointer = self.part_of(&pointer, ty, index as u64)?;
+                let offset = pointer.offset.wrapping_add(part_pointer.offset);
+                let inner = SymbolicPointer { offset, ty: part_pointer.ty, ..pointer };
+                parts.push(self.load_value(state, inner, part_pointer.ty, way)?);
             }
             return Ok(SymbolicValue::Composite(Rc::new(parts)));
         }
-        if matches!(self.setting.module().type_of_id(ty)?, SpirvType::Handle(_)) {
+        if matches!(self.context.module().type_of_id(ty)?, SpirvType::Handle(_)) {
             // The handle of a storage image is a pointer to its first texel.
-            let is_image = is_storage_image(self.setting.module(), ty);
+            let is_image = is_storage_image(self.context.module(), ty);
             return Ok(if is_image { SymbolicValue::Pointer(pointer) } else { SymbolicValue::Opaque });
         }
         let cell = self.cell_at(pointer, ty)?;
@@ -194,9 +194,10 @@ impl Walk<'_> {
         if !self.is_shared(cell) {
             return self.read_private(state, cell, ty);
         }
-        let module = self.setting.module();
+        let module = self.context.module();
         let number = |id| self.specialized().constant_number(id);
-        let access = access_strength(way.operands, class, module.vulkan, way.coherent, false, number)?;
+        let access =
+            access_strength(way.operands, class, module.uses_vulkan_model, way.coherent, false, number)?;
         let target = self.access_target(cell, class)?;
         self.emit_position(&pointer)?;
         self.shared_read(state, cell, |register| emit::load(register, target, access))
@@ -209,14 +210,14 @@ impl Walk<'_> {
         cell: MemoryCell,
         kind: impl Fn(u16) -> litmus::InstructionKind,
     ) -> Step<SymbolicValue> {
-        if self.knowledge.opaque.contains(&cell) {
-            self.emit_instruction(kind(SCRATCH))?;
+        if self.facts.opaque.contains(&cell) {
+            self.emit_instruction(kind(SCRATCH_REGISTER))?;
             return Ok(SymbolicValue::Opaque);
         }
         let domain = self.cell_domain(cell)?;
         let single = domain.single_value();
         let register = match single {
-            Some(_) => SCRATCH,
+            Some(_) => SCRATCH_REGISTER,
             None => self.new_register(state, domain)?,
         };
         self.emit_instruction(kind(register))?;
@@ -227,23 +228,23 @@ impl Walk<'_> {
     pub(crate) fn cell_domain(&mut self, cell: MemoryCell) -> Step<NumberDomain> {
         let initial = self.initial_number(cell)?;
         let mut domain = NumberDomain::from_value(initial);
-        if let Some(stored) = self.knowledge.domains.get(&cell) {
+        if let Some(stored) = self.facts.domains.get(&cell) {
             domain.union_with(stored);
         }
-        domain.union_with_open(self.setting.open_memory(cell), cell);
+        domain.union_with_open(self.context.open_memory(cell), cell);
         Ok(domain)
     }
 
     /// Returns the initial content of a shared cell.
     pub(crate) fn initial_number(&mut self, cell: MemoryCell) -> Step<u64> {
-        Ok(match self.setting.initial_value(cell)? {
+        Ok(match self.context.initial_value(cell)? {
             Some(value) => value,
             None => {
                 // Workgroup memory is assumed to be written before it is read; the grid walk checks this.
-                if self.setting.in_buffer(cell) {
+                if self.context.is_in_buffer(cell) {
                     self.round.undefined.insert(UndefOrigin::from_cell(cell));
                 }
-                self.setting.assigned_initial(cell)
+                self.context.assigned_initial(cell)
             }
         })
     }
@@ -283,12 +284,12 @@ impl Walk<'_> {
             };
             numbers.push((cell, number, *at));
         }
-        let module = self.setting.module();
+        let module = self.context.module();
         for (cell, number, at) in numbers {
             let Some(class) = self.storage_class(cell.object) else { continue };
             self.note_access(cell, false, true, false);
             match number {
-                Some(number) => self.note_given(cell, &state.domain_of(number)),
+                Some(number) => self.note_plain_store(cell, &state.domain_of(number)),
                 None => {
                     self.round.facts.opaque.insert(cell);
                 }
@@ -303,7 +304,14 @@ impl Walk<'_> {
                 continue;
             }
             let number_of = |id| self.specialized().constant_number(id);
-            let access = access_strength(way.operands, class, module.vulkan, way.coherent, true, number_of)?;
+            let access = access_strength(
+                way.operands,
+                class,
+                module.uses_vulkan_model,
+                way.coherent,
+                true,
+                number_of,
+            )?;
             let target = self.access_target(cell, class)?;
             self.emit_position(&at)?;
             self.emit_instruction(emit::store(target, number.unwrap_or(SymbolicNumber::Known(0)), access))?;
@@ -329,11 +337,14 @@ impl Walk<'_> {
             return Ok(());
         }
         for index in 0..self.specialized().part_count(ty)? {
-            let at = self.part_of(&pointer, ty, index as u64)?;
-            let inner =
-                SymbolicPointer { offset: pointer.offset.wrapping_add(at.offset), ty: at.ty, ..pointer };
+            let part_pointer = self.part_of(&pointer, ty, index as u64)?;
+            let inner = SymbolicPointer {
+                offset: pointer.offset.wrapping_add(part_pointer.offset),
+                ty: part_pointer.ty,
+                ..pointer
+            };
             let value = self.extract_part(value, index)?;
-            self.scalar_leaves(inner, at.ty, &value, out)?;
+            self.scalar_leaves(inner, part_pointer.ty, &value, out)?;
         }
         Ok(())
     }
@@ -347,14 +358,14 @@ impl Walk<'_> {
     }
 
     pub(crate) fn is_shared(&self, cell: MemoryCell) -> bool {
-        self.setting.keep_all
-            || self.setting.open_memory(cell).is_some()
-            || self.knowledge.touched.get(&cell).is_some_and(|touch| touch.is_shared())
+        self.context.keep_all
+            || self.context.open_memory(cell).is_some()
+            || self.facts.accesses.get(&cell).is_some_and(|touch| touch.is_shared())
     }
 
     pub(crate) fn note_access(&mut self, cell: MemoryCell, reads: bool, writes: bool, ordered: bool) {
         let me = 1 << self.thread;
-        let touch = self.round.facts.touched.entry(cell).or_default();
+        let touch = self.round.facts.accesses.entry(cell).or_default();
         touch.readers |= if reads { me } else { 0 };
         touch.writers |= if writes { me } else { 0 };
         touch.has_ordering_access |= ordered;
@@ -366,8 +377,8 @@ impl Walk<'_> {
         self.round.facts.domains.entry(cell).or_insert_with(NumberDomain::empty).union_with(&domain);
     }
 
-    /// Records the values of a plain store, which need no read-modify-write to be reached.
-    pub(crate) fn note_given(&mut self, cell: MemoryCell, domain: &NumberDomain) {
+    /// Records the values of a plain store, which are reached without a read-modify-write.
+    pub(crate) fn note_plain_store(&mut self, cell: MemoryCell, domain: &NumberDomain) {
         self.note_stored(cell, domain);
         let known = self.round.facts.generations.entry(cell).or_default();
         known.extend(domain.finite_values().into_iter().flat_map(ValueSet::iter).map(|value| (*value, 0)));
@@ -384,16 +395,16 @@ impl Walk<'_> {
         computed: impl Fn(u64, u64) -> u64,
     ) {
         if !computes {
-            return self.note_given(cell, operand);
+            return self.note_plain_store(cell, operand);
         }
         let updates = Rc::make_mut(&mut state.updates).entry(cell).or_default();
         *updates += 1;
         let mine = self.round.facts.updates.entry(cell).or_default().entry(self.thread).or_default();
         *mine = (*mine).max(*updates);
         let Some(values) = old.finite_values() else { return self.note_stored(cell, &NumberDomain::Any) };
-        let bound = self.knowledge.updates_of(cell);
+        let bound = self.facts.updates_of(cell);
         for value in values.iter() {
-            let generation = self.knowledge.min_generation(cell, *value) + 1;
+            let generation = self.facts.min_generation(cell, *value) + 1;
             if generation > bound {
                 continue;
             }
@@ -416,11 +427,11 @@ impl Walk<'_> {
         cell: MemoryCell,
         domain: &NumberDomain,
     ) -> NumberDomain {
-        let Some(by_thread) = self.knowledge.updates.get(&cell) else { return domain.clone() };
+        let Some(by_thread) = self.facts.updates.get(&cell) else { return domain.clone() };
         let others: u32 =
             by_thread.iter().filter(|(thread, _)| **thread != self.thread).map(|(_, count)| *count).sum();
         let before = others + state.updates.get(&cell).copied().unwrap_or(0);
-        domain.filter_values(|value| self.knowledge.min_generation(cell, value) <= before)
+        domain.filter_values(|value| self.facts.min_generation(cell, value) <= before)
     }
 
     /// Stores a value to private memory.
@@ -457,7 +468,7 @@ impl Walk<'_> {
         for ((_, offset), (bytes, _)) in state.memory.range(first..(cell.object, end)) {
             let overlaps = offset.saturating_add(u64::from(*bytes)) > cell.offset;
             if overlaps && (*offset, *bytes) != (cell.offset, cell.bytes) {
-                let name = self.setting.module().display_name(cell.object.variable);
+                let name = self.context.module().display_name(cell.object.variable);
                 return Err(Problem::MixedSize { name, first: cell.bytes, second: *bytes }.into());
             }
         }
@@ -474,21 +485,21 @@ impl Walk<'_> {
         if let Some((_, value)) = state.memory.get(&(cell.object, cell.offset)) {
             return Ok(state.resolve_value(value));
         }
-        let module = self.setting.module();
+        let module = self.context.module();
         let object = cell.object;
         let Some(variable) = module.variables.get(&object.variable).copied() else {
             // A function variable.
             return Ok(SymbolicValue::Undefined(UndefOrigin::Memory(object, cell.offset, Some(self.thread))));
         };
-        if variable.class == StorageClass::Input || self.setting.is_built_in(object.variable) {
+        if variable.class == StorageClass::Input || self.context.is_built_in(object.variable) {
             return self.read_input(object, variable.ty, cell.offset);
         }
         if variable.class == StorageClass::PushConstant
-            && let Some(value) = self.setting.push_constant(cell.offset)
+            && let Some(value) = self.context.push_constant(cell.offset)
         {
             return Ok(SymbolicValue::Known(value & mask(self.specialized().scalar_bits(ty)?)));
         }
-        if let Some(value) = self.setting.initial_value(cell)? {
+        if let Some(value) = self.context.initial_value(cell)? {
             return Ok(SymbolicValue::Known(value));
         }
         let mine = matches!(variable.class, StorageClass::Private | StorageClass::Function);
@@ -496,7 +507,7 @@ impl Walk<'_> {
     }
 
     pub(crate) fn read_input(&mut self, object: ObjectId, ty: u32, offset: u64) -> Step<SymbolicValue> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let spec = self.specialized();
         let decorations = module.decorations_of(object.variable);
         if let Some(built_in) = decorations.built_in {
@@ -511,7 +522,7 @@ impl Walk<'_> {
             let value = self.built_in_value(built_in)?;
             return Ok(spec.scalar_at(&value, at.ty, offset - at.offset)?);
         }
-        if self.setting.stage.has_external_inputs() {
+        if self.context.stage.has_external_inputs() {
             return Ok(self.given_input(decorations.location, ty, offset)?);
         }
         Ok(SymbolicValue::Undefined(UndefOrigin::Memory(object, offset, Some(self.thread))))
@@ -520,7 +531,7 @@ impl Walk<'_> {
     /// Returns a vertex or fragment input; opaque if it is not given.
     fn given_input(&self, location: Option<u32>, ty: u32, offset: u64) -> Result<SymbolicValue, Problem> {
         let spec = self.specialized();
-        let bytes = location.and_then(|location| self.setting.stage_inputs.get(&location));
+        let bytes = location.and_then(|location| self.context.stage_inputs.get(&location));
         let width = (spec.scalar_bits(ty)? / 8) as usize;
         let from = usize::try_from(offset).unwrap_or(usize::MAX);
         let size = spec.size_of(ty)?;
@@ -534,7 +545,7 @@ impl Walk<'_> {
     /// Returns a built-in input.
     fn built_in_value(&self, built_in: BuiltIn) -> Result<SymbolicValue, Problem> {
         let me = self.identity;
-        if let Some(told) = self.setting.stage.built_in_components(built_in, me.workgroup) {
+        if let Some(told) = self.context.stage.built_in_components(built_in, me.workgroup) {
             let part = |number: &Option<u32>| {
                 number.map_or(SymbolicValue::Opaque, |number| SymbolicValue::Known(number.into()))
             };
@@ -550,7 +561,7 @@ impl Walk<'_> {
             ))
         };
         let scalar = |number: u32| SymbolicValue::Known(u64::from(number));
-        let setting = self.setting;
+        let setting = self.context;
         Ok(match built_in {
             BuiltIn::NumWorkgroups => vector(setting.grid),
             BuiltIn::WorkgroupSize => vector(setting.local_size),

@@ -15,10 +15,10 @@ use spirv_reader::Stage;
 use crate::emit;
 use crate::finding::{FindingKind, InvocationId, LiftFinding, Spot};
 use crate::lifted::{Lifted, LiftedCase};
-use crate::suspicion::confirmed;
+use crate::suspicion::confirm_suspicions;
 
 /// Model steps for the first check of all invocations.
-const FIRST_LOOK: u64 = 20_000;
+const FIRST_CHECK_STEPS: u64 = 20_000;
 /// Model steps for a few invocations.
 const PAIR_STEPS: u64 = 20_000;
 /// Model steps to locate a race.
@@ -30,11 +30,11 @@ pub struct ModelQuery<'b> {
     /// The cost limit.
     pub budget: Budget<'b>,
     /// True to decide races.
-    pub race: bool,
+    pub decide_race: bool,
     /// True to decide the question about final states.
-    pub question: bool,
+    pub decide_question: bool,
     /// True to locate a race in the source.
-    pub places: bool,
+    pub locate_race: bool,
 }
 
 /// The answer of the model.
@@ -48,7 +48,7 @@ pub struct ModelAnswer {
     /// The truth of the claim about final states.
     pub holds: Option<bool>,
     /// Number of runs that were cut off at the unrolling bound.
-    pub cut: u64,
+    pub cut_off_runs: u64,
     /// Number of runs.
     pub runs: u64,
     /// Number of candidate executions.
@@ -56,9 +56,9 @@ pub struct ModelAnswer {
     /// Number of consistent executions.
     pub consistent_executions: u64,
     /// True if the deadline passed.
-    pub out_of_time: bool,
+    pub is_out_of_time: bool,
     /// The position of a race.
-    pub race_found: Option<RaceSpot>,
+    pub race_spot: Option<RaceSpot>,
     /// Other defects: those of the lifter, without the infeasible ones.
     pub findings: Vec<LiftFinding>,
 }
@@ -77,9 +77,9 @@ pub struct RaceSpot {
 impl RaceSpot {
     /// Describes the race.
     pub fn describe(&self, invocations: &[InvocationId]) -> String {
-        let who = |spot: &Spot| {
+        let describe_invocation = |spot: &Spot| {
             let identity = invocations.get(usize::from(spot.thread)).copied().unwrap_or_default();
-            let does = if spot.access == Some(true) { "writes" } else { "reads" };
+            let does = if spot.writes == Some(true) { "writes" } else { "reads" };
             format!("invocation {identity} {does} it")
         };
         let missing = if self.missing.is_empty() {
@@ -90,8 +90,8 @@ impl RaceSpot {
         format!(
             "data race on `{}`: {}, {}, and the accesses are not ordered{missing}",
             self.element,
-            who(&self.at[0]),
-            who(&self.at[1])
+            describe_invocation(&self.at[0]),
+            describe_invocation(&self.at[1])
         )
     }
 }
@@ -116,21 +116,21 @@ impl std::fmt::Display for InvocationId {
 pub fn answer_with_model(
     lifted: &Lifted,
     model: &Model,
-    asking: &ModelQuery<'_>,
+    query: &ModelQuery<'_>,
 ) -> Result<ModelAnswer, PredictError> {
-    let mut all = decide_with_model(lifted, model, asking)?;
-    let (findings, open) = confirmed(lifted, model, asking.budget);
+    let mut all = decide_with_model(lifted, model, query)?;
+    let (findings, open) = confirm_suspicions(lifted, model, query.budget);
     // Nothing after a divergent barrier is defined, and no examined run contains it.
     let divergent = lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier);
     if all.race == Race::Free && (open || divergent) {
         all.race = Race::Unknown;
-        all.out_of_time |= open;
+        all.is_out_of_time |= open;
     }
     all.findings = findings;
-    if asking.places && all.race == Race::Racy {
+    if query.locate_race && all.race == Race::Racy {
         for case in &lifted.cases {
-            all.race_found = locate_race(case, model, asking.budget)?;
-            if all.race_found.is_some() {
+            all.race_spot = locate_race(case, model, query.budget)?;
+            if all.race_spot.is_some() {
                 break;
             }
         }
@@ -142,55 +142,56 @@ pub fn answer_with_model(
 pub(crate) fn decide_with_model(
     lifted: &Lifted,
     model: &Model,
-    asking: &ModelQuery<'_>,
+    query: &ModelQuery<'_>,
 ) -> Result<ModelAnswer, PredictError> {
     let mut all = ModelAnswer {
         race: Race::Free,
         holds: None,
-        cut: 0,
+        cut_off_runs: 0,
         runs: 0,
         candidate_executions: 0,
         consistent_executions: 0,
-        out_of_time: false,
-        race_found: None,
+        is_out_of_time: false,
+        race_spot: None,
         findings: Vec::new(),
     };
     // `found`: some case shows the outcome. `excluded`: no case can show it.
     let (mut found, mut excluded) = (false, true);
     for case in &lifted.cases {
-        let (race, prediction) = predict_case(case, model, asking)?;
+        let (race, prediction) = predict_case(case, model, query)?;
         all.race = match (all.race, race) {
             (Race::Racy, _) | (_, Race::Racy) => Race::Racy,
             (Race::Unknown, _) | (_, Race::Unknown) => Race::Unknown,
             (Race::Free, Race::Free) => Race::Free,
         };
         // Counts at which the engine gave up are saturated.
-        all.cut = all.cut.saturating_add(prediction.truncated_runs);
+        all.cut_off_runs = all.cut_off_runs.saturating_add(prediction.truncated_runs);
         all.runs = all.runs.saturating_add(prediction.runs);
         all.candidate_executions = all.candidate_executions.saturating_add(prediction.candidate_executions);
         all.consistent_executions =
             all.consistent_executions.saturating_add(prediction.consistent_executions);
-        let sought = find_sought(&case.test, &prediction);
+        let sought = find_queried_outcome(&case.test, &prediction);
         found |= sought == Some(true);
         excluded &= sought == Some(false);
-        let open = asking.question && case.test.question.is_some() && sought.is_none();
-        all.out_of_time |= (open || asking.race && race == Race::Unknown) && prediction.truncated_runs == 0;
+        let open = query.decide_question && case.test.question.is_some() && sought.is_none();
+        all.is_out_of_time |=
+            (open || query.decide_race && race == Race::Unknown) && prediction.truncated_runs == 0;
     }
     let kind =
         lifted.cases.first().and_then(|case| case.test.question.as_ref()).map(|question| question.kind);
-    all.holds = match kind.filter(|_| asking.question) {
+    all.holds = match kind.filter(|_| query.decide_question) {
         None => None,
         Some(QuestionKind::Exists | QuestionKind::Final) => (found || excluded).then_some(found),
         Some(QuestionKind::Forall | QuestionKind::NotExists) => (found || excluded).then_some(!found),
     };
-    if !asking.race {
+    if !query.decide_race {
         all.race = Race::Unknown;
     }
     Ok(all)
 }
 
 /// Returns whether the queried outcome was found: a witness, or a counterexample of a claim.
-fn find_sought(test: &Test, prediction: &Prediction) -> Option<bool> {
+fn find_queried_outcome(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref()?.kind {
         QuestionKind::Forall => prediction.misses,
         QuestionKind::Exists | QuestionKind::Final | QuestionKind::NotExists => prediction.meets,
@@ -200,30 +201,32 @@ fn find_sought(test: &Test, prediction: &Prediction) -> Option<bool> {
 fn predict_case(
     case: &LiftedCase,
     model: &Model,
-    asking: &ModelQuery<'_>,
+    query: &ModelQuery<'_>,
 ) -> Result<(Race, Prediction), PredictError> {
     let mut test = case.test.clone();
-    if !asking.question {
+    if !query.decide_question {
         test.question = None;
     }
     let options = |budget| PredictOptions { budget, unroll: 1 };
-    let first = predict(&test, model, &options(asking.budget.with_step_limit(FIRST_LOOK)))?;
+    let first = predict(&test, model, &options(query.budget.with_step_limit(FIRST_CHECK_STEPS)))?;
     let race_open = |prediction: &Prediction| {
-        asking.race && prediction.race == Race::Unknown && prediction.truncated_runs == 0
+        query.decide_race && prediction.race == Race::Unknown && prediction.truncated_runs == 0
     };
     let question_open = |prediction: &Prediction| {
-        test.question.is_some() && find_sought(&test, prediction).is_none() && prediction.truncated_runs == 0
+        test.question.is_some()
+            && find_queried_outcome(&test, prediction).is_none()
+            && prediction.truncated_runs == 0
     };
     if !race_open(&first) && !question_open(&first) {
         return Ok((first.race, first));
     }
     // A race of a few threads is one of the test: the other threads need not have started.
-    let racy =
-        first.race == Race::Racy || asking.race && find_racing_subset(case, model, asking.budget)?.is_some();
+    let racy = first.race == Race::Racy
+        || query.decide_race && find_racing_subset(case, model, query.budget)?.is_some();
     if racy && !question_open(&first) {
         return Ok((Race::Racy, first));
     }
-    let prediction = predict_without_outcomes(&test, model, &options(asking.budget))?;
+    let prediction = predict_without_outcomes(&test, model, &options(query.budget))?;
     Ok((if racy { Race::Racy } else { prediction.race }, prediction))
 }
 
@@ -236,7 +239,7 @@ fn restrict_to_threads(case: &LiftedCase, threads: &[usize]) -> Test {
             continue;
         }
         let code: Vec<_> = thread.instructions.iter().map(|instruction| instruction.kind.clone()).collect();
-        let (idle, labels) = emit::idle(&code);
+        let (idle, labels) = emit::never_started_code(&code);
         thread.instructions =
             idle.into_iter().map(|kind| Instruction { kind, span: litmus::Span::default() }).collect();
         thread.labels = (0..labels).map(|label| Label { name: format!("LC{label:02}") }).collect();
@@ -256,24 +259,24 @@ fn find_racing_subset(
     if count <= 2 || case.test.filter.is_some() {
         return Ok(None);
     }
-    let mut few: Vec<Vec<usize>> = Vec::new();
+    let mut subsets: Vec<Vec<usize>> = Vec::new();
     for first in 0..count {
-        few.extend((first + 1..count).map(|second| vec![first, second]));
+        subsets.extend((first + 1..count).map(|second| vec![first, second]));
     }
     let workgroup = |thread: &usize| match case.test.threads[*thread].place {
         ThreadPlace::Device(placement) => Some(placement.workgroup),
         ThreadPlace::Host => None,
     };
     let all: BTreeSet<Option<u32>> = (0..count).map(|thread| workgroup(&thread)).collect();
-    let of = |groups: &[Option<u32>]| -> Vec<usize> {
+    let members_of = |groups: &[Option<u32>]| -> Vec<usize> {
         (0..count).filter(|thread| groups.contains(&workgroup(thread))).collect()
     };
-    few.extend(all.iter().map(|group| of(&[*group])));
+    subsets.extend(all.iter().map(|group| members_of(&[*group])));
     for first in &all {
-        few.extend(all.range(first..).skip(1).map(|second| of(&[*first, *second])));
+        subsets.extend(all.range(first..).skip(1).map(|second| members_of(&[*first, *second])));
     }
-    few.retain(|threads| threads.len() > 1 && threads.len() < count);
-    for threads in few {
+    subsets.retain(|threads| threads.len() > 1 && threads.len() < count);
+    for threads in subsets {
         let test = restrict_to_threads(case, &threads);
         let options = PredictOptions { budget: budget.with_step_limit(PAIR_STEPS), unroll: 1 };
         if predict(&test, model, &options)?.race == Race::Racy {
@@ -295,13 +298,13 @@ pub(crate) fn locate_race(
     };
     let options = ExplainOptions {
         unroll: Some(1),
-        verdict: budget.with_step_limit(EXPLAIN_STEPS),
-        budget: budget.with_step_limit(EXPLAIN_STEPS),
-        fix_steps: 0,
-        fix_programs: 0,
+        verdict_budget: budget.with_step_limit(EXPLAIN_STEPS),
+        search_budget: budget.with_step_limit(EXPLAIN_STEPS),
+        max_fix_steps: 0,
+        max_fix_programs: 0,
         ..ExplainOptions::default()
     };
-    Ok(explain_outcome(&test, model, &options)?.race_found.and_then(|found| race_spot(case, &found)))
+    Ok(explain_outcome(&test, model, &options)?.found_race.and_then(|found| race_spot(case, &found)))
 }
 
 fn race_spot(case: &LiftedCase, found: &FoundRace) -> Option<RaceSpot> {

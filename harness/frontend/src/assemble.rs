@@ -7,25 +7,25 @@ use litmus::{
     Placement, Reference, Register, RegisterInit, Scope, Span, StorageClass, Term, Test, Thread, ThreadPlace,
 };
 
-use crate::accessed::accessed_variable;
+use crate::accessed_variable::accessed_variable;
 use crate::context::LiftContext;
-use crate::emit::{self, END, ENTRY};
+use crate::emit::{self, END_LABEL, ENTRY_REGISTER};
 use crate::error::{Problem, unsupported};
 use crate::finding::{FindingKind, InvocationId, LiftFinding, Spot};
-use crate::layout::name_in;
+use crate::layout::element_name_in;
 use crate::lifted::LiftedCase;
 use crate::question::ResolvedQuestion;
-use crate::round::{Emitted, Round, Walked};
+use crate::round::{Emitted, EmittedThread, Round};
 use crate::value::{MemoryCell, NumberDomain, SymbolicNumber};
 
 /// Assembles the test from the last fixpoint iteration.
-pub(crate) fn case(
-    setting: &LiftContext<'_>,
+pub(crate) fn assemble_case(
+    context: &LiftContext<'_>,
     name: &str,
     invocations: &[InvocationId],
     question: &ResolvedQuestion,
     round: Round,
-    walked: Vec<Walked>,
+    walked: Vec<EmittedThread>,
     findings: &mut BTreeSet<LiftFinding>,
 ) -> Result<LiftedCase, Problem> {
     let mut cells: Vec<MemoryCell> = round.locations.keys().copied().collect();
@@ -33,23 +33,24 @@ pub(crate) fn case(
     let mut locations = Vec::with_capacity(cells.len());
     let mut domains = Vec::with_capacity(cells.len());
     let mut names = Vec::with_capacity(cells.len());
-    let mut taken = HashSet::new();
-    let accessed = accessed(setting, &round.locations, &walked);
+    let mut used_names = HashSet::new();
+    let accessed = accessing_variables(context, &round.locations, &walked);
     for cell in &cells {
         let variable = accessed.get(cell).copied().unwrap_or(cell.object.variable);
-        let shown = name_in(setting.specialized, variable, cell.object.instance, cell.offset).0;
-        let plain: String = shown.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let plain = plain.trim_matches('_').to_owned();
+        let source_name = element_name_in(context.specialized, variable, cell.object.instance, cell.offset).0;
+        let test_name: String =
+            source_name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let plain = test_name.trim_matches('_').to_owned();
         let mut unique =
             if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("v{plain}") };
         // Source names may differ only in characters that names in tests cannot contain.
-        while !taken.insert(unique.clone()) {
+        while !used_names.insert(unique.clone()) {
             unique.push('x');
         }
         let scalar = emit::scalar_of(cell.bytes)
             .ok_or_else(|| unsupported(format!("accesses of {} bytes", cell.bytes)))?;
-        let initial = initial_of(setting, *cell)?;
-        let reference = match setting.class_of(cell.object.variable) {
+        let initial = initial_value_of(context, *cell)?;
+        let reference = match context.class_of(cell.object.variable) {
             Some(StorageClass::Workgroup) => Reference::Workgroup,
             Some(StorageClass::Image) => Reference::Image,
             Some(StorageClass::Buffer | StorageClass::Output) | None => Reference::Buffer,
@@ -60,29 +61,29 @@ pub(crate) fn case(
             init: LocationInit::Constant(initial as i64),
             ..Location::new(unique)
         });
-        names.push(shown);
+        names.push(source_name);
         // The numbers that a read may return: the initial one, those that the kernel stores, and
         // those that others write.
         let mut domain = NumberDomain::from_value(initial);
         if let Some(stored) = round.facts.domains.get(cell) {
             domain.union_with(stored);
         }
-        domain.union_with_open(setting.open_memory(*cell), *cell);
+        domain.union_with_open(context.open_memory(*cell), *cell);
         domains.push(domain);
     }
-    let barriers = Barriers::new(invocations, &walked);
-    barriers.report(findings, &walked);
-    barriers.all_or_none(setting, &walked)?;
+    let barriers = BarrierParticipants::new(invocations, &walked);
+    barriers.report_divergence(findings, &walked);
+    barriers.check_subgroup_barriers(context, &walked)?;
     let mut threads = Vec::with_capacity(walked.len());
     let mut origins = Vec::with_capacity(walked.len());
     for (index, walked) in walked.iter().enumerate() {
-        let code = thread_code(setting, walked, &barriers.missing(index))?;
+        let code = assemble_thread(context, walked, &barriers.unreached_barriers(index))?;
         let identity = &invocations[index];
         let placement = Placement {
             queue_family: 0,
             queue: 0,
             workgroup: identity.workgroup_index,
-            subgroup: identity.local_index / setting.subgroup_size,
+            subgroup: identity.local_index / context.subgroup_size,
         };
         let registers = (0..walked.registers).map(|register| Register {
             name: format!("r{register}"),
@@ -99,7 +100,7 @@ pub(crate) fn case(
                 .instructions
                 .iter()
                 .map(|emitted| {
-                    let span = Span { line: line_of(setting, emitted), ..Span::default() };
+                    let span = Span { line: line_of(context, emitted), ..Span::default() };
                     Instruction { kind: emitted.kind.clone(), span }
                 })
                 .collect(),
@@ -111,9 +112,9 @@ pub(crate) fn case(
     let initial: BTreeMap<MemoryCell, u64> = question
         .cells
         .iter()
-        .map(|cell| Ok((*cell, initial_of(setting, *cell)?)))
+        .map(|cell| Ok((*cell, initial_value_of(context, *cell)?)))
         .collect::<Result<_, Problem>>()?;
-    let (question, filter) = question.conditions(&|cell| match round.locations.get(&cell) {
+    let (question, filter) = question.to_conditions(&|cell| match round.locations.get(&cell) {
         Some(location) => Term::Location(*location, 0),
         None => Term::Constant(initial.get(&cell).map_or(0, |value| *value as i64)),
     });
@@ -134,15 +135,15 @@ pub(crate) fn case(
     Ok(LiftedCase { test, origins, names, cells, suspicions, domains, opaque })
 }
 
-fn initial_of(setting: &LiftContext<'_>, cell: MemoryCell) -> Result<u64, Problem> {
-    Ok(match setting.initial_value(cell)? {
+fn initial_value_of(context: &LiftContext<'_>, cell: MemoryCell) -> Result<u64, Problem> {
+    Ok(match context.initial_value(cell)? {
         Some(value) => value,
-        None => setting.assigned_initial(cell),
+        None => context.assigned_initial(cell),
     })
 }
 
-fn line_of(setting: &LiftContext<'_>, emitted: &Emitted) -> u32 {
-    let line = setting.module().lines.get(emitted.line as usize).map_or(0, |line| line.line);
+fn line_of(context: &LiftContext<'_>, emitted: &Emitted) -> u32 {
+    let line = context.module().lines.get(emitted.line as usize).map_or(0, |line| line.line);
     match (line, emitted.place) {
         (0, crate::error::SourcePosition::Line(line)) => line,
         (line, _) => line,
@@ -150,40 +151,40 @@ fn line_of(setting: &LiftContext<'_>, emitted: &Emitted) -> u32 {
 }
 
 fn spot_of(thread: usize, emitted: &Emitted) -> Spot {
-    let access = emit::writes(&emitted.kind);
-    Spot { thread: thread as u16, line: emitted.line, place: emitted.place, access }
+    let access = emit::access_writes(&emitted.kind);
+    Spot { thread: thread as u16, line: emitted.line, place: emitted.place, writes: access }
 }
 
 /// The threads that may reach each barrier instance.
-struct Barriers {
+struct BarrierParticipants {
     /// An instruction of each instance, and the threads that reach it.
-    known: BTreeMap<usize, (Emitted, BTreeSet<usize>)>,
+    reached: BTreeMap<usize, (Emitted, BTreeSet<usize>)>,
     /// The threads that should reach each instance.
     members: BTreeMap<usize, BTreeSet<usize>>,
 }
 
-impl Barriers {
-    fn new(invocations: &[InvocationId], walked: &[Walked]) -> Barriers {
-        let mut barriers = Barriers { known: BTreeMap::new(), members: BTreeMap::new() };
+impl BarrierParticipants {
+    fn new(invocations: &[InvocationId], walked: &[EmittedThread]) -> BarrierParticipants {
+        let mut barriers = BarrierParticipants { reached: BTreeMap::new(), members: BTreeMap::new() };
         for (thread, walked) in walked.iter().enumerate() {
             for segment in &walked.segments {
                 let (Some(barrier), Some(instance)) = (&segment.barrier, segment.instance) else { continue };
                 let InstructionKind::ControlBarrier(kind) = &barrier.kind else { continue };
                 let entry =
-                    barriers.known.entry(instance).or_insert_with(|| (barrier.clone(), BTreeSet::new()));
+                    barriers.reached.entry(instance).or_insert_with(|| (barrier.clone(), BTreeSet::new()));
                 entry.1.insert(thread);
-                let me = &invocations[thread];
-                let meets = |other: &InvocationId| match kind.execution_scope {
+                let invocation = &invocations[thread];
+                let participates = |other: &InvocationId| match kind.execution_scope {
                     // A subgroup barrier waits only for lanes that reach it (VK-SW-10).
                     Scope::Invocation | Scope::Subgroup => false,
-                    Scope::Workgroup => me.workgroup_index == other.workgroup_index,
+                    Scope::Workgroup => invocation.workgroup_index == other.workgroup_index,
                     Scope::ShaderCall
                     | Scope::FragmentInterlock
                     | Scope::QueueFamily
                     | Scope::Device
                     | Scope::CrossDevice => true,
                 };
-                let members = invocations.iter().enumerate().filter(|(_, other)| meets(other));
+                let members = invocations.iter().enumerate().filter(|(_, other)| participates(other));
                 barriers.members.entry(instance).or_default().extend(members.map(|(index, _)| index));
             }
         }
@@ -191,11 +192,11 @@ impl Barriers {
     }
 
     /// Returns the barriers that other threads wait at and this one never reaches.
-    fn missing(&self, thread: usize) -> Vec<Emitted> {
-        self.known
+    fn unreached_barriers(&self, thread: usize) -> Vec<Emitted> {
+        self.reached
             .iter()
-            .filter(|(instance, (_, comes))| {
-                !comes.contains(&thread)
+            .filter(|(instance, (_, reaching))| {
+                !reaching.contains(&thread)
                     && self.members.get(instance).is_some_and(|members| members.contains(&thread))
             })
             .map(|(_, (barrier, _))| barrier.clone())
@@ -205,12 +206,16 @@ impl Barriers {
     /// Refuses subgroup barriers that an invocation may bypass depending on a read value.
     ///
     /// The barrier does not wait for that lane, but the litmus test would.
-    fn all_or_none(&self, setting: &LiftContext<'_>, walked: &[Walked]) -> Result<(), Problem> {
-        for (barrier, comes) in self.known.values() {
+    fn check_subgroup_barriers(
+        &self,
+        context: &LiftContext<'_>,
+        walked: &[EmittedThread],
+    ) -> Result<(), Problem> {
+        for (barrier, reaching) in self.reached.values() {
             let InstructionKind::ControlBarrier(kind) = &barrier.kind else { continue };
-            let alone = comes.len() < 2 || kind.execution_scope != Scope::Subgroup;
-            if !alone && comes.iter().any(|thread| passes_by(&walked[*thread], kind)) {
-                let line = line_of(setting, barrier);
+            let is_unaffected = reaching.len() < 2 || kind.execution_scope != Scope::Subgroup;
+            if !is_unaffected && reaching.iter().any(|thread| can_bypass_barrier(&walked[*thread], kind)) {
+                let line = line_of(context, barrier);
                 let what = "a subgroup control barrier under a condition on a read value";
                 return Err(unsupported(format!("{what} (line {line})")));
             }
@@ -219,14 +224,15 @@ impl Barriers {
     }
 
     /// Reports instances that some invocation always reaches and another never does.
-    fn report(&self, findings: &mut BTreeSet<LiftFinding>, walked: &[Walked]) {
-        for (instance, (barrier, comes)) in &self.known {
+    fn report_divergence(&self, findings: &mut BTreeSet<LiftFinding>, walked: &[EmittedThread]) {
+        for (instance, (barrier, reaching)) in &self.reached {
             let members = &self.members[instance];
             // With one path into each segment, no read value decides which barrier follows.
-            let one_way = |member: &usize| walked[*member].segments.len() == walked[*member].paths;
-            let never = members.iter().find(|member| !comes.contains(member) && one_way(member));
-            let surely = comes.iter().find(|member| one_way(member));
-            if let (Some(never), Some(surely)) = (never, surely) {
+            let has_single_paths = |member: &usize| walked[*member].segments.len() == walked[*member].paths;
+            let absent_thread =
+                members.iter().find(|member| !reaching.contains(member) && has_single_paths(member));
+            let waiting_thread = reaching.iter().find(|member| has_single_paths(member));
+            if let (Some(never), Some(surely)) = (absent_thread, waiting_thread) {
                 let at = spot_of(*surely, barrier);
                 let message = format!(
                     "invocation {surely} waits at a control barrier that invocation {never} does not reach"
@@ -238,26 +244,26 @@ impl Barriers {
 }
 
 /// Returns true if a thread may end without a barrier.
-fn passes_by(walked: &Walked, barrier: &litmus::ControlBarrier) -> bool {
-    let is_it = |index: usize| {
+fn can_bypass_barrier(walked: &EmittedThread, barrier: &litmus::ControlBarrier) -> bool {
+    let starts_with_barrier = |index: usize| {
         let first = walked.segments.get(index).and_then(|segment| segment.barrier.as_ref());
         first.is_some_and(
             |first| matches!(&first.kind, InstructionKind::ControlBarrier(other) if other == barrier),
         )
     };
-    let ends = |index: usize| {
+    let can_end = |index: usize| {
         let code = walked.segments.get(index).map_or(&[][..], |segment| &segment.code);
-        code.iter().any(|emitted| emit::labels_of(&emitted.kind).0 == Some(LabelId(END)))
+        code.iter().any(|emitted| emit::labels_of(&emitted.kind).0 == Some(LabelId(END_LABEL)))
     };
     let (mut seen, mut next) = (BTreeSet::new(), vec![0]);
     while let Some(index) = next.pop() {
-        if is_it(index) || !seen.insert(index) {
+        if starts_with_barrier(index) || !seen.insert(index) {
             continue;
         }
-        if ends(index) {
+        if can_end(index) {
             return true;
         }
-        next.extend(walked.segments.get(index).into_iter().flat_map(|segment| &segment.next));
+        next.extend(walked.segments.get(index).into_iter().flat_map(|segment| &segment.successors));
     }
     false
 }
@@ -268,40 +274,40 @@ struct ThreadCode {
     labels: Vec<u16>,
 }
 
-fn thread_code(
-    setting: &LiftContext<'_>,
-    walked: &Walked,
+fn assemble_thread(
+    context: &LiftContext<'_>,
+    walked: &EmittedThread,
     missing: &[Emitted],
 ) -> Result<ThreadCode, Problem> {
     let plain =
         |kind: InstructionKind| Emitted { kind, line: 0, place: crate::error::SourcePosition::Module };
     let mut code = Vec::new();
-    for index in order(walked)? {
+    for index in sort_segments(walked)? {
         let segment = &walked.segments[index];
         if let Some(barrier) = &segment.barrier {
-            code.push(plain(emit::label(setting.segment_label(index))));
+            code.push(plain(emit::label(context.segment_label(index))));
             code.push(barrier.clone());
-            // Paths with different states join at the barrier. The register `ENTRY` identifies
+            // Paths with different states join at the barrier. The register `ENTRY_REGISTER` identifies
             // the path and selects where the thread continues.
             let entries = segment.entry_labels();
             for (entry, label) in entries.iter().enumerate() {
                 let last = entry + 1 == entries.len();
                 code.push(plain(if last {
-                    emit::go_to(*label)
+                    emit::jump(*label)
                 } else {
                     let (who, number) =
-                        (SymbolicNumber::Register(ENTRY), SymbolicNumber::Known(entry as u64));
+                        (SymbolicNumber::Register(ENTRY_REGISTER), SymbolicNumber::Known(entry as u64));
                     emit::branch(litmus::BranchRelation::Equal, who, number, *label)
                 }));
             }
         }
         code.extend(segment.code.iter().cloned());
     }
-    code.push(plain(emit::go_to(END)));
+    code.push(plain(emit::jump(END_LABEL)));
     // After the jump: the thread never reaches these barriers, but the others wait for it there.
     code.extend(missing.iter().cloned());
-    code.push(plain(emit::label(END)));
-    drop_unused(&mut code);
+    code.push(plain(emit::label(END_LABEL)));
+    remove_unused_code(&mut code);
     // Final register values are not part of any outcome.
     let mut assigned: Vec<_> = code.iter().flat_map(|emitted| emitted.kind.destinations()).collect();
     assigned.sort_unstable();
@@ -325,20 +331,20 @@ fn thread_code(
 }
 
 /// Returns the segments in topological order.
-fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
+fn sort_segments(walked: &EmittedThread) -> Result<Vec<usize>, Problem> {
     let count = walked.segments.len();
     // Kahn's algorithm.
-    let mut waits = vec![0_usize; count];
+    let mut pending_predecessors = vec![0_usize; count];
     for segment in &walked.segments {
-        segment.next.iter().for_each(|next| waits[*next] += 1);
+        segment.successors.iter().for_each(|next| pending_predecessors[*next] += 1);
     }
-    let mut ready: Vec<usize> = (0..count).rev().filter(|index| waits[*index] == 0).collect();
+    let mut ready: Vec<usize> = (0..count).rev().filter(|index| pending_predecessors[*index] == 0).collect();
     let mut order = Vec::with_capacity(count);
     while let Some(index) = ready.pop() {
         order.push(index);
-        for next in walked.segments[index].next.iter().rev() {
-            waits[*next] -= 1;
-            if waits[*next] == 0 {
+        for next in walked.segments[index].successors.iter().rev() {
+            pending_predecessors[*next] -= 1;
+            if pending_predecessors[*next] == 0 {
                 ready.push(*next);
             }
         }
@@ -351,7 +357,7 @@ fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
 }
 
 /// Removes unused labels, jumps to the next instruction, and unused computations.
-fn drop_unused(code: &mut Vec<Emitted>) {
+fn remove_unused_code(code: &mut Vec<Emitted>) {
     loop {
         // Each removal may make others unused.
         let before = code.len();
@@ -381,14 +387,14 @@ fn drop_unused(code: &mut Vec<Emitted>) {
 }
 
 /// Returns, for cells of a binding with several variables, the variable that accesses them.
-fn accessed(
-    setting: &LiftContext<'_>,
+fn accessing_variables(
+    context: &LiftContext<'_>,
     locations: &BTreeMap<MemoryCell, LocationId>,
-    walked: &[Walked],
+    walked: &[EmittedThread],
 ) -> BTreeMap<MemoryCell, u32> {
     let shared: BTreeMap<LocationId, MemoryCell> = locations
         .iter()
-        .filter(|(cell, _)| setting.is_shared_binding(cell.object.variable))
+        .filter(|(cell, _)| context.is_shared_binding(cell.object.variable))
         .map(|(cell, location)| (*location, *cell))
         .collect();
     let mut all = BTreeMap::new();
@@ -398,7 +404,7 @@ fn accessed(
     for emitted in walked.iter().flat_map(|one| &one.segments).flat_map(|segment| &segment.code) {
         let cell = emit::location_of(&emitted.kind).and_then(|location| shared.get(&location));
         let Some(cell) = cell.filter(|cell| !all.contains_key(*cell)) else { continue };
-        if let Some(variable) = accessed_variable(setting.module(), emitted.place) {
+        if let Some(variable) = accessed_variable(context.module(), emitted.place) {
             all.insert(*cell, variable);
         }
     }

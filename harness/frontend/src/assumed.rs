@@ -25,19 +25,19 @@ const MAX_SCALARS: usize = 48;
 const MAX_DEPTH: u32 = 16;
 impl AssumedInput {
     /// Describes the value in `options`.
-    pub fn value(&self, options: &AnalysisOptions) -> String {
+    pub fn describe_value(&self, options: &AnalysisOptions) -> String {
         if let Some(at) = self.address_target() {
             return describe_address(options, &at);
         }
         match &self.place {
             InputPlace::Push(offset, bytes) => {
                 let byte = |at: u64| options.push.get(&at).copied().unwrap_or(0);
-                self.number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
+                self.format_number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
             }
             InputPlace::Scalar(at, offset, bytes) => {
                 let contents = options.buffers.get(at).map_or(&[][..], Vec::as_slice);
                 let byte = |at: u64| contents.get(at as usize).copied().unwrap_or(0);
-                self.number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
+                self.format_number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
             }
             InputPlace::Contents(at) => {
                 let Some(contents) = options.buffers.get(at) else { return "zeros".to_owned() };
@@ -104,7 +104,7 @@ impl AssumedInput {
         }
     }
 
-    fn number(&self, bytes: impl DoubleEndedIterator<Item = u8>) -> String {
+    fn format_number(&self, bytes: impl DoubleEndedIterator<Item = u8>) -> String {
         // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
         match self.kind {
@@ -116,7 +116,7 @@ impl AssumedInput {
 }
 
 /// Returns the index of the address at a place.
-pub(crate) fn address_input(assumed: &[AssumedInput], at: &AddressTarget) -> Option<usize> {
+pub(crate) fn find_address_input(assumed: &[AssumedInput], at: &AddressTarget) -> Option<usize> {
     assumed.iter().position(|input| input.address_target().as_ref() == Some(at))
 }
 
@@ -129,21 +129,25 @@ fn describe_address(options: &AnalysisOptions, at: &AddressTarget) -> String {
 
 /// Returns the fill word that produces contents, apart from scalars at given offsets and sizes.
 pub(crate) fn fill_word_of(contents: &[u8], scalars: &[(u64, u32)]) -> &'static str {
-    let own = |at: usize| {
+    let is_separate_scalar = |position: usize| {
         scalars.iter().any(|(offset, bytes)| {
-            (*offset as usize..(*offset as usize).saturating_add(*bytes as usize)).contains(&at)
+            (*offset as usize..(*offset as usize).saturating_add(*bytes as usize)).contains(&position)
         })
     };
-    let fits = |word: &&&str| {
-        let filled = fill_bytes(word, contents.len() as u64).unwrap_or_default();
-        contents.iter().zip(&filled).enumerate().all(|(at, (one, other))| one == other || own(at))
+    let produces_contents = |word: &&&str| {
+        let produced = fill_bytes(word, contents.len() as u64).unwrap_or_default();
+        contents
+            .iter()
+            .zip(&produced)
+            .enumerate()
+            .all(|(at, (one, other))| one == other || is_separate_scalar(at))
     };
-    FILL_WORDS.iter().find(fits).copied().unwrap_or("bytes")
+    FILL_WORDS.iter().find(produces_contents).copied().unwrap_or("bytes")
 }
 
 /// Returns the inputs of an entry point that the options do not supply, in the order of their places.
 ///
-/// Modules with annotations define their own inputs, so they lack none.
+/// Modules with annotations define their own inputs, so none is missing.
 ///
 /// # Errors
 /// If the types of a variable are malformed.
@@ -160,7 +164,7 @@ pub(crate) fn missing_inputs(
     let used = used_ids(module, function);
     for (id, variable) in module.variables.iter().filter(|(id, _)| used.contains(id)) {
         let decorations = module.decorations_of(*id);
-        let at = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
+        let binding = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
         let block = if module.is_unnamed(*id) { String::new() } else { module.display_name(*id) };
         match variable.class {
             StorageClass::PushConstant => {
@@ -168,10 +172,9 @@ pub(crate) fn missing_inputs(
                 let mut scalars = Vec::new();
                 add_scalars(specialized, variable.ty, 0, &block, 0, &mut scalars)?;
                 let bound = |offset: u64| {
-                    options
-                        .addresses
-                        .iter()
-                        .any(|known| crate::address::offset_in(specialized, *id, &known.at) == Some(offset))
+                    options.addresses.iter().any(|known| {
+                        crate::address_offset::address_offset_in(specialized, *id, &known.at) == Some(offset)
+                    })
                 };
                 for scalar in scalars.into_iter().filter(|_| !reflected) {
                     // One given byte suffices: the author has considered the scalar.
@@ -187,7 +190,7 @@ pub(crate) fn missing_inputs(
                 }
             }
             StorageClass::StorageBuffer | StorageClass::Uniform
-                if decorations.binding.is_some() && !options.buffers.contains_key(&at) =>
+                if decorations.binding.is_some() && !options.buffers.contains_key(&binding) =>
             {
                 // The elements of an array of buffers have equal contents.
                 let ty = module.element_type(variable.ty);
@@ -196,23 +199,23 @@ pub(crate) fn missing_inputs(
                 let mut scalars = Vec::new();
                 add_scalars(specialized, ty, 0, &block, 0, &mut scalars)?;
                 for scalar in scalars {
-                    let place = InputPlace::Scalar(at, scalar.offset, scalar.bytes);
+                    let place = InputPlace::Scalar(binding, scalar.offset, scalar.bytes);
                     if !known(&all, &place) {
                         all.push(AssumedInput { place, name: scalar.name, kind: scalar.kind });
                     }
                 }
                 let name = module.variable_name(*id, variable.ty);
-                if !known(&all, &InputPlace::Contents(at)) {
+                if !known(&all, &InputPlace::Contents(binding)) {
                     let kind = element_kind(specialized, ty, 0);
-                    all.push(AssumedInput { place: InputPlace::Contents(at), name: name.clone(), kind });
+                    all.push(AssumedInput { place: InputPlace::Contents(binding), name: name.clone(), kind });
                 }
-                if ends_in_runtime_array(module, ty) && !known(&all, &InputPlace::Length(at)) {
+                if ends_in_runtime_array(module, ty) && !known(&all, &InputPlace::Length(binding)) {
                     let kind = InputKind::Other;
-                    all.push(AssumedInput { place: InputPlace::Length(at), name, kind });
+                    all.push(AssumedInput { place: InputPlace::Length(binding), name, kind });
                 }
             }
             StorageClass::UniformConstant
-                if decorations.binding.is_some() && !options.images.contains_key(&at) =>
+                if decorations.binding.is_some() && !options.images.contains_key(&binding) =>
             {
                 let name = module.variable_name(*id, variable.ty);
                 let ty = module.element_type(variable.ty);
@@ -220,9 +223,9 @@ pub(crate) fn missing_inputs(
                     module.types.get(&ty),
                     Some(SpirvType::Handle(Op::TypeImage | Op::TypeSampledImage))
                 );
-                if image && !all.iter().any(|one| one.place == InputPlace::Image(at)) {
+                if image && !all.iter().any(|one| one.place == InputPlace::Image(binding)) {
                     let kind = InputKind::Other;
-                    all.push(AssumedInput { place: InputPlace::Image(at), name, kind });
+                    all.push(AssumedInput { place: InputPlace::Image(binding), name, kind });
                 }
             }
             _ => {}
@@ -251,8 +254,12 @@ pub(crate) fn missing_inputs(
         kind: InputKind::Other,
     });
     all.extend(overrides);
-    let traces = |one: &SpirvInstruction| matches!(module.operation(one), SpirvOperation::RayQuery { .. });
-    if options.ray_queries.is_none() && code_of(module, function).any(|one| one.code.iter().any(traces)) {
+    let is_ray_query = |instruction: &SpirvInstruction| {
+        matches!(module.operation(instruction), SpirvOperation::RayQuery { .. })
+    };
+    if options.ray_queries.is_none()
+        && reachable_functions(module, function).any(|one| one.code.iter().any(is_ray_query))
+    {
         let name = "ray queries".to_owned();
         all.push(AssumedInput { place: InputPlace::RayQueries, name, kind: InputKind::Other });
     }
@@ -298,12 +305,12 @@ pub(crate) fn local_size_constants(
     };
     let Some(default) = size(None) else { return Vec::new() };
     let ids: BTreeSet<u32> = module.decorations.values().filter_map(|own| own.specialization).collect();
-    let decides = |id: &u32| {
+    let sets_local_size = |id: &u32| {
         let changed = size(Some(*id))?;
         let axes = [0, 1, 2].map(|axis: usize| changed[axis] != default[axis]);
         axes.contains(&true).then_some((*id, axes))
     };
-    ids.iter().filter(|id| !options.specialization.contains_key(id)).filter_map(decides).collect()
+    ids.iter().filter(|id| !options.specialization.contains_key(id)).filter_map(sets_local_size).collect()
 }
 
 /// A scalar of a block.
@@ -441,13 +448,13 @@ pub(crate) fn ends_in_runtime_array(module: &SpirvModule, ty: u32) -> bool {
     }
 }
 
-fn code_of(module: &SpirvModule, function: u32) -> impl Iterator<Item = &SpirvFunction> {
+fn reachable_functions(module: &SpirvModule, function: u32) -> impl Iterator<Item = &SpirvFunction> {
     called_functions(module, function).into_iter().filter_map(|id| module.functions.get(&id))
 }
 
 /// Returns the ids that the code of an entry point refers to.
 fn used_ids(module: &SpirvModule, function: u32) -> HashSet<u32> {
-    code_of(module, function)
+    reachable_functions(module, function)
         .flat_map(|function| &function.code)
         .flat_map(|one| module.operands_of(one).iter().copied())
         .collect()
@@ -456,20 +463,20 @@ fn used_ids(module: &SpirvModule, function: u32) -> HashSet<u32> {
 /// Returns the buffers that an entry point accesses atomically.
 pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Binding> {
     let mut all = HashSet::new();
-    for function in code_of(module, function) {
-        let roots = PointerRoots::of(module, function);
-        for one in &function.code {
-            if let SpirvOperation::Atomic(access) = module.operation(one) {
-                all.extend(binding_of(module, roots.root(access.pointer).0));
+    for function in reachable_functions(module, function) {
+        let roots = PointerRoots::from_function(module, function);
+        for instruction in &function.code {
+            if let SpirvOperation::Atomic(access) = module.operation(instruction) {
+                all.extend(binding_of(module, roots.find_root(access.pointer).0));
             }
         }
     }
     all
 }
 
-/// Returns true if an entry point accesses memory behind an address atomically.
+/// Returns true if an entry point accesses atomically memory that an address points to.
 pub(crate) fn has_atomic_pointees(module: &SpirvModule, function: u32) -> bool {
-    code_of(module, function).any(|function| {
+    reachable_functions(module, function).any(|function| {
         function.code.iter().any(|one| {
             let SpirvOperation::Atomic(access) = module.operation(one) else { return false };
             let ty = function.types.get(&access.pointer).and_then(|ty| module.types.get(ty));
@@ -488,11 +495,11 @@ pub(crate) fn written_members(
     atomically: bool,
 ) -> HashSet<(Binding, Option<u64>)> {
     let mut all = HashSet::new();
-    for function in code_of(module, function) {
-        let roots = PointerRoots::of(module, function);
-        for one in &function.code {
-            let operation = module.operation(one);
-            let pointers = match operation.effect() {
+    for function in reachable_functions(module, function) {
+        let roots = PointerRoots::from_function(module, function);
+        for instruction in &function.code {
+            let operation = module.operation(instruction);
+            let pointers = match operation.memory_effect() {
                 MemoryEffect::Access(accesses) => {
                     let written = accesses.into_iter().flatten().filter(|access| access.writes);
                     written.map(|access| access.pointer).collect()
@@ -509,7 +516,7 @@ pub(crate) fn written_members(
                 | MemoryEffect::Interlock => Vec::new(),
             };
             for pointer in pointers {
-                let (variable, member) = roots.root(pointer);
+                let (variable, member) = roots.find_root(pointer);
                 all.extend(binding_of(module, variable).map(|at| (at, member)));
             }
         }
@@ -530,19 +537,19 @@ struct PointerRoots<'m> {
 }
 
 impl PointerRoots<'_> {
-    fn of<'m>(module: &'m SpirvModule, function: &SpirvFunction) -> PointerRoots<'m> {
-        let chain = |one: &SpirvInstruction| match module.operation(one) {
+    fn from_function<'m>(module: &'m SpirvModule, function: &SpirvFunction) -> PointerRoots<'m> {
+        let chain = |instruction: &SpirvInstruction| match module.operation(instruction) {
             SpirvOperation::AccessChain { base, element: None, indices } => {
-                Some((one.result, (base, indices.first().copied())))
+                Some((instruction.result, (base, indices.first().copied())))
             }
-            SpirvOperation::Copy { value } => Some((one.result, (value, None))),
+            SpirvOperation::Copy { value } => Some((instruction.result, (value, None))),
             _ => None,
         };
         PointerRoots { module, chains: function.code.iter().filter_map(chain).collect() }
     }
 
     /// Returns the id that a chain of pointers starts at, and the first index if it is the member of a block.
-    fn root(&self, mut pointer: u32) -> (u32, Option<u64>) {
+    fn find_root(&self, mut pointer: u32) -> (u32, Option<u64>) {
         let mut first = None;
         while let Some((base, index)) = self.chains.get(&pointer) {
             // From the pointer towards the variable: the index found last is the first one of the

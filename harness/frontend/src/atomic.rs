@@ -19,10 +19,10 @@ impl Walk<'_> {
         instruction: &SpirvInstruction,
         AtomicAccess { pointer, scope, semantics, kind }: AtomicAccess,
     ) -> Step<SymbolicValue> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let op = instruction.op;
         let pointer = self.pointer_of_id(state, pointer)?;
-        let at = scope_from_number(self.constant_operand(state, scope)?, module.vulkan)?;
+        let scope = scope_from_number(self.constant_operand(state, scope)?, module.uses_vulkan_model)?;
         let order = semantics_from_number(self.constant_operand(state, semantics)?)?;
         let unequal = match kind {
             AtomicKind::CompareExchange { unequal, .. } => {
@@ -117,7 +117,7 @@ impl Walk<'_> {
             }
             return Ok(SymbolicValue::Known(old));
         };
-        if self.knowledge.opaque.contains(&cell) && (writes && reads) {
+        if self.facts.opaque.contains(&cell) && (writes && reads) {
             return Err(Problem::Opaque { what: "an atomic's old value".into() }.into());
         }
         let mut target = self.access_target(cell, class)?;
@@ -125,14 +125,14 @@ impl Walk<'_> {
             target.scalar = Some(scalar);
         }
         if kind == AtomicKind::Load {
-            let access = litmus::Access::Atomic { scope: at, semantics: order };
+            let access = litmus::Access::Atomic { scope, semantics: order };
             self.emit_position(&pointer)?;
             return self.shared_read(state, cell, |register| emit::load(register, target, access));
         }
         let domain = self.cell_domain(cell)?;
         if !reads {
-            self.note_given(cell, &state.domain_of(value));
-            let access = litmus::Access::Atomic { scope: at, semantics: order };
+            self.note_plain_store(cell, &state.domain_of(value));
+            let access = litmus::Access::Atomic { scope, semantics: order };
             self.emit_position(&pointer)?;
             self.emit_instruction(emit::store(target, value, access))?;
             (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
@@ -150,14 +150,14 @@ impl Walk<'_> {
                 .zip(domain.finite_values())
                 .is_none_or(|(wanted, held)| wanted.iter().any(|value| held.contains(*value)));
             if success {
-                self.note_given(cell, &state.domain_of(value));
+                self.note_plain_store(cell, &state.domain_of(value));
             }
             self.emit_position(&pointer)?;
             self.emit_instruction(emit::compare_exchange(
                 register,
                 target,
                 (expected, value),
-                (at, order, unequal),
+                (scope, order, unequal),
             ))?;
             if self.fork_success(state, register, expected)? {
                 (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
@@ -165,7 +165,7 @@ impl Walk<'_> {
             return Ok(state.resolve_value(&SymbolicValue::Register(register)));
         }
         self.note_update(state, cell, &domain, &state.domain_of(value), operation.is_some(), computed);
-        let order = (at, order);
+        let order = (scope, order);
         let kind = emit::read_modify_write(register, target, operation, value, order);
         self.emit_position(&pointer)?;
         self.emit_instruction(kind)?;

@@ -60,7 +60,7 @@ fn pointee<'m>(
 ) -> Option<(rspirv::spirv::StorageClass, &'m SpirvType)> {
     let ty = function.types.get(&pointer).or_else(|| module.variable_types.get(&pointer))?;
     match module.types.get(ty)? {
-        SpirvType::Pointer { class, to } => Some((*class, module.types.get(to)?)),
+        SpirvType::Pointer { class, pointee: to } => Some((*class, module.types.get(to)?)),
         _ => None,
     }
 }

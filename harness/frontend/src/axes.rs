@@ -11,7 +11,7 @@ use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, i
 pub(crate) type AxisSet = u8;
 
 /// All axes of the workgroup.
-const LOCAL: AxisSet = 0b11_1000;
+const LOCAL_AXES: AxisSet = 0b11_1000;
 
 /// Returns the set with one axis of the grid.
 pub(crate) fn grid_axis(axis: usize) -> AxisSet {
@@ -38,33 +38,33 @@ impl AxisUse {
     /// Analyzes the code of an entry point; with `reached`, only the blocks whose label is reached.
     ///
     /// A site is the number of an instruction in the module's functions.
-    pub fn of(module: &SpirvModule, function: u32, reached: Option<&[bool]>) -> AxisUse {
+    pub fn analyze(module: &SpirvModule, function: u32, reached: Option<&[bool]>) -> AxisUse {
         let flow = DataFlow::solve(module, function, reached, AxisAnalysis);
         let mut usage = AxisUse::default();
         for at in &flow.code {
-            let one = at.instruction;
-            match module.operation(one) {
-                SpirvOperation::Compute { operands, .. } if is_ordering(one.op) => {
-                    usage.compared |= flow.merged(operands);
+            let instruction = at.instruction;
+            match module.operation(instruction) {
+                SpirvOperation::Compute { operands, .. } if is_ordering(instruction.op) => {
+                    usage.compared |= flow.join_of_values(operands);
                 }
                 // Local memory and masks of memory operands are irrelevant.
                 SpirvOperation::Load { pointer, .. } | SpirvOperation::Store { pointer, .. }
                     if flow.is_local(pointer) => {}
-                SpirvOperation::Load { pointer, .. } => usage.access(at.site, flow.address(pointer)),
+                SpirvOperation::Load { pointer, .. } => usage.add_access(at.site, flow.address_fact(pointer)),
                 SpirvOperation::Store { pointer, value, .. } => {
-                    usage.access(at.site, flow.address(pointer));
-                    usage.used |= flow.merged(&[value]);
+                    usage.add_access(at.site, flow.address_fact(pointer));
+                    usage.used |= flow.join_of_values(&[value]);
                 }
                 SpirvOperation::ImageRead { image, coordinate, .. }
                 | SpirvOperation::ImageFetch { image, coordinate, .. } => {
-                    usage.access(at.site, flow.address(image) | flow.merged(&[coordinate]));
+                    usage.add_access(at.site, flow.address_fact(image) | flow.join_of_values(&[coordinate]));
                 }
                 SpirvOperation::ImageWrite { image, coordinate, texel, .. } => {
-                    usage.access(at.site, flow.address(image) | flow.merged(&[coordinate]));
-                    usage.used |= flow.merged(&[texel]);
+                    usage.add_access(at.site, flow.address_fact(image) | flow.join_of_values(&[coordinate]));
+                    usage.used |= flow.join_of_values(&[texel]);
                 }
                 SpirvOperation::Atomic(access) => {
-                    usage.access(at.site, flow.address(access.pointer));
+                    usage.add_access(at.site, flow.address_fact(access.pointer));
                     let comparator = match access.kind {
                         AtomicKind::CompareExchange { comparator, .. } => Some(comparator),
                         AtomicKind::Load
@@ -73,19 +73,21 @@ impl AxisUse {
                         | AtomicKind::Update { .. } => None,
                     };
                     let operands: Vec<u32> = access.kind.value().into_iter().chain(comparator).collect();
-                    usage.used |= flow.merged(&operands);
+                    usage.used |= flow.join_of_values(&operands);
                 }
                 SpirvOperation::BranchConditional { condition, .. } => {
-                    usage.used |= flow.merged(&[condition]);
+                    usage.used |= flow.join_of_values(&[condition]);
                 }
-                SpirvOperation::Switch { selector, .. } => usage.used |= flow.merged(&[selector]),
+                SpirvOperation::Switch { selector, .. } => usage.used |= flow.join_of_values(&[selector]),
                 // A returned value flows on in the caller.
                 SpirvOperation::Return { .. } => {}
-                _ if one.result == 0 => usage.used |= flow.merged(module.operands_of(one)),
-                operation => match operation.effect() {
+                _ if instruction.result == 0 => {
+                    usage.used |= flow.join_of_values(module.operands_of(instruction))
+                }
+                operation => match operation.memory_effect() {
                     MemoryEffect::Access(accesses) => {
                         let shared = accesses.into_iter().flatten().filter(|of| !flow.is_local(of.pointer));
-                        shared.for_each(|of| usage.access(at.site, flow.address(of.pointer)));
+                        shared.for_each(|of| usage.add_access(at.site, flow.address_fact(of.pointer)));
                     }
                     MemoryEffect::None
                     | MemoryEffect::Texel { .. }
@@ -99,7 +101,7 @@ impl AxisUse {
         usage
     }
 
-    fn access(&mut self, site: u32, address: AxisSet) {
+    fn add_access(&mut self, site: u32, address: AxisSet) {
         self.addresses.insert(site, address);
         self.used |= address;
     }
@@ -136,10 +138,11 @@ pub(crate) fn repeats_in_each_workgroup(module: &SpirvModule) -> bool {
         )
     };
     let code = || module.functions.values().flat_map(|function| &function.code);
-    let atomics = code().filter(|one| matches!(module.operation(one), SpirvOperation::Atomic(_)));
+    let atomics =
+        code().filter(|instruction| matches!(module.operation(instruction), SpirvOperation::Atomic(_)));
     let results: BTreeSet<u32> = atomics.map(|one| one.result).filter(|result| *result != 0).collect();
     let differs = |id: &u32| is_position(id) || results.contains(id);
-    !code().any(|one| module.operands_of(one).iter().any(differs))
+    !code().any(|instruction| module.operands_of(instruction).iter().any(differs))
 }
 
 /// Sets of axes; an ordering comparison ends the flow.
@@ -152,32 +155,37 @@ impl Analysis for AxisAnalysis {
         first | second
     }
 
-    fn built_in(&self, built_in: BuiltIn) -> Option<Facts<AxisSet>> {
+    fn built_in_facts(&self, built_in: BuiltIn) -> Option<Facts<AxisSet>> {
         let by_axis = |set: fn(usize) -> AxisSet| [set(0), set(1), set(2), set(2)];
         Some(match built_in {
             BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups => by_axis(grid_axis),
             BuiltIn::GlobalInvocationId => by_axis(|axis| grid_axis(axis) | local_axis(axis)),
             BuiltIn::LocalInvocationId => by_axis(local_axis),
             BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupId | BuiltIn::SubgroupLocalInvocationId => {
-                [LOCAL; COMPONENTS]
+                [LOCAL_AXES; COMPONENTS]
             }
             _ => return None,
         })
     }
 
-    fn constant(&self) -> AxisSet {
+    fn constant_fact(&self) -> AxisSet {
         0
     }
 
-    fn load(&self, _: Option<u32>, _: AxisSet) -> AxisSet {
+    fn load_fact(&self, _: Option<u32>, _: AxisSet) -> AxisSet {
         0
     }
 
-    fn compute(&self, one: &SpirvInstruction, _: &[u32], facts: &[Facts<AxisSet>]) -> Facts<AxisSet> {
-        if is_ordering(one.op) {
+    fn transfer(
+        &self,
+        instruction: &SpirvInstruction,
+        _: &[u32],
+        facts: &[Facts<AxisSet>],
+    ) -> Facts<AxisSet> {
+        if is_ordering(instruction.op) {
             return [0; COMPONENTS];
         }
         let joined = facts.iter().fold([0; COMPONENTS], |all, one| [0, 1, 2, 3].map(|at| all[at] | one[at]));
-        if is_componentwise(one.op) { joined } else { [self.merge(joined); COMPONENTS] }
+        if is_componentwise(instruction.op) { joined } else { [self.join_components(joined); COMPONENTS] }
     }
 }

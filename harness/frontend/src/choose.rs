@@ -30,7 +30,7 @@ use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::FindingKind;
 use crate::grid::{Blocked, FindingKey, GridFinding, MAX_INVOCATIONS, NO_BUFFER, NeededInput, Trial};
 use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
-use crate::launch::{Launch, end_coordinates, positions_at, wider_grid};
+use crate::launch::{LaunchParameters, end_coordinates, positions_at, wider_grid};
 use crate::layout::{Specialized, local_size_of};
 use crate::needs::{describe_choice, needed_inputs};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
@@ -124,7 +124,7 @@ impl InputChoice {
     }
 
     /// Returns every choice, the primary one first.
-    pub fn all(&self, given: &AnalysisOptions) -> Vec<AnalysisOptions> {
+    pub fn all_choices(&self, given: &AnalysisOptions) -> Vec<AnalysisOptions> {
         let others = self.choices.iter().skip(1).cloned();
         let others = others.map(|other| AnalysisOptions { deadline: given.deadline.clone(), ..other });
         std::iter::once(self.primary(given)).chain(others).collect()
@@ -136,14 +136,14 @@ impl InputChoice {
     }
 
     /// Returns what an answer for the first choice depends on, for analyses other than the walk.
-    pub fn needs(&self, module: &SpirvModule) -> InputNeeds {
+    pub fn needed_inputs(&self, module: &SpirvModule) -> InputNeeds {
         let (Some(options), Some(trial)) = (self.choices.first(), self.chosen.first()) else {
             return InputNeeds::default();
         };
-        let reached = self.covered().unwrap_or_default();
+        let reached = self.covered_blocks().unwrap_or_default();
         let blocked: Vec<Blocked> =
             trial.blocked.iter().filter(|blocked| !blocked.is_covered(&reached)).cloned().collect();
-        let dependent: Vec<&Vec<usize>> = trial.suspicious().map(|found| &found.inputs).collect();
+        let dependent: Vec<&Vec<usize>> = trial.suspicious_findings().map(|found| &found.inputs).collect();
         let decide_findings = !dependent.is_empty() && dependent.len() == trial.findings.len();
         let dependent: Vec<usize> =
             dependent.into_iter().filter(|_| decide_findings).flatten().copied().collect();
@@ -155,7 +155,7 @@ impl InputChoice {
     }
 
     /// Returns the blocks that some choice reaches, or none if the search made no trial.
-    fn covered(&self) -> Option<Vec<bool>> {
+    fn covered_blocks(&self) -> Option<Vec<bool>> {
         let mut chosen = self.chosen.iter();
         let mut covered = chosen.next()?.reached.clone();
         for other in chosen {
@@ -172,7 +172,7 @@ impl InputChoice {
     pub(crate) fn is_due_to_grid(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
         let wrapping = self.launch.found.wrapping_grid;
         if wrapping.is_some() && options.grid == wrapping && found.kind.is_race() {
-            let key = found.key();
+            let key = found.finding_key();
             let mut smaller = self.trials.iter().filter(|(options, _)| options.grid != wrapping);
             return !smaller.any(|(_, trial)| trial.findings.contains_key(&key));
         }
@@ -234,7 +234,7 @@ impl InputChoice {
     }
 
     /// Returns options without any assumption.
-    pub fn fixed(options: AnalysisOptions) -> InputChoice {
+    pub fn without_assumptions(options: AnalysisOptions) -> InputChoice {
         InputChoice {
             choices: vec![options],
             trials: Vec::new(),
@@ -250,7 +250,7 @@ impl InputChoice {
     ///
     /// `options` are those that show the finding.
     pub(crate) fn depends_on_values(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
-        if self.due_to_bounds.contains_key(&found.key()) {
+        if self.due_to_bounds.contains_key(&found.finding_key()) {
             return true;
         }
         // An array may fit only other local sizes.
@@ -259,17 +259,17 @@ impl InputChoice {
         if is_sized && matches!(found.kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour) {
             return true;
         }
-        let is_conventional = self.conventions.hold_for(options);
+        let is_conventional = self.conventions.is_satisfied_by(options);
         let (mut inputs, mut control) = (found.inputs.clone(), found.control.clone());
-        let writes_alone = found.kind.is_race() && found.at.iter().all(|spot| spot.access == Some(true));
+        let writes_alone = found.kind.is_race() && found.at.iter().all(|spot| spot.writes == Some(true));
         if is_conventional {
             self.conventions.remove_settled((found.kind, !writes_alone), &mut inputs, &mut control);
         }
-        // Counters, flags and locks that no dispatch starts with let invocations pass that have to wait.
+        // Counters, flags and locks other than zero let invocations pass that should wait.
         if !is_conventional && found.kind.is_race() {
-            let key = found.key();
+            let key = found.finding_key();
             let has_zeros = |(options, trial): &&(AnalysisOptions, Trial)| {
-                self.conventions.hold_for(options) && trial.findings.contains_key(&key)
+                self.conventions.is_satisfied_by(options) && trial.findings.contains_key(&key)
             };
             return !self.trials.iter().any(|trial| has_zeros(&trial));
         }
@@ -286,9 +286,9 @@ impl InputChoice {
         if is_walk && inputs.iter().any(is_buffer) {
             return true;
         }
-        // With a lock that is taken from the start, nothing is known of the others.
+        // A lock that is held from the start hides races of the others.
         let is_relevant = |(other, trial): &&(AnalysisOptions, Trial)| {
-            let convention = !is_conventional || self.conventions.hold_for(other);
+            let convention = !is_conventional || self.conventions.is_satisfied_by(other);
             let is_degenerate = found.kind.is_race() && has_degenerate_number(&inputs, options, other);
             trial.is_complete && trial.covers(found.kind, &found.blocks) && convention && !is_degenerate
         };
@@ -297,8 +297,8 @@ impl InputChoice {
         if relevant.is_empty() {
             return true;
         }
-        let key: FindingKey = found.key();
-        let everywhere = relevant.iter().all(|(_, trial)| trial.has_finding_of(&key));
+        let key: FindingKey = found.finding_key();
+        let is_in_all_trials = relevant.iter().all(|(_, trial)| trial.has_finding_like(&key));
         let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
         let is_definition = |input: &usize| {
             let role = |value: &OverrideValue| value.role == OverrideRole::Definition;
@@ -313,11 +313,11 @@ impl InputChoice {
         }
         // A computation with an uninitialized value is undefined for all inputs.
         if inputs.is_empty() || found.kind == FindingKind::UninitialisedRead {
-            return !everywhere;
+            return !is_in_all_trials;
         }
         let distinct = |inputs: &[usize]| {
             let value = |input: &usize, options: &AnalysisOptions| {
-                options.assumed.get(*input).map(|input| input.value(options))
+                options.assumed.get(*input).map(|input| input.describe_value(options))
             };
             let values = relevant
                 .iter()
@@ -336,12 +336,12 @@ impl InputChoice {
         // may be a permutation. An update at such a place races for any two equal elements.
         let is_beyond = (found.kind == FindingKind::OutOfBounds || writes_alone)
             && inputs.iter().any(|input| is_contents(&input));
-        !everywhere || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
+        !is_in_all_trials || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
     }
 
     /// Returns the inputs that a finding depends on.
     pub(crate) fn inputs_of(&self, found: &GridFinding) -> Vec<usize> {
-        let bounds = self.due_to_bounds.get(&found.key()).into_iter().flatten();
+        let bounds = self.due_to_bounds.get(&found.finding_key()).into_iter().flatten();
         found.inputs.iter().chain(bounds).copied().collect()
     }
 
@@ -355,7 +355,7 @@ impl InputChoice {
 
     /// Returns true if a trial reached the code of a finding without it.
     pub(crate) fn is_refuted(&self, found: &GridFinding) -> bool {
-        let key = found.key();
+        let key = found.finding_key();
         self.trials.iter().any(|(_, trial)| {
             trial.is_complete && !trial.findings.contains_key(&key) && trial.covers(found.kind, &found.blocks)
         })
@@ -376,7 +376,7 @@ impl InputChoice {
         let is_buffer = |input: &usize| options.assumed.get(*input).is_some_and(AssumedInput::is_contents);
         let numbers = |options: &AnalysisOptions| -> Vec<String> {
             let inputs = options.assumed.iter().filter(|input| !input.is_contents());
-            inputs.map(|input| input.value(options)).collect()
+            inputs.map(|input| input.describe_value(options)).collect()
         };
         // What is read beyond the assumed length counts among the contents.
         let is_part = |input: &usize| {
@@ -419,7 +419,7 @@ pub fn choose_inputs(
     grid: InputGrid,
 ) -> Result<InputChoice, Refusal> {
     if mode == InputMode::Zeros {
-        return Ok(InputChoice::fixed(options.clone()));
+        return Ok(InputChoice::without_assumptions(options.clone()));
     }
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
@@ -444,7 +444,7 @@ pub fn choose_inputs(
         let local_size = local_size_of(module, &start.specialization, &Default::default(), function);
         let invocations = local_size.map_or(1, |size| size.iter().product());
         if grid != InputGrid::Whole && stage.has_workgroups() {
-            start.workgroups = running_in_large_grid(&start, invocations);
+            start.workgroups = large_grid_workgroups(&start, invocations);
             start.is_sampled = start.workgroups != options.workgroups;
         }
         start.subgroup_size = start
@@ -464,19 +464,19 @@ pub fn choose_inputs(
         let launch = LaunchChoice { is_grid_free, local_axes, axes, ..choice.launch };
         Ok(InputChoice { launch, ..choice })
     };
-    let axes = AxisUse::of(module, function, None);
+    let axes = AxisUse::analyze(module, function, None);
     let (first, _) = launch_for(&axes);
     let choice = search_for(axes)?;
-    let Some(covered) = choice.covered().filter(|_| is_launch_free) else { return Ok(choice) };
+    let Some(covered) = choice.covered_blocks().filter(|_| is_launch_free) else { return Ok(choice) };
     // Axes that only unreached code uses, such as that of another specialization, have an extent of 1.
-    let axes = AxisUse::of(module, function, Some(&covered));
+    let axes = AxisUse::analyze(module, function, Some(&covered));
     let (narrow, _) = launch_for(&axes);
     if (narrow.grid, &narrow.specialization) == (first.grid, &first.specialization) {
         return Ok(choice);
     }
     let narrowed = search_for(axes)?;
     // The other values may reach code that uses a further axis.
-    let axes = AxisUse::of(module, function, narrowed.covered().as_deref());
+    let axes = AxisUse::analyze(module, function, narrowed.covered_blocks().as_deref());
     let (again, _) = launch_for(&axes);
     let is_enough = (again.grid, again.specialization) == (narrow.grid, narrow.specialization);
     Ok(if is_enough { narrowed } else { choice })
@@ -490,13 +490,18 @@ fn search_inputs(
     function: u32,
     (parts, is_free): (Vec<AssumedInput>, bool),
 ) -> Result<InputChoice, Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let launch = Launch::new(module, &start, function).map_err(nowhere)?;
-    let specialized = Specialized::new(module, &launch.by_id, &launch.by_result, Some(launch.local_size))
-        .map_err(nowhere)?;
-    start.assumed = missing_inputs(module, &specialized, &start, function).map_err(nowhere)?;
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let launch = LaunchParameters::new(module, &start, function).map_err(without_position)?;
+    let specialized = Specialized::new(
+        module,
+        &launch.values_by_spec_id,
+        &launch.values_by_result,
+        Some(launch.local_size),
+    )
+    .map_err(without_position)?;
+    start.assumed = missing_inputs(module, &specialized, &start, function).map_err(without_position)?;
     if start.assumed.is_empty() && parts.is_empty() {
-        return Ok(InputChoice::fixed(start));
+        return Ok(InputChoice::without_assumptions(start));
     }
     for input in &start.assumed {
         if let InputPlace::Contents(at) = input.place
@@ -525,27 +530,29 @@ fn search_inputs(
         InputPlace::Scalar(at, ..) | InputPlace::Contents(at) => atomics.contains(&at),
         _ => false,
     };
-    let select = |keep: &dyn Fn(&AssumedInput) -> bool| -> BTreeSet<usize> {
+    let inputs_where = |keep: &dyn Fn(&AssumedInput) -> bool| -> BTreeSet<usize> {
         let inputs = start.assumed.iter().enumerate();
         inputs.filter(|(_, input)| keep(input)).map(|(index, _)| index).collect()
     };
     // Another kernel does not compute what this one stores.
     let is_array = |input: &AssumedInput| match input.place {
-        InputPlace::Contents(at) => is_counter(input) && !stored.iter().any(|(own, _)| *own == at),
+        InputPlace::Contents(at) => {
+            is_counter(input) && !stored.iter().any(|(stored_place, _)| *stored_place == at)
+        }
         _ => false,
     };
     let conventions = Conventions {
-        inputs: select(&is_counter),
-        only_read: select(&is_only_read),
-        arrays: select(&is_array),
+        inputs: inputs_where(&is_counter),
+        read_only: inputs_where(&is_only_read),
+        arrays: inputs_where(&is_array),
     };
     let mut search = InputSearch {
         module,
         conventions,
         atomics,
         has_atomic_pointees: has_atomic_pointees(module, function),
-        sizes,
-        local: u64::from(launch.local_size.iter().product::<u32>()),
+        invocation_counts: sizes,
+        workgroup_size: u64::from(launch.local_size.iter().product::<u32>()),
         is_single: !stage.has_workgroups(),
         trials: Vec::new(),
         steps: 0,
@@ -559,7 +566,9 @@ fn search_inputs(
         matches!(operation, SpirvOperation::ControlBarrier { .. } | SpirvOperation::Subgroup(_))
     });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
-    let Some(mut all) = search.run(start) else { return Ok(InputChoice::fixed(options.clone())) };
+    let Some(mut all) = search.run(start) else {
+        return Ok(InputChoice::without_assumptions(options.clone()));
+    };
     let due_to_bounds = search.races_due_to_bounds(&all, function);
     let is_sampled = search.trials.iter().any(|(start, _)| start.is_sampled);
     let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
@@ -568,14 +577,14 @@ fn search_inputs(
         (false, true) => launches.extend_running(&mut all),
         (false, false) => launches.extend_choices(&mut all),
     };
-    let choice = search.finish(&all, is_unchanged);
+    let choice = search.into_choice(&all, is_unchanged);
     Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, due_to_bounds, ..choice })
 }
 
 /// Returns the workgroups that run: those at both ends of each axis, if the grid is too large for a walk.
 ///
 /// An assertion is about the contents that the whole grid leaves.
-fn running_in_large_grid(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
+fn large_grid_workgroups(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
     let grid = start.grid.unwrap_or([1; 3]);
     let all = grid.iter().fold(u64::from(local), |all, count| all.saturating_mul(u64::from(*count)));
     match all > MAX_INVOCATIONS && start.workgroups.is_empty() && start.assertion.is_none() {
@@ -586,7 +595,7 @@ fn running_in_large_grid(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
 
 fn has_sections(module: &SpirvModule) -> bool {
     let mut code = module.functions.values().flat_map(|function| &function.code);
-    code.any(|one| matches!(module.operation(one), SpirvOperation::BeginInterlock))
+    code.any(|instruction| matches!(module.operation(instruction), SpirvOperation::BeginInterlock))
 }
 
 /// Returns true if neither options nor annotations restrict the grid.
@@ -640,11 +649,16 @@ fn choose_launch(
 }
 
 /// Returns the member of a block at an offset, or `None` if no variable of this binding is a block.
-fn member_at(module: &SpirvModule, specialized: &Specialized<'_>, at: Binding, offset: u64) -> Option<u64> {
+fn member_at(
+    module: &SpirvModule,
+    specialized: &Specialized<'_>,
+    binding: Binding,
+    offset: u64,
+) -> Option<u64> {
     let is_bound = |(id, variable): &(&u32, &GlobalVariable)| {
         let decorations = module.decorations_of(**id);
         matches!(module.types.get(&variable.ty), Some(SpirvType::Struct { .. }))
-            && (decorations.set.unwrap_or(0), decorations.binding) == (at.0, Some(at.1))
+            && (decorations.set.unwrap_or(0), decorations.binding) == (binding.0, Some(binding.1))
     };
     let (_, variable) = module.variables.iter().find(is_bound)?;
     let start = |member: u64| specialized.part_of(variable.ty, member).ok().map(|part| part.offset);
@@ -655,11 +669,11 @@ fn member_at(module: &SpirvModule, specialized: &Specialized<'_>, at: Binding, o
 }
 
 /// Returns the size of a buffer whose contents are not given.
-fn block_size(module: &SpirvModule, specialized: &Specialized<'_>, at: Binding) -> Option<u64> {
+fn block_size(module: &SpirvModule, specialized: &Specialized<'_>, binding: Binding) -> Option<u64> {
     let bound = module.variables.iter().filter(|(id, variable)| {
         let decorations = module.decorations_of(**id);
         matches!(variable.class, StorageClass::Uniform | StorageClass::StorageBuffer)
-            && (decorations.set.unwrap_or(0), decorations.binding) == (at.0, Some(at.1))
+            && (decorations.set.unwrap_or(0), decorations.binding) == (binding.0, Some(binding.1))
     });
     let size = |ty: u32| {
         let ty = module.element_type(ty);

@@ -1,4 +1,4 @@
-//! Contents of memory: fill words, images, and buffers behind addresses.
+//! Contents of memory: fill words, images, and buffers at addresses.
 
 use std::fmt;
 

@@ -8,14 +8,14 @@ use arithmetic::mask;
 use rspirv::spirv::StorageClass;
 
 use crate::contents::ImageInput;
+use crate::deadline::DeadlinePredicate;
 use crate::error::{Problem, Refusal, SourcePosition, malformed};
+use crate::interlock::InterlockExecutionMode;
 use crate::layout::{Specialized, is_descriptor_array, is_storage_image, known_number, local_size_of};
-use crate::open::OpenMemory;
+use crate::liveness::dead_variables;
+use crate::open_memory::OpenMemory;
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
-use crate::overwritten::overwritten;
-use crate::section::Sections;
 use crate::state::PathState;
-use crate::until::Until;
 use crate::value::{MemoryCell, ObjectId, UndefOrigin};
 use spirv_reader::annotations::Initial;
 use spirv_reader::{SpirvModule, SpirvOperation, SpirvType, Stage, memory_class};
@@ -34,14 +34,14 @@ pub(crate) struct LiftContext<'a> {
     pub stage_inputs: &'a BTreeMap<u32, Vec<u8>>,
     pub grid: [u32; 3],
     /// The interlock mode of the entry point.
-    pub sections: Option<Sections>,
+    pub sections: Option<InterlockExecutionMode>,
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
     pub unroll: Option<u32>,
     /// Bound on the iterations of loops that depend on read values.
-    pub unroll_open: u32,
+    pub unroll_open_loops: u32,
     /// When to give up.
-    pub deadline: Option<Until>,
+    pub deadline: Option<DeadlinePredicate>,
     /// True to emit accesses of unshared cells too.
     pub keep_all: bool,
     /// True if final buffer contents are queried.
@@ -57,7 +57,7 @@ pub(crate) struct LiftContext<'a> {
     pub push_bytes: &'a BTreeMap<u64, u8>,
     /// Images by set and binding.
     pub images: &'a BTreeMap<(u32, u32), ImageInput>,
-    pub annotated: bool,
+    pub is_annotated: bool,
     pub canonical: HashMap<u32, u32>,
     pub loops: HashMap<u32, HashMap<u32, (u32, usize)>>,
     pub dead_variables: DeadVariables,
@@ -73,7 +73,7 @@ impl<'a> LiftContext<'a> {
         let code = self.module().functions.get(&function)?;
         let mut known = self.dead_variables.borrow_mut();
         let dead = known.entry((function, header));
-        Some(dead.or_insert_with(|| Rc::new(overwritten(self.module(), code, header))).clone())
+        Some(dead.or_insert_with(|| Rc::new(dead_variables(self.module(), code, header))).clone())
     }
 
     pub fn loops_of(&self, function: u32) -> &HashMap<u32, (u32, usize)> {
@@ -93,7 +93,9 @@ impl<'a> LiftContext<'a> {
     pub fn instruction_result(&self, state: &PathState) -> u32 {
         let Some(frame) = state.frames.last() else { return 0 };
         let function = self.module().functions.get(&frame.function);
-        function.and_then(|function| function.code.get(frame.at)).map_or(0, |instruction| instruction.result)
+        function
+            .and_then(|function| function.code.get(frame.instruction_index))
+            .map_or(0, |instruction| instruction.result)
     }
 
     /// Returns the label of a segment. Segments count down from the top, so they never meet the labels of
@@ -104,7 +106,7 @@ impl<'a> LiftContext<'a> {
     }
 
     /// Returns true if a cell lies in a buffer, whose final content is observable.
-    pub fn in_buffer(&self, cell: MemoryCell) -> bool {
+    pub fn is_in_buffer(&self, cell: MemoryCell) -> bool {
         self.class_of(cell.object.variable) == Some(litmus::StorageClass::Buffer)
     }
 
@@ -117,7 +119,7 @@ impl<'a> LiftContext<'a> {
 
     /// Returns true if operations and positions that depend on read values are functions of them.
     pub fn has_functions(&self) -> bool {
-        self.open.is_some_and(|open| open.functions)
+        self.open.is_some_and(|open| open.models_functions)
     }
 
     /// Returns the storage class of a shared variable; `None` for private ones and for outputs of graphics
@@ -128,8 +130,8 @@ impl<'a> LiftContext<'a> {
         if class == StorageClass::UniformConstant && is_storage_image(self.module(), declared.ty) {
             return Some(litmus::StorageClass::Image);
         }
-        let own = class == StorageClass::Output && self.stage != Stage::Compute;
-        memory_class(class).filter(|_| !own)
+        let is_graphics_output = class == StorageClass::Output && self.stage != Stage::Compute;
+        memory_class(class).filter(|_| !is_graphics_output)
     }
 
     /// Returns the first variable with the same binding.
@@ -172,7 +174,7 @@ impl<'a> LiftContext<'a> {
         if let Some(value) = self.push.get(&offset) {
             return Some(*value);
         }
-        if self.push_bytes.is_empty() && self.annotated {
+        if self.push_bytes.is_empty() && self.is_annotated {
             return None;
         }
         let bytes = (0..8).map(|at| self.push_bytes.get(&offset.saturating_add(at)).copied().unwrap_or(0));
@@ -215,7 +217,7 @@ impl<'a> LiftContext<'a> {
         }
         let zero = matches!(declared.class, StorageClass::StorageBuffer | StorageClass::Uniform)
             || is_storage_image(module, declared.ty);
-        Ok((zero && !self.annotated).then_some(0))
+        Ok((zero && !self.is_annotated).then_some(0))
     }
 
     /// Returns the length of a runtime array at an offset of an object.
@@ -226,14 +228,14 @@ impl<'a> LiftContext<'a> {
         }
         let declared = self.module().variables.get(&object.variable);
         if let (Some(declared), Some(initial)) = (declared, self.inputs.get(&object.variable)) {
-            let bytes = self.shaped_bytes(initial, declared.ty, start);
+            let bytes = self.initial_array_bytes(initial, declared.ty, start);
             return bytes.map_or(u64::from(u32::MAX), |bytes| bytes / stride);
         }
-        if self.annotated { u64::from(u32::MAX) } else { DEFAULT_BYTES.saturating_sub(start) / stride }
+        if self.is_annotated { u64::from(u32::MAX) } else { DEFAULT_BYTES.saturating_sub(start) / stride }
     }
 
     /// Returns the size of the array there. A view of the same buffer may have elements of another size.
-    fn shaped_bytes(&self, initial: &Initial, ty: u32, start: u64) -> Option<u64> {
+    fn initial_array_bytes(&self, initial: &Initial, ty: u32, start: u64) -> Option<u64> {
         let (mut initial, mut ty, mut start) = (initial, ty, start);
         for _ in 0..64 {
             let Initial::Parts(parts) = initial else { return None };
@@ -254,12 +256,13 @@ pub(crate) fn with_context<T>(
     options: &AnalysisOptions,
     then: impl FnOnce(&LiftContext<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
-    let local_size = local_size_of(module, by_id, &by_result, function).map_err(nowhere)?;
-    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
+    let local_size = local_size_of(module, by_id, &by_result, function).map_err(without_position)?;
+    let specialized =
+        Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(without_position)?;
     then(&LiftContext {
         specialized: &specialized,
         stage,
@@ -269,7 +272,7 @@ pub(crate) fn with_context<T>(
         local_size,
         subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
         unroll: options.unroll,
-        unroll_open: options.open_bodies(),
+        unroll_open_loops: options.max_open_iterations(),
         deadline: None,
         keep_all: false,
         keep_final: false,
@@ -281,7 +284,7 @@ pub(crate) fn with_context<T>(
         push: BTreeMap::new(),
         push_bytes: &options.push,
         images: &options.images,
-        annotated: false,
+        is_annotated: false,
         canonical: HashMap::new(),
         loops: HashMap::new(),
         dead_variables: RefCell::default(),

@@ -24,12 +24,12 @@ pub(crate) struct CounterUse {
 
 impl CounterUse {
     /// Analyzes the code of an entry point.
-    pub fn of(module: &SpirvModule, function: u32) -> CounterUse {
+    pub fn analyze(module: &SpirvModule, function: u32) -> CounterUse {
         let flow = DataFlow::solve(module, function, None, CounterAnalysis { steps: counter_steps(module) });
         let mut usage = CounterUse::default();
         // A loop over tiles in workgroup memory races between its rounds, however its elements are numbered.
         let is_shared = |pointer: u32| {
-            let variable = flow.root(pointer).and_then(|root| module.variables.get(&root));
+            let variable = flow.root_of(pointer).and_then(|root| module.variables.get(&root));
             variable.is_some_and(|variable| variable.class == StorageClass::Workgroup)
         };
         for at in &flow.code {
@@ -37,13 +37,15 @@ impl CounterUse {
                 SpirvOperation::Load { pointer, .. } | SpirvOperation::Store { pointer, .. }
                     if !is_shared(pointer) =>
                 {
-                    flow.address(pointer)
+                    flow.address_fact(pointer)
                 }
                 SpirvOperation::ImageRead { coordinate, .. }
-                | SpirvOperation::ImageWrite { coordinate, .. } => flow.merged(&[coordinate]),
-                SpirvOperation::Atomic(access) if !is_shared(access.pointer) => flow.address(access.pointer),
+                | SpirvOperation::ImageWrite { coordinate, .. } => flow.join_of_values(&[coordinate]),
+                SpirvOperation::Atomic(access) if !is_shared(access.pointer) => {
+                    flow.address_fact(access.pointer)
+                }
                 SpirvOperation::BranchConditional { condition, .. } => {
-                    usage.conditions.insert(at.site, flow.merged(&[condition]));
+                    usage.conditions.insert(at.site, flow.join_of_values(&[condition]));
                     continue;
                 }
                 _ => continue,
@@ -54,12 +56,12 @@ impl CounterUse {
     }
 
     /// Returns the counters that an address at one of these sites depends on.
-    pub fn of_addresses(&self, sites: &[u32]) -> CounterSet {
+    pub fn counters_of_addresses(&self, sites: &[u32]) -> CounterSet {
         sites.iter().filter_map(|site| self.addresses.get(site)).fold(0, |all, own| all | own)
     }
 
     /// Returns true if the branch at a site compares one of these counters.
-    pub fn bounds(&self, site: u32, counters: CounterSet) -> bool {
+    pub fn compares_any(&self, site: u32, counters: CounterSet) -> bool {
         self.conditions.get(&site).is_some_and(|own| own & counters != 0)
     }
 }
@@ -72,14 +74,17 @@ fn counter_steps(module: &SpirvModule) -> HashMap<u32, usize> {
         // The values of each variable and phi, and the variable of each load.
         let mut sources: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut loads: HashMap<u32, u32> = HashMap::new();
-        for one in &function.code {
-            match module.operation(one) {
-                SpirvOperation::Load { pointer, .. } => _ = loads.insert(one.result, pointer),
+        for instruction in &function.code {
+            match module.operation(instruction) {
+                SpirvOperation::Load { pointer, .. } => _ = loads.insert(instruction.result, pointer),
                 SpirvOperation::Store { pointer, value, .. } => {
                     sources.entry(pointer).or_default().push(value)
                 }
                 SpirvOperation::Phi { sources: all } => {
-                    sources.entry(one.result).or_default().extend(all.iter().map(|[value, _]| *value));
+                    sources
+                        .entry(instruction.result)
+                        .or_default()
+                        .extend(all.iter().map(|[value, _]| *value));
                 }
                 _ => {}
             }
@@ -113,20 +118,25 @@ impl Analysis for CounterAnalysis {
         first | second
     }
 
-    fn built_in(&self, _: BuiltIn) -> Option<Facts<CounterSet>> {
+    fn built_in_facts(&self, _: BuiltIn) -> Option<Facts<CounterSet>> {
         None
     }
 
-    fn constant(&self) -> CounterSet {
+    fn constant_fact(&self) -> CounterSet {
         0
     }
 
-    fn load(&self, _: Option<u32>, _: CounterSet) -> CounterSet {
+    fn load_fact(&self, _: Option<u32>, _: CounterSet) -> CounterSet {
         0
     }
 
-    fn compute(&self, one: &SpirvInstruction, _: &[u32], facts: &[Facts<CounterSet>]) -> Facts<CounterSet> {
-        let own = self.steps.get(&one.result).map_or(0, |number| 1 << number);
-        [facts.iter().flatten().fold(own, |all, fact| all | fact); COMPONENTS]
+    fn transfer(
+        &self,
+        instruction: &SpirvInstruction,
+        _: &[u32],
+        facts: &[Facts<CounterSet>],
+    ) -> Facts<CounterSet> {
+        let own_counter = self.steps.get(&instruction.result).map_or(0, |number| 1 << number);
+        [facts.iter().flatten().fold(own_counter, |all, fact| all | fact); COMPONENTS]
     }
 }

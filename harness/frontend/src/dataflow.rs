@@ -25,33 +25,33 @@ pub(crate) trait Analysis {
     /// Returns the least upper bound.
     fn join(&self, first: Self::Fact, second: Self::Fact) -> Self::Fact;
     /// Returns the facts of a built-in variable, if the analysis supports it.
-    fn built_in(&self, built_in: BuiltIn) -> Option<Facts<Self::Fact>>;
+    fn built_in_facts(&self, built_in: BuiltIn) -> Option<Facts<Self::Fact>>;
     /// Returns the fact of a constant.
-    fn constant(&self) -> Self::Fact;
+    fn constant_fact(&self) -> Self::Fact;
     /// Returns the fact of a value that is loaded from shared memory or a resource, by its variable and address.
-    fn load(&self, variable: Option<u32>, address: Self::Fact) -> Self::Fact;
+    fn load_fact(&self, variable: Option<u32>, address: Self::Fact) -> Self::Fact;
     /// Returns the facts of an instruction that neither moves values nor accesses memory.
-    fn compute(
+    fn transfer(
         &self,
-        one: &SpirvInstruction,
+        instruction: &SpirvInstruction,
         operands: &[u32],
         facts: &[Facts<Self::Fact>],
     ) -> Facts<Self::Fact>;
 
     /// Returns the fact of an address whose indices have these facts.
-    fn combine(&self, first: Self::Fact, second: Self::Fact) -> Self::Fact {
+    fn combine_indices(&self, first: Self::Fact, second: Self::Fact) -> Self::Fact {
         self.join(first, second)
     }
 
     /// Returns the join of all components.
-    fn merge(&self, facts: Facts<Self::Fact>) -> Self::Fact {
+    fn join_components(&self, facts: Facts<Self::Fact>) -> Self::Fact {
         facts.into_iter().fold(Self::Fact::default(), |all, one| self.join(all, one))
     }
 }
 
 /// An instruction with its function and its number among the module's instructions.
 #[derive(Clone, Copy)]
-pub(crate) struct Located<'m> {
+pub(crate) struct LocatedInstruction<'m> {
     pub site: u32,
     pub function: u32,
     pub instruction: &'m SpirvInstruction,
@@ -61,7 +61,7 @@ pub(crate) struct Located<'m> {
 pub(crate) struct DataFlow<'m, A: Analysis> {
     pub module: &'m SpirvModule,
     pub analysis: A,
-    pub code: Vec<Located<'m>>,
+    pub code: Vec<LocatedInstruction<'m>>,
     values: HashMap<u32, Facts<A::Fact>>,
     /// The contents of local variables.
     contents: HashMap<u32, Facts<A::Fact>>,
@@ -71,7 +71,7 @@ pub(crate) struct DataFlow<'m, A: Analysis> {
     components: HashMap<u32, usize>,
     /// Local variables, and pointer parameters that represent them.
     local: HashMap<u32, bool>,
-    changed: bool,
+    has_changed: bool,
 }
 
 impl<'m, A: Analysis> DataFlow<'m, A> {
@@ -91,50 +91,50 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
             roots: HashMap::new(),
             components: HashMap::new(),
             local: HashMap::new(),
-            changed: false,
+            has_changed: false,
         };
         for (id, variable) in &module.variables {
             flow.roots.insert(*id, *id);
             let built_in = module.decorations_of(*id).built_in;
-            if let Some(facts) = built_in.and_then(|built_in| flow.analysis.built_in(built_in)) {
+            if let Some(facts) = built_in.and_then(|built_in| flow.analysis.built_in_facts(built_in)) {
                 flow.contents.insert(*id, facts);
                 flow.local.insert(*id, true);
             } else if variable.class == StorageClass::Private {
                 flow.local.insert(*id, true);
             }
         }
-        let fact = flow.analysis.constant();
+        let fact = flow.analysis.constant_fact();
         flow.values.extend(module.constants.keys().map(|id| (*id, [fact; COMPONENTS])));
         // Facts only rise in a finite lattice, so the rounds end.
         loop {
-            flow.changed = false;
+            flow.has_changed = false;
             for at in 0..flow.code.len() {
-                flow.apply(flow.code[at]);
+                flow.transfer_instruction(flow.code[at]);
             }
-            if !flow.changed {
+            if !flow.has_changed {
                 return flow;
             }
         }
     }
 
     /// Returns the facts of a value.
-    pub fn value(&self, id: u32) -> Facts<A::Fact> {
+    pub fn facts_of(&self, id: u32) -> Facts<A::Fact> {
         self.values.get(&id).copied().unwrap_or_default()
     }
 
     /// Returns the join of the facts of values.
-    pub fn merged(&self, ids: &[u32]) -> A::Fact {
-        let facts = ids.iter().map(|id| self.analysis.merge(self.value(*id)));
+    pub fn join_of_values(&self, ids: &[u32]) -> A::Fact {
+        let facts = ids.iter().map(|id| self.analysis.join_components(self.facts_of(*id)));
         facts.fold(A::Fact::default(), |all, one| self.analysis.join(all, one))
     }
 
     /// Returns the fact of the indices that lead to a pointer.
-    pub fn address(&self, pointer: u32) -> A::Fact {
-        self.analysis.merge(self.value(pointer))
+    pub fn address_fact(&self, pointer: u32) -> A::Fact {
+        self.analysis.join_components(self.facts_of(pointer))
     }
 
     /// Returns the variable or parameter that a pointer starts at.
-    pub fn root(&self, pointer: u32) -> Option<u32> {
+    pub fn root_of(&self, pointer: u32) -> Option<u32> {
         self.roots.get(&pointer).copied()
     }
 
@@ -143,15 +143,15 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         self.roots.get(&pointer).is_some_and(|root| self.local.get(root).copied().unwrap_or_default())
     }
 
-    fn apply(&mut self, at: Located<'m>) {
-        let (module, one) = (self.module, at.instruction);
+    fn transfer_instruction(&mut self, located: LocatedInstruction<'m>) {
+        let (module, one) = (self.module, located.instruction);
         let operation = module.operation(one);
         match operation {
             SpirvOperation::Variable { initializer } => {
                 self.set_root(one.result, one.result);
                 self.local.insert(one.result, true);
                 if let Some(initializer) = initializer {
-                    self.join_contents(one.result, self.value(initializer));
+                    self.join_contents(one.result, self.facts_of(initializer));
                 }
             }
             SpirvOperation::AccessChain { base, element, indices } => {
@@ -164,7 +164,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
             }
             SpirvOperation::Load { pointer, .. } => {
                 let root = self.roots.get(&pointer).copied();
-                let fact = self.analysis.load(root, self.address(pointer));
+                let fact = self.analysis.load_fact(root, self.address_fact(pointer));
                 self.join_value(one.result, [fact; COMPONENTS]);
                 // A loaded handle refers to the variable of its image or sampler.
                 if let Some(root) = root {
@@ -172,22 +172,22 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 }
             }
             SpirvOperation::Store { pointer, value, .. } if self.is_local(pointer) => {
-                self.store_local(pointer, self.value(value));
+                self.store_local(pointer, self.facts_of(value));
             }
             SpirvOperation::Copy { value } => {
                 if let Some(root) = self.roots.get(&value).copied() {
                     self.set_root(one.result, root);
                 }
-                self.join_value(one.result, self.value(value));
+                self.join_value(one.result, self.facts_of(value));
             }
             SpirvOperation::Call { function, arguments } => self.follow_call(one, function, arguments),
             // The facts of a function are the join over its return values.
             SpirvOperation::Return { value: Some(value) } => {
-                self.join_value(at.function, self.value(value));
+                self.join_value(located.function, self.facts_of(value));
             }
             SpirvOperation::VectorShuffle { first, second, components } => {
-                let count = self.component_count(at.function, first);
-                let (left, right) = (self.value(first), self.value(second));
+                let count = self.components_of_id(located.function, first);
+                let (left, right) = (self.facts_of(first), self.facts_of(second));
                 let pick = |at: usize| match components.get(at).map(|index| *index as usize) {
                     // The literal of an undefined component.
                     None | Some(UNDEFINED_COMPONENT) => A::Fact::default(),
@@ -198,31 +198,32 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_value(one.result, facts);
             }
             SpirvOperation::CompositeExtract { composite, path } => {
-                let whole = self.value(composite);
+                let composite_facts = self.facts_of(composite);
                 let fact = match path {
-                    [index] if self.component_count(at.function, composite) > 1 => {
-                        whole[(*index as usize).min(COMPONENTS - 1)]
+                    [index] if self.components_of_id(located.function, composite) > 1 => {
+                        composite_facts[(*index as usize).min(COMPONENTS - 1)]
                     }
-                    _ => self.analysis.merge(whole),
+                    _ => self.analysis.join_components(composite_facts),
                 };
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
             SpirvOperation::CompositeConstruct { parts } if parts.len() == self.type_components(one.ty) => {
-                let part = |at: usize| parts.get(at).map_or(A::Fact::default(), |id| self.merged(&[*id]));
+                let part =
+                    |at: usize| parts.get(at).map_or(A::Fact::default(), |id| self.join_of_values(&[*id]));
                 let facts = [part(0), part(1), part(2), part(3)];
                 self.join_value(one.result, facts);
             }
             SpirvOperation::CompositeConstruct { parts } => {
-                let fact = self.merged(parts);
+                let fact = self.join_of_values(parts);
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
             SpirvOperation::CompositeInsert { value, composite, .. } => {
-                let fact = self.merged(&[value, composite]);
+                let fact = self.join_of_values(&[value, composite]);
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
             SpirvOperation::Phi { sources } => {
                 for [value, _] in sources {
-                    self.join_value(one.result, self.value(*value));
+                    self.join_value(one.result, self.facts_of(*value));
                 }
             }
             _ if one.result != 0 && one.op != Op::Label => {
@@ -230,30 +231,30 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                     SpirvOperation::Compute { operands, .. } => operands,
                     _ => module.operands_of(one),
                 };
-                let facts: Vec<Facts<A::Fact>> = operands.iter().map(|id| self.value(*id)).collect();
-                let facts = self.analysis.compute(one, operands, &facts);
+                let facts: Vec<Facts<A::Fact>> = operands.iter().map(|id| self.facts_of(*id)).collect();
+                let facts = self.analysis.transfer(one, operands, &facts);
                 self.join_value(one.result, facts);
             }
             _ => {}
         }
     }
 
-    fn follow_chain(&mut self, one: &SpirvInstruction, base: u32, indices: &[u32]) {
-        let facts = indices.iter().map(|index| self.merged(&[*index]));
-        let fact = facts.fold(self.address(base), |all, one| self.analysis.combine(all, one));
-        self.join_value(one.result, [fact; COMPONENTS]);
+    fn follow_chain(&mut self, instruction: &SpirvInstruction, base: u32, indices: &[u32]) {
+        let facts = indices.iter().map(|index| self.join_of_values(&[*index]));
+        let fact = facts.fold(self.address_fact(base), |all, one| self.analysis.combine_indices(all, one));
+        self.join_value(instruction.result, [fact; COMPONENTS]);
         let Some(root) = self.roots.get(&base).copied() else { return };
-        self.set_root(one.result, root);
+        self.set_root(instruction.result, root);
         let constant = match indices {
             [index] => self.constant_number(*index),
             _ => None,
         };
         if let Some(index) = constant.filter(|_| root == base && self.is_vector_variable(root)) {
-            self.components.insert(one.result, index.min(COMPONENTS - 1));
+            self.components.insert(instruction.result, index.min(COMPONENTS - 1));
         }
     }
 
-    fn follow_call(&mut self, one: &SpirvInstruction, callee: u32, arguments: &[u32]) {
+    fn follow_call(&mut self, instruction: &SpirvInstruction, callee: u32, arguments: &[u32]) {
         let Some(function) = self.module.functions.get(&callee) else { return };
         for (argument, parameter) in arguments.iter().zip(&function.parameters) {
             if self.is_local(*argument) {
@@ -263,13 +264,13 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_contents(*parameter, self.load_local(*argument));
                 self.store_local(*argument, self.contents_of(*parameter));
             } else {
-                self.join_value(*parameter, self.value(*argument));
+                self.join_value(*parameter, self.facts_of(*argument));
                 if let Some(root) = self.roots.get(argument).copied() {
                     self.set_root(*parameter, root);
                 }
             }
         }
-        self.join_value(one.result, self.value(callee));
+        self.join_value(instruction.result, self.facts_of(callee));
     }
 
     fn load_local(&self, pointer: u32) -> Facts<A::Fact> {
@@ -281,7 +282,9 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         // Through another pointer than a known component, a load may see any part of the contents.
         let fact = match self.components.get(&pointer) {
             Some(component) => contents[*component],
-            None => self.analysis.combine(self.analysis.merge(contents), self.address(pointer)),
+            None => self
+                .analysis
+                .combine_indices(self.analysis.join_components(contents), self.address_fact(pointer)),
         };
         [fact; COMPONENTS]
     }
@@ -290,7 +293,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         let root = self.roots.get(&pointer).copied().unwrap_or(pointer);
         let mut stored = facts;
         if root != pointer {
-            let fact = self.analysis.merge(facts);
+            let fact = self.analysis.join_components(facts);
             stored = match self.components.get(&pointer) {
                 Some(component) => {
                     let mut one = [A::Fact::default(); COMPONENTS];
@@ -312,23 +315,23 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         let known = self.contents_of(root);
         let joined = [0, 1, 2, 3].map(|at: usize| self.analysis.join(known[at], more[at]));
         if joined != known {
-            self.changed = true;
+            self.has_changed = true;
             self.contents.insert(root, joined);
         }
     }
 
     fn join_value(&mut self, id: u32, more: Facts<A::Fact>) {
-        let known = self.value(id);
+        let known = self.facts_of(id);
         let joined = [0, 1, 2, 3].map(|at: usize| self.analysis.join(known[at], more[at]));
         if joined != known {
-            self.changed = true;
+            self.has_changed = true;
             self.values.insert(id, joined);
         }
     }
 
     /// Records where a pointer starts; a parameter has that of the call seen last.
     fn set_root(&mut self, pointer: u32, root: u32) {
-        self.changed |= self.roots.insert(pointer, root).is_none();
+        self.has_changed |= self.roots.insert(pointer, root).is_none();
     }
 
     fn constant_number(&self, id: u32) -> Option<usize> {
@@ -344,13 +347,13 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         }
         let ty = self.module.functions.values().find_map(|function| function.types.get(&variable));
         let pointee = ty.and_then(|ty| match self.module.types.get(ty) {
-            Some(SpirvType::Pointer { to, .. }) => Some(*to),
+            Some(SpirvType::Pointer { pointee: to, .. }) => Some(*to),
             _ => None,
         });
         pointee.is_some_and(|ty| self.type_components(ty) > 1)
     }
 
-    fn component_count(&self, function: u32, id: u32) -> usize {
+    fn components_of_id(&self, function: u32, id: u32) -> usize {
         let own = self.module.functions.get(&function).and_then(|function| function.types.get(&id));
         let known = own.or_else(|| self.module.constants.get(&id).map(|(ty, _)| ty));
         known.map_or(1, |ty| self.type_components(*ty))
@@ -368,8 +371,8 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
 pub(crate) fn called_functions(module: &SpirvModule, function: u32) -> Vec<u32> {
     let (mut all, mut at) = (vec![function], 0);
     while let Some(next) = all.get(at).and_then(|id| module.functions.get(id)) {
-        for one in &next.code {
-            if let SpirvOperation::Call { function, .. } = module.operation(one)
+        for instruction in &next.code {
+            if let SpirvOperation::Call { function, .. } = module.operation(instruction)
                 && !all.contains(&function)
                 && module.functions.contains_key(&function)
             {
@@ -382,7 +385,11 @@ pub(crate) fn called_functions(module: &SpirvModule, function: u32) -> Vec<u32> 
 }
 
 /// Returns the instructions that an entry point may execute.
-fn live_code<'m>(module: &'m SpirvModule, function: u32, reached: Option<&[bool]>) -> Vec<Located<'m>> {
+fn live_code<'m>(
+    module: &'m SpirvModule,
+    function: u32,
+    reached: Option<&[bool]>,
+) -> Vec<LocatedInstruction<'m>> {
     let called = called_functions(module, function);
     let mut code = Vec::new();
     let numbered = |(id, one): (&u32, &'m SpirvFunction)| {
@@ -395,7 +402,7 @@ fn live_code<'m>(module: &'m SpirvModule, function: u32, reached: Option<&[bool]
         }
         // Variables are at the start of a function's first block.
         if (is_live || instruction.op == Op::Variable) && called.contains(&function) {
-            code.push(Located { site, function, instruction });
+            code.push(LocatedInstruction { site, function, instruction });
         }
     }
     code

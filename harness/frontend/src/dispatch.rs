@@ -33,7 +33,7 @@ pub struct DispatchBuffer {
     /// The element of a buffer array; else 0.
     pub element: u32,
     /// True for a uniform buffer, which is read-only.
-    pub uniform: bool,
+    pub is_uniform: bool,
     /// The source name.
     pub name: String,
     /// The initial content, in whole words.
@@ -71,17 +71,17 @@ pub struct KernelDispatch {
     /// The buffers by set, binding and element.
     pub buffers: Vec<DispatchBuffer>,
     /// Required Vulkan features; one name of each group suffices.
-    pub needs: Vec<Vec<Feature>>,
+    pub required_features: Vec<Vec<Feature>>,
     /// Capabilities without a known feature.
-    pub unknown: Vec<String>,
+    pub unknown_capabilities: Vec<String>,
     /// Size of workgroup memory.
     pub workgroup_bytes: u64,
     /// True if it has loops, which a faulty device may leave early.
-    pub loops: bool,
+    pub has_loops: bool,
     /// True if it computes, compares or converts floats, which devices may round differently.
-    pub floats: bool,
+    pub uses_floats: bool,
     /// Another reason why devices may differ.
-    pub varies: Option<&'static str>,
+    pub variation_reason: Option<&'static str>,
     /// Assumptions to report.
     pub notes: Vec<String>,
 }
@@ -89,8 +89,8 @@ pub struct KernelDispatch {
 impl KernelDispatch {
     /// Requires one of several features.
     fn require_feature(&mut self, features: &[Feature]) {
-        if !self.needs.iter().any(|known| known == features) {
-            self.needs.push(features.to_vec());
+        if !self.required_features.iter().any(|known| known == features) {
+            self.required_features.push(features.to_vec());
         }
     }
 }
@@ -100,10 +100,10 @@ impl KernelDispatch {
 /// # Errors
 /// Returns the position of an unsupported instruction or type.
 pub fn plan_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<KernelDispatch, Refusal> {
-    dispatch_of(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))
+    build_dispatch(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))
 }
 
-fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<KernelDispatch, Problem> {
+fn build_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<KernelDispatch, Problem> {
     if module.annotations != Annotations::default() {
         return Err(unsupported(
             "annotations in SPIR-V text: pass the inputs of a dispatch on the command line or in a case \
@@ -131,12 +131,12 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
         constants: Vec::new(),
         push: Vec::new(),
         buffers: Vec::new(),
-        needs: Vec::new(),
-        unknown: Vec::new(),
+        required_features: Vec::new(),
+        unknown_capabilities: Vec::new(),
         workgroup_bytes: 0,
-        loops: false,
-        floats: false,
-        varies: None,
+        has_loops: false,
+        uses_floats: false,
+        variation_reason: None,
         notes: Vec::new(),
     };
     if all.grid.contains(&0) {
@@ -145,7 +145,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
     if local_size.contains(&0) {
         return Err(Problem::Input("a workgroup without invocations".to_owned()));
     }
-    let used = used_variables(module, function, &mut all)?;
+    let used = collect_used_variables(module, function, &mut all)?;
     add_constants(module, by_id, &mut all)?;
     add_capability_features(module, &mut all);
     // The workgroup size is set by `LocalSizeId`, which maintenance4 allows.
@@ -170,8 +170,8 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
                 all.workgroup_bytes = all.workgroup_bytes.saturating_add(specialized.size_of(variable.ty)?);
             }
             StorageClass::UniformConstant => {
-                all.floats |= is_rounded(module, variable.ty);
-                let image = add_image(module, options, *id, &mut all.notes)?;
+                all.uses_floats |= has_rounded_texels(module, variable.ty);
+                let image = build_image(module, options, *id, &mut all.notes)?;
                 places.insert((image.set, image.binding, 0), image);
             }
             StorageClass::Input | StorageClass::Output | StorageClass::Private => {}
@@ -195,31 +195,31 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
 }
 
 /// Returns the global variables of an entry point, and records properties of its code.
-fn used_variables(
+fn collect_used_variables(
     module: &SpirvModule,
     function: u32,
     all: &mut KernelDispatch,
 ) -> Result<BTreeSet<u32>, Problem> {
-    let (mut known, mut left) = (BTreeSet::from([function]), vec![function]);
+    let (mut visited, mut worklist) = (BTreeSet::from([function]), vec![function]);
     let mut used = BTreeSet::new();
-    while let Some(function) = left.pop() {
+    while let Some(function) = worklist.pop() {
         let Some(function) = module.functions.get(&function) else { continue };
         for (at, instruction) in function.code.iter().enumerate() {
             let operands = module.operands_of(instruction);
             let operation = module.operation(instruction);
             if let SpirvOperation::Call { function, .. } = operation
-                && known.insert(function)
+                && visited.insert(function)
             {
-                left.push(function);
+                worklist.push(function);
             }
             let is_back = |label| function.labels.get(&label).is_some_and(|position| *position <= at);
-            all.loops |= module.successors(&function.types, instruction).any(is_back);
+            all.has_loops |= module.successors(&function.types, instruction).any(is_back);
             // Moving a float does not round it.
-            all.floats |= is_float(module, instruction.ty)
+            all.uses_floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
-                || changes_floats(&operation);
+                || depends_on_rounding(&operation);
             if matches!(operation, SpirvOperation::Subgroup(_) | SpirvOperation::BallotQuery { .. })
-                && is_extended(module, instruction.ty)
+                && needs_extended_types(module, instruction.ty)
             {
                 all.require_feature(&[Feature::ShaderSubgroupExtendedTypes]);
             }
@@ -247,7 +247,8 @@ fn used_variables(
             if matches!(instruction.op, Op::SRem | Op::SMod) {
                 // "Precision and Operation of SPIR-V Instructions": the result is undefined for a negative
                 // operand.
-                all.varies = Some("a signed remainder (undefined in Vulkan if an operand is negative)");
+                all.variation_reason =
+                    Some("a signed remainder (undefined in Vulkan if an operand is negative)");
             }
             used.extend(operands.iter().filter(|id| module.variables.contains_key(id)));
         }
@@ -256,7 +257,7 @@ fn used_variables(
 }
 
 /// Returns true if an instruction's result depends on how floats were rounded.
-fn changes_floats(operation: &SpirvOperation<'_>) -> bool {
+fn depends_on_rounding(operation: &SpirvOperation<'_>) -> bool {
     let SpirvOperation::Compute { instruction, .. } = operation else {
         return matches!(operation, SpirvOperation::ComputeAndStore { .. });
     };
@@ -287,11 +288,11 @@ fn changes_floats(operation: &SpirvOperation<'_>) -> bool {
 }
 
 /// Returns true if subgroup operations on a type need a separate feature (VUID-RuntimeSpirv-None-06275).
-fn is_extended(module: &SpirvModule, ty: u32) -> bool {
+fn needs_extended_types(module: &SpirvModule, ty: u32) -> bool {
     match module.types.get(&ty) {
         Some(SpirvType::Integer { bits, .. }) => *bits != 32,
         Some(SpirvType::Float { bits }) => *bits == 16,
-        Some(SpirvType::Vector { element, .. }) => is_extended(module, *element),
+        Some(SpirvType::Vector { element, .. }) => needs_extended_types(module, *element),
         _ => false,
     }
 }
@@ -336,15 +337,15 @@ fn add_constants(
 }
 
 /// Returns true if devices may round what an image stores or returns.
-fn is_rounded(module: &SpirvModule, ty: u32) -> bool {
+fn has_rounded_texels(module: &SpirvModule, ty: u32) -> bool {
     // Operand 6 of `OpTypeImage` is the format.
-    let format = module.handles.get(&ty).and_then(|handle| handle.get(6)).copied();
+    let format = module.handle_operands.get(&ty).and_then(|handle| handle.get(6)).copied();
     // `Rgba32f`, `R32f`, `Rg32f` and integer formats are exact.
     !matches!(format, Some(1 | 3 | 6 | 21..=41))
 }
 
 /// Adds the storage image or texel buffer of a variable.
-fn add_image(
+fn build_image(
     module: &SpirvModule,
     options: &AnalysisOptions,
     id: u32,
@@ -352,35 +353,36 @@ fn add_image(
 ) -> Result<DispatchBuffer, Problem> {
     let ty = module.variables.get(&id).map_or(0, |variable| variable.ty);
     let name = module.variable_name(id, ty);
-    let refused = |what: &str| unsupported(format!("dispatching {what} `{name}`"));
+    let unsupported_image = |what: &str| unsupported(format!("dispatching {what} `{name}`"));
     if !matches!(module.types.get(&ty), Some(SpirvType::Handle(Op::TypeImage))) {
-        return Err(refused("the array of images, or the sampler"));
+        return Err(unsupported_image("the array of images, or the sampler"));
     }
     let decorations = module.decorations_of(id);
-    let handle = module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
+    let handle = module.handle_operands.get(&ty).map_or(&[][..], Vec::as_slice);
     // Operands of `OpTypeImage`: dimension 1D, 2D or buffer, not arrayed, not multisampled, and for
     // use without a sampler (2).
     let (Some(binding), [_, dimension @ (0 | 1 | 5), _, 0, 0, 2, format, ..]) = (decorations.binding, handle)
     else {
-        return Err(refused("the sampled, layered, multisampled or three-dimensional image"));
+        return Err(unsupported_image("the sampled, layered, multisampled or three-dimensional image"));
     };
-    let at = (decorations.set.unwrap_or(0), binding);
+    let descriptor = (decorations.set.unwrap_or(0), binding);
     let assumed = default_image(*dimension, false);
-    let given = options.images.get(&at).unwrap_or(&assumed);
+    let given = options.images.get(&descriptor).unwrap_or(&assumed);
     let [width, height, _] = given.size;
-    if !options.images.contains_key(&at) {
+    if !options.images.contains_key(&descriptor) {
         notes.push(format!("image `{name}` is not given: {width}x{height} of zeros assumed"));
     }
     if given.levels > 1 {
-        return Err(refused("several mip levels of"));
+        return Err(unsupported_image("several mip levels of"));
     }
     let size = (width, (*dimension == 1).then_some(height));
     let count = u64::from(width) * u64::from(size.1.unwrap_or(1));
-    let kept = TexelFormat::of(*format)
+    let packed_texels = TexelFormat::of(*format)
         .and_then(|format| pack_texels(format, &initial_texels(&given.texels, count, Some(format))?));
-    let bytes = kept.ok_or_else(|| refused("a format that is unknown or not 32 bits wide, of the image"))?;
+    let bytes = packed_texels
+        .ok_or_else(|| unsupported_image("a format that is unknown or not 32 bits wide, of the image"))?;
     let image = Some(DispatchImage { size, is_buffer: *dimension == 5, format: *format });
-    Ok(DispatchBuffer { set: at.0, binding, element: 0, uniform: false, name, bytes, image })
+    Ok(DispatchBuffer { set: descriptor.0, binding, element: 0, is_uniform: false, name, bytes, image })
 }
 
 /// Adds the buffers at a variable's binding, unless they exist.
@@ -441,11 +443,12 @@ fn add_buffers(
         let mut contents = given.cloned().unwrap_or_default();
         contents.resize(bytes as usize, 0);
         let name = if is_array { format!("{name}[{element}]") } else { name.clone() };
-        let buffer = DispatchBuffer { set, binding, element, uniform, name, bytes: contents, image: None };
+        let buffer =
+            DispatchBuffer { set, binding, element, is_uniform: uniform, name, bytes: contents, image: None };
         match places.get_mut(&(set, binding, element)) {
             // Variables with the same binding share the largest buffer.
-            Some(known) if known.bytes.len() >= buffer.bytes.len() => known.uniform &= uniform,
-            Some(known) => *known = DispatchBuffer { uniform: known.uniform && uniform, ..buffer },
+            Some(known) if known.bytes.len() >= buffer.bytes.len() => known.is_uniform &= uniform,
+            Some(known) => *known = DispatchBuffer { is_uniform: known.is_uniform && uniform, ..buffer },
             None => {
                 places.insert((set, binding, element), buffer);
             }
@@ -552,13 +555,13 @@ fn is_subgroup_capability(capability: Capability) -> bool {
 pub(crate) fn uses_subgroups(module: &SpirvModule) -> bool {
     let is_subgroup = |id: u32| match module.constants.get(&id) {
         Some((_, SpirvConstant::Scalar(number))) => {
-            scope_from_word(*number, module.vulkan) == Ok(Scope::Subgroup)
+            scope_from_word(*number, module.uses_vulkan_model) == Ok(Scope::Subgroup)
         }
         _ => false,
     };
     let mut code = module.functions.values().flat_map(|function| &function.code);
     declared_capabilities(module).filter_map(Capability::from_u32).any(is_subgroup_capability)
-        || code.any(|one| match module.operation(one) {
+        || code.any(|instruction| match module.operation(instruction) {
             SpirvOperation::ControlBarrier { execution, .. } => is_subgroup(execution),
             _ => false,
         })
@@ -581,17 +584,17 @@ fn add_capability_features(module: &SpirvModule, all: &mut KernelDispatch) {
         match Capability::from_u32(instruction) {
             Some(capability) => {
                 if is_subgroup_capability(capability) {
-                    all.varies = Some("the subgroup size, or which invocations form a subgroup");
+                    all.variation_reason = Some("the subgroup size, or which invocations form a subgroup");
                 }
                 if declared.insert(instruction) {
                     match features_of(capability) {
                         Some([]) => {}
                         Some(features) => all.require_feature(features),
-                        None => all.unknown.push(format!("{capability:?}")),
+                        None => all.unknown_capabilities.push(format!("{capability:?}")),
                     }
                 }
             }
-            None => all.unknown.push(format!("capability {instruction}")),
+            None => all.unknown_capabilities.push(format!("capability {instruction}")),
         }
     }
 }

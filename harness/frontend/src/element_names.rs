@@ -7,7 +7,7 @@ use spirv_reader::{SpirvModule, SpirvType};
 
 use crate::contents::default_image;
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::layout::{Specialized, is_descriptor_array, local_size_of, name_in};
+use crate::layout::{Specialized, element_name_in, is_descriptor_array, local_size_of};
 use crate::options::AnalysisOptions;
 
 /// Returns the source names of buffer words by set, binding, element and byte offset.
@@ -19,12 +19,13 @@ pub fn element_names(
     options: &AnalysisOptions,
     places: &[(u32, u32, u32, u64)],
 ) -> Result<Vec<String>, Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     let function = module.find_entry(options.entry.as_deref())?.function;
     let by_result = HashMap::new();
-    let local_size = local_size_of(module, &options.specialization, &by_result, function).map_err(nowhere)?;
-    let specialized =
-        Specialized::new(module, &options.specialization, &by_result, Some(local_size)).map_err(nowhere)?;
+    let local_size =
+        local_size_of(module, &options.specialization, &by_result, function).map_err(without_position)?;
+    let specialized = Specialized::new(module, &options.specialization, &by_result, Some(local_size))
+        .map_err(without_position)?;
     let mut variables: HashMap<(u32, u32), u32> = HashMap::new();
     for id in module.variables.keys() {
         let decorations = module.decorations_of(*id);
@@ -34,7 +35,7 @@ pub fn element_names(
     }
     let name = |(set, binding, element, offset): &(u32, u32, u32, u64)| match variables.get(&(*set, *binding))
     {
-        Some(variable) if let Some(width) = width_of_image(module, options, *variable) => {
+        Some(variable) if let Some(width) = image_row_length(module, options, *variable) => {
             let name = module.variable_name(*variable, module.variables.get(variable).map_or(0, |of| of.ty));
             let texel = offset / 4;
             match width {
@@ -49,7 +50,7 @@ pub fn element_names(
                 .is_some_and(|of| is_descriptor_array(module, *variable, of.ty));
             // Instance 0 is a single buffer; the elements of an array are counted from 1.
             let instance = if array { u64::from(*element) + 1 } else { 0 };
-            let (name, left) = name_in(&specialized, *variable, instance, *offset);
+            let (name, left) = element_name_in(&specialized, *variable, instance, *offset);
             if left == 0 { name } else { format!("{name}+{left}") }
         }
         None => format!("{set}.{binding}@{offset}"),
@@ -58,13 +59,15 @@ pub fn element_names(
 }
 
 /// Returns the row length of an image, `Some(None)` for one dimension, and `None` for other variables.
-fn width_of_image(module: &SpirvModule, options: &AnalysisOptions, variable: u32) -> Option<Option<u32>> {
+fn image_row_length(module: &SpirvModule, options: &AnalysisOptions, variable: u32) -> Option<Option<u32>> {
     let ty = module.variables.get(&variable)?.ty;
     let Some(SpirvType::Handle(Op::TypeImage)) = module.types.get(&ty) else { return None };
-    let dimension = *module.handles.get(&ty)?.get(1)?;
+    let dimension = *module.handle_operands.get(&ty)?.get(1)?;
     let decorations = module.decorations_of(variable);
-    let at = (decorations.set.unwrap_or(0), decorations.binding?);
-    let width =
-        options.images.get(&at).map_or(default_image(dimension, false).size[0], |image| image.size[0]);
+    let descriptor = (decorations.set.unwrap_or(0), decorations.binding?);
+    let width = options
+        .images
+        .get(&descriptor)
+        .map_or(default_image(dimension, false).size[0], |image| image.size[0]);
     Some((dimension == 1).then_some(width.max(1)))
 }

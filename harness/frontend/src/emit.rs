@@ -11,19 +11,19 @@ use litmus::{
 use crate::value::SymbolicNumber;
 
 /// The register that selects the path with which a thread enters a segment.
-pub(crate) const ENTRY: u16 = 0;
+pub(crate) const ENTRY_REGISTER: u16 = 0;
 /// The register that counts in the loop that a path ends in at the unrolling bound.
-pub(crate) const COUNT: u16 = 1;
-/// The first number that marks a suspicion: above every value that [`COUNT`] reaches.
+pub(crate) const COUNT_REGISTER: u16 = 1;
+/// The first number that marks a suspicion: above every value that [`COUNT_REGISTER`] reaches.
 pub(crate) const FIRST_SUSPICION: u64 = 1 << 16;
 /// The register for reads whose value is unused.
-pub(crate) const SCRATCH: u16 = 2;
+pub(crate) const SCRATCH_REGISTER: u16 = 2;
 /// The label at the end of a thread.
-pub(crate) const END: u16 = 0;
+pub(crate) const END_LABEL: u16 = 0;
 
 /// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct AccessTarget {
     pub location: LocationId,
     pub class: StorageClass,
     /// The signed type of the same width, if the access differs from its location.
@@ -31,51 +31,51 @@ pub(crate) struct Target {
 }
 
 /// Converts a number to an operand.
-pub(crate) fn operand(number: SymbolicNumber) -> Operand {
+pub(crate) fn to_operand(number: SymbolicNumber) -> Operand {
     match number {
         SymbolicNumber::Known(value) => Operand::Constant(value as i64),
         SymbolicNumber::Register(register) => Operand::Register(RegisterId(register)),
     }
 }
 
-impl Target {
-    fn place(self) -> MemoryPlace {
+impl AccessTarget {
+    fn to_memory_place(self) -> MemoryPlace {
         MemoryPlace { scalar: self.scalar, ..MemoryPlace::of(self.location, self.class) }
     }
 }
 
-pub(crate) fn load(destination: u16, target: Target, access: Access) -> InstructionKind {
-    InstructionKind::load(RegisterId(destination), target.place(), access)
+pub(crate) fn load(destination: u16, target: AccessTarget, access: Access) -> InstructionKind {
+    InstructionKind::load(RegisterId(destination), target.to_memory_place(), access)
 }
 
-pub(crate) fn store(target: Target, value: SymbolicNumber, access: Access) -> InstructionKind {
-    InstructionKind::store(target.place(), operand(value), access)
+pub(crate) fn store(target: AccessTarget, value: SymbolicNumber, access: Access) -> InstructionKind {
+    InstructionKind::store(target.to_memory_place(), to_operand(value), access)
 }
 
 /// Builds a read-modify-write; without an operation it is an exchange.
 pub(crate) fn read_modify_write(
     destination: u16,
-    target: Target,
+    target: AccessTarget,
     operation: Option<ArithmeticOperation>,
     value: SymbolicNumber,
     (scope, semantics): (Scope, Semantics),
 ) -> InstructionKind {
     let operation = match operation {
-        Some(operation) => RmwOperation::Fetch(operation, operand(value)),
-        None => RmwOperation::Exchange(operand(value)),
+        Some(operation) => RmwOperation::Fetch(operation, to_operand(value)),
+        None => RmwOperation::Exchange(to_operand(value)),
     };
-    InstructionKind::rmw(RegisterId(destination), target.place(), operation, scope, semantics)
+    InstructionKind::rmw(RegisterId(destination), target.to_memory_place(), operation, scope, semantics)
 }
 
 pub(crate) fn compare_exchange(
     destination: u16,
-    target: Target,
+    target: AccessTarget,
     (compare, value): (SymbolicNumber, SymbolicNumber),
     (scope, semantics, unequal): (Scope, Semantics, Semantics),
 ) -> InstructionKind {
     let operation =
-        RmwOperation::CompareExchange { compare: operand(compare), value: operand(value), unequal };
-    InstructionKind::rmw(RegisterId(destination), target.place(), operation, scope, semantics)
+        RmwOperation::CompareExchange { compare: to_operand(compare), value: to_operand(value), unequal };
+    InstructionKind::rmw(RegisterId(destination), target.to_memory_place(), operation, scope, semantics)
 }
 
 pub(crate) fn memory_barrier(scope: Scope, semantics: Semantics) -> InstructionKind {
@@ -119,7 +119,7 @@ pub(crate) fn arithmetic(
     left: SymbolicNumber,
     right: SymbolicNumber,
 ) -> InstructionKind {
-    let (left, right) = (operand(left), operand(right));
+    let (left, right) = (to_operand(left), to_operand(right));
     let destination = RegisterId(destination);
     InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right })
 }
@@ -135,20 +135,23 @@ pub(crate) fn branch(
     right: SymbolicNumber,
     target: u16,
 ) -> InstructionKind {
-    let (left, right) = (operand(left), operand(right));
+    let (left, right) = (to_operand(left), to_operand(right));
     InstructionKind::Flow(Flow::Branch { relation, left, right, target: LabelId(target) })
 }
 
 /// Builds the mark of a suspicion: a branch that is never taken.
-pub(crate) fn suspicion(index: usize) -> InstructionKind {
+pub(crate) fn suspicion_mark(index: usize) -> InstructionKind {
     let number = SymbolicNumber::Known(FIRST_SUSPICION + index as u64);
-    branch(BranchRelation::Equal, SymbolicNumber::Register(COUNT), number, END)
+    branch(BranchRelation::Equal, SymbolicNumber::Register(COUNT_REGISTER), number, END_LABEL)
 }
 
 /// Returns the index of the suspicion that an instruction marks.
 pub(crate) fn suspicion_of(kind: &InstructionKind) -> Option<usize> {
-    if let InstructionKind::Flow(Flow::Branch { left: Operand::Register(RegisterId(COUNT)), right, .. }) =
-        kind
+    if let InstructionKind::Flow(Flow::Branch {
+        left: Operand::Register(RegisterId(COUNT_REGISTER)),
+        right,
+        ..
+    }) = kind
         && let Operand::Constant(number) = right
     {
         return u64::try_from(*number).ok()?.checked_sub(FIRST_SUSPICION)?.try_into().ok();
@@ -162,7 +165,7 @@ const FIRST_FUNCTION: u64 = 1 << 40;
 const FIRST_POSITION: u64 = 1 << 56;
 
 /// Builds the application of a function, by its code, to a register.
-pub(crate) fn function(destination: u16, code: u32, operand: SymbolicNumber) -> InstructionKind {
+pub(crate) fn function_application(destination: u16, code: u32, operand: SymbolicNumber) -> InstructionKind {
     let code = SymbolicNumber::Known(FIRST_FUNCTION + u64::from(code));
     arithmetic(destination, ArithmeticOperation::And, operand, code)
 }
@@ -174,9 +177,9 @@ pub(crate) fn function_of(operand: Operand) -> Option<u32> {
 }
 
 /// Builds the mark of the position of the next access: a branch that is never taken.
-pub(crate) fn position(register: u16, offset: u64) -> InstructionKind {
+pub(crate) fn position_mark(register: u16, offset: u64) -> InstructionKind {
     let offset = SymbolicNumber::Known(FIRST_POSITION + offset);
-    branch(BranchRelation::Equal, SymbolicNumber::Register(register), offset, END)
+    branch(BranchRelation::Equal, SymbolicNumber::Register(register), offset, END_LABEL)
 }
 
 /// Returns the register and the constant of the position that an instruction marks.
@@ -188,7 +191,7 @@ pub(crate) fn position_of(kind: &InstructionKind) -> Option<(RegisterId, u64)> {
     Some((*register, u64::try_from(*number).ok()?.checked_sub(FIRST_POSITION)?))
 }
 
-pub(crate) fn go_to(target: u16) -> InstructionKind {
+pub(crate) fn jump(target: u16) -> InstructionKind {
     InstructionKind::Flow(Flow::Goto(LabelId(target)))
 }
 
@@ -250,18 +253,18 @@ pub(crate) fn signed_scalar_of(bytes: u32) -> Option<ScalarType> {
 }
 
 /// Replaces the labels of an instruction.
-pub(crate) fn relabel(kind: &mut InstructionKind, number: &impl Fn(&LabelId) -> LabelId) {
+pub(crate) fn relabel(kind: &mut InstructionKind, renumber: &impl Fn(&LabelId) -> LabelId) {
     let InstructionKind::Flow(flow) = kind else { return };
     match flow {
         Flow::Goto(label)
         | Flow::Label(label)
         | Flow::Branch { target: label, .. }
-        | Flow::BranchIf { target: label, .. } => *label = number(label),
+        | Flow::BranchIf { target: label, .. } => *label = renumber(label),
     }
 }
 
 /// Returns true for conditional branches.
-pub(crate) fn branches(kind: &InstructionKind) -> bool {
+pub(crate) fn is_conditional_branch(kind: &InstructionKind) -> bool {
     matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::BranchIf { .. }))
 }
 
@@ -271,12 +274,12 @@ pub(crate) fn location_of(kind: &InstructionKind) -> Option<LocationId> {
 }
 
 /// Returns the code of a thread that never starts; others wait forever at its barriers.
-pub(crate) fn idle(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
+pub(crate) fn never_started_code(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
     let barrier = |kind: &&InstructionKind| {
         matches!(kind, InstructionKind::ControlBarrier(_) | InstructionKind::SplitBarrier(_))
     };
     let barriers = code.iter().filter(barrier).cloned();
-    let mut idle = vec![go_to(0)];
+    let mut idle = vec![jump(0)];
     idle.extend(barriers);
     idle.push(label(0));
     (idle, 1)
@@ -284,13 +287,13 @@ pub(crate) fn idle(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
 
 /// Additional semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ordering {
+pub(crate) struct AddedSemantics {
     pub acquire: bool,
     pub release: bool,
     pub class: StorageClass,
 }
 
-impl Ordering {
+impl AddedSemantics {
     /// Returns the semantics with this ordering added.
     pub fn added_to(self, semantics: Semantics) -> Semantics {
         let acquire = self.acquire || semantics.order.acquires();
@@ -313,7 +316,7 @@ impl Ordering {
 
 /// Strengthens an atomic or barrier; `None` if it is as strong already, or cannot be.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other instructions are not generated here")]
-pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<InstructionKind> {
+pub(crate) fn strengthen_order(kind: &InstructionKind, more: AddedSemantics) -> Option<InstructionKind> {
     let mut changed = kind.clone();
     match &mut changed {
         InstructionKind::Access(access) => {
@@ -340,18 +343,18 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
 }
 
 /// Widens the memory scope of an atomic or barrier; `None` if it has none, or one as wide.
-pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<InstructionKind> {
+pub(crate) fn widen_scope(kind: &InstructionKind, wider_scope: Scope) -> Option<InstructionKind> {
     let mut changed = kind.clone();
     let scope = changed.memory_scope_mut()?;
-    if *scope >= wide {
+    if *scope >= wider_scope {
         return None;
     }
-    *scope = wide;
+    *scope = wider_scope;
     Some(changed)
 }
 
 /// Replaces the strength of an access by the result of `change`.
-fn strengthened(
+fn map_strength(
     kind: &InstructionKind,
     change: impl Fn(Access) -> Option<Access>,
 ) -> Option<InstructionKind> {
@@ -361,24 +364,24 @@ fn strengthened(
 }
 
 /// Makes a plain access available or visible; `None` if it is already, or is atomic.
-pub(crate) fn coherent(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
-    strengthened(kind, |strength| match strength {
+pub(crate) fn make_coherent(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
+    map_strength(kind, |strength| match strength {
         Access::Private | Access::NonPrivate => Some(Access::Coherent { scope }),
         Access::Coherent { .. } | Access::Atomic { .. } => None,
     })
 }
 
 /// Makes a private access non-private; `None` for other accesses.
-pub(crate) fn non_private(kind: &InstructionKind) -> Option<InstructionKind> {
-    strengthened(kind, |strength| match strength {
+pub(crate) fn make_non_private(kind: &InstructionKind) -> Option<InstructionKind> {
+    map_strength(kind, |strength| match strength {
         Access::Private => Some(Access::NonPrivate),
         Access::NonPrivate | Access::Coherent { .. } | Access::Atomic { .. } => None,
     })
 }
 
 /// Returns a plain access as a relaxed atomic.
-pub(crate) fn atomic(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
-    strengthened(kind, |strength| match strength {
+pub(crate) fn make_atomic(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
+    map_strength(kind, |strength| match strength {
         Access::Private | Access::NonPrivate | Access::Coherent { .. } => {
             Some(Access::Atomic { scope, semantics: Semantics::RELAXED })
         }
@@ -388,7 +391,7 @@ pub(crate) fn atomic(kind: &InstructionKind, scope: Scope) -> Option<Instruction
 
 /// Returns semantics that order and publish everything of a class.
 pub(crate) fn full_semantics(class: StorageClass) -> Semantics {
-    Ordering { acquire: true, release: true, class }.added_to(Semantics::RELAXED)
+    AddedSemantics { acquire: true, release: true, class }.added_to(Semantics::RELAXED)
 }
 
 /// Returns the storage class of an access.
@@ -397,13 +400,13 @@ pub(crate) fn class_of(kind: &InstructionKind) -> Option<StorageClass> {
 }
 
 /// Returns whether an access writes; `None` for other instructions.
-pub(crate) fn writes(kind: &InstructionKind) -> Option<bool> {
+pub(crate) fn access_writes(kind: &InstructionKind) -> Option<bool> {
     kind.access().map(|access| access.writes())
 }
 
 /// Returns the shader keyword of an event; `None` for other instructions.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other instructions are not generated here")]
-pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
+pub(crate) fn event_keyword(kind: &InstructionKind) -> Option<&'static str> {
     match kind {
         InstructionKind::Access(access) => {
             let atomic = matches!(access.strength, Access::Atomic { .. });

@@ -63,7 +63,7 @@ pub enum Problem {
         "cannot lift: {what} is computed from floats or opaque values, such as the input at location \
          {location}: set it under [input.{location}] in a --case file"
     )]
-    NotGiven {
+    MissingStageInput {
         /// The dependent operation.
         what: String,
         /// The input location.
@@ -95,7 +95,7 @@ pub enum Problem {
         "{tried} of the {asked} requested schedules were explored: the limit of time or steps was \
          reached"
     )]
-    Orders {
+    TooFewSchedules {
         /// Number of explored schedules.
         tried: u64,
         /// Number of requested schedules.
@@ -140,13 +140,13 @@ fn reduction_hint(what: &str) -> &'static str {
 impl Problem {
     /// Returns true for a limit of time or size, which implies no defect of the module.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Problem::Budget { .. } | Problem::OutOfTime | Problem::Orders { .. })
+        matches!(self, Problem::Budget { .. } | Problem::OutOfTime | Problem::TooFewSchedules { .. })
     }
 
     /// Returns true if only time or steps were insufficient to complete the analysis.
     pub fn is_exhausted(&self) -> bool {
         match self {
-            Problem::OutOfTime | Problem::Orders { .. } => true,
+            Problem::OutOfTime | Problem::TooFewSchedules { .. } => true,
             Problem::Budget { what, .. } => {
                 matches!(
                     *what,

@@ -34,11 +34,11 @@ impl Walk<'_> {
                 other => other.clone(),
             });
         }
-        let module = self.setting.module();
+        let module = self.context.module();
         if let Some(variable) = module.variables.get(&id) {
             let decorations = module.decorations_of(id);
             let object = ObjectId {
-                variable: self.setting.canonical_variable(id),
+                variable: self.context.canonical_variable(id),
                 instance: match variable.class {
                     StorageClass::Workgroup => u64::from(self.identity.workgroup_index),
                     _ => 0,
@@ -59,12 +59,12 @@ impl Walk<'_> {
 
     /// Returns the type of a value.
     pub(crate) fn type_of_id(&self, state: &PathState, id: u32) -> Step<u32> {
-        let module = self.setting.module();
+        let module = self.context.module();
         if let Some((ty, _)) = module.constants.get(&id) {
             return Ok(*ty);
         }
         let function = state.frames.last().map_or(0, |frame| frame.function);
-        let ty = self.setting.result_type(function, id);
+        let ty = self.context.result_type(function, id);
         ty.ok_or_else(|| malformed(format!("{} has no type here", module.display_name(id))).into())
     }
 
@@ -75,7 +75,7 @@ impl Walk<'_> {
         instruction: &SpirvInstruction,
         operation: SpirvOperation<'_>,
     ) -> Step<SymbolicValue> {
-        let module = self.setting.module();
+        let module = self.context.module();
         match operation {
             SpirvOperation::Nop
             | SpirvOperation::SelectionMerge { .. }
@@ -130,7 +130,7 @@ impl Walk<'_> {
                     return Err(unsupported("the length of an array at a variable position").into());
                 }
                 let start = pointer.offset.wrapping_add(at.offset);
-                Ok(SymbolicValue::Known(self.setting.array_length(pointer.object, start, stride)))
+                Ok(SymbolicValue::Known(self.context.array_length(pointer.object, start, stride)))
             }
             SpirvOperation::CompositeConstruct { parts: ids } => {
                 let mut parts = Vec::new();
@@ -213,7 +213,7 @@ impl Walk<'_> {
                 let order = semantics_from_number(self.fork_to_known(state, &value, "semantics")?)?;
                 if order.order != litmus::Order::Relaxed {
                     self.emit_instruction(emit::memory_barrier(
-                        scope_from_number(at, module.vulkan)?,
+                        scope_from_number(at, module.uses_vulkan_model)?,
                         order,
                     ))?;
                 }
@@ -244,7 +244,7 @@ impl Walk<'_> {
             | SpirvOperation::ReadClock { .. }
             | SpirvOperation::Derivative { .. } => Ok(SymbolicValue::Opaque),
             SpirvOperation::UnknownExtended { set, number } => {
-                Err(Problem::from(module.unknown_extended(set, number)).into())
+                Err(Problem::from(module.unknown_extended_instruction(set, number)).into())
             }
             // The caller executes control flow and the operations of mesh stages; those of other stages have no meaning.
             SpirvOperation::Label
@@ -280,7 +280,8 @@ impl Walk<'_> {
     ) -> Step<SymbolicValue> {
         let instance = state.next_object;
         state.next_object += 1;
-        let SpirvType::Pointer { to, .. } = *self.setting.module().type_of_id(instruction.ty)? else {
+        let SpirvType::Pointer { pointee: to, .. } = *self.context.module().type_of_id(instruction.ty)?
+        else {
             return Err(malformed("a variable whose type is not a pointer").into());
         };
         let object = ObjectId { variable: instruction.result, instance };
@@ -341,9 +342,9 @@ impl Walk<'_> {
         let convert = |value: &SymbolicValue| match state.resolve_value(value) {
             SymbolicValue::Known(bits) => {
                 let float = f32::from_bits(bits as u32);
-                let whole =
+                let integral_value =
                     if instruction.op == Op::ConvertFToS { float as i32 as u32 } else { float as u32 };
-                SymbolicValue::Known(whole.into())
+                SymbolicValue::Known(integral_value.into())
             }
             _ => SymbolicValue::Opaque,
         };
@@ -370,14 +371,15 @@ impl Walk<'_> {
                     left: &SymbolicValue,
                     right: &SymbolicValue|
          -> Step<[SymbolicValue; 2]> {
-            if let Some(lacking) = [left, right].into_iter().find(|side| side.is_undefined_result()) {
-                return Ok([lacking.clone(), lacking.clone()]);
+            if let Some(undefined_operand) = [left, right].into_iter().find(|side| side.is_undefined_result())
+            {
+                return Ok([undefined_operand.clone(), undefined_operand.clone()]);
             }
             if [left, right].iter().any(|side| matches!(state.resolve_value(side), SymbolicValue::Opaque)) {
                 return Ok([SymbolicValue::Opaque, SymbolicValue::Opaque]);
             }
             let is_open = |side| matches!(state.resolve_value(side), SymbolicValue::Register(_));
-            if walk.setting.has_functions() && [left, right].into_iter().any(is_open) {
+            if walk.context.has_functions() && [left, right].into_iter().any(is_open) {
                 let operands = [left.clone(), right.clone()];
                 let mut half = |component| {
                     let instruction = Instruction::Core(instruction.op);
@@ -510,7 +512,7 @@ impl Walk<'_> {
         op: Op,
         operands: &[u32],
     ) -> Step<SymbolicValue> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let first = *operands.first().ok_or_else(|| malformed(format!("Op{op:?} without operands")))?;
         let arguments = operands.iter().map(|id| self.value_of_id(state, *id)).collect::<Step<Vec<_>>>()?;
         let of = self.type_of_id(state, first)?;
@@ -543,8 +545,8 @@ impl Walk<'_> {
         }
         if op == Op::Any || op == Op::All {
             let elements = self.vector_components(state, first)?;
-            if let Some(lacking) = elements.iter().find(|element| element.is_undefined_result()) {
-                return Ok(lacking.clone());
+            if let Some(undefined_element) = elements.iter().find(|element| element.is_undefined_result()) {
+                return Ok(undefined_element.clone());
             }
             let mut all = op == Op::All;
             for element in &elements {
@@ -578,11 +580,11 @@ impl Walk<'_> {
         );
         let arguments: Vec<SymbolicValue> =
             arguments.iter().map(|argument| state.resolve_value(argument)).collect();
-        if let Some(lacking) = arguments.iter().find(|argument| argument.is_undefined_result()) {
-            let alone = |argument: &&SymbolicValue| {
+        if let Some(undefined_argument) = arguments.iter().find(|argument| argument.is_undefined_result()) {
+            let is_single_value = |argument: &&SymbolicValue| {
                 known_number(argument).is_some_and(|number| decides(op, number, bits))
             };
-            return Ok(arguments.iter().find(alone).unwrap_or(lacking).clone());
+            return Ok(arguments.iter().find(is_single_value).unwrap_or(undefined_argument).clone());
         }
         if logical && arguments.iter().any(|argument| matches!(argument, SymbolicValue::Truth(_))) {
             return self.compute_logical(state, op, &arguments);
@@ -612,7 +614,7 @@ impl Walk<'_> {
             };
         }
         // Registers of tests are compared as 32-bit numbers.
-        let is_comparable = from <= 32 || !self.setting.has_functions();
+        let is_comparable = from <= 32 || !self.context.has_functions();
         if let Some((relation, swapped, negated)) = relation(op).filter(|_| is_comparable) {
             let (left, right) = if swapped { (numbers[1], numbers[0]) } else { (numbers[0], numbers[1]) };
             let truth = SymbolicTruth::Compare { relation, left, right, bits: from };
@@ -622,7 +624,7 @@ impl Walk<'_> {
                 truth
             })));
         }
-        let whole = SymbolicNumber::Known(mask(bits));
+        let all_ones = SymbolicNumber::Known(mask(bits));
         let second = numbers.get(1).copied();
         let simple = match (op, second) {
             (Op::IAdd, Some(right)) => Some((ArithmeticOperation::Add, numbers[0], right)),
@@ -632,7 +634,7 @@ impl Walk<'_> {
             (Op::BitwiseOr, Some(right)) => Some((ArithmeticOperation::Or, numbers[0], right)),
             (Op::BitwiseXor, Some(right)) => Some((ArithmeticOperation::Xor, numbers[0], right)),
             (Op::SNegate, _) => Some((ArithmeticOperation::Subtract, SymbolicNumber::Known(0), numbers[0])),
-            (Op::Not, _) => Some((ArithmeticOperation::Xor, numbers[0], whole)),
+            (Op::Not, _) => Some((ArithmeticOperation::Xor, numbers[0], all_ones)),
             (Op::ShiftLeftLogical, Some(SymbolicNumber::Known(shift))) if shift < 32 => {
                 Some((ArithmeticOperation::Multiply, numbers[0], SymbolicNumber::Known(1 << shift)))
             }
@@ -646,16 +648,16 @@ impl Walk<'_> {
                         state,
                         ArithmeticOperation::And,
                         SymbolicNumber::Register(register),
-                        whole,
+                        all_ones,
                     ),
                     other => Ok(other),
                 }
             }
             None if matches!(op, Op::UConvert | Op::Bitcast) && bits >= from => Ok(arguments[0].clone()),
             None if op == Op::UConvert && from <= 32 => {
-                self.compute_number(state, ArithmeticOperation::And, numbers[0], whole)
+                self.compute_number(state, ArithmeticOperation::And, numbers[0], all_ones)
             }
-            _ if self.setting.has_functions() => {
+            _ if self.context.has_functions() => {
                 let code =
                     FunctionCode { instruction: Instruction::Core(op), component: 0, bits: [from, bits] };
                 self.apply_to_numbers(state, code, &arguments)
@@ -672,7 +674,7 @@ impl Walk<'_> {
 
     /// Returns the undefined result of an instruction.
     pub(crate) fn undefined_result_value(&self, instruction: &SpirvInstruction) -> SymbolicValue {
-        SymbolicValue::Undefined(UndefOrigin::Lacking(instruction.result, self.thread))
+        SymbolicValue::Undefined(UndefOrigin::UndefinedResult(instruction.result, self.thread))
     }
 
     fn compute_logical(
@@ -696,8 +698,8 @@ impl Walk<'_> {
             (Op::LogicalOr, [left, right]) => {
                 SymbolicTruth::Not(Rc::new(SymbolicTruth::And(not(left), not(right))))
             }
-            (Op::LogicalEqual, [left, right]) => SymbolicTruth::Same(left.clone(), right.clone()),
-            (Op::LogicalNotEqual, [left, right]) => SymbolicTruth::Same(left.clone(), not(right)),
+            (Op::LogicalEqual, [left, right]) => SymbolicTruth::Equal(left.clone(), right.clone()),
+            (Op::LogicalNotEqual, [left, right]) => SymbolicTruth::Equal(left.clone(), not(right)),
             _ => return Err(malformed(format!("Op{op:?} with these operands")).into()),
         };
         Ok(state.resolve_value(&SymbolicValue::Truth(Rc::new(truth))))
@@ -711,14 +713,14 @@ impl Walk<'_> {
         op: GlslStd450Op,
         operands: &[u32],
     ) -> Step<SymbolicValue> {
-        let (module, ty) = (self.setting.module(), instruction.ty);
+        let (module, ty) = (self.context.module(), instruction.ty);
         let integer = match module.type_of_id(ty)? {
             SpirvType::Vector { element, .. } => {
                 matches!(module.type_of_id(*element)?, SpirvType::Integer { .. })
             }
             other => matches!(other, SpirvType::Integer { .. }),
         };
-        if !integer || self.setting.has_functions() && !self.has_known_operands(state, operands)? {
+        if !integer || self.context.has_functions() && !self.has_known_operands(state, operands)? {
             return self.apply_function(state, instruction, operands);
         }
         let bits = self.specialized().scalar_bits(ty)?;
@@ -742,8 +744,8 @@ impl Walk<'_> {
                     numbers.push(self.fork_to_known(state, &one, &format!("{op:?}"))?);
                 }
             }
-            results.push(if let Some(lacking) = lacking {
-                lacking
+            results.push(if let Some(undefined_argument) = lacking {
+                undefined_argument
             } else if opaque {
                 SymbolicValue::Opaque
             } else {

@@ -70,7 +70,7 @@ pub struct Spot {
     /// The position in the module.
     pub place: SourcePosition,
     /// For an access, true if it writes.
-    pub access: Option<bool>,
+    pub writes: Option<bool>,
 }
 
 /// A defect that the lifter found without a model.

@@ -10,7 +10,7 @@ use crate::finding::FindingKind;
 use crate::layout::known_number;
 use crate::state::{PathState, RegisterDefinition};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue, UndefOrigin};
-use crate::walk::{Pending, Step, Stop, Walk};
+use crate::walk::{PathInterrupt, PendingPath, Step, Walk};
 
 impl Walk<'_> {
     /// Returns a known number, forking over the possible values.
@@ -24,7 +24,7 @@ impl Walk<'_> {
             SymbolicValue::Known(number) => Ok(number),
             SymbolicValue::Truth(truth) => Ok(u64::from(self.decide_truth(state, &truth)?)),
             SymbolicValue::Register(register) => self.fork_over(state, register, what),
-            SymbolicValue::Undefined(UndefOrigin::Lacking(id, _)) => {
+            SymbolicValue::Undefined(UndefOrigin::UndefinedResult(id, _)) => {
                 self.report_undefined_result(state, id)?;
                 Ok(0)
             }
@@ -68,7 +68,7 @@ impl Walk<'_> {
                 format!("{what} depends on an undefined value"),
             );
         }
-        self.setting.assigned_value(origin)
+        self.context.assigned_value(origin)
     }
 
     fn fork_over<T>(&mut self, state: &mut PathState, register: u16, what: &str) -> Step<T> {
@@ -80,21 +80,21 @@ impl Walk<'_> {
         let Some(last) = values.pop() else {
             // An empty domain: no execution reaches this point with any value.
             self.block_forever()?;
-            return Err(Stop::Over);
+            return Err(PathInterrupt::Ended);
         };
         state.forks += 1;
         for value in values {
             let label = self.new_label();
             let (left, right) = (SymbolicNumber::Register(register), SymbolicNumber::Known(value));
             self.emit_instruction(emit::branch(BranchRelation::Equal, left, right, label))?;
-            let mut taken = state.clone();
-            taken.narrow_register(register, &|held| held == value, 0);
-            self.pending.push(Pending { segment: self.segment, label, state: taken });
+            let mut fork = state.clone();
+            fork.narrow_register(register, &|candidate| candidate == value, 0);
+            self.pending.push(PendingPath { segment: self.segment, label, state: fork });
         }
-        state.narrow_register(register, &|held| held == last, 0);
+        state.narrow_register(register, &|candidate| candidate == last, 0);
         // The instruction is executed again with the narrowed register, here and on each pending
         // path.
-        Err(Stop::Again)
+        Err(PathInterrupt::Retry)
     }
 
     /// Decides a boolean, forking if it is open.
@@ -105,17 +105,17 @@ impl Walk<'_> {
         let Some(comparison) = state.open_comparison(truth) else {
             return Err(malformed("an undetermined condition").into());
         };
-        let mut taken = state.clone();
-        taken.forks += 1;
-        taken.assume_truth(&comparison, true);
+        let mut fork = state.clone();
+        fork.forks += 1;
+        fork.assume_truth(&comparison, true);
         let label = self.branch_on(state, &comparison)?;
         // The branch may have needed further registers. Both continuations must number theirs after
         // them.
-        taken.next_register = taken.next_register.max(state.next_register);
-        self.pending.push(Pending { segment: self.segment, label, state: taken });
+        fork.next_register = fork.next_register.max(state.next_register);
+        self.pending.push(PendingPath { segment: self.segment, label, state: fork });
         state.forks += 1;
         state.assume_truth(&comparison, false);
-        Err(Stop::Again)
+        Err(PathInterrupt::Retry)
     }
 
     /// Emits the branch for a true comparison; returns its label.
@@ -219,23 +219,23 @@ impl Walk<'_> {
             return Ok(known);
         }
         let label = self.branch_on(state, &comparison)?;
-        let mut taken = state.clone();
-        taken.forks += 1;
-        taken.assume_truth(&comparison, true);
+        let mut fork = state.clone();
+        fork.forks += 1;
+        fork.assume_truth(&comparison, true);
         // Only success writes.
-        taken.effects += 1;
-        taken.writes += 1;
+        fork.effects += 1;
+        fork.writes += 1;
         // The copy resumes after the instruction.
-        let result = self.setting.instruction_result(&taken);
-        if let Some(frame) = taken.frames.last_mut() {
+        let result = self.context.instruction_result(&fork);
+        if let Some(frame) = fork.frames.last_mut() {
             if result != 0 {
-                let value = taken.ranges.get(&old).and_then(NumberDomain::single_value);
+                let value = fork.ranges.get(&old).and_then(NumberDomain::single_value);
                 let value = value.map_or(SymbolicValue::Register(old), SymbolicValue::Known);
                 Rc::make_mut(&mut frame.values).insert(result, value);
             }
-            frame.at += 1;
+            frame.instruction_index += 1;
         }
-        self.pending.push(Pending { segment: self.segment, label, state: taken });
+        self.pending.push(PendingPath { segment: self.segment, label, state: fork });
         state.forks += 1;
         state.assume_truth(&comparison, false);
         Ok(false)

@@ -3,7 +3,7 @@
 //! If loads may return every number, an operation without a litmus equivalent has no list of results, and an index
 //! no list of cells. The comparison of modules then treats the operation as a function without a definition: equal
 //! operations on equal operands have equal results. A position is an expression over read values. The lifted
-//! test only encodes both ([`emit::function`], [`emit::position`]). The simulation decodes them; the model never
+//! test only encodes both ([`emit`]). The simulation decodes them; the model never
 //! evaluates them.
 //!
 //! This assumes one result of an operation for equal operands, also for floats and for operations without a
@@ -29,13 +29,13 @@ const MAX_OPERANDS: usize = 64;
 /// The code of the first operand of every function.
 pub(crate) const FIRST_OPERAND: u32 = 0;
 /// Set in the codes of all functions.
-const FUNCTION: u32 = 1 << 26;
+const FUNCTION_BIT: u32 = 1 << 26;
 /// Set if the order of the two operands does not matter.
-pub(crate) const COMMUTES: u32 = 1 << 27;
+pub(crate) const COMMUTATIVE_BIT: u32 = 1 << 27;
 /// Set for the negation of floats.
-pub(crate) const NEGATION: u32 = 1 << 28;
+pub(crate) const NEGATION_BIT: u32 = 1 << 28;
 /// Set for the product of floats.
-pub(crate) const PRODUCT: u32 = 1 << 29;
+pub(crate) const PRODUCT_BIT: u32 = 1 << 29;
 
 /// The identity of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct FunctionCode {
 
 impl FunctionCode {
     /// Returns the number of the function; `None` for an instruction that is none.
-    fn number(self) -> Option<u32> {
+    fn to_code(self) -> Option<u32> {
         let instruction = match self.instruction {
             Instruction::Core(op) => op as u32,
             Instruction::Extended(op) => 1 << 15 | op as u32,
@@ -58,15 +58,15 @@ impl FunctionCode {
         let [from, to] = self.bits.map(|bits| bits.trailing_zeros().min(7));
         // 16 bits of an instruction, 4 of a component and 3 for each width.
         let is_small = instruction < 1 << 16 && self.component < 16;
-        let number = instruction | self.component << 16 | from << 20 | to << 23 | FUNCTION;
-        is_small.then_some(number | self.rules())
+        let number = instruction | self.component << 16 | from << 20 | to << 23 | FUNCTION_BIT;
+        is_small.then_some(number | self.rule_bits())
     }
 
     /// Returns the rules of arithmetic for the function.
-    fn rules(self) -> u32 {
+    fn rule_bits(self) -> u32 {
         match self.instruction {
-            Instruction::Core(Op::FNegate) => NEGATION,
-            Instruction::Core(Op::FMul) => PRODUCT | COMMUTES,
+            Instruction::Core(Op::FNegate) => NEGATION_BIT,
+            Instruction::Core(Op::FMul) => PRODUCT_BIT | COMMUTATIVE_BIT,
             Instruction::Core(
                 Op::FAdd | Op::IAdd | Op::IMul | Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor,
             )
@@ -77,7 +77,7 @@ impl FunctionCode {
                 | GlslStd450Op::SMax
                 | GlslStd450Op::FMin
                 | GlslStd450Op::FMax,
-            ) => COMMUTES,
+            ) => COMMUTATIVE_BIT,
             _ => 0,
         }
     }
@@ -85,7 +85,7 @@ impl FunctionCode {
     /// Computes an operation on known floats as optimizers do; `None` for other operations and operands.
     ///
     /// The result is one of those that SPIR-V allows.
-    fn fold(self, operands: &[SymbolicValue]) -> Option<u64> {
+    fn fold_floats(self, operands: &[SymbolicValue]) -> Option<u64> {
         let kind = match self.instruction {
             Instruction::Core(Op::ConvertSToF | Op::ConvertUToF) => NumberKind::Integer,
             Instruction::Core(
@@ -100,7 +100,9 @@ impl FunctionCode {
                 | Op::FOrdGreaterThan
                 | Op::FOrdGreaterThanEqual,
             ) => NumberKind::Float,
-            Instruction::Extended(op) if is_componentwise(self.instruction) && folds_float(op) => {
+            Instruction::Extended(op)
+                if is_componentwise(self.instruction) && is_foldable_float_operation(op) =>
+            {
                 NumberKind::Float
             }
             _ => return None,
@@ -113,7 +115,7 @@ impl FunctionCode {
         self.instruction.scalar(&numbers, kind, self.bits[0], self.bits[1])
     }
 
-    fn with(self, instruction: Instruction) -> FunctionCode {
+    fn with_instruction(self, instruction: Instruction) -> FunctionCode {
         FunctionCode { instruction, ..self }
     }
 }
@@ -126,7 +128,7 @@ pub(crate) fn operand_bits(code: u32) -> u32 {
 /// Returns the negation of floats with the widths of another function.
 pub(crate) fn negation_of(code: u32) -> u32 {
     const WIDTHS: u32 = 0x3f << 20;
-    Op::FNegate as u32 | code & WIDTHS | FUNCTION | NEGATION
+    Op::FNegate as u32 | code & WIDTHS | FUNCTION_BIT | NEGATION_BIT
 }
 
 /// Returns the instruction of each component: a vector times a scalar multiplies each of them.
@@ -138,7 +140,7 @@ fn component_instruction(instruction: Instruction) -> Instruction {
 }
 
 /// Returns true for operations on floats that optimizers compute if the operands are constants.
-fn folds_float(op: GlslStd450Op) -> bool {
+fn is_foldable_float_operation(op: GlslStd450Op) -> bool {
     use GlslStd450Op::{
         Cos, Exp, Exp2, FAbs, FClamp, FMax, FMin, FMix, Floor, Log, Log2, Pow, Sin, Sqrt, Tan,
     };
@@ -185,7 +187,7 @@ impl Walk<'_> {
         instruction: &SpirvInstruction,
         operands: &[u32],
     ) -> Step<SymbolicValue> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let spirv_reader::SpirvOperation::Compute { instruction: code, .. } = module.operation(instruction)
         else {
             return Ok(SymbolicValue::Opaque);
@@ -195,7 +197,7 @@ impl Walk<'_> {
             _ if self.specialized().is_scalar(instruction.ty)? => None,
             _ => return Ok(SymbolicValue::Opaque),
         };
-        if !self.setting.has_functions() {
+        if !self.context.has_functions() {
             return Ok(SymbolicValue::Opaque);
         }
         let mut from = 1;
@@ -204,7 +206,7 @@ impl Walk<'_> {
             let ty = self.type_of_id(state, *id)?;
             let mut parts = Vec::new();
             let value = self.value_of_id(state, *id)?;
-            let Some(bits) = self.numbers_of(state, ty, &value, &mut parts)? else {
+            let Some(bits) = self.flatten_numbers(state, ty, &value, &mut parts)? else {
                 return Ok(SymbolicValue::Opaque);
             };
             from = from.max(bits);
@@ -240,7 +242,7 @@ impl Walk<'_> {
     }
 
     /// Adds the scalars of a value, and returns their bits; `None` if a scalar is not a number.
-    fn numbers_of(
+    fn flatten_numbers(
         &mut self,
         state: &PathState,
         ty: u32,
@@ -262,7 +264,7 @@ impl Walk<'_> {
             return Ok(Some(self.specialized().scalar_bits(ty)?));
         }
         if !matches!(
-            self.setting.module().type_of_id(ty)?,
+            self.context.module().type_of_id(ty)?,
             SpirvType::Vector { .. } | SpirvType::Matrix { .. }
         ) {
             return Ok(None);
@@ -271,7 +273,7 @@ impl Walk<'_> {
         for index in 0..self.specialized().part_count(ty)? {
             let inner = self.specialized().part_of(ty, index as u64)?.ty;
             let part = self.extract_part(value, index)?;
-            bits = self.numbers_of(state, inner, &part, parts)?;
+            bits = self.flatten_numbers(state, inner, &part, parts)?;
             if bits.is_none() {
                 break;
             }
@@ -284,7 +286,7 @@ impl Walk<'_> {
         let mut parts = Vec::new();
         for id in operands {
             let (ty, value) = (self.type_of_id(state, *id)?, self.value_of_id(state, *id)?);
-            if self.numbers_of(state, ty, &value, &mut parts)?.is_none() {
+            if self.flatten_numbers(state, ty, &value, &mut parts)?.is_none() {
                 // Opaque and undefined operands have their own rules.
                 return Ok(true);
             }
@@ -303,22 +305,36 @@ impl Walk<'_> {
         match (code.instruction, operands) {
             (Instruction::Extended(GlslStd450Op::Fma), [left, right, more]) => {
                 let product = [left.clone(), right.clone()];
-                let product =
-                    self.apply_to_numbers(state, code.with(Instruction::Core(Op::FMul)), &product)?;
+                let product = self.apply_to_numbers(
+                    state,
+                    code.with_instruction(Instruction::Core(Op::FMul)),
+                    &product,
+                )?;
                 let sum = [product, more.clone()];
-                return self.apply_to_numbers(state, code.with(Instruction::Core(Op::FAdd)), &sum);
+                return self.apply_to_numbers(
+                    state,
+                    code.with_instruction(Instruction::Core(Op::FAdd)),
+                    &sum,
+                );
             }
             (Instruction::Core(Op::FSub), [left, right]) => {
                 let right = std::slice::from_ref(right);
-                let negative =
-                    self.apply_to_numbers(state, code.with(Instruction::Core(Op::FNegate)), right)?;
+                let negative = self.apply_to_numbers(
+                    state,
+                    code.with_instruction(Instruction::Core(Op::FNegate)),
+                    right,
+                )?;
                 let sum = [left.clone(), negative];
-                return self.apply_to_numbers(state, code.with(Instruction::Core(Op::FAdd)), &sum);
+                return self.apply_to_numbers(
+                    state,
+                    code.with_instruction(Instruction::Core(Op::FAdd)),
+                    &sum,
+                );
             }
             _ => {}
         }
-        let Some(number) = code.number() else { return Ok(SymbolicValue::Opaque) };
-        if let Some(folded) = code.fold(operands) {
+        let Some(number) = code.to_code() else { return Ok(SymbolicValue::Opaque) };
+        if let Some(folded) = code.fold_floats(operands) {
             return Ok(match code.bits[1] {
                 1 => SymbolicValue::Truth(Rc::new(SymbolicTruth::Known(folded != 0))),
                 _ => SymbolicValue::Known(folded),
@@ -335,7 +351,7 @@ impl Walk<'_> {
         // changes it.
         let Some((first, others)) = numbers.split_first() else { return Ok(SymbolicValue::Opaque) };
         let mut list = self.new_register(state, NumberDomain::Any)?;
-        self.emit_instruction(emit::function(list, FIRST_OPERAND, *first))?;
+        self.emit_instruction(emit::function_application(list, FIRST_OPERAND, *first))?;
         for other in others {
             let longer = self.new_register(state, NumberDomain::Any)?;
             let pair = (SymbolicNumber::Register(list), *other);
@@ -343,7 +359,7 @@ impl Walk<'_> {
             list = longer;
         }
         let result = self.new_register(state, NumberDomain::Any)?;
-        self.emit_instruction(emit::function(result, number, SymbolicNumber::Register(list)))?;
+        self.emit_instruction(emit::function_application(result, number, SymbolicNumber::Register(list)))?;
         if code.bits[1] > 1 {
             return Ok(SymbolicValue::Register(result));
         }
@@ -364,16 +380,16 @@ impl Walk<'_> {
         index: &SymbolicValue,
         id: u32,
     ) -> Step<Option<SymbolicPointer>> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let SymbolicValue::Register(index) = state.resolve_value(index) else { return Ok(None) };
         let is_array = matches!(
             module.type_of_id(pointer.ty)?,
             SpirvType::Array { .. } | SpirvType::RuntimeArray { .. } | SpirvType::Vector { .. }
         );
-        if !self.setting.has_functions()
+        if !self.context.has_functions()
             || !is_array
             || self.storage_class(pointer.object).is_none()
-            || self.setting.is_descriptor_array(pointer.object.variable, pointer.ty)
+            || self.context.is_descriptor_array(pointer.object.variable, pointer.ty)
             || self.specialized().scalar_bits(self.type_of_id(state, id)?)? != 32
         {
             return Ok(None);
@@ -394,7 +410,7 @@ impl Walk<'_> {
     /// Emits the mark of a variable position in front of its access.
     pub(crate) fn emit_position(&mut self, pointer: &SymbolicPointer) -> Step<()> {
         if let Some(register) = pointer.variable_offset {
-            self.emit_instruction(emit::position(register, pointer.offset))?;
+            self.emit_instruction(emit::position_mark(register, pointer.offset))?;
         }
         Ok(())
     }

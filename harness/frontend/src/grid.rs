@@ -101,7 +101,7 @@ pub struct GridSpot {
     /// The invocation at this position.
     pub invocation: InvocationId,
     /// For an access, true if it writes.
-    pub access: Option<bool>,
+    pub writes: Option<bool>,
 }
 
 /// A defect found by the walk.
@@ -123,14 +123,14 @@ pub struct GridFinding {
 }
 
 impl GridFinding {
-    /// Returns a finding that no assumed input has to do with.
+    /// Returns a finding that depends on no assumed input.
     pub(crate) fn new(kind: FindingKind, message: String, at: Vec<GridSpot>) -> GridFinding {
         let (inputs, control, sites, blocks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         GridFinding { kind, message, at, inputs, control, sites, blocks }
     }
 
     /// Returns the kind and the instructions, which are equal in other walks.
-    pub(crate) fn key(&self) -> FindingKey {
+    pub(crate) fn finding_key(&self) -> FindingKey {
         (trial::kind_group(self.kind), self.sites.clone())
     }
 }
@@ -152,22 +152,22 @@ pub struct NeededInput {
 
 impl NeededInput {
     /// Returns the grid of a shader that is clean in one workgroup alone.
-    pub fn grid() -> NeededInput {
-        NeededInput::grid_of("one workgroup".to_owned())
+    pub fn missing_grid() -> NeededInput {
+        NeededInput::grid_for_finding("one workgroup".to_owned())
     }
 
     /// Returns a grid that decides a finding.
-    pub(crate) fn grid_of(value: String) -> NeededInput {
-        NeededInput::of_finding("grid".to_owned(), value, "--grid X,Y,Z".to_owned())
+    pub(crate) fn grid_for_finding(value: String) -> NeededInput {
+        NeededInput::for_finding("grid".to_owned(), value, "--grid X,Y,Z".to_owned())
     }
 
     /// Returns a subgroup size that decides a finding.
-    pub(crate) fn subgroup_size(value: String) -> NeededInput {
-        NeededInput::of_finding("subgroup size".to_owned(), value, "--subgroup-size N".to_owned())
+    pub(crate) fn subgroup_size_for_finding(value: String) -> NeededInput {
+        NeededInput::for_finding("subgroup size".to_owned(), value, "--subgroup-size N".to_owned())
     }
 
     /// Returns an input that decides a finding.
-    pub(crate) fn of_finding(name: String, value: String, option: String) -> NeededInput {
+    pub(crate) fn for_finding(name: String, value: String, option: String) -> NeededInput {
         NeededInput { name, value, option, lines: String::new(), is_contents: false }
     }
 }
@@ -231,8 +231,8 @@ pub struct GridReport {
     pub coverage: String,
     /// The inputs to supply, if the verdict is [`GridVerdict::NeedsInputs`].
     pub needs: Vec<NeededInput>,
-    /// The first element that schedules leave different contents in, though nothing races.
-    pub order_dependent: Option<String>,
+    /// The first element whose final contents depend on the schedule although nothing races.
+    pub order_dependent_element: Option<String>,
     /// The lines that no invocation reached.
     pub(crate) unreached: std::collections::BTreeSet<u32>,
     /// The lines that assumed inputs keep from being reached.
@@ -249,13 +249,13 @@ impl GridReport {
 
     /// Returns an empty report for a kernel that was lifted without a walk.
     pub(crate) fn from_lifted(lifted: &crate::lifted::Lifted, entry: String) -> GridReport {
-        let most = |of: fn(&InvocationId) -> [u32; 3]| {
+        let grid_size = |of: fn(&InvocationId) -> [u32; 3]| {
             let all = lifted.invocations.iter().map(of);
             all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
         };
-        let local_size = most(|identity| identity.local);
+        let local_size = grid_size(|identity| identity.local);
         let stage = lifted.invocations.first().map(|identity| identity.stage).unwrap_or_default();
-        let grid = most(|identity| identity.workgroup);
+        let grid = grid_size(|identity| identity.workgroup);
         let verdict = GridVerdict::Undecided;
         GridReport { verdict, ..GridReport::new(entry, stage, (grid, local_size), lifted.subgroup_size) }
     }
@@ -288,7 +288,7 @@ impl GridReport {
             two_workgroup_finding: None,
             coverage: String::new(),
             needs: Vec::new(),
-            order_dependent: None,
+            order_dependent_element: None,
             unreached: std::collections::BTreeSet::new(),
             blocked: Vec::new(),
             reached: Vec::new(),
@@ -341,18 +341,18 @@ fn explore_schedules(
         let setup = first.setup;
         let sizes = (setup.grid, setup.local_size);
         let mut report = GridReport::new(name, stage, sizes, setup.subgroup_size);
-        report.workgroups.clone_from(&setup.running);
-        let mut influence = influence::InputInfluence::of_inputs(&options.assumed);
+        report.workgroups.clone_from(&setup.running_workgroups);
+        let mut influence = influence::InputInfluence::for_inputs(&options.assumed);
         // A claim about other memory than buffers is for the model.
-        let claim = question::claim(module, options).ok().flatten();
+        let claim = question::resolve_claim(module, options).ok().flatten();
         let mut first_contents: Option<Vec<FinalBuffer>> = None;
         let mut notes = std::collections::BTreeSet::new();
         let mut reached = first.blocks_entered(1);
         let copied =
             first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_PER_STEP;
-        let few = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
+        let requested_schedules = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
         for order in 0..options.schedules.unwrap_or(orders).max(1) {
-            let is_few = order < few && report.findings.is_empty();
+            let is_few = order < requested_schedules && report.findings.is_empty();
             let most = if is_few { most } else { most.min(CHEAP_STEPS) };
             // An expensive walk leaves no budget for a second schedule.
             if order > 0 && report.steps + report.schedules * copied > most / 2 {
@@ -362,13 +362,13 @@ fn explore_schedules(
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
             let plan = SchedulePolicy::for_schedule(order, options.seed);
-            let walked = machine.run_schedule(plan, most.saturating_sub(report.steps));
+            let result = machine.run_schedule(plan, most.saturating_sub(report.steps));
             report.schedules += 1;
             report.steps += machine.steps;
-            report.is_schedule_dependent |= machine.schedule_dependent;
+            report.is_schedule_dependent |= machine.is_schedule_dependent;
             report.has_partial_subgroups |= machine.has_partial_subgroups;
-            if report.order_dependent.is_none() {
-                report.order_dependent.clone_from(&machine.unordered_write);
+            if report.order_dependent_element.is_none() {
+                report.order_dependent_element.clone_from(&machine.unordered_write);
             }
             let (accessed, shadow) = machine.shadow_bytes();
             if shadow > report.shadow_bytes {
@@ -379,10 +379,10 @@ fn explore_schedules(
             reached.iter_mut().zip(machine.blocks_entered(1)).for_each(|(known, now)| *known |= now);
             add_findings(&mut report.findings, &machine);
             // The contents stem from one schedule: a mixture of several shows no execution.
-            if options.keep_final && order == 0 && walked.is_ok() {
+            if options.keep_final && order == 0 && result.is_ok() {
                 report.final_buffers = machine.final_buffers();
             }
-            if let (Some(claim), Ok(())) = (&claim, &walked) {
+            if let (Some(claim), Ok(())) = (&claim, &result) {
                 match violated_claim(module, options, claim, &machine.final_buffers()) {
                     Some(Ok(message)) => {
                         let found = GridFinding::new(FindingKind::Assertion, message, Vec::new());
@@ -397,17 +397,18 @@ fn explore_schedules(
                     None => {}
                 }
             }
-            if walked.is_ok() && order < COMPARED_SCHEDULES && copied <= MAX_COMPARED {
-                let now = machine.final_buffers();
+            if result.is_ok() && order < COMPARED_SCHEDULES && copied <= MAX_COMPARED {
+                let current_buffers = machine.final_buffers();
                 match &first_contents {
-                    Some(first) if report.order_dependent.is_none() => {
-                        report.order_dependent = differing_element(module, options, first, &now);
+                    Some(first) if report.order_dependent_element.is_none() => {
+                        report.order_dependent_element =
+                            differing_element(module, options, first, &current_buffers);
                     }
                     Some(_) => {}
-                    None => first_contents = Some(now),
+                    None => first_contents = Some(current_buffers),
                 }
             }
-            if let Err(refusal) = walked {
+            if let Err(refusal) = result {
                 if order > 0 && refusal.what.is_limit() {
                     // The schedule hit a limit and counts as not tried.
                     report.schedules -= 1;
@@ -419,7 +420,7 @@ fn explore_schedules(
             // Another schedule may show another defect.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
             // A walk that no schedule-dependent value influences covers all schedules.
-            if !report.is_schedule_dependent || enough && order + 1 >= few {
+            if !report.is_schedule_dependent || enough && order + 1 >= requested_schedules {
                 break;
             }
         }
@@ -429,7 +430,7 @@ fn explore_schedules(
             && report.findings.is_empty()
             && report.refusal.is_none()
         {
-            let missed = Problem::Orders { tried: report.schedules, asked };
+            let missed = Problem::TooFewSchedules { tried: report.schedules, asked };
             report.refusal = Some(missed.located_at(SourcePosition::Module));
         }
         if options.is_sampled && report.findings.is_empty() && report.refusal.is_none() {
@@ -480,7 +481,7 @@ fn violated_claim(
         .collect();
     let names = crate::element_names::element_names(module, options, &places).unwrap_or_default();
     let mut values = Vec::with_capacity(claim.places.len());
-    let mut says = Vec::new();
+    let mut value_texts = Vec::new();
     for (index, (at, offset, bytes)) in claim.places.iter().enumerate() {
         let name = names.get(index).cloned().unwrap_or_default();
         let end = *offset as usize + *bytes as usize;
@@ -490,12 +491,12 @@ fn violated_claim(
             return Some(Err(name));
         };
         let value = range.iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
-        says.push(format!("{name} is {value}"));
+        value_texts.push(format!("{name} is {value}"));
         values.push(value);
     }
     let text = &claim.text;
     (!claim.holds(&values))
-        .then(|| Ok(format!("`{text}` does not hold in the final state: {}", says.join(", "))))
+        .then(|| Ok(format!("`{text}` does not hold in the final state: {}", value_texts.join(", "))))
 }
 
 /// Describes the first element with different contents.
@@ -529,7 +530,7 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
     for found in &machine.findings {
         let spot = |(site, invocation, access): &(u32, InvocationId, Option<bool>)| {
             let (line, place) = machine.program.source_place(*site);
-            GridSpot { line, place, invocation: *invocation, access: *access }
+            GridSpot { line, place, invocation: *invocation, writes: *access }
         };
         let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
         let lines = |at: &[GridSpot]| {
@@ -552,7 +553,7 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
             let influence = &machine.influence;
             findings.push(GridFinding {
                 inputs: influence.inputs_of(found.kind, found.inputs),
-                control: influence.control_of(found.kind),
+                control: influence.control_inputs(found.kind),
                 blocks: sites.iter().filter_map(|site| machine.program.block_of(*site)).collect(),
                 sites,
                 ..GridFinding::new(found.kind, found.message.clone(), at)

@@ -101,13 +101,13 @@ impl AssumedInput {
     }
 
     /// Returns the option that supplies the input, with a value as an example.
-    pub fn option(&self) -> String {
+    pub fn example_option(&self) -> String {
         match &self.place {
             InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
-                format!("--bind push@{offset}={}", last_name(&self.name))
+                format!("--bind push@{offset}={}", last_segment(&self.name))
             }
             InputPlace::Scalar((set, binding), offset, _) if self.kind == InputKind::Address => {
-                format!("--bind {set}.{binding}@{offset}={}", last_name(&self.name))
+                format!("--bind {set}.{binding}@{offset}={}", last_segment(&self.name))
             }
             InputPlace::Push(offset, _) => format!("--push {offset}=VALUE"),
             InputPlace::Scalar((set, binding), ..) | InputPlace::Contents((set, binding)) => {
@@ -130,6 +130,6 @@ impl AssumedInput {
     }
 }
 
-fn last_name(name: &str) -> &str {
+fn last_segment(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }

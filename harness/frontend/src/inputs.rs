@@ -10,7 +10,7 @@ pub use crate::contents::{
 use crate::error::{self, Problem, Refusal};
 use crate::grid::Sampler;
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
-use crate::rays::RayResults;
+use crate::ray_queries::RayResults;
 use spirv_reader::SpirvModule;
 pub use spirv_reader::annotations::parse_binding;
 
@@ -26,11 +26,11 @@ pub struct CaseFile {
 /// Reads a file next to the case file, or returns why it cannot be read.
 pub type SiblingReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
-/// Parses a case file; `beside` reads the files that it names.
+/// Parses a case file; `read_sibling` reads the files that it names.
 ///
 /// # Errors
 /// Describes the malformed key or unreadable file.
-pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile, Problem> {
+pub fn parse_case_file(text: &str, read_sibling: SiblingReader<'_>) -> Result<CaseFile, Problem> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| Problem::Input(error.to_string()))?;
     let mut case = CaseFile::default();
     let options = &mut case.options;
@@ -78,15 +78,15 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                 for part in parts {
                     let part = part.as_table().ok_or_else(|| invalid_key(key, "a list of tables"))?;
                     let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
-                    let at = u64::try_from(offset).map_err(|_| invalid_key(key, "offsets"))?;
-                    options.push.extend((at..).zip(typed_contents(key, part)?));
+                    let offset = u64::try_from(offset).map_err(|_| invalid_key(key, "offsets"))?;
+                    options.push.extend((offset..).zip(parse_typed_contents(key, part)?));
                 }
             }
             ("input", Value::Table(inputs)) => {
                 for (location, values) in inputs {
                     let location = location.parse().map_err(|_| invalid_key(key, "locations"))?;
                     let values = values.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    options.stage_inputs.insert(location, typed_contents(key, values)?);
+                    options.stage_inputs.insert(location, parse_typed_contents(key, values)?);
                 }
             }
             ("buffer", Value::Table(buffers)) => {
@@ -96,7 +96,7 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                     match buffer.get("alias") {
                         Some(alias) => _ = options.aliases.insert(place, parse_alias(name, buffer, alias)?),
                         None => {
-                            options.buffers.insert(place, parse_contents(key, buffer, &[], beside)?);
+                            options.buffers.insert(place, parse_contents(key, buffer, &[], read_sibling)?);
                         }
                     }
                 }
@@ -105,13 +105,13 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                 for (name, image) in images {
                     let place = parse_binding(name).ok_or_else(|| invalid_key(key, "SET.BINDING"))?;
                     let image = image.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    options.images.insert(place, parse_image(key, image, beside)?);
+                    options.images.insert(place, parse_image(key, image, read_sibling)?);
                 }
             }
             ("address", Value::Table(addresses)) => {
                 for (name, address) in addresses {
                     let address = address.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    options.addresses.push(parse_address(key, name, address, beside)?);
+                    options.addresses.push(parse_address(key, name, address, read_sibling)?);
                 }
             }
             ("sampler", Value::Table(samplers)) => {
@@ -153,14 +153,14 @@ fn parse_alias(name: &str, buffer: &Table, alias: &Value) -> Result<(u32, u32), 
     alias.ok_or_else(|| invalid_key("buffer", "alias = \"SET.BINDING\" of another buffer"))
 }
 
-fn parse_image(key: &str, image: &Table, beside: SiblingReader<'_>) -> Result<ImageInput, Problem> {
+fn parse_image(key: &str, image: &Table, read_sibling: SiblingReader<'_>) -> Result<ImageInput, Problem> {
     reject_unknown_keys(key, image, &["size", "mips", "fill", "file", "u32"])?;
     let size = image.get("size").and_then(Value::as_array).and_then(|size| as_u32_list(size));
     let levels = image
         .get("mips")
         .map_or(Some(1), as_u32)
         .ok_or_else(|| invalid_key(key, "a number of mip levels"))?;
-    let texels = match (image.get("u32"), read_sibling_file(key, image, beside)?) {
+    let texels = match (image.get("u32"), read_sibling_file(key, image, read_sibling)?) {
         (Some(words), _) => {
             let words = words.as_array().and_then(|words| as_u32_list(words));
             let words = words.ok_or_else(|| invalid_key(key, "32-bit numbers in `u32`"))?;
@@ -176,11 +176,11 @@ fn parse_address(
     key: &str,
     name: &str,
     address: &Table,
-    beside: SiblingReader<'_>,
+    read_sibling: SiblingReader<'_>,
 ) -> Result<AddressInput, Problem> {
     let at = address.get("at").and_then(Value::as_str).and_then(AddressTarget::parse);
     let at = at.ok_or_else(|| invalid_key(key, "push@OFFSET, SET.BINDING@OFFSET or a member"))?;
-    let bytes = parse_contents(key, address, &["at"], beside)?;
+    let bytes = parse_contents(key, address, &["at"], read_sibling)?;
     Ok(AddressInput { name: name.to_owned(), at, bytes })
 }
 
@@ -213,11 +213,11 @@ fn fill_word<'a>(key: &str, table: &'a Table) -> Result<&'a str, Problem> {
 fn read_sibling_file(
     key: &str,
     table: &Table,
-    beside: SiblingReader<'_>,
+    read_sibling: SiblingReader<'_>,
 ) -> Result<Option<Vec<u8>>, Problem> {
     let Some(name) = table.get("file") else { return Ok(None) };
     let name = name.as_str().ok_or_else(|| invalid_key(key, "file = \"NAME\""))?;
-    beside(name).map(Some).map_err(|why| Problem::Input(format!("`{key}`: {name}: {why}")))
+    read_sibling(name).map(Some).map_err(|why| Problem::Input(format!("`{key}`: {name}: {why}")))
 }
 
 /// Returns the content of a buffer: a file or fill word, overwritten by listed numbers.
@@ -227,7 +227,7 @@ fn parse_contents(
     key: &str,
     buffer: &Table,
     others: &[&str],
-    beside: SiblingReader<'_>,
+    read_sibling: SiblingReader<'_>,
 ) -> Result<Vec<u8>, Problem> {
     let numbers = |name: &str| matches!(buffer.get(name), Some(Value::Array(_)));
     let unknown = buffer.keys().find(|name| {
@@ -249,42 +249,42 @@ fn parse_contents(
             )
         }
     };
-    let words = typed_contents(key, buffer)?;
+    let words = parse_typed_contents(key, buffer)?;
     // A list without a size defines the length.
     let listed = buffer.iter().any(|(name, values)| values.is_array() && !name.ends_with("_at"));
     let length = if listed { words.len() as u64 } else { DEFAULT_BYTES };
     let fill = fill_word(key, buffer)?;
-    let mut all = match read_sibling_file(key, buffer, beside)? {
+    let mut all = match read_sibling_file(key, buffer, read_sibling)? {
         Some(mut all) => {
             all.resize(bytes.map_or(all.len(), |bytes| bytes as usize), 0);
             all
         }
         None => fill_bytes(fill, bytes.unwrap_or(length)).unwrap_or_default(),
     };
-    write_at(key, &mut all, 0, &words)?;
+    overwrite_bytes(key, &mut all, 0, &words)?;
     for (name, parts) in buffer {
         let (Some(_), Some(parts)) = (name.strip_suffix("_at"), parts.as_array()) else { continue };
         for part in parts {
             let part = part.as_table().ok_or_else(|| invalid_key(key, "a list of tables"))?;
             let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
-            write_at(
+            overwrite_bytes(
                 key,
                 &mut all,
                 usize::try_from(offset).unwrap_or(usize::MAX),
-                &typed_contents(key, part)?,
+                &parse_typed_contents(key, part)?,
             )?;
         }
     }
     Ok(all)
 }
 
-fn write_at(key: &str, all: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), Problem> {
+fn overwrite_bytes(key: &str, all: &mut [u8], start: usize, bytes: &[u8]) -> Result<(), Problem> {
     let length = all.len();
-    let place = at.checked_add(bytes.len()).and_then(|end| all.get_mut(at..end));
+    let place = start.checked_add(bytes.len()).and_then(|end| all.get_mut(start..end));
     let place = place.ok_or_else(|| {
         invalid_key(
             key,
-            &format!("numbers within its {length} bytes, not {} bytes at offset {at},", bytes.len()),
+            &format!("numbers within its {length} bytes, not {} bytes at offset {start},", bytes.len()),
         )
     })?;
     place.copy_from_slice(bytes);
@@ -292,23 +292,23 @@ fn write_at(key: &str, all: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), Pr
 }
 
 /// Returns the bytes of the typed keys, such as `u32 = […]`.
-fn typed_contents(key: &str, table: &Table) -> Result<Vec<u8>, Problem> {
+fn parse_typed_contents(key: &str, table: &Table) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     for (name, values) in table {
         let Some(values) = values.as_array().filter(|_| !name.ends_with("_at")) else { continue };
         for value in values {
             let integer = value.as_integer();
             let float = value.as_float().or(integer.map(|integer| integer as f64));
-            let whole = || integer.ok_or_else(|| invalid_key(key, "integers"));
-            let real = || float.ok_or_else(|| invalid_key(key, "numbers"));
+            let integer_or_error = || integer.ok_or_else(|| invalid_key(key, "integers"));
+            let float_or_error = || float.ok_or_else(|| invalid_key(key, "numbers"));
             match name.as_str() {
-                "u8" | "i8" => bytes.push(whole()? as u8),
-                "u16" | "i16" => bytes.extend((whole()? as u16).to_le_bytes()),
-                "u32" | "i32" => bytes.extend((whole()? as u32).to_le_bytes()),
-                "u64" | "i64" => bytes.extend((whole()? as u64).to_le_bytes()),
-                "f16" => bytes.extend(spirv_reader::to_half_bits(real()?).to_le_bytes()),
-                "f32" => bytes.extend((real()? as f32).to_le_bytes()),
-                "f64" => bytes.extend(real()?.to_le_bytes()),
+                "u8" | "i8" => bytes.push(integer_or_error()? as u8),
+                "u16" | "i16" => bytes.extend((integer_or_error()? as u16).to_le_bytes()),
+                "u32" | "i32" => bytes.extend((integer_or_error()? as u32).to_le_bytes()),
+                "u64" | "i64" => bytes.extend((integer_or_error()? as u64).to_le_bytes()),
+                "f16" => bytes.extend(spirv_reader::to_half_bits(float_or_error()?).to_le_bytes()),
+                "f32" => bytes.extend((float_or_error()? as f32).to_le_bytes()),
+                "f64" => bytes.extend(float_or_error()?.to_le_bytes()),
                 other => return Err(invalid_key(key, &format!("u8 to f64, not `{other}`,"))),
             }
         }
@@ -455,19 +455,19 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.unroll = first.unroll.or(second.unroll);
     first.assertion = first.assertion.or(second.assertion);
     first.ray_queries = first.ray_queries.or(second.ray_queries);
-    first.push = extended(second.push, first.push);
-    first.specialization = extended(second.specialization, first.specialization);
-    first.buffers = extended(second.buffers, first.buffers);
-    first.aliases = extended(second.aliases, first.aliases);
-    first.stage_inputs = extended(second.stage_inputs, first.stage_inputs);
-    first.images = extended(second.images, first.images);
-    first.samplers = extended(second.samplers, first.samplers);
+    first.push = with_entries_of(second.push, first.push);
+    first.specialization = with_entries_of(second.specialization, first.specialization);
+    first.buffers = with_entries_of(second.buffers, first.buffers);
+    first.aliases = with_entries_of(second.aliases, first.aliases);
+    first.stage_inputs = with_entries_of(second.stage_inputs, first.stage_inputs);
+    first.images = with_entries_of(second.images, first.images);
+    first.samplers = with_entries_of(second.samplers, first.samplers);
     first.addresses.extend(second.addresses);
     first
 }
 
 /// Returns a map with the entries of `winner` in addition, which replace others of the same key.
-fn extended<M: IntoIterator + Extend<M::Item>>(mut map: M, winner: M) -> M {
+fn with_entries_of<M: IntoIterator + Extend<M::Item>>(mut map: M, winner: M) -> M {
     map.extend(winner);
     map
 }

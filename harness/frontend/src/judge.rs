@@ -36,29 +36,29 @@ pub fn judge(
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<GridReport, Refusal> {
-    let mut judged = judged(module, options, model, budget);
-    if let Ok(report) = &mut judged
+    let mut result = judge_by_walk_and_model(module, options, model, budget);
+    if let Ok(report) = &mut result
         && report.verdict == GridVerdict::Clean
     {
-        if let Some(wider) = wider(module, options) {
+        if let Some(wider) = find_with_two_workgroups(module, options) {
             report.coverage += &format!("; {wider}");
             report.two_workgroup_finding = Some(wider);
         } else if is_for_one_workgroup(module, options, report.stage) {
             report.coverage += "; the grid is not given, and every workgroup does the same";
         }
     }
-    judged
+    result
 }
 
 /// The answer for chosen inputs.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct InputChoiceReport {
     /// The report over all choices.
     pub report: GridReport,
     /// The choice that shows the findings, else the first.
     pub options: AnalysisOptions,
     /// The inputs that were chosen, in one line; empty if all were given.
-    pub chosen: String,
+    pub chosen_inputs: String,
 }
 
 /// Analyzes a kernel for each choice of inputs.
@@ -74,11 +74,11 @@ pub fn judge_choice(
     choice: &InputChoice,
     model: &Model,
     budget: Budget<'_>,
-) -> Result<Judged, Refusal> {
+) -> Result<InputChoiceReport, Refusal> {
     let mut choices = choice.choices.iter().cloned();
     let Some(first) = choices.next() else {
         let report = judge(module, given, model, budget)?;
-        return Ok(Judged { report, options: given.clone(), chosen: String::new() });
+        return Ok(InputChoiceReport { report, options: given.clone(), chosen_inputs: String::new() });
     };
     let first = AnalysisOptions { deadline: given.deadline.clone(), ..first };
     let (mut report, first) = judge_widened(module, first, choice, model, budget)?;
@@ -89,15 +89,15 @@ pub fn judge_choice(
         .partition(|found| !choice.depends_on_values(found, &first));
     let (due_to_grid, mut certain): (Vec<_>, Vec<_>) =
         certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
-    let wide = take_due_to_wide_grid(module, &first, choice, &mut certain);
+    let due_to_wide_grid = take_due_to_wide_grid(module, &first, choice, &mut certain);
     let with_grid = |found: GridFinding, options: &AnalysisOptions| {
         let grid = describe_grid(options, &found);
         (found, grid)
     };
     let mut due_to_grid: Vec<_> =
-        due_to_grid.into_iter().chain(wide).map(|one| with_grid(one, &first)).collect();
+        due_to_grid.into_iter().chain(due_to_wide_grid).map(|one| with_grid(one, &first)).collect();
     let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
-    let noted = describe_unreached(module, &report.unreached);
+    let first_unreached = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
     for other in choices.chain(choice.with_longer_chain(&report.blocked)) {
         let other = AnalysisOptions { deadline: given.deadline.clone(), ..other };
@@ -124,8 +124,8 @@ pub fn judge_choice(
                 found.push(one);
             }
         }
-        let wide = take_due_to_wide_grid(module, &other, choice, &mut found);
-        due_to_grid.extend(wide.into_iter().map(|one| with_grid(one, &other)));
+        let due_to_wide_grid = take_due_to_wide_grid(module, &other, choice, &mut found);
+        due_to_grid.extend(due_to_wide_grid.into_iter().map(|one| with_grid(one, &other)));
         // The choice to report is the first one with a certain finding.
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
@@ -134,33 +134,37 @@ pub fn judge_choice(
         }
         others.push(other);
         for found in found {
-            if !certain.iter().any(|known| known.key() == found.key() && known.at.len() == found.at.len()) {
+            if !certain
+                .iter()
+                .any(|known| known.finding_key() == found.finding_key() && known.at.len() == found.at.len())
+            {
                 certain.push(found);
             }
         }
     }
     // The coverage still names the lines that the first choice left unreached.
-    if let Some(noted) = noted.filter(|_| !others.is_empty()) {
-        let left = describe_unreached(module, &report.unreached);
-        let (old, new) = (format!("; {noted}"), left.map(|left| format!("; {left}")).unwrap_or_default());
+    if let Some(noted) = first_unreached.filter(|_| !others.is_empty()) {
+        let still_unreached = describe_unreached(module, &report.unreached);
+        let (old, new) =
+            (format!("; {noted}"), still_unreached.map(|left| format!("; {left}")).unwrap_or_default());
         report.coverage = report.coverage.replace(&old, &new);
     }
     let reached = std::mem::take(&mut report.reached);
     report.blocked.retain(|blocked| !blocked.is_covered(&reached));
     let by_launch = choice.needed_launch(module, &reached);
-    let settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
+    let is_settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
     let (by_contents, of_contents) = choice.contents_that_decide_races();
-    let is_decided = !dependent.is_empty() || settled && !by_contents.is_empty();
+    let is_decided = !dependent.is_empty() || is_settled && !by_contents.is_empty();
     let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
     // First what is certain, then what inputs decide, then what the grid decides.
     if !certain.is_empty() {
         report.verdict = GridVerdict::Racy;
-    } else if is_decided || settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
+    } else if is_decided || is_settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
         report.verdict = GridVerdict::NeedsInputs;
         let depends = !dependent.is_empty();
         for found in dependent.iter().filter(|found| !found.at.is_empty()).take(MAX_LISTED) {
             report.coverage +=
-                &format!("; for these inputs (chosen by the tool): {}", place_finding(module, found));
+                &format!("; for these inputs (chosen by the tool): {}", describe_with_lines(module, found));
         }
         if let (Some(message), false) = (of_contents, depends) {
             report.coverage += &format!("; for other inputs (chosen by the tool): {message}");
@@ -179,19 +183,19 @@ pub fn judge_choice(
         let words = format!("the grid is not given: with --grid {grid}: {}", found.message);
         report.coverage += &format!("; {words}");
         report.two_workgroup_finding = Some(words);
-        report.needs.push(NeededInput::grid_of(grid.clone()));
+        report.needs.push(NeededInput::grid_for_finding(grid.clone()));
     }
     if let (Some(found), true, Some(size)) =
         (due_to_subgroups.first(), certain.is_empty(), first.subgroup_size)
     {
         report.coverage += &format!("; the subgroup size is not given: with {size}: {}", found.message);
-        report.needs.push(NeededInput::subgroup_size(size.to_string()));
+        report.needs.push(NeededInput::subgroup_size_for_finding(size.to_string()));
     }
     if needs_grid && report.verdict == GridVerdict::NeedsInputs {
-        report.needs.push(NeededInput::grid());
+        report.needs.push(NeededInput::missing_grid());
     }
     if report.verdict != GridVerdict::Clean {
-        report.order_dependent = None;
+        report.order_dependent_element = None;
     } else if choice.is_launch_search_cut_off() {
         report.coverage += "; the search for grids in which positions coincide was cut off";
     }
@@ -199,10 +203,11 @@ pub fn judge_choice(
     let mut chosen = describe_choice(given, &first);
     for other in &others {
         let is_changed = |input: &&AssumedInput| {
-            !matches!(input.place, InputPlace::Constant(_)) && input.value(other) != input.value(&first)
+            !matches!(input.place, InputPlace::Constant(_))
+                && input.describe_value(other) != input.describe_value(&first)
         };
         let values = other.assumed.iter().filter(is_changed);
-        let values = values.map(|input| format!("{} = {}", input.name, input.value(other)));
+        let values = values.map(|input| format!("{} = {}", input.name, input.describe_value(other)));
         let changed: Vec<String> = describe_launch(&first, other).into_iter().chain(values).collect();
         if !changed.is_empty() {
             let word = if chosen.is_empty() { "" } else { "; " };
@@ -213,7 +218,7 @@ pub fn judge_choice(
         let rest = report.coverage.strip_prefix("these inputs").unwrap_or(&report.coverage).to_owned();
         report.coverage = format!("these inputs (chosen by the tool: {chosen}){rest}");
     }
-    Ok(Judged { report, options, chosen })
+    Ok(InputChoiceReport { report, options, chosen_inputs: chosen })
 }
 
 /// Returns the inputs that keep code or findings from being reached, as [`judge_choice`] finds them with every input
@@ -221,19 +226,19 @@ pub fn judge_choice(
 ///
 /// `check` and `explain` are about one choice of inputs, `own`, and have found it clean. Returns `None` if the walk
 /// reaches no answer, or is clean too.
-pub fn open_inputs(
+pub fn deciding_inputs(
     module: &SpirvModule,
     (given, own): (&AnalysisOptions, &AnalysisOptions),
     mode: InputMode,
     (model, budget): (&Model, Budget<'_>),
 ) -> Option<Vec<NeededInput>> {
     let given = AnalysisOptions { assertion: None, ..given.clone() };
-    let judged = choose_inputs(module, &given, mode, InputGrid::Chosen)
+    let result = choose_inputs(module, &given, mode, InputGrid::Chosen)
         .and_then(|choice| judge_choice(module, &given, &choice, model, budget))
         .ok()?;
-    let mut needs = match judged.report.verdict {
-        GridVerdict::NeedsInputs => judged.report.needs,
-        GridVerdict::Racy => differing_inputs(module, own, &judged.options),
+    let mut needs = match result.report.verdict {
+        GridVerdict::NeedsInputs => result.report.needs,
+        GridVerdict::Racy => differing_inputs(module, own, &result.options),
         GridVerdict::Clean | GridVerdict::Undecided => Vec::new(),
     };
     // The caller knows the contents that decide its own answer.
@@ -251,22 +256,23 @@ fn differing_inputs(
     if own.grid != other.grid {
         let [x, y, z] = own.grid.unwrap_or([1; 3]);
         all.push(match own.grid {
-            Some(_) => NeededInput::grid_of(format!("{x},{y},{z}")),
-            None => NeededInput::grid(),
+            Some(_) => NeededInput::grid_for_finding(format!("{x},{y},{z}")),
+            None => NeededInput::missing_grid(),
         });
     }
     if own.subgroup_size != other.subgroup_size {
         let size = own.subgroup_size.map_or("that of the device".to_owned(), |size| size.to_string());
-        all.push(NeededInput::subgroup_size(size));
+        all.push(NeededInput::subgroup_size_for_finding(size));
     }
     let constants = chosen_constants(module, own, other);
     all.extend(constants.into_iter().map(|needed| NeededInput { value: "its default".to_owned(), ..needed }));
     let changed = other.assumed.iter().filter(|input| {
-        !matches!(input.place, InputPlace::Constant(_)) && input.value(own) != input.value(other)
+        !matches!(input.place, InputPlace::Constant(_))
+            && input.describe_value(own) != input.describe_value(other)
     });
-    all.extend(
-        changed.map(|input| NeededInput::of_finding(input.name.clone(), input.value(own), input.option())),
-    );
+    all.extend(changed.map(|input| {
+        NeededInput::for_finding(input.name.clone(), input.describe_value(own), input.example_option())
+    }));
     all
 }
 
@@ -282,7 +288,7 @@ fn describe_grid(options: &AnalysisOptions, found: &GridFinding) -> Option<Strin
 }
 
 /// Describes a finding with its lines.
-fn place_finding(module: &SpirvModule, found: &GridFinding) -> String {
+fn describe_with_lines(module: &SpirvModule, found: &GridFinding) -> String {
     let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
     let lines = lines.map_or(String::new(), |lines| format!(" ({lines})"));
     format!("{}{lines}", found.message)
@@ -298,15 +304,15 @@ fn take_due_to_wide_grid(
     if !findings.iter().any(|found| choice.may_exceed_by_grid(found, chosen)) {
         return Vec::new();
     }
-    let narrow = AnalysisOptions { grid: Some([1; 3]), workgroups: Vec::new(), ..chosen.clone() };
-    let Ok(report) = grid::analyze_grid(module, &narrow) else { return Vec::new() };
+    let one_workgroup = AnalysisOptions { grid: Some([1; 3]), workgroups: Vec::new(), ..chosen.clone() };
+    let Ok(report) = grid::analyze_grid(module, &one_workgroup) else { return Vec::new() };
     let is_complete = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
     let is_due = |found: &GridFinding| {
         let mut blocks = found.blocks.iter();
         is_complete
             && choice.may_exceed_by_grid(found, chosen)
             && blocks.all(|block| report.reached.get(*block as usize) == Some(&true))
-            && !report.findings.iter().any(|other| other.key() == found.key())
+            && !report.findings.iter().any(|other| other.finding_key() == found.finding_key())
     };
     let (due, stay) = std::mem::take(findings).into_iter().partition(is_due);
     *findings = stay;
@@ -320,9 +326,9 @@ fn take_due_to_subgroup_size(
     report: &GridReport,
     findings: &mut Vec<GridFinding>,
 ) -> Vec<GridFinding> {
-    let mut taken = Vec::new();
+    let mut removed = Vec::new();
     if given.subgroup_size == chosen.subgroup_size {
-        return taken;
+        return removed;
     }
     let invocations = report.local_size.iter().product();
     let is_other = |size: &u32| Some(*size) != chosen.subgroup_size && *size <= invocations;
@@ -333,13 +339,15 @@ fn take_due_to_subgroup_size(
         let other = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
         let Ok(report) = grid::analyze_grid(module, &other) else { continue };
         if matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy) {
-            let stays = |found: &GridFinding| report.findings.iter().any(|other| other.key() == found.key());
-            let (stay, gone) = std::mem::take(findings).into_iter().partition(stays);
+            let remains = |found: &GridFinding| {
+                report.findings.iter().any(|other| other.finding_key() == found.finding_key())
+            };
+            let (stay, gone) = std::mem::take(findings).into_iter().partition(remains);
             *findings = stay;
-            taken.extend::<Vec<_>>(gone);
+            removed.extend::<Vec<_>>(gone);
         }
     }
-    taken
+    removed
 }
 
 /// Analyzes a kernel for one choice; with two workgroups if it uses no position in the grid and they are clean too.
@@ -353,11 +361,11 @@ fn judge_widened(
     let report = judge(module, &options, model, budget)?;
     let is_clean = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_none();
     if is_clean && choice.may_widen(&options) {
-        let wide = AnalysisOptions { grid: Some(wider_grid(report.stage).0), ..options.clone() };
-        if let Ok(wider) = judged(module, &wide, model, budget)
+        let widened = AnalysisOptions { grid: Some(wider_grid(report.stage).0), ..options.clone() };
+        if let Ok(wider) = judge_by_walk_and_model(module, &widened, model, budget)
             && wider.verdict == GridVerdict::Clean
         {
-            return Ok((wider, wide));
+            return Ok((wider, widened));
         }
     }
     Ok((report, options))
@@ -368,7 +376,7 @@ fn judge_widened(
 ///
 /// A single workgroup shares memory with no other. A shader in which every workgroup does the same is written for one.
 /// For graphics stages these are two vertices, or two fragments of each of two pixels.
-pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> {
+pub fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> {
     if options.grid.is_some() || module.annotations.config.is_some() {
         return None;
     }
@@ -394,60 +402,60 @@ fn is_for_one_workgroup(module: &SpirvModule, options: &AnalysisOptions, stage: 
 
 /// Returns the findings of a walk that a model does not check: endless loops and uninitialized values.
 ///
-/// Modules with annotations define their own questions, so they get none.
-pub fn beside_races(module: &SpirvModule, options: &AnalysisOptions) -> Vec<GridFinding> {
+/// Modules with annotations define their own questions, so the result is empty.
+pub fn findings_outside_model(module: &SpirvModule, options: &AnalysisOptions) -> Vec<GridFinding> {
     if module.annotations != Annotations::default() {
         return Vec::new();
     }
     let findings = grid::analyze_grid(module, options).map_or_else(|_| Vec::new(), |report| report.findings);
-    let beside = |kind| {
+    let is_outside_model = |kind| {
         matches!(kind, FindingKind::Hang | FindingKind::UninitialisedRead | FindingKind::UndefinedBehaviour)
     };
-    findings.into_iter().filter(|found| beside(found.kind)).collect()
+    findings.into_iter().filter(|found| is_outside_model(found.kind)).collect()
 }
 
-fn judged(
+fn judge_by_walk_and_model(
     module: &SpirvModule,
     options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<GridReport, Refusal> {
-    let walked = grid::analyze_grid_thoroughly(module, options);
-    match &walked {
+    let walk_result = grid::analyze_grid_thoroughly(module, options);
+    match &walk_result {
         Ok(report)
             if report.verdict == GridVerdict::Racy
                 || report.verdict == GridVerdict::Clean && !report.is_schedule_dependent =>
         {
-            return walked;
+            return walk_result;
         }
         // Inputs that do not fit the kernel are an error for the model too.
-        Err(Refusal { what: Problem::Input(_), .. }) => return walked,
+        Err(Refusal { what: Problem::Input(_), .. }) => return walk_result,
         _ => {}
     }
-    let Ok(lifted) = lift(module, options) else { return walked };
-    let asking = ModelQuery { budget, race: true, question: false, places: true };
-    let Ok(answered) = answer_with_model(&lifted, model, &asking) else { return walked };
-    let mut findings: Vec<GridFinding> = answered
+    let Ok(lifted) = lift(module, options) else { return walk_result };
+    let query = ModelQuery { budget, decide_race: true, decide_question: false, locate_race: true };
+    let Ok(answer) = answer_with_model(&lifted, model, &query) else { return walk_result };
+    let mut findings: Vec<GridFinding> = answer
         .findings
         .iter()
-        .map(|found| finding(&lifted, found.kind, found.message.clone(), &found.at))
+        .map(|found| to_grid_finding(&lifted, found.kind, found.message.clone(), &found.at))
         .collect();
-    if let Some(found) = &answered.race_found {
+    if let Some(found) = &answer.race_spot {
         let message = found.describe(&lifted.invocations);
-        findings.push(finding(&lifted, FindingKind::Race, message, &found.at));
-    } else if answered.race == Race::Racy {
+        findings.push(to_grid_finding(&lifted, FindingKind::Race, message, &found.at));
+    } else if answer.race == Race::Racy {
         let message = "data race at an unknown place".to_owned();
         findings.push(GridFinding::new(FindingKind::Race, message, Vec::new()));
     }
-    let complete = answered.race == Race::Free && !lifted.sampled;
+    let complete = answer.race == Race::Free && !lifted.is_sampled;
     // The model has not covered every execution either, so its silence proves no more than the
     // walk.
     if findings.is_empty() && !complete {
-        return walked;
+        return walk_result;
     }
     let verdict = if findings.is_empty() { GridVerdict::Clean } else { GridVerdict::Racy };
     let entry = lifted.entry.clone();
-    let mut report = match walked {
+    let mut report = match walk_result {
         Ok(report) => report,
         Err(_) => GridReport::from_lifted(&lifted, entry),
     };
@@ -463,7 +471,7 @@ fn judged(
     Ok(report)
 }
 
-fn finding(lifted: &Lifted, kind: FindingKind, message: String, at: &[Spot]) -> GridFinding {
+fn to_grid_finding(lifted: &Lifted, kind: FindingKind, message: String, at: &[Spot]) -> GridFinding {
     let invocation = |spot: &Spot| {
         lifted.invocations.get(usize::from(spot.thread)).copied().unwrap_or_else(InvocationId::default)
     };
@@ -473,7 +481,7 @@ fn finding(lifted: &Lifted, kind: FindingKind, message: String, at: &[Spot]) -> 
             line: spot.line,
             place: spot.place,
             invocation: invocation(spot),
-            access: spot.access,
+            writes: spot.writes,
         })
         .collect();
     GridFinding::new(kind, message, at)

@@ -2,31 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use spirv_reader::{SpirvConstant, SpirvModule, Stage, annotations::Initial, number_of_extended};
+use spirv_reader::{SpirvConstant, SpirvModule, Stage, annotations::Initial, extended_instruction_number};
 
 use crate::error::Problem;
 use crate::layout::{Specialized, local_size_of};
 use crate::options::AnalysisOptions;
 
 /// The launch parameters of a kernel.
-pub(crate) struct Launch<'a> {
+pub(crate) struct LaunchParameters<'a> {
     /// Initial values of variables and constants.
     pub inputs: HashMap<u32, &'a Initial>,
-    pub by_id: HashMap<u32, u64>,
-    pub by_result: HashMap<u32, Initial>,
+    pub values_by_spec_id: HashMap<u32, u64>,
+    pub values_by_result: HashMap<u32, Initial>,
     pub local_size: [u32; 3],
     pub grid: [u32; 3],
     /// The annotated configuration: invocations per subgroup, subgroups per workgroup, workgroups.
     pub config: Option<[u32; 3]>,
-    pub annotated: bool,
+    pub is_annotated: bool,
 }
 
-impl<'a> Launch<'a> {
+impl<'a> LaunchParameters<'a> {
     pub fn new(
         module: &'a SpirvModule,
         options: &AnalysisOptions,
         function: u32,
-    ) -> Result<Launch<'a>, Problem> {
+    ) -> Result<LaunchParameters<'a>, Problem> {
         let annotations = &module.annotations;
         let annotated = annotations != &spirv_reader::annotations::Annotations::default();
         let inputs: HashMap<u32, &Initial> = annotations
@@ -62,7 +62,8 @@ impl<'a> Launch<'a> {
         }
         // In kernels of clspv, specialization constants hold the local size.
         for (number, operands) in &module.reflection {
-            if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
+            if Some(*number)
+                == extended_instruction_number("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
             {
                 for (axis, id) in operands.iter().take(3).enumerate() {
                     if let Some((_, SpirvConstant::Scalar(number))) = module.constants.get(id) {
@@ -71,7 +72,15 @@ impl<'a> Launch<'a> {
                 }
             }
         }
-        Ok(Launch { inputs, by_id, by_result, local_size, grid, config, annotated })
+        Ok(LaunchParameters {
+            inputs,
+            values_by_spec_id: by_id,
+            values_by_result: by_result,
+            local_size,
+            grid,
+            config,
+            is_annotated: annotated,
+        })
     }
 }
 
@@ -122,7 +131,7 @@ pub(crate) fn end_coordinates(count: u32) -> BTreeSet<u32> {
 }
 
 /// Returns the push constants that clspv's reflection defines: sizes and offsets of the grid.
-pub(crate) fn reflected(
+pub(crate) fn reflected_push_constants(
     specialized: &Specialized<'_>,
     grid: [u32; 3],
     local_size: [u32; 3],
@@ -139,9 +148,9 @@ pub(crate) fn reflected(
         ("PushConstantRegionGroupOffset", [0; 3]),
     ];
     for (number, operands) in &specialized.module.reflection {
-        let named = known
-            .iter()
-            .find(|(name, _)| number_of_extended("NonSemantic.ClspvReflection", name) == Some(*number));
+        let named = known.iter().find(|(name, _)| {
+            extended_instruction_number("NonSemantic.ClspvReflection", name) == Some(*number)
+        });
         if let (Some((_, values)), Some(offset)) =
             (named, operands.first().and_then(|id| specialized.constant_number(*id)))
         {

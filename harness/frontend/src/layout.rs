@@ -138,7 +138,7 @@ pub(crate) fn is_storage_image(module: &SpirvModule, ty: u32) -> bool {
             is_storage_image(module, *element)
         }
         Some(SpirvType::Handle(Op::TypeImage)) => {
-            module.handles.get(&ty).and_then(|handle| handle.get(5)) == Some(&STORAGE_IMAGE)
+            module.handle_operands.get(&ty).and_then(|handle| handle.get(5)) == Some(&STORAGE_IMAGE)
         }
         _ => false,
     }
@@ -169,7 +169,7 @@ pub(crate) fn is_descriptor_array(module: &SpirvModule, variable: u32, ty: u32) 
 }
 
 /// Returns the source name of the scalar at an offset, and the rest of the offset.
-pub(crate) fn name_in(
+pub(crate) fn element_name_in(
     specialized: &Specialized<'_>,
     variable: u32,
     instance: u64,
@@ -178,12 +178,12 @@ pub(crate) fn name_in(
     let module = specialized.module;
     let Some(found) = module.variables.get(&variable) else { return (module.display_name(variable), offset) };
     let mut ty = found.ty;
-    let several = is_descriptor_array(module, variable, ty);
-    if several {
+    let is_array = is_descriptor_array(module, variable, ty);
+    if is_array {
         ty = specialized.part_of(ty, 0).map_or(ty, |part| part.ty);
     }
     let mut name = module.variable_name(variable, ty);
-    if several {
+    if is_array {
         name = format!("{name}[{}]", instance.saturating_sub(1));
     } else if instance > 0 {
         name = format!("{name}@{instance}");

@@ -33,100 +33,102 @@
 //! let module = frontend::read_module(text.as_bytes())?;
 //! let lifted = frontend::lift(&module, &AnalysisOptions { grid: Some([2, 1, 1]), ..AnalysisOptions::default() })?;
 //! let vulkan = Model::shipped("vulkan").ok_or("no such model")??;
-//! let query = ModelQuery { budget: Budget::default(), race: true, question: true, places: true };
+//! let query = ModelQuery { budget: Budget::default(), decide_race: true, decide_question: true, locate_race: true };
 //! let answer = frontend::answer_with_model(&lifted, &vulkan, &query)?;
 //! assert_eq!(answer.race, litmus::Race::Racy);
-//! assert_eq!(answer.race_found.ok_or("no place")?.element, "data");
+//! assert_eq!(answer.race_spot.ok_or("no place")?.element, "data");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod access;
-mod accessed;
-mod address;
+mod accessed_variable;
+mod address_offset;
 mod answer;
 mod assemble;
 mod assumed;
 mod atomic;
 mod atomic_features;
 mod axes;
+mod candidate_values;
 mod choose;
 mod contents;
 mod context;
 mod counters;
 mod dataflow;
+mod deadline;
 mod dispatch;
 mod element_names;
 mod emit;
 mod error;
 mod execute;
 mod finding;
-mod foreign;
+mod fix;
 mod fork;
 mod function;
 pub mod grid;
 mod input_place;
 pub mod inputs;
+mod interlock;
 mod judge;
-mod lacking;
 mod launch;
 mod launch_part;
 mod layout;
 mod lift;
 mod lifted;
 mod lint;
-mod mend;
+mod liveness;
+mod minimize;
 mod needs;
-mod open;
+mod non_observable;
+mod open_memory;
 mod options;
 mod order;
 mod outcomes;
-mod overwritten;
 mod question;
-mod quiet;
-mod rays;
+mod ray_queries;
 mod refine;
 mod relation;
 mod round;
-mod section;
-mod smallest;
 mod stage;
 mod state;
 mod suspicion;
 mod texel;
-mod tried;
-mod until;
+mod undefined_result;
+mod unused_inputs;
 mod update;
 mod value;
 mod walk;
 
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
+pub use deadline::DeadlinePredicate;
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, plan_dispatch};
 pub use element_names::element_names;
 pub use error::{Problem, Refusal, read_module};
 pub use finding::{FindingKind, InvocationId, LiftFinding, Spot};
-pub use foreign::{resolve_names, unused_inputs};
+pub use fix::{
+    FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
+    fix_walk_findings,
+};
 pub use input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, UnsetOverride};
 pub use inputs::read_bound_module;
-pub use judge::{Judged, beside_races, judge, judge_choice, open_inputs, wider};
+pub use judge::{
+    InputChoiceReport, deciding_inputs, find_with_two_workgroups, findings_outside_model, judge, judge_choice,
+};
 pub use launch_part::LaunchPart;
 pub use lift::lift;
 pub use lifted::{Lifted, LiftedCase};
 pub use lint::{InvalidUse, Lint, RULES, ValidityRule, invalid_uses, lint};
-pub use mend::{
-    FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
-    fix_walk_findings,
-};
-pub use open::{OpenMemory, OpenPart, OpenParts};
+pub use minimize::minimize_race;
+pub use open_memory::{OpenMemory, OpenPart, OpenParts};
 pub use options::{AnalysisOptions, DEFAULT_UNROLL};
 pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
-pub use question::{Claim, check_claim, claim, resolve_open_part};
-pub use rays::RayResults;
+pub use question::{Claim, check_claim, resolve_claim, resolve_open_part};
+pub use ray_queries::RayResults;
 pub use refine::{
     Counterexample, Refinement, RefinementCoverage, RefinementQuery, RefinementVerdict, refine,
     with_open_memory,
 };
-pub use smallest::smallest;
 pub use spirv_reader::annotations::{self, Formula, FormulaTerm, parse_formula};
-pub use spirv_reader::{Assembled, SourceLine, SourcePosition, SpirvModule, Stage, assemble_text};
-pub use until::Until;
+pub use spirv_reader::{AssembledModule, SourceLine, SourcePosition, SpirvModule, Stage, assemble_text};
+pub use unused_inputs::{resolve_names, unused_inputs};

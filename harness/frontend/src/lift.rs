@@ -3,24 +3,24 @@
 //! The lifter executes every invocation symbolically ([`crate::walk`]) and iterates to a fixpoint over the
 //! values that shared memory may hold: each iteration reads values that the previous one may have stored. The
 //! result over-approximates the kernel's executions within the unrolling bound. Unspecified inputs get
-//! candidate values ([`crate::tried`]), one test for each choice.
+//! candidate values ([`crate::candidate_values`]), one test for each choice.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::assemble;
+use crate::candidate_values;
 use crate::context::{Assignment, LiftContext, find_loops};
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
 use crate::finding::{InvocationId, LiftFinding};
-use crate::launch::{Launch, positions_at, reflected, running_workgroups};
+use crate::interlock::InterlockExecutionMode;
+use crate::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
 use crate::layout::Specialized;
 use crate::lifted::{Lifted, LiftedCase};
 use crate::options::AnalysisOptions;
 use crate::question::ResolvedQuestion;
-use crate::round::{Knowledge, Round, Touch, Walked};
-use crate::section::Sections;
+use crate::round::{CellAccess, EmittedThread, Round, SharedMemoryFacts};
 use crate::stage;
-use crate::tried;
 use crate::value::{MemoryCell, UndefOrigin};
 use crate::walk::Walk;
 use spirv_reader::{SpirvModule, Stage};
@@ -48,15 +48,22 @@ fn lift_entry(
     (function, stage): (u32, Stage),
     name: &str,
 ) -> Result<Lifted, Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let Launch { inputs, by_id, by_result, local_size, grid, config, annotated } =
-        Launch::new(module, options, function).map_err(nowhere)?;
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let LaunchParameters {
+        inputs,
+        values_by_spec_id: by_id,
+        values_by_result: by_result,
+        local_size,
+        grid,
+        config,
+        is_annotated: annotated,
+    } = LaunchParameters::new(module, options, function).map_err(without_position)?;
     let specialized =
-        Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(nowhere)?;
+        Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(without_position)?;
     let invocations = match options.only_invocations.len() {
         0 => running_workgroups(options, stage, grid)
             .and_then(|running| enumerate_invocations(grid, running, local_size, stage))
-            .map_err(nowhere)?,
+            .map_err(without_position)?,
         1..=MAX_INVOCATIONS => options.only_invocations.clone(),
         _ => {
             return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS }
@@ -84,11 +91,11 @@ fn lift_entry(
         stage,
         stage_inputs: &options.stage_inputs,
         grid,
-        sections: Sections::of_modes(module.execution_modes(function)),
+        sections: InterlockExecutionMode::from_execution_modes(module.execution_modes(function)),
         local_size,
         subgroup_size,
         unroll: options.unroll,
-        unroll_open: options.open_bodies(),
+        unroll_open_loops: options.max_open_iterations(),
         deadline: options.deadline.clone(),
         keep_all: options.keep_all,
         keep_final: options.keep_final,
@@ -100,17 +107,17 @@ fn lift_entry(
         push: BTreeMap::new(),
         push_bytes: &options.push,
         images: &options.images,
-        annotated,
+        is_annotated: annotated,
         canonical,
         loops: find_loops(module),
         dead_variables: RefCell::default(),
     };
-    setting.push = reflected(&specialized, grid, local_size);
+    setting.push = reflected_push_constants(&specialized, grid, local_size);
     let question = ResolvedQuestion::new(&setting, options)?;
     setting.observed = question.cells.clone();
 
     let mut notes = Vec::new();
-    if !module.vulkan {
+    if !module.uses_vulkan_model {
         notes.push(
             "the module's memory model is GLSL450; it is analyzed under the Vulkan model: Coherent and \
              Volatile accesses as non-private, available and visible at queue-family scope, workgroup \
@@ -118,12 +125,12 @@ fn lift_entry(
                 .to_owned(),
         );
     }
-    notes.extend(setting.assumed_images());
+    notes.extend(setting.assumed_image_notes());
     notes.extend(setting.sections.and_then(|sections| sections.note).map(str::to_owned));
     let mut lifted = Lifted {
         entry: name.to_owned(),
         cases: Vec::new(),
-        sampled: false,
+        is_sampled: false,
         invocations: invocations.clone(),
         subgroup_size,
         findings: Vec::new(),
@@ -136,16 +143,24 @@ fn lift_entry(
     lifted.cases.push(first);
     // The question may also refer to memory that no invocation writes.
     for cell in &question.cells {
-        if setting.initial_value(*cell).map_err(nowhere)?.is_none() {
+        if setting.initial_value(*cell).map_err(without_position)?.is_none() {
             undefined.insert(UndefOrigin::from_cell(*cell));
         }
     }
-    lifted.sampled = !undefined.is_empty();
-    let values = tried::values(&setting, &question.numbers());
-    for way in tried::ways(&undefined, &values) {
-        setting.assignment = way;
-        let mut more = BTreeSet::new();
-        let next = lift_case(&setting, function, name, &invocations, &question, &mut findings, &mut more)?;
+    lifted.is_sampled = !undefined.is_empty();
+    let values = candidate_values::candidate_values(&setting, &question.compared_numbers());
+    for assignment in candidate_values::enumerate_assignments(&undefined, &values) {
+        setting.assignment = assignment;
+        let mut further_undefined = BTreeSet::new();
+        let next = lift_case(
+            &setting,
+            function,
+            name,
+            &invocations,
+            &question,
+            &mut findings,
+            &mut further_undefined,
+        )?;
         // Most values lead to the same test as others.
         if lifted.cases.iter().all(|known| known.test != next.test) {
             lifted.cases.push(next);
@@ -157,7 +172,7 @@ fn lift_entry(
 
 /// Lifts one test for the current choice of unspecified values.
 fn lift_case(
-    setting: &LiftContext<'_>,
+    context: &LiftContext<'_>,
     function: u32,
     name: &str,
     invocations: &[InvocationId],
@@ -165,13 +180,13 @@ fn lift_case(
     findings: &mut BTreeSet<LiftFinding>,
     undefined: &mut BTreeSet<UndefOrigin>,
 ) -> Result<LiftedCase, Refusal> {
-    let mut knowledge = Knowledge::default();
+    let mut knowledge = SharedMemoryFacts::default();
     let (mut frozen, mut paths) = (false, 0);
     for number in 0.. {
         let mut round = Round::default();
-        let mut walked: Vec<Walked> = Vec::new();
+        let mut walked: Vec<EmittedThread> = Vec::new();
         for (thread, identity) in invocations.iter().enumerate() {
-            let walk = Walk::new(setting, &knowledge, &mut round, thread as u16, identity);
+            let walk = Walk::new(context, &knowledge, &mut round, thread as u16, identity);
             let walk = walk.execute_all_paths(function)?;
             paths += walk.paths;
             if paths > MAX_PATHS {
@@ -180,7 +195,7 @@ fn lift_case(
             }
             walked.push(walk);
         }
-        check_overlaps(setting, &round.facts.touched)
+        check_overlaps(context, &round.facts.accesses)
             .map_err(|problem| problem.located_at(SourcePosition::Module))?;
         let mut next = knowledge.clone();
         let mut grown = false;
@@ -190,8 +205,8 @@ fn lift_case(
                 grown |= known.union_with(domain);
             }
         }
-        for (cell, touch) in &round.facts.touched {
-            let known: &mut Touch = next.touched.entry(*cell).or_default();
+        for (cell, touch) in &round.facts.accesses {
+            let known: &mut CellAccess = next.accesses.entry(*cell).or_default();
             known.readers |= touch.readers;
             known.writers |= touch.writers;
             known.has_ordering_access |= touch.has_ordering_access;
@@ -200,34 +215,34 @@ fn lift_case(
         for (cell, by_thread) in &round.facts.updates {
             let known = next.updates.entry(*cell).or_default();
             for (thread, count) in by_thread {
-                let most = known.entry(*thread).or_default();
-                *most = (*most).max(*count);
+                let max_updates = known.entry(*thread).or_default();
+                *max_updates = (*max_updates).max(*count);
             }
         }
         for (cell, by_value) in &round.facts.generations {
             let known = next.generations.entry(*cell).or_default();
             for (value, generation) in by_value {
-                let least = known.entry(*value).or_insert(*generation);
-                *least = (*least).min(*generation);
+                let min_generation = known.entry(*value).or_insert(*generation);
+                *min_generation = (*min_generation).min(*generation);
             }
         }
-        let settled = next.touched == knowledge.touched
+        let is_fixpoint = next.accesses == knowledge.accesses
             && next.opaque == knowledge.opaque
             && (frozen || next.updates == knowledge.updates && next.generations == knowledge.generations);
-        if settled && !grown {
-            let hidden = knowledge.opaque.iter().find(|cell| setting.in_buffer(**cell));
-            if let Some(cell) = hidden.filter(|_| setting.keep_final) {
+        if is_fixpoint && !grown {
+            let opaque_cell = knowledge.opaque.iter().find(|cell| context.is_in_buffer(**cell));
+            if let Some(cell) = opaque_cell.filter(|_| context.keep_final) {
                 let what =
-                    format!("the value stored to `{}`", setting.module().display_name(cell.object.variable));
+                    format!("the value stored to `{}`", context.module().display_name(cell.object.variable));
                 return Err(Problem::Opaque { what }.located_at(SourcePosition::Module));
             }
             findings.extend(std::mem::take(&mut round.findings));
             undefined.extend(std::mem::take(&mut round.undefined));
             // The answer depends on the initial content of memory that is queried and never written.
             for cell in &question.cells {
-                let written = knowledge.touched.get(cell).is_some_and(|touch| touch.writers != 0);
+                let written = knowledge.accesses.get(cell).is_some_and(|touch| touch.writers != 0);
                 if !written
-                    && setting
+                    && context
                         .initial_value(*cell)
                         .map_err(|problem| problem.located_at(SourcePosition::Module))?
                         .is_none()
@@ -235,7 +250,7 @@ fn lift_case(
                     undefined.insert(UndefOrigin::Memory(cell.object, cell.offset, None));
                 }
             }
-            return assemble::case(setting, name, invocations, question, round, walked, findings)
+            return assemble::assemble_case(context, name, invocations, question, round, walked, findings)
                 .map_err(|problem| problem.located_at(SourcePosition::Module));
         }
         // Widening bound: an execution has at most this many writes, and each value depends on earlier ones.
@@ -252,20 +267,23 @@ fn lift_case(
 }
 
 /// Refuses shared cells that overlap and differ in extent.
-fn check_overlaps(setting: &LiftContext<'_>, touched: &BTreeMap<MemoryCell, Touch>) -> Result<(), Problem> {
-    let mut before: Option<(MemoryCell, Touch)> = None;
+fn check_overlaps(
+    context: &LiftContext<'_>,
+    touched: &BTreeMap<MemoryCell, CellAccess>,
+) -> Result<(), Problem> {
+    let mut before: Option<(MemoryCell, CellAccess)> = None;
     for (cell, touch) in touched {
         if let Some((earlier, union)) = before
             && earlier.object == cell.object
             && earlier.offset.saturating_add(u64::from(earlier.bytes)) > cell.offset
         {
-            let union = Touch {
+            let union = CellAccess {
                 readers: union.readers | touch.readers,
                 writers: union.writers | touch.writers,
                 has_ordering_access: union.has_ordering_access || touch.has_ordering_access,
             };
             if union.is_shared() {
-                let name = setting.module().display_name(cell.object.variable);
+                let name = context.module().display_name(cell.object.variable);
                 return Err(Problem::MixedSize { name, first: cell.bytes, second: earlier.bytes });
             }
             let end = |cell: MemoryCell| cell.offset.saturating_add(u64::from(cell.bytes));

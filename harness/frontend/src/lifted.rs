@@ -15,7 +15,7 @@ pub struct Lifted {
     /// One test for each choice of unspecified values; usually one.
     pub cases: Vec<LiftedCase>,
     /// True if other choices of unspecified values are possible.
-    pub sampled: bool,
+    pub is_sampled: bool,
     /// The invocations, in thread order.
     pub invocations: Vec<InvocationId>,
     /// Invocations per subgroup.

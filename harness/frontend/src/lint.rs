@@ -69,7 +69,7 @@ pub const RULES: [(&str, &str, &str); 8] = [
 ];
 
 /// Semantics bits of memory orders.
-const ORDERS: u32 = MemorySemantics::ACQUIRE.bits()
+const ORDER_BITS: u32 = MemorySemantics::ACQUIRE.bits()
     | MemorySemantics::RELEASE.bits()
     | MemorySemantics::ACQUIRE_RELEASE.bits()
     | MemorySemantics::SEQUENTIALLY_CONSISTENT.bits();
@@ -77,20 +77,24 @@ const ORDERS: u32 = MemorySemantics::ACQUIRE.bits()
 /// Checks a module against all rules; findings are in instruction order.
 pub fn lint(module: &SpirvModule) -> Vec<Lint> {
     let mut found = BTreeSet::new();
-    let mut say = |number: usize, instruction: &SpirvInstruction, message: String| {
+    let mut add_finding = |number: usize, instruction: &SpirvInstruction, message: String| {
         let Some((rule, _, clause)) = RULES.get(number) else { return };
-        let at = Spot { thread: 0, line: instruction.line, place: instruction.place, access: None };
+        let at = Spot { thread: 0, line: instruction.line, place: instruction.place, writes: None };
         found.insert(Lint { rule, message, clause, at });
     };
     let code = || module.functions.values().flat_map(|function| &function.code);
-    let facts = Facts::of(module);
+    let facts = ModuleFacts::collect(module);
     for instruction in code() {
         for semantics in semantics_of(module, instruction) {
-            let ordered = semantics & ORDERS != 0;
+            let ordered = semantics & ORDER_BITS != 0;
             let name = format!("Op{:?}", instruction.op);
             if is_fence(module, instruction) && !ordered {
                 let rule = ValidityRule::BarrierHasOrder.name();
-                say(0, instruction, format!("{name} has no memory order, so it orders nothing ({rule})"));
+                add_finding(
+                    0,
+                    instruction,
+                    format!("{name} has no memory order, so it orders nothing ({rule})"),
+                );
             } else if ordered && StorageClassSet::from_semantics(semantics) == StorageClassSet::EMPTY {
                 let ignored = IgnoredClass::ALL.into_iter().filter(|class| semantics & class.bit() != 0);
                 let named: Vec<&str> = ignored.map(IgnoredClass::name).collect();
@@ -99,20 +103,20 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                     named => format!("{} alone, which Vulkan ignores", named.join(" and ")),
                 };
                 let rule = ValidityRule::OrderHasClass.name();
-                say(0, instruction, format!("{name} names {named}, so it orders nothing ({rule})"));
+                add_finding(0, instruction, format!("{name} names {named}, so it orders nothing ({rule})"));
             }
             // Rule 1: `no-availability`.
             let releases =
                 semantics & (MemorySemantics::RELEASE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
             let acquires =
                 semantics & (MemorySemantics::ACQUIRE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
-            let buffers = module.vulkan && semantics & MemorySemantics::UNIFORM_MEMORY.bits() != 0;
+            let buffers = module.uses_vulkan_model && semantics & MemorySemantics::UNIFORM_MEMORY.bits() != 0;
             if buffers
                 && releases
                 && semantics & MemorySemantics::MAKE_AVAILABLE.bits() == 0
-                && facts.stores_stay
+                && facts.lacks_availability
             {
-                say(
+                add_finding(
                     1,
                     instruction,
                     format!("{name} releases, but no operation makes the stored values available"),
@@ -121,9 +125,9 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             if buffers
                 && acquires
                 && semantics & MemorySemantics::MAKE_VISIBLE.bits() == 0
-                && facts.loads_stay
+                && facts.lacks_visibility
             {
-                say(
+                add_finding(
                     1,
                     instruction,
                     format!("{name} acquires, but no operation makes the loaded values visible"),
@@ -132,16 +136,20 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         }
     }
     // Rule 2: `lockstep`, once for each variable.
-    if !facts.meets {
+    if !facts.has_control_barrier {
         for (variable, load) in &facts.shared_loads {
             if facts.shared_stores.contains(variable) {
                 let name = module.display_name(*variable);
-                say(2, load, format!("`{name}` is shared, stored and loaded, but the shader has no barrier"));
+                add_finding(
+                    2,
+                    load,
+                    format!("`{name}` is shared, stored and loaded, but the shader has no barrier"),
+                );
             }
         }
     }
     // Rule 3: `divergent-barrier`.
-    for (barrier, branch, divergence) in divergence::barriers(module) {
+    for (barrier, branch, divergence) in divergence::divergent_barriers(module) {
         let line = module.source_line(branch.line);
         let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {}", line.line));
         let message = match divergence {
@@ -153,29 +161,29 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                  all: it depends on the invocation id"
             ),
         };
-        say(3, barrier, message);
+        add_finding(3, barrier, message);
     }
     // Rule 4: `lock-in-every-lane`.
-    for exchange in lock::locks(module) {
+    for exchange in lock::find_spin_locks(module) {
         let message = "every invocation of the workgroup spins on this lock: lanes of one subgroup wait \
              for each other without a forward-progress guarantee";
-        say(4, exchange, message.to_owned());
+        add_finding(4, exchange, message.to_owned());
     }
     // Rule 5: `wrong-barrier`.
-    for (barrier, variable) in storage_class::barriers(module) {
+    for (barrier, variable) in storage_class::mismatched_barriers(module) {
         let name = module.display_name(variable);
         let message = format!(
             "this barrier does not order `{name}`, and no write precedes it in the memory that it \
                  orders"
         );
-        say(5, barrier, message);
+        add_finding(5, barrier, message);
     }
     // Rule 6: `plain-update`.
-    for (store, variable) in update::updates(module) {
+    for (store, variable) in update::find_shared_updates(module) {
         let name = module.display_name(variable);
         let message =
             format!("every invocation loads, changes and stores the same word of `{name}`: use an atomic");
-        say(6, store, message);
+        add_finding(6, store, message);
     }
     // `orders-nothing` has reported the others.
     let is_new = |rule| !matches!(rule, ValidityRule::BarrierHasOrder | ValidityRule::OrderHasClass);
@@ -188,23 +196,23 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
 
 /// Facts about a whole module.
 #[derive(Default)]
-struct Facts {
+struct ModuleFacts {
     /// Some non-private buffer stores exist, and none makes its memory available.
-    stores_stay: bool,
+    lacks_availability: bool,
     /// Some non-private buffer loads exist, and none makes its memory visible.
-    loads_stay: bool,
+    lacks_visibility: bool,
     /// A control barrier exists.
-    meets: bool,
+    has_control_barrier: bool,
     shared_stores: BTreeSet<u32>,
     /// A load of each shared variable that is loaded.
     shared_loads: Vec<(u32, SpirvInstruction)>,
 }
 
-impl Facts {
-    fn of(module: &SpirvModule) -> Facts {
-        let mut facts = Facts::default();
+impl ModuleFacts {
+    fn collect(module: &SpirvModule) -> ModuleFacts {
+        let mut facts = ModuleFacts::default();
         let [mut stores, mut available, mut loads, mut visible] = [false; 4];
-        let several = module.entry_points.iter().any(|entry| {
+        let has_several_invocations = module.entry_points.iter().any(|entry| {
             let size = module.declared_local_size(entry.function);
             size.is_some_and(|(size, ids)| ids || size.iter().product::<u32>() > 1)
         });
@@ -222,7 +230,7 @@ impl Facts {
                     SpirvOperation::ControlBarrier {
                         part: BarrierPart::Whole | BarrierPart::Wait, ..
                     } => {
-                        facts.meets = true;
+                        facts.has_control_barrier = true;
                         continue;
                     }
                     SpirvOperation::Load { pointer, memory } => (pointer, memory, false),
@@ -252,16 +260,16 @@ impl Facts {
                 }
             }
         }
-        facts.stores_stay = stores && !available;
-        facts.loads_stay = loads && !visible;
+        facts.lacks_availability = stores && !available;
+        facts.lacks_visibility = loads && !visible;
         // A workgroup of one invocation needs no barrier.
-        facts.meets |= !several;
+        facts.has_control_barrier |= !has_several_invocations;
         facts
     }
 }
 
 /// Returns the numbers of a declared workgroup size; a specialized size may be one.
-fn smallest_size(module: &SpirvModule, (size, ids): ([u32; 3], bool)) -> [u32; 3] {
+fn smallest_local_size(module: &SpirvModule, (size, ids): ([u32; 3], bool)) -> [u32; 3] {
     let number = |id: u32| match module.constants.get(&id) {
         Some((_, SpirvConstant::Scalar(number))) if module.decorations_of(id).specialization.is_none() => {
             u32::try_from(*number).unwrap_or(1)
@@ -273,11 +281,11 @@ fn smallest_size(module: &SpirvModule, (size, ids): ([u32; 3], bool)) -> [u32; 3
 
 /// Returns the constant memory semantics of an instruction.
 fn semantics_of(module: &SpirvModule, instruction: &SpirvInstruction) -> Vec<u32> {
-    module.operation(instruction).semantics().filter_map(|id| constant(module, id)).collect()
+    module.operation(instruction).semantics_ids().filter_map(|id| integer_constant(module, id)).collect()
 }
 
 /// Returns an integer constant.
-fn constant(module: &SpirvModule, id: u32) -> Option<u32> {
+fn integer_constant(module: &SpirvModule, id: u32) -> Option<u32> {
     match module.constants.get(&id) {
         Some((ty, SpirvConstant::Scalar(number)))
             if matches!(module.types.get(ty), Some(SpirvType::Integer { .. })) =>

@@ -30,8 +30,8 @@ pub(crate) fn needed_inputs(
         Some(_) => {}
         None => all.push(NeededInput {
             name: input.name.clone(),
-            value: input.value(options),
-            option: input.option(),
+            value: input.describe_value(options),
+            option: input.example_option(),
             lines,
             is_contents: match input.place {
                 _ if input.is_contents() && input.address_target().is_some() => true,
@@ -57,7 +57,7 @@ pub(crate) fn needed_inputs(
     }
     if all.is_empty() {
         // A branch that an input decided led to the finding.
-        for input in options.assumed.iter().filter(|input| is_number(input) && by_branches) {
+        for input in options.assumed.iter().filter(|input| is_numeric_input(input) && by_branches) {
             add(&mut all, input, String::new());
         }
     }
@@ -79,12 +79,12 @@ pub(crate) fn chosen_constants(
     };
     all.into_iter()
         .map(|(id, value)| {
-            NeededInput::of_finding(name(*id), value.to_string(), format!("--spec {id}=VALUE"))
+            NeededInput::for_finding(name(*id), value.to_string(), format!("--spec {id}=VALUE"))
         })
         .collect()
 }
 
-fn is_number(input: &AssumedInput) -> bool {
+fn is_numeric_input(input: &AssumedInput) -> bool {
     matches!(input.place, InputPlace::Push(..) | InputPlace::Scalar(..) | InputPlace::Constant(_))
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions)
 pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> String {
     let mut all = describe_launch(given, chosen);
     for input in &chosen.assumed {
-        let value = input.value(chosen);
+        let value = input.describe_value(chosen);
         let default = match input.place {
             InputPlace::Push(..) | InputPlace::Scalar(..) => value == "0",
             InputPlace::Contents(_) => value == "zeros",

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::contents::{AddressInput, ImageInput};
+use crate::deadline::DeadlinePredicate;
 use crate::finding::InvocationId;
 use crate::grid::Sampler;
 use crate::input_place::{AssumedInput, UnsetOverride};
-use crate::open::OpenMemory;
-use crate::rays::RayResults;
-use crate::until::Until;
+use crate::open_memory::OpenMemory;
+use crate::ray_queries::RayResults;
 use spirv_reader::annotations::Formula;
 
 /// Default bound on the iterations of loops that depend on read values.
@@ -61,10 +61,10 @@ pub struct AnalysisOptions {
     /// what these decide.
     pub assumed: Vec<AssumedInput>,
     /// Bound on the iterations of every loop. Default: only loops that depend on read values are bounded, by
-    /// [`AnalysisOptions::open_bodies`].
+    /// [`AnalysisOptions::max_open_iterations`].
     pub unroll: Option<u32>,
     /// Bound on the iterations of loops that depend on read values. Default: [`DEFAULT_UNROLL`].
-    pub open_bodies: Option<u32>,
+    pub max_open_iterations: Option<u32>,
     /// A claim about every final state.
     pub assertion: Option<Formula>,
     /// True to ignore the annotated filter.
@@ -83,14 +83,14 @@ pub struct AnalysisOptions {
     /// The invocations to lift, as if no others existed. Default: all.
     pub only_invocations: Vec<InvocationId>,
     /// When to give up with [`Problem::OutOfTime`](crate::Problem::OutOfTime). Default: never.
-    pub deadline: Option<Until>,
+    pub deadline: Option<DeadlinePredicate>,
     /// The memory that others write during the kernel, and what they write. Default: none.
     pub open: Option<OpenMemory>,
 }
 
 impl AnalysisOptions {
     /// Returns the bound on the iterations of loops that depend on read values.
-    pub fn open_bodies(&self) -> u32 {
-        self.open_bodies.unwrap_or(DEFAULT_UNROLL)
+    pub fn max_open_iterations(&self) -> u32 {
+        self.max_open_iterations.unwrap_or(DEFAULT_UNROLL)
     }
 }

@@ -48,8 +48,8 @@ pub(crate) fn access_strength(
             StorageClass::Buffer | StorageClass::Image | StorageClass::Output => Access::Private,
         });
     }
-    let made = if store { operands.available } else { operands.visible };
-    match made {
+    let scope_id = if store { operands.available } else { operands.visible };
+    match scope_id {
         Some(id) => {
             let number = number(id).ok_or_else(|| unsupported("a scope that is not a constant"))?;
             Ok(Access::Coherent { scope: scope_from_number(number, vulkan)? })

@@ -34,9 +34,9 @@ pub struct FinalCell {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FinalContent {
     /// True if some consistent execution leaves it.
-    pub allowed: bool,
+    pub is_allowed: bool,
     /// True if sequential consistency does not allow it.
-    pub weak: bool,
+    pub is_weak: bool,
 }
 
 /// The final contents of a kernel.
@@ -54,13 +54,13 @@ pub enum FinalContents {
     /// The contents are not known.
     Unknown {
         /// True if the kernel is known to be race-free.
-        race_free: bool,
+        is_race_free: bool,
         /// The reason.
-        why: String,
+        reason: String,
     },
 }
 
-/// Enumerates the final contents of a kernel's buffers. `told` formats a refusal with its file.
+/// Enumerates the final contents of a kernel's buffers. `format_refusal` formats a refusal with its file.
 ///
 /// If every allowed content equals the initial one, the result is unknown: a dispatch that never ran would
 /// pass.
@@ -70,13 +70,13 @@ pub fn final_contents(
     options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
-    told: &dyn Fn(&Refusal) -> String,
+    format_refusal: &dyn Fn(&Refusal) -> String,
 ) -> FinalContents {
-    match enumerate_contents(module, dispatch, options, model, budget, told) {
+    match enumerate_contents(module, dispatch, options, model, budget, format_refusal) {
         FinalContents::Known { cells, contents } if leaves_memory_unchanged(dispatch, &cells, &contents) => {
             FinalContents::Unknown {
-                race_free: true,
-                why: "the shader does not change its buffers".to_owned(),
+                is_race_free: true,
+                reason: "the shader does not change its buffers".to_owned(),
             }
         }
         finals => finals,
@@ -96,7 +96,7 @@ fn leaves_memory_unchanged(
         Some(bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
     };
     let first: Vec<Option<u64>> = cells.iter().map(before).collect();
-    let mut allowed = contents.iter().filter(|(_, says)| says.allowed);
+    let mut allowed = contents.iter().filter(|(_, status)| status.is_allowed);
     allowed.all(|(values, _)| values.iter().zip(&first).all(|(now, before)| Some(*now) == *before))
 }
 
@@ -107,29 +107,29 @@ pub(crate) fn enumerate_contents(
     options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
-    told: &dyn Fn(&Refusal) -> String,
+    format_refusal: &dyn Fn(&Refusal) -> String,
 ) -> FinalContents {
     let options = AnalysisOptions { keep_final: true, assertion: None, ..options.clone() };
-    let judged = crate::judge::judge(module, &options, model, budget);
+    let walk_report = crate::judge::judge(module, &options, model, budget);
     let mut race_free = false;
-    if let Ok(report) = &judged {
+    if let Ok(report) = &walk_report {
         if let Some(found) = report.findings.first() {
             let what = format!("{}: {}", found.kind.name(), found.message);
             // A kernel that may not end leaves nothing to compare.
             return match found.kind {
-                FindingKind::Hang => FinalContents::Unknown { race_free, why: what },
+                FindingKind::Hang => FinalContents::Unknown { is_race_free: race_free, reason: what },
                 _ => FinalContents::Undefined(what),
             };
         }
         race_free = report.verdict == GridVerdict::Clean && !report.is_schedule_dependent;
-        if dispatch.varies.is_none()
+        if dispatch.variation_reason.is_none()
             && let Some(known) = contents_of_walk(report, dispatch, race_free)
         {
             return known;
         }
     }
-    let unknown = |race_free, why: String| FinalContents::Unknown { race_free, why };
-    if let Some(what) = dispatch.varies {
+    let unknown = |race_free, why: String| FinalContents::Unknown { is_race_free: race_free, reason: why };
+    if let Some(what) = dispatch.variation_reason {
         return unknown(race_free, format!("they may depend on {what}"));
     }
     if let Some(image) = dispatch.buffers.iter().find(|buffer| buffer.image.is_some()) {
@@ -138,9 +138,9 @@ pub(crate) fn enumerate_contents(
     // The walk does not settle the contents, so the model enumerates them.
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
-        Err(refusal) => return unknown(race_free, describe_refusal(&judged, &refusal, told)),
+        Err(refusal) => return unknown(race_free, describe_refusal(&walk_report, &refusal, format_refusal)),
     };
-    match crate::suspicion::confirmed(&lifted, model, budget) {
+    match crate::suspicion::confirm_suspicions(&lifted, model, budget) {
         (found, _) if !found.is_empty() => {
             return FinalContents::Undefined(format!("{}: {}", found[0].kind.name(), found[0].message));
         }
@@ -155,7 +155,7 @@ pub(crate) fn enumerate_contents(
     let [case] = &lifted.cases[..] else {
         return unknown(race_free, "they depend on uninitialized memory".to_owned());
     };
-    if lifted.sampled {
+    if lifted.is_sampled {
         return unknown(race_free, "they depend on uninitialized memory".to_owned());
     }
     contents_of_case(&lifted, case, module, model, race_free, budget)
@@ -163,15 +163,15 @@ pub(crate) fn enumerate_contents(
 
 /// Returns why a kernel has no test, preferring the walk's reason if it is more specific.
 fn describe_refusal(
-    judged: &Result<GridReport, Refusal>,
+    walk_report: &Result<GridReport, Refusal>,
     refusal: &Refusal,
-    told: &dyn Fn(&Refusal) -> String,
+    format_refusal: &dyn Fn(&Refusal) -> String,
 ) -> String {
-    match judged {
+    match walk_report {
         Ok(GridReport { verdict: GridVerdict::Undecided, refusal: Some(why), .. }) => {
-            format!("{}; {}", told(refusal), told(why))
+            format!("{}; {}", format_refusal(refusal), format_refusal(why))
         }
-        _ => told(refusal),
+        _ => format_refusal(refusal),
     }
 }
 
@@ -182,7 +182,7 @@ fn contents_of_walk(
     race_free: bool,
 ) -> Option<FinalContents> {
     // Devices may round floats differently.
-    if !race_free || report.decided_by_model || dispatch.floats || report.final_buffers.is_empty() {
+    if !race_free || report.decided_by_model || dispatch.uses_floats || report.final_buffers.is_empty() {
         return None;
     }
     let (mut cells, mut content) = (Vec::new(), Vec::new());
@@ -205,8 +205,8 @@ fn contents_of_walk(
             }
         }
     }
-    let says = FinalContent { allowed: true, weak: false };
-    Some(FinalContents::Known { cells, contents: BTreeMap::from([(content, says)]) })
+    let status = FinalContent { is_allowed: true, is_weak: false };
+    Some(FinalContents::Known { cells, contents: BTreeMap::from([(content, status)]) })
 }
 
 /// Returns the final contents of a litmus test.
@@ -226,7 +226,7 @@ fn contents_of_case(
     };
     let locations: Vec<LocationId> = (0..case.cells.len() as u16).map(LocationId).filter(in_buffer).collect();
     test.listed = locations.iter().map(|location| Term::Location(*location, 0)).collect();
-    let unknown = |race_free, why: String| FinalContents::Unknown { race_free, why };
+    let unknown = |race_free, why: String| FinalContents::Unknown { is_race_free: race_free, reason: why };
     let prediction = match predict(&test, model, &model::PredictOptions { budget, unroll: 1 }) {
         Ok(prediction) => prediction,
         Err(error) => return unknown(race_free, error.to_string()),
@@ -266,13 +266,13 @@ fn contents_of_case(
         positions.push(position);
     }
     let mut contents: BTreeMap<Vec<u64>, FinalContent> = BTreeMap::new();
-    for (outcome, says) in &prediction.outcomes {
+    for (outcome, verdict) in &prediction.outcomes {
         let values = positions.iter().map(|at| outcome.0.get(*at).map_or(0, |value| value.0)).collect();
         // Outcomes that differ elsewhere may agree in the buffers. A content is weak only if all of
         // them are.
-        let entry = contents.entry(values).or_insert(FinalContent { allowed: false, weak: true });
-        entry.allowed |= says.allowed;
-        entry.weak &= says.weak;
+        let entry = contents.entry(values).or_insert(FinalContent { is_allowed: false, is_weak: true });
+        entry.is_allowed |= verdict.allowed;
+        entry.is_weak &= verdict.weak;
     }
     FinalContents::Known { cells, contents }
 }

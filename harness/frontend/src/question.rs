@@ -7,7 +7,7 @@ use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
 use crate::context::{LiftContext, with_context};
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::open::OpenPart;
+use crate::open_memory::OpenPart;
 use crate::options::AnalysisOptions;
 use crate::value::{MemoryCell, ObjectId};
 use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
@@ -18,39 +18,42 @@ pub(crate) struct ResolvedQuestion {
     pub cells: BTreeSet<MemoryCell>,
     /// The question as its author wrote it.
     pub text: Option<String>,
-    question: Option<(QuestionKind, Resolved, u32)>,
-    filter: Option<Resolved>,
+    question: Option<(QuestionKind, ResolvedFormula, u32)>,
+    filter: Option<ResolvedFormula>,
 }
 
 /// The source of a command line claim.
-const ASSERTION: &str = "--assert";
+const ASSERT_OPTION: &str = "--assert";
 /// The source of a term of `refine --open`.
-const OPEN: &str = "--open";
+const OPEN_OPTION: &str = "--open";
 /// Upper bound on the names that an error lists.
 const MAX_LISTED: usize = 12;
 
 /// A formula over cells.
 #[derive(Clone, Debug)]
-enum Resolved {
+enum ResolvedFormula {
     Compare(Result<i64, MemoryCell>, Comparison, Result<i64, MemoryCell>),
-    And(Vec<Resolved>),
-    Or(Vec<Resolved>),
-    Not(Box<Resolved>),
+    And(Vec<ResolvedFormula>),
+    Or(Vec<ResolvedFormula>),
+    Not(Box<ResolvedFormula>),
     Known(bool),
 }
 
 impl ResolvedQuestion {
-    pub fn new(setting: &LiftContext<'_>, options: &AnalysisOptions) -> Result<ResolvedQuestion, Refusal> {
-        let mut asked = ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-        let annotations = &setting.module().annotations;
+    pub fn new(context: &LiftContext<'_>, options: &AnalysisOptions) -> Result<ResolvedQuestion, Refusal> {
+        let mut question =
+            ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
+        let annotations = &context.module().annotations;
         if let Some(formula) = &options.assertion {
-            let resolved = asked.resolve(setting, ASSERTION, formula).map_err(nowhere)?;
-            asked.question = Some((QuestionKind::Forall, resolved, 0));
-            asked.text = Some(format!("forall ({formula})"));
+            let resolved = question.resolve(context, ASSERT_OPTION, formula).map_err(without_position)?;
+            question.question = Some((QuestionKind::Forall, resolved, 0));
+            question.text = Some(format!("forall ({formula})"));
         } else if let Some(first) = annotations.outputs.first() {
             if annotations.outputs.iter().any(|output| output.quantifier != first.quantifier) {
-                return Err(nowhere(Problem::Annotation("questions with different quantifiers".to_owned())));
+                return Err(without_position(Problem::Annotation(
+                    "questions with different quantifiers".to_owned(),
+                )));
             }
             let kind = match first.quantifier {
                 Quantifier::Forall => QuestionKind::Forall,
@@ -62,11 +65,11 @@ impl ResolvedQuestion {
                 .outputs
                 .iter()
                 .map(|output| {
-                    let resolved = asked.resolve(setting, "@Output", &output.formula);
+                    let resolved = question.resolve(context, "@Output", &output.formula);
                     resolved.map_err(|problem| problem.located_at(SourcePosition::Line(output.line)))
                 })
                 .collect::<Result<_, _>>()?;
-            asked.question = Some((kind, Resolved::And(parts), first.line));
+            question.question = Some((kind, ResolvedFormula::And(parts), first.line));
             let word = match first.quantifier {
                 Quantifier::Forall => "forall",
                 Quantifier::Exists => "exists",
@@ -76,28 +79,28 @@ impl ResolvedQuestion {
                 [one] => one.formula.clone(),
                 all => Formula::And(all.iter().map(|output| output.formula.clone()).collect()),
             };
-            asked.text = Some(format!("{word} ({all})"));
+            question.text = Some(format!("{word} ({all})"));
         }
         if let Some(filter) = annotations.filter.as_ref().filter(|_| !options.ignore_filter) {
-            asked.filter = Some(asked.resolve(setting, "@Filter", filter).map_err(nowhere)?);
+            question.filter = Some(question.resolve(context, "@Filter", filter).map_err(without_position)?);
         }
-        Ok(asked)
+        Ok(question)
     }
 
     fn resolve(
         &mut self,
-        setting: &LiftContext<'_>,
-        of: &'static str,
+        context: &LiftContext<'_>,
+        source: &'static str,
         formula: &Formula,
-    ) -> Result<Resolved, Problem> {
-        let mut all = |parts: &[Formula]| -> Result<Vec<Resolved>, Problem> {
-            parts.iter().map(|part| self.resolve(setting, of, part)).collect()
+    ) -> Result<ResolvedFormula, Problem> {
+        let mut all = |parts: &[Formula]| -> Result<Vec<ResolvedFormula>, Problem> {
+            parts.iter().map(|part| self.resolve(context, source, part)).collect()
         };
         Ok(match formula {
-            Formula::Known(known) => Resolved::Known(*known),
-            Formula::Not(inner) => Resolved::Not(Box::new(self.resolve(setting, of, inner)?)),
-            Formula::And(parts) => Resolved::And(all(parts)?),
-            Formula::Or(parts) => Resolved::Or(all(parts)?),
+            Formula::Known(known) => ResolvedFormula::Known(*known),
+            Formula::Not(inner) => ResolvedFormula::Not(Box::new(self.resolve(context, source, inner)?)),
+            Formula::And(parts) => ResolvedFormula::And(all(parts)?),
+            Formula::Or(parts) => ResolvedFormula::Or(all(parts)?),
             Formula::Compare(left, sign, right) => {
                 let comparison = match *sign {
                     "==" => Comparison::Equal,
@@ -107,27 +110,29 @@ impl ResolvedQuestion {
                     ">" => Comparison::Greater,
                     _ => Comparison::GreaterOrEqual,
                 };
-                let (left, right) = (self.side(setting, of, left)?, self.side(setting, of, right)?);
-                Resolved::Compare(left, comparison, right)
+                let (left, right) =
+                    (self.resolve_term(context, source, left)?, self.resolve_term(context, source, right)?);
+                ResolvedFormula::Compare(left, comparison, right)
             }
         })
     }
 
-    fn side(
+    fn resolve_term(
         &mut self,
-        setting: &LiftContext<'_>,
-        of: &'static str,
-        side: &FormulaTerm,
+        context: &LiftContext<'_>,
+        source: &'static str,
+        term: &FormulaTerm,
     ) -> Result<Result<i64, MemoryCell>, Problem> {
-        let (name, path) = match side {
+        let (name, path) = match term {
             FormulaTerm::Number(number) => return Ok(Ok(*number)),
             FormulaTerm::Element(name, path) => (name, path),
         };
-        let module = setting.module();
-        let wrong = |what: String| Problem::Claim { of, claim: side.to_string(), what, word: None };
+        let module = context.module();
+        let invalid_term =
+            |what: String| Problem::Claim { of: source, claim: term.to_string(), what, word: None };
         let unknown = |word: &str, what: String, known: Vec<String>| Problem::Claim {
-            of,
-            claim: side.to_string(),
+            of: source,
+            claim: term.to_string(),
             what,
             word: Some((word.to_owned(), known)),
         };
@@ -140,27 +145,39 @@ impl ResolvedQuestion {
             // An unnamed block has the name of its type, as in findings, or only its member is named.
             None => {
                 let unnamed = module.variables.iter().filter(|(id, _)| module.is_unnamed(**id));
-                let only = |found: Vec<u32>| if let [id] = found[..] { Some(id) } else { None };
-                let ids = |holds: &dyn Fn(u32) -> bool| {
-                    only(unnamed.clone().filter(|(_, it)| holds(it.ty)).map(|(id, _)| *id).collect())
+                let single_element = |found: Vec<u32>| if let [id] = found[..] { Some(id) } else { None };
+                let ids = |matches: &dyn Fn(u32) -> bool| {
+                    single_element(
+                        unnamed
+                            .clone()
+                            .filter(|(_, variable)| matches(variable.ty))
+                            .map(|(id, _)| *id)
+                            .collect(),
+                    )
                 };
                 let block = ids(&|ty| module.display_name(ty) == *name && !path.is_empty());
                 let holder = || ids(&|ty| module.member_by_name(ty, name).is_some()).map(|id| (id, true));
                 let found = block.map(|id| (id, false)).or_else(holder);
                 let (id, by_member) = found.ok_or_else(|| {
-                    let shared = module.variables.iter().filter(|(_, it)| memory_class(it.class).is_some());
-                    let names = shared.flat_map(|(id, it)| {
-                        let members = module.members(it.ty).into_iter().filter(|_| module.is_unnamed(*id));
-                        members.chain([module.variable_name(*id, it.ty)])
+                    let shared = module
+                        .variables
+                        .iter()
+                        .filter(|(_, variable)| memory_class(variable.class).is_some());
+                    let names = shared.flat_map(|(id, variable)| {
+                        let members = module
+                            .names_of_members(variable.ty)
+                            .into_iter()
+                            .filter(|_| module.is_unnamed(*id));
+                        members.chain([module.variable_name(*id, variable.ty)])
                     });
                     let names: BTreeSet<String> = names.collect();
                     let listed: Vec<String> =
                         names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
-                    let there = match listed.is_empty() {
+                    let listing = match listed.is_empty() {
                         true => "the shader has no shared variable".to_owned(),
                         false => format!("the shader has {}", listed.join(", ")),
                     };
-                    unknown(name, format!("no variable `{name}`; {there}"), names.into_iter().collect())
+                    unknown(name, format!("no variable `{name}`; {listing}"), names.into_iter().collect())
                 })?;
                 if by_member {
                     path.insert(0, PathStep::Member(name.clone()));
@@ -170,7 +187,7 @@ impl ResolvedQuestion {
         };
         let variable = &module.variables[&id];
         if memory_class(variable.class).is_none() {
-            return Err(wrong(format!("`{name}` is not shared memory")));
+            return Err(invalid_term(format!("`{name}` is not shared memory")));
         }
         let walk = |through: bool| -> Result<(u32, u64), Problem> {
             let (mut ty, mut offset) = (variable.ty, 0);
@@ -180,32 +197,34 @@ impl ResolvedQuestion {
                 while through
                     && (module.wraps_one_part(ty) || bound.is_some() && is_index && module.has_one_member(ty))
                 {
-                    let part = setting.specialized.part_of(ty, 0)?;
+                    let part = context.specialized.part_of(ty, 0)?;
                     (ty, offset) = (part.ty, offset + part.offset);
                 }
                 let index = match part {
                     PathStep::Index(index) => *index,
                     PathStep::Member(member) => module.member_by_name(ty, member).ok_or_else(|| {
-                        unknown(member, format!("no member `{member}`"), module.members(ty))
+                        unknown(member, format!("no member `{member}`"), module.names_of_members(ty))
                     })?,
                 };
-                let part =
-                    setting.specialized.part_of(ty, index).map_err(|problem| wrong(problem.to_string()))?;
+                let part = context
+                    .specialized
+                    .part_of(ty, index)
+                    .map_err(|problem| invalid_term(problem.to_string()))?;
                 if let Some(length) = part.length.filter(|length| index >= *length) {
-                    return Err(wrong(format!("the index {index} is beyond the {length} elements")));
+                    return Err(invalid_term(format!("the index {index} is beyond the {length} elements")));
                 }
                 (ty, offset) = (part.ty, offset + part.offset);
             }
             // A structure with one member may be used instead of the member.
-            while !setting.specialized.is_scalar(ty)?
-                && setting.specialized.part_count(ty).is_ok_and(|count| count == 1)
+            while !context.specialized.is_scalar(ty)?
+                && context.specialized.part_count(ty).is_ok_and(|count| count == 1)
             {
                 // The member need not be at the start of its structure.
-                let part = setting.specialized.part_of(ty, 0)?;
+                let part = context.specialized.part_of(ty, 0)?;
                 (ty, offset) = (part.ty, offset + part.offset);
             }
-            if !setting.specialized.is_scalar(ty)? {
-                return Err(wrong(format!("`{side}` is not a scalar")));
+            if !context.specialized.is_scalar(ty)? {
+                return Err(invalid_term(format!("`{term}` is not a scalar")));
             }
             Ok((ty, offset))
         };
@@ -214,43 +233,46 @@ impl ResolvedQuestion {
             Ok(found) => found,
             Err(why) => walk(true).map_err(|_| why)?,
         };
-        let bytes = u32::try_from(setting.specialized.size_of(ty)?).unwrap_or(0);
-        let object = ObjectId { variable: setting.canonical_variable(id), instance: 0 };
+        let bytes = u32::try_from(context.specialized.size_of(ty)?).unwrap_or(0);
+        let object = ObjectId { variable: context.canonical_variable(id), instance: 0 };
         let cell = MemoryCell { object, offset, bytes };
         self.cells.insert(cell);
         Ok(Err(cell))
     }
 
     /// Returns the numbers that cells are compared with.
-    pub fn numbers(&self) -> BTreeSet<u64> {
+    pub fn compared_numbers(&self) -> BTreeSet<u64> {
         let mut numbers = BTreeSet::new();
         let asked = self.question.iter().map(|(_, resolved, _)| resolved);
         for resolved in asked.chain(&self.filter) {
-            resolved.numbers(&mut numbers);
+            resolved.collect_numbers(&mut numbers);
         }
         numbers
     }
 
     /// Returns question and filter in litmus syntax.
-    pub fn conditions(&self, locate: &impl Fn(MemoryCell) -> Term) -> (Option<Question>, Option<Condition>) {
+    pub fn to_conditions(
+        &self,
+        locate: &impl Fn(MemoryCell) -> Term,
+    ) -> (Option<Question>, Option<Condition>) {
         let question = self.question.as_ref().map(|(kind, resolved, line)| Question {
             kind: *kind,
-            condition: resolved.condition(locate),
+            condition: resolved.to_condition(locate),
             span: Span { line: *line, ..Span::default() },
         });
-        (question, self.filter.as_ref().map(|filter| filter.condition(locate)))
+        (question, self.filter.as_ref().map(|filter| filter.to_condition(locate)))
     }
 }
 
-impl Resolved {
-    fn numbers(&self, numbers: &mut BTreeSet<u64>) {
+impl ResolvedFormula {
+    fn collect_numbers(&self, numbers: &mut BTreeSet<u64>) {
         match self {
-            Resolved::Known(_) => {}
-            Resolved::Not(inner) => inner.numbers(numbers),
-            Resolved::And(parts) | Resolved::Or(parts) => {
-                parts.iter().for_each(|part| part.numbers(numbers));
+            ResolvedFormula::Known(_) => {}
+            ResolvedFormula::Not(inner) => inner.collect_numbers(numbers),
+            ResolvedFormula::And(parts) | ResolvedFormula::Or(parts) => {
+                parts.iter().for_each(|part| part.collect_numbers(numbers));
             }
-            Resolved::Compare(left, _, right) => match (left, right) {
+            ResolvedFormula::Compare(left, _, right) => match (left, right) {
                 (Ok(number), Err(cell)) | (Err(cell), Ok(number)) => {
                     let number = *number as u64 & mask(cell.bytes.saturating_mul(8));
                     // A comparison changes at the number or at the next one.
@@ -261,7 +283,7 @@ impl Resolved {
         }
     }
 
-    fn condition(&self, locate: &impl Fn(MemoryCell) -> Term) -> Condition {
+    fn to_condition(&self, locate: &impl Fn(MemoryCell) -> Term) -> Condition {
         // Cell contents are unsigned, of the cell's width.
         let term = |side: &Result<i64, MemoryCell>, other: &Result<i64, MemoryCell>| match (side, other) {
             (Ok(number), Err(cell)) => {
@@ -270,18 +292,18 @@ impl Resolved {
             (Ok(number), Ok(_)) => Term::Constant(*number),
             (Err(cell), _) => locate(*cell),
         };
-        let fold = |parts: &[Resolved], join: fn(Box<Condition>, Box<Condition>) -> Condition| {
-            let mut parts = parts.iter().map(|part| part.condition(locate)).rev();
+        let fold = |parts: &[ResolvedFormula], join: fn(Box<Condition>, Box<Condition>) -> Condition| {
+            let mut parts = parts.iter().map(|part| part.to_condition(locate)).rev();
             let last = parts.next().unwrap_or(Condition::True);
             parts.fold(last, |all, part| join(Box::new(part), Box::new(all)))
         };
         match self {
-            Resolved::Known(true) => Condition::True,
-            Resolved::Known(false) => Condition::Not(Box::new(Condition::True)),
-            Resolved::Not(inner) => Condition::Not(Box::new(inner.condition(locate))),
-            Resolved::And(parts) => fold(parts, Condition::And),
-            Resolved::Or(parts) => fold(parts, Condition::Or),
-            Resolved::Compare(left, comparison, right) => {
+            ResolvedFormula::Known(true) => Condition::True,
+            ResolvedFormula::Known(false) => Condition::Not(Box::new(Condition::True)),
+            ResolvedFormula::Not(inner) => Condition::Not(Box::new(inner.to_condition(locate))),
+            ResolvedFormula::And(parts) => fold(parts, Condition::And),
+            ResolvedFormula::Or(parts) => fold(parts, Condition::Or),
+            ResolvedFormula::Compare(left, comparison, right) => {
                 let (left, right) = (term(left, right), term(right, left));
                 Condition::Compare { left, comparison: *comparison, right }
             }
@@ -298,9 +320,10 @@ pub fn resolve_open_part(
     options: &AnalysisOptions,
     term: &FormulaTerm,
 ) -> Result<OpenPart, Refusal> {
-    with_context(module, options, |setting| {
-        let mut asked = ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let side = asked.side(setting, OPEN, term);
+    with_context(module, options, |context| {
+        let mut question =
+            ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let side = question.resolve_term(context, OPEN_OPTION, term);
         let side = side.map_err(|problem| problem.located_at(SourcePosition::Module))?;
         let number = || Problem::Annotation(format!("--open {term}: a number, expected SET.BINDING[INDEX]"));
         let cell = side.err().ok_or_else(|| number().located_at(SourcePosition::Module))?;
@@ -320,7 +343,7 @@ pub struct Claim {
     pub text: String,
     /// The cells: descriptor set, binding and element, offset and size in bytes.
     pub places: Vec<((u32, u32, u32), u64, u32)>,
-    resolved: Resolved,
+    resolved: ResolvedFormula,
     cells: Vec<MemoryCell>,
 }
 
@@ -332,26 +355,27 @@ pub fn check_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<()
     if options.assertion.is_none() {
         return Ok(());
     }
-    with_context(module, options, |setting| ResolvedQuestion::new(setting, options).map(|_| ()))
+    with_context(module, options, |context| ResolvedQuestion::new(context, options).map(|_| ()))
 }
 
 /// Returns the claim about every final state, if there is one.
 ///
 /// # Errors
 /// Fails if a name does not exist or is not a buffer.
-pub fn claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<Claim>, Refusal> {
+pub fn resolve_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<Claim>, Refusal> {
     let Some(formula) = &options.assertion else { return Ok(None) };
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    with_context(module, options, |setting| {
-        let mut asked = ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let resolved = asked.resolve(setting, ASSERTION, formula).map_err(nowhere)?;
-        let cells: Vec<MemoryCell> = asked.cells.iter().copied().collect();
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
+    with_context(module, options, |context| {
+        let mut question =
+            ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let resolved = question.resolve(context, ASSERT_OPTION, formula).map_err(without_position)?;
+        let cells: Vec<MemoryCell> = question.cells.iter().copied().collect();
         let mut places = Vec::with_capacity(cells.len());
         for cell in &cells {
             let decorations = module.decorations_of(cell.object.variable);
             let binding = decorations.binding.ok_or_else(|| {
                 let name = module.display_name(cell.object.variable);
-                nowhere(Problem::Annotation(format!(
+                without_position(Problem::Annotation(format!(
                     "`{name}` is not a buffer, so its contents cannot be observed"
                 )))
             })?;
@@ -372,14 +396,14 @@ impl Claim {
     }
 }
 
-impl Resolved {
+impl ResolvedFormula {
     fn holds(&self, value: &dyn Fn(MemoryCell) -> (u64, u32)) -> bool {
         match self {
-            Resolved::Known(known) => *known,
-            Resolved::Not(inner) => !inner.holds(value),
-            Resolved::And(parts) => parts.iter().all(|part| part.holds(value)),
-            Resolved::Or(parts) => parts.iter().any(|part| part.holds(value)),
-            Resolved::Compare(left, comparison, right) => {
+            ResolvedFormula::Known(known) => *known,
+            ResolvedFormula::Not(inner) => !inner.holds(value),
+            ResolvedFormula::And(parts) => parts.iter().all(|part| part.holds(value)),
+            ResolvedFormula::Or(parts) => parts.iter().any(|part| part.holds(value)),
+            ResolvedFormula::Compare(left, comparison, right) => {
                 let cells = [left, right].map(|side| side.as_ref().err().map(|cell| value(*cell)));
                 let bytes = cells.iter().flatten().map(|(_, bytes)| *bytes).max().unwrap_or(8);
                 let number = |side: &Result<i64, MemoryCell>| match side {

@@ -29,17 +29,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Budget, Model};
 
+use crate::candidate_values;
 use crate::choose::InputNeeds;
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::{FindingKind, InvocationId, Spot};
 use crate::grid::{GridReport, NeededInput};
 use crate::judge::judge;
-use crate::launch::Launch;
+use crate::launch::LaunchParameters;
 use crate::lift::{MAX_INVOCATIONS, lift};
 use crate::lifted::Lifted;
-use crate::open::{OpenMemory, OpenPart, OpenParts, is_open};
+use crate::open_memory::{OpenMemory, OpenPart, OpenParts, is_open};
 use crate::options::AnalysisOptions;
-use crate::tried;
 use contents::{compare_contents, compare_for_contents};
 use environment::{EnvironmentSearch, find_environment};
 use event::{CellKey, MemoryKey};
@@ -55,7 +55,7 @@ const MAX_OPEN_VALUES: usize = 6;
 /// The reason if the iterations of a loop do not suffice.
 const LONGER_LOOPS: &str = "loops of BEFORE that depend on read values are longer than the bound";
 /// A value that no constant of the code is likely to equal.
-const UNUSUAL: u64 = 42;
+const UNUSUAL_VALUE: u64 = 42;
 
 /// A comparison of two modules.
 #[derive(Clone, Copy)]
@@ -186,8 +186,8 @@ pub fn refine(
         let answer = Refinement::new(RefinementVerdict::Refines, "the modules are equal, in every context");
         return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
     }
-    let judged = judge(before.0, before.1, query.model, query.budget);
-    let undefined = judged.as_ref().ok().and_then(undefined_reason);
+    let report_before = judge(before.0, before.1, query.model, query.budget);
+    let undefined = report_before.as_ref().ok().and_then(undefined_reason);
     // A module without defined behaviour allows anything. In an open world, that holds for these contents of
     // memory: an environment that acts after all invocations of BEFORE orders none of them. Other contents
     // may be free of races.
@@ -209,9 +209,10 @@ pub fn refine(
             if let Some(difference) = found {
                 return Ok(Refinement::breaks(difference));
             }
-            if let Some(broken) = query.open.and_then(|open| compare_for_contents(before, after, open, query))
+            if let Some(refinement) =
+                query.open.and_then(|open| compare_for_contents(before, after, open, query))
             {
-                return Ok(broken);
+                return Ok(refinement);
             }
             let why = mismatch.as_ref().map_or_else(
                 || "no rule explains a change of the events".to_owned(),
@@ -246,7 +247,7 @@ pub fn refine(
         }
         return Ok(unknown);
     }
-    Ok(compare_contents(before, after, judged.as_ref().ok(), &why, query))
+    Ok(compare_contents(before, after, report_before.as_ref().ok(), &why, query))
 }
 
 /// Checks that both modules can be given the same inputs.
@@ -254,8 +255,8 @@ fn check_interfaces(
     (before, before_options): (&SpirvModule, &AnalysisOptions),
     (after, after_options): (&SpirvModule, &AnalysisOptions),
 ) -> Result<(), Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let different = |what: String| nowhere(Problem::Input(what));
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let different = |what: String| without_position(Problem::Input(what));
     let first = before.find_entry(before_options.entry.as_deref())?;
     let second = after.find_entry(after_options.entry.as_deref())?;
     if first.shader_stage() != second.shader_stage() {
@@ -266,7 +267,9 @@ fn check_interfaces(
         )));
     }
     let size = |module: &SpirvModule, options: &AnalysisOptions, function: u32| {
-        Launch::new(module, options, function).map(|launch| launch.local_size).map_err(nowhere)
+        LaunchParameters::new(module, options, function)
+            .map(|launch| launch.local_size)
+            .map_err(without_position)
     };
     let sizes = [size(before, before_options, first.function)?, size(after, after_options, second.function)?];
     if sizes[0] != sizes[1] {
@@ -349,7 +352,7 @@ pub fn with_open_memory(
     parts: OpenParts,
 ) -> AnalysisOptions {
     let values = Some(open_values(&[(module, options)]));
-    AnalysisOptions { open: Some(OpenMemory { parts, values, functions: false }), ..options.clone() }
+    AnalysisOptions { open: Some(OpenMemory { parts, values, models_functions: false }), ..options.clone() }
 }
 
 /// Returns the values that others may write, from the constants of modules.
@@ -357,7 +360,7 @@ fn open_values(modules: &[(&SpirvModule, &AnalysisOptions)]) -> Vec<u64> {
     let mut values = vec![0, 1];
     for (module, options) in modules {
         let near = crate::context::with_context(module, options, |setting| {
-            Ok(tried::values(setting, &BTreeSet::new()))
+            Ok(candidate_values::candidate_values(setting, &BTreeSet::new()))
         });
         for value in near.unwrap_or_default() {
             if !values.contains(&value) && values.len() < MAX_OPEN_VALUES + 2 {
@@ -365,8 +368,8 @@ fn open_values(modules: &[(&SpirvModule, &AnalysisOptions)]) -> Vec<u64> {
             }
         }
     }
-    if !values.contains(&UNUSUAL) {
-        values.push(UNUSUAL);
+    if !values.contains(&UNUSUAL_VALUE) {
+        values.push(UNUSUAL_VALUE);
     }
     values
 }
@@ -376,10 +379,10 @@ fn list_invocations(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<(Vec<InvocationId>, u64), Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     let entry = module.find_entry(options.entry.as_deref())?;
     let stage: Stage = entry.shader_stage();
-    let launch = Launch::new(module, options, entry.function).map_err(nowhere)?;
+    let launch = LaunchParameters::new(module, options, entry.function).map_err(without_position)?;
     let count = |size: [u32; 3]| size.iter().fold(1_u64, |all, one| all.saturating_mul(u64::from(*one)));
     let (local, groups) = (count(launch.local_size), count(launch.grid));
     let at = |index: u64, size: [u32; 3]| {
@@ -410,11 +413,11 @@ fn prove_by_simulation(
     after: (&SpirvModule, &AnalysisOptions),
     query: &RefinementQuery<'_>,
 ) -> Proof {
-    let opened = |values, functions| OpenMemory { parts: None, values, functions };
+    let open_memory = |values, functions| OpenMemory { parts: None, values, models_functions: functions };
     // A body of AFTER may be two of BEFORE, or start in the middle of one.
-    let more = 2 * before.1.open_bodies() + 1;
+    let more = 2 * before.1.max_open_iterations() + 1;
     let longer = AnalysisOptions {
-        open_bodies: Some(more),
+        max_open_iterations: Some(more),
         unroll: before.1.unroll.map(|_| more),
         ..before.1.clone()
     };
@@ -422,19 +425,19 @@ fn prove_by_simulation(
         Proof::LongerLoop => simulate((before.0, &longer), after, open, query),
         proof => proof,
     };
-    let why = match simulate(&opened(None, true)) {
+    let why = match simulate(&open_memory(None, true)) {
         complete @ Proof::Complete { .. } => return complete,
         Proof::LongerLoop => LONGER_LOOPS.to_owned(),
         Proof::OrderOnly(why) | Proof::Limit(why) => why,
         Proof::Mismatch(mismatch) => mismatch
             .map_or_else(|| "no rule explains a change of the events".to_owned(), |mismatch| mismatch.what),
     };
-    match simulate(&opened(None, false)) {
+    match simulate(&open_memory(None, false)) {
         Proof::Limit(_) | Proof::LongerLoop => {}
         decided => return decided,
     }
     let values = open_values(&[before, after]);
-    match simulate(&opened(Some(values.clone()), false)) {
+    match simulate(&open_memory(Some(values.clone()), false)) {
         Proof::Complete { .. } => {
             let values: Vec<String> = values.iter().map(u64::to_string).collect();
             Proof::Limit(format!(
@@ -471,7 +474,7 @@ fn simulate(
             (Ok(first), Ok(second)) => (first, second),
             (Err(refusal), _) | (_, Err(refusal)) => return limit(&refusal),
         };
-        if let Some(reason) = incomparable(&first, &second) {
+        if let Some(reason) = incomparability_reason(&first, &second) {
             return Proof::Limit(reason);
         }
         let (Some(one), Some(other)) = (first.cases.first(), second.cases.first()) else {
@@ -505,7 +508,7 @@ fn simulate(
     }
     let count = if total == 1 { "1 invocation".to_owned() } else { format!("{total} invocations") };
     let loops = if is_cut {
-        format!(", loops that depend on read values up to {} bodies", after.1.open_bodies())
+        format!(", loops that depend on read values up to {} bodies", after.1.max_open_iterations())
     } else {
         String::new()
     };
@@ -515,13 +518,13 @@ fn simulate(
 }
 
 /// Returns why two lifted kernels cannot be compared.
-fn incomparable(before: &Lifted, after: &Lifted) -> Option<String> {
+fn incomparability_reason(before: &Lifted, after: &Lifted) -> Option<String> {
     let new =
         after.findings.iter().find(|found| !before.findings.iter().any(|known| known.kind == found.kind));
     if let Some(found) = new {
         return Some(format!("AFTER has a defect: {}", found.message));
     }
-    let is_sampled = before.sampled || after.sampled;
+    let is_sampled = before.is_sampled || after.is_sampled;
     is_sampled.then(|| "a kernel depends on memory that nothing initializes".to_owned())
 }
 
@@ -544,10 +547,12 @@ fn search_environment(
     let search =
         EnvironmentSearch { model: query.model, budget: query.budget, stop: query.stop, is_open: &is_open };
     // All buffers, but no workgroup memory, which only the kernel can access.
-    let whole = |(set, binding)| OpenPart { set, binding, scalar: None };
-    let parts = open.clone().unwrap_or_else(|| before.0.descriptors().into_iter().map(whole).collect());
+    let whole_buffer = |(set, binding)| OpenPart { set, binding, scalar: None };
+    let parts =
+        open.clone().unwrap_or_else(|| before.0.descriptors().into_iter().map(whole_buffer).collect());
     let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-        let open = OpenMemory { parts: Some(parts.clone()), values: Some(values.clone()), functions: false };
+        let open =
+            OpenMemory { parts: Some(parts.clone()), values: Some(values.clone()), models_functions: false };
         lift(module, &open_options(options, open, &[])).ok()
     };
     let (first, second) = (lifted(before)?, lifted(after)?);

@@ -12,7 +12,7 @@ use crate::value::{MemoryCell, NumberDomain, UndefOrigin};
 /// The results of one fixpoint iteration over all threads.
 #[derive(Default)]
 pub(crate) struct Round {
-    pub facts: Knowledge,
+    pub facts: SharedMemoryFacts,
     pub locations: BTreeMap<MemoryCell, LocationId>,
     pub barriers: BTreeMap<BarrierKey, usize>,
     pub findings: BTreeSet<LiftFinding>,
@@ -24,9 +24,9 @@ pub(crate) struct Round {
 
 /// Facts about shared memory that all threads contribute to; one iteration's result is the next one's input.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Knowledge {
+pub(crate) struct SharedMemoryFacts {
     pub domains: BTreeMap<MemoryCell, NumberDomain>,
-    pub touched: BTreeMap<MemoryCell, Touch>,
+    pub accesses: BTreeMap<MemoryCell, CellAccess>,
     /// Cells that store values without a symbolic representation.
     pub opaque: BTreeSet<MemoryCell>,
     /// For each cell, an upper bound on the read-modify-writes of each thread.
@@ -35,7 +35,7 @@ pub(crate) struct Knowledge {
     pub generations: BTreeMap<MemoryCell, BTreeMap<u64, u32>>,
 }
 
-impl Knowledge {
+impl SharedMemoryFacts {
     /// Returns an upper bound on the read-modify-writes of a cell in one execution.
     pub fn updates_of(&self, cell: MemoryCell) -> u32 {
         self.updates.get(&cell).map_or(0, |by_thread| by_thread.values().sum())
@@ -49,7 +49,7 @@ impl Knowledge {
 
 /// The threads that access a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touch {
+pub(crate) struct CellAccess {
     /// Bit mask of the reading threads.
     pub readers: u32,
     pub writers: u32,
@@ -57,7 +57,7 @@ pub(crate) struct Touch {
     pub has_ordering_access: bool,
 }
 
-impl Touch {
+impl CellAccess {
     /// Returns true if accesses of the cell have to be events of the test.
     pub fn is_shared(self) -> bool {
         self.has_ordering_access || self.writers != 0 && (self.readers | self.writers).count_ones() > 1
@@ -68,7 +68,7 @@ impl Touch {
 pub(crate) type BarrierKey = (Vec<(u32, usize, Vec<u32>)>, litmus::Scope);
 
 /// The emitted code of a thread.
-pub(crate) struct Walked {
+pub(crate) struct EmittedThread {
     pub segments: Vec<Segment>,
     pub registers: u16,
     /// Upper bound on the writes of a path.
@@ -86,7 +86,7 @@ pub(crate) struct Segment {
     pub entries: Vec<(PathState, u16)>,
     pub code: Vec<Emitted>,
     /// The segments that follow it.
-    pub next: BTreeSet<usize>,
+    pub successors: BTreeSet<usize>,
 }
 
 impl Segment {

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use litmus::ArithmeticOperation;
 
-use crate::section::Side;
+use crate::interlock::InterlockState;
 use crate::value::{MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicTruth, SymbolicValue};
 
 /// Private memory: size and value of each cell.
-pub(crate) type Memory = BTreeMap<(ObjectId, u64), (u32, SymbolicValue)>;
+pub(crate) type PrivateMemory = BTreeMap<(ObjectId, u64), (u32, SymbolicValue)>;
 
 /// Upper bound on the definitions that are followed to narrow a register.
 const MAX_DEFINITION_DEPTH: u32 = 8;
@@ -46,10 +46,10 @@ pub(crate) struct ActiveLoop {
     /// Number of writes and barriers at the start of this iteration.
     pub effects: u32,
     /// Length of [`PathState::performed_rmws`] at the start of this iteration.
-    pub performed: usize,
+    pub rmw_count: usize,
     /// Values of the header's phis and private memory at the start of this iteration.
     pub phis: Vec<SymbolicValue>,
-    pub memory: Rc<Memory>,
+    pub memory: Rc<PrivateMemory>,
     /// Position in the segment's code where this iteration starts.
     pub start: usize,
     /// Number of forks of the path at loop entry. If it stays the same, the loop depends on no read value.
@@ -61,7 +61,7 @@ pub(crate) struct ActiveLoop {
 pub(crate) struct SymbolicFrame {
     pub function: u32,
     /// Index into its code.
-    pub at: usize,
+    pub instruction_index: usize,
     /// Labels of the current and the previous block.
     pub block: u32,
     pub previous: u32,
@@ -75,12 +75,12 @@ pub(crate) struct SymbolicFrame {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PathState {
     pub frames: Vec<SymbolicFrame>,
-    pub memory: Rc<Memory>,
+    pub memory: Rc<PrivateMemory>,
     /// The possible values of each register.
     pub ranges: Rc<BTreeMap<u16, NumberDomain>>,
     pub definitions: Rc<BTreeMap<u16, RegisterDefinition>>,
     /// Comparisons decided on this path.
-    pub assumed: Rc<Vec<(SymbolicTruth, bool)>>,
+    pub decided_comparisons: Rc<Vec<(SymbolicTruth, bool)>>,
     pub next_register: u16,
     pub next_object: u64,
     /// Number of writes and barriers.
@@ -94,9 +94,9 @@ pub(crate) struct PathState {
     /// Number of forks.
     pub forks: u32,
     /// True after a suspected defect.
-    pub suspected: bool,
+    pub is_suspected: bool,
     /// The state of the interlocked section.
-    pub section: Side,
+    pub interlock: InterlockState,
 }
 
 impl PathState {
@@ -169,12 +169,13 @@ impl PathState {
                     _ => None,
                 }
             }
-            SymbolicTruth::Same(left, right) => {
+            SymbolicTruth::Equal(left, right) => {
                 Some(self.evaluate_truth(left)? == self.evaluate_truth(right)?)
             }
             SymbolicTruth::Compare { relation, left, right, bits } => {
                 // The path has branched on the same comparison before.
-                if let Some((_, decided)) = self.assumed.iter().find(|(known, _)| known == truth) {
+                if let Some((_, decided)) = self.decided_comparisons.iter().find(|(known, _)| known == truth)
+                {
                     return Some(*decided);
                 }
                 // The same register on both sides: any value decides the comparison.
@@ -200,7 +201,7 @@ impl PathState {
         match truth {
             SymbolicTruth::Known(_) => None,
             SymbolicTruth::Not(inner) => self.open_comparison(inner),
-            SymbolicTruth::And(left, right) | SymbolicTruth::Same(left, right) => {
+            SymbolicTruth::And(left, right) | SymbolicTruth::Equal(left, right) => {
                 self.open_comparison(left).or_else(|| self.open_comparison(right))
             }
             SymbolicTruth::Compare { .. } => self.evaluate_truth(truth).is_none().then(|| truth.clone()),
@@ -209,7 +210,7 @@ impl PathState {
 
     /// Records the result of a comparison.
     pub fn assume_truth(&mut self, comparison: &SymbolicTruth, holds: bool) {
-        Rc::make_mut(&mut self.assumed).push((comparison.clone(), holds));
+        Rc::make_mut(&mut self.decided_comparisons).push((comparison.clone(), holds));
         let SymbolicTruth::Compare { relation, left, right, bits } = comparison else { return };
         let (relation, bits) = (*relation, *bits);
         match (*left, *right) {

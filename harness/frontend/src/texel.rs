@@ -21,7 +21,7 @@ use crate::walk::{Step, Walk};
 /// The bytes of a texel.
 const TEXEL_BYTES: u64 = 4;
 /// Dimensions of an image type: one, two and three axes, and texel buffers.
-const AXES: [(u32, usize); 4] = [(0, 1), (1, 2), (2, 3), (5, 1)];
+const AXES_BY_DIMENSION: [(u32, usize); 4] = [(0, 1), (1, 2), (2, 3), (5, 1)];
 
 /// An image type whose texels are cells.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +34,10 @@ struct TexelType {
 
 impl LiftContext<'_> {
     /// Returns a note for each storage image without a given size.
-    pub(crate) fn assumed_images(&self) -> Vec<String> {
+    pub(crate) fn assumed_image_notes(&self) -> Vec<String> {
         let module = self.module();
-        let images = module.variables.iter().filter(|(_, it)| is_storage_image(module, it.ty));
-        let mut images: Vec<(u32, u32)> = images.map(|(id, it)| (*id, it.ty)).collect();
+        let images = module.variables.iter().filter(|(_, variable)| is_storage_image(module, variable.ty));
+        let mut images: Vec<(u32, u32)> = images.map(|(id, variable)| (*id, variable.ty)).collect();
         images.sort_unstable();
         let note = |(id, ty): (u32, u32)| {
             let decorations = module.decorations_of(id);
@@ -51,11 +51,11 @@ impl LiftContext<'_> {
     }
 
     fn texel_type(&self, ty: u32) -> Result<TexelType, Problem> {
-        let handle = self.module().handles.get(&ty).map(Vec::as_slice).unwrap_or_default();
+        let handle = self.module().handle_operands.get(&ty).map(Vec::as_slice).unwrap_or_default();
         let [component, dimension, _, arrayed, samples, sampled, format, ..] = *handle else {
             return Err(malformed("an image expected"));
         };
-        let axes = AXES.iter().find(|(known, _)| *known == dimension).map(|(_, axes)| *axes);
+        let axes = AXES_BY_DIMENSION.iter().find(|(known, _)| *known == dimension).map(|(_, axes)| *axes);
         let axes = axes.filter(|_| arrayed == 0 && samples == 0 && sampled == STORAGE_IMAGE);
         let axes = axes.ok_or_else(|| unsupported("images of several layers or samples"))?;
         match ImageFormat::from_u32(format) {
@@ -95,9 +95,9 @@ impl Walk<'_> {
         reads: bool,
     ) -> Step<SymbolicPointer> {
         let image = self.pointer_of_id(state, image)?;
-        let texel = self.setting.texel_type(image.ty)?;
+        let texel = self.context.texel_type(image.ty)?;
         // The final contents of images are not compared.
-        if !reads && self.setting.keep_final {
+        if !reads && self.context.keep_final {
             return Err(unsupported("final contents of images").into());
         }
         let offset = self.texel_offset(state, coordinate, &image, texel)?;
@@ -145,7 +145,7 @@ impl Walk<'_> {
         image: &SymbolicPointer,
         texel: TexelType,
     ) -> Step<u64> {
-        let size = self.setting.image_size(image.object.variable, texel.dimension)?;
+        let size = self.context.image_size(image.object.variable, texel.dimension)?;
         let coordinates = self.value_of_id(state, coordinate)?;
         let ty = self.type_of_id(state, coordinate)?;
         let is_scalar = self.specialized().is_scalar(ty)?;

@@ -29,7 +29,7 @@ pub(crate) struct PlainUpdate {
 
 /// Returns the updates of a function in the order of their stores.
 pub(crate) fn plain_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<PlainUpdate> {
-    let stores = function.code.iter().enumerate().filter(|(_, one)| one.op == Op::Store);
+    let stores = function.code.iter().enumerate().filter(|(_, instruction)| instruction.op == Op::Store);
     stores.filter_map(|(store, _)| update_of_store(module, function, store)).collect()
 }
 
@@ -38,22 +38,24 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
     let code = &function.code;
     let SpirvOperation::Store { pointer, value, .. } = module.operation(&code[store]) else { return None };
     // Only within the block of the store: load, operation and store are executed together.
-    let start = code[..store].iter().rposition(|one| one.op == Op::Label)?;
-    let made = |id: u32| (start..store).rev().find(|index| code[*index].result == id);
-    let operation = made(value)?;
+    let start = code[..store].iter().rposition(|instruction| instruction.op == Op::Label)?;
+    let definition_index = |id: u32| (start..store).rev().find(|index| code[*index].result == id);
+    let operation = definition_index(value)?;
     let is_integer =
         matches!(module.types.get(&code[operation].ty), Some(SpirvType::Integer { bits: 32, .. }));
     if !is_integer {
         return None;
     }
-    let (atomic, first, second, commutes) = atomic_of(module, &code[operation])?;
+    let (atomic, first, second, commutes) = atomic_form_of(module, &code[operation])?;
     let load_of = |id: u32| {
-        let load = made(id)?;
+        let load = definition_index(id)?;
         let SpirvOperation::Load { pointer: from, .. } = module.operation(&code[load]) else { return None };
         let same = is_same_value(module, function, from, pointer, store, MAX_DEPTH);
         // Between load and store, nothing else may write the location or order the two.
-        let quiet = code[load + 1..store].iter().all(|one| !module.operation(one).may_change_memory());
-        (same && quiet).then_some(load)
+        let is_memory_unchanged = code[load + 1..store]
+            .iter()
+            .all(|instruction| !module.operation(instruction).may_change_memory());
+        (same && is_memory_unchanged).then_some(load)
     };
     let (load, operand) = match load_of(first) {
         Some(load) => (load, second),
@@ -85,7 +87,7 @@ pub(crate) struct ImageUpdate {
 
 /// Returns the updates of images with one 32-bit integer component, in the order of their writes.
 pub(crate) fn image_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<ImageUpdate> {
-    let writes = function.code.iter().enumerate().filter(|(_, one)| one.op == Op::ImageWrite);
+    let writes = function.code.iter().enumerate().filter(|(_, instruction)| instruction.op == Op::ImageWrite);
     writes.filter_map(|(write, _)| update_of_image(module, function, write)).collect()
 }
 
@@ -100,11 +102,11 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
         return None;
     }
     // Within one block, the write executes whenever the read does.
-    let start = code[..write].iter().rposition(|one| one.op == Op::Label)?;
-    let made = |id: u32| (start..write).rev().find(|index| code[*index].result == id);
-    let last = made(texel)?;
+    let start = code[..write].iter().rposition(|instruction| instruction.op == Op::Label)?;
+    let definition_index = |id: u32| (start..write).rev().find(|index| code[*index].result == id);
+    let last = definition_index(texel)?;
     let (construct, operation) = match module.operation(&code[last]) {
-        SpirvOperation::CompositeConstruct { parts } => (Some(last), made(*parts.first()?)?),
+        SpirvOperation::CompositeConstruct { parts } => (Some(last), definition_index(*parts.first()?)?),
         _ => (None, last),
     };
     let ty = code[operation].ty;
@@ -115,11 +117,13 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     if !matches!(module.types.get(&scalar), Some(SpirvType::Integer { bits: 32, .. })) {
         return None;
     }
-    let (atomic, first, second, commutes) = atomic_of(module, &code[operation])?;
+    let (atomic, first, second, commutes) = atomic_form_of(module, &code[operation])?;
     let read_of = |id: u32| {
-        let value = made(id)?;
+        let value = definition_index(id)?;
         let (extract, read) = match module.operation(&code[value]) {
-            SpirvOperation::CompositeExtract { composite, path: [0, ..] } => (Some(value), made(composite)?),
+            SpirvOperation::CompositeExtract { composite, path: [0, ..] } => {
+                (Some(value), definition_index(composite)?)
+            }
             _ => (None, value),
         };
         let SpirvOperation::ImageRead { image: from, coordinate: at, operands } =
@@ -128,8 +132,12 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
             return None;
         };
         let same = |one, other| is_same_value(module, function, one, other, write, MAX_DEPTH);
-        let quiet = code[read + 1..write].iter().all(|one| !may_change_texels(module, function, one));
-        (operands.has_only(ImageOperands::NONE) && same(from, image) && same(at, coordinate) && quiet)
+        let are_texels_unchanged =
+            code[read + 1..write].iter().all(|one| !may_change_texels(module, function, one));
+        (operands.has_only(ImageOperands::NONE)
+            && same(from, image)
+            && same(at, coordinate)
+            && are_texels_unchanged)
             .then_some((read, extract))
     };
     let ((read, extract), operand) = match read_of(first) {
@@ -142,27 +150,28 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     } else if let Some((_, SpirvConstant::Composite(parts))) = module.constants.get(&operand) {
         *parts.first()?
     } else {
-        match module.operation(&code[made(operand)?]) {
+        match module.operation(&code[definition_index(operand)?]) {
             SpirvOperation::CompositeConstruct { parts: [first, _, _, _] } => *first,
             _ => return None,
         }
     };
-    let SpirvOperation::Load { pointer: image, .. } = module.operation(&code[made(image)?]) else {
+    let SpirvOperation::Load { pointer: image, .. } = module.operation(&code[definition_index(image)?])
+    else {
         return None;
     };
     Some(ImageUpdate { read, extract, operation, construct, write, image, scalar, atomic, operand })
 }
 
 /// Returns true for instructions that write memory other than local variables, order it, or call a function.
-fn may_change_texels(module: &SpirvModule, function: &SpirvFunction, one: &SpirvInstruction) -> bool {
-    match module.operation(one) {
-        SpirvOperation::Store { pointer, .. } => !is_own_memory(module, function, pointer),
+fn may_change_texels(module: &SpirvModule, function: &SpirvFunction, instruction: &SpirvInstruction) -> bool {
+    match module.operation(instruction) {
+        SpirvOperation::Store { pointer, .. } => !is_invocation_local(module, function, pointer),
         operation => operation.may_change_memory(),
     }
 }
 
 /// Returns the atomic form of an operation, its operands, and whether they commute.
-fn atomic_of(module: &SpirvModule, one: &SpirvInstruction) -> Option<(Op, u32, u32, bool)> {
+fn atomic_form_of(module: &SpirvModule, one: &SpirvInstruction) -> Option<(Op, u32, u32, bool)> {
     let SpirvOperation::Compute { instruction, operands: [first, second] } = module.operation(one) else {
         return None;
     };
@@ -193,14 +202,15 @@ fn is_same_value(
     if one == other {
         return true;
     }
-    let made = |id: u32| function.code[..before].iter().rposition(|instruction| instruction.result == id);
-    let (Some(first), Some(second)) = (made(one), made(other)) else { return false };
+    let definition_index =
+        |id: u32| function.code[..before].iter().rposition(|instruction| instruction.result == id);
+    let (Some(first), Some(second)) = (definition_index(one), definition_index(other)) else { return false };
     let (one, other) = (&function.code[first], &function.code[second]);
     if one.op != other.op || one.ty != other.ty || depth == 0 {
         return false;
     }
     let between = &function.code[first.min(second)..first.max(second)];
-    // Two loads of own memory are equal if they are in one block without a write between them.
+    // Two loads of invocation-local memory are equal if they are in one block without a write between them.
     let unchanged =
         || between.iter().all(|one| one.op != Op::Label && !module.operation(one).may_change_memory());
     let same = |left, right| is_same_value(module, function, left, right, before, depth - 1);
@@ -226,7 +236,7 @@ fn is_same_value(
         ) => instruction == other && all_same(operands, others),
         (SpirvOperation::Load { pointer, memory }, SpirvOperation::Load { pointer: other, .. }) => {
             memory == MemoryOperands::default()
-                && is_own_memory(module, function, pointer)
+                && is_invocation_local(module, function, pointer)
                 && unchanged()
                 && same(pointer, other)
         }
@@ -235,15 +245,17 @@ fn is_same_value(
 }
 
 /// Returns true if no other invocation writes the pointee.
-fn is_own_memory(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> bool {
+fn is_invocation_local(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> bool {
     let read_only = [StorageClass::Input, StorageClass::PushConstant, StorageClass::UniformConstant];
     let mut id = pointer;
     for _ in 0..MAX_DEPTH {
         if let Some(variable) = module.variables.get(&id) {
             return variable.class == StorageClass::Private || read_only.contains(&variable.class);
         }
-        let Some(made) = function.code.iter().find(|one| one.result == id) else { return false };
-        match module.operation(made) {
+        let Some(definition) = function.code.iter().find(|instruction| instruction.result == id) else {
+            return false;
+        };
+        match module.operation(definition) {
             SpirvOperation::Variable { .. } => return true,
             SpirvOperation::AccessChain { base, element: None, .. } => id = base,
             _ => return false,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::open::OpenMemory;
+use crate::open_memory::OpenMemory;
 
 /// The identity of a memory object as one invocation sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,8 +36,8 @@ pub(crate) enum UndefOrigin {
     Memory(ObjectId, u64, Option<u16>),
     /// The result of an instruction (by its line or word) in one invocation.
     Instruction(u32, u16),
-    /// The undefined result of an instruction for its operands ([`crate::lacking`]).
-    Lacking(u32, u16),
+    /// The undefined result of an instruction for its operands ([`crate::undefined_result`]).
+    UndefinedResult(u32, u16),
 }
 
 impl UndefOrigin {
@@ -69,7 +69,7 @@ pub(crate) enum SymbolicValue {
 impl SymbolicValue {
     /// Returns true for the undefined result of an instruction.
     pub fn is_undefined_result(&self) -> bool {
-        matches!(self, SymbolicValue::Undefined(UndefOrigin::Lacking(..)))
+        matches!(self, SymbolicValue::Undefined(UndefOrigin::UndefinedResult(..)))
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) enum SymbolicTruth {
     Not(Rc<SymbolicTruth>),
     And(Rc<SymbolicTruth>, Rc<SymbolicTruth>),
     /// True if both are equal.
-    Same(Rc<SymbolicTruth>, Rc<SymbolicTruth>),
+    Equal(Rc<SymbolicTruth>, Rc<SymbolicTruth>),
 }
 
 /// A set of numbers, in ascending order.

@@ -15,119 +15,119 @@ use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use spirv_reader::{BarrierPart, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases};
 
 use crate::context::LiftContext;
-use crate::emit::{self, COUNT, END};
+use crate::deadline::DeadlinePredicate;
+use crate::emit::{self, COUNT_REGISTER, END_LABEL};
 use crate::error::{Problem, Refusal, SourcePosition, malformed};
 use crate::finding::{FindingKind, InvocationId, LiftFinding};
+use crate::interlock::InterlockState;
 use crate::layout::{Specialized, part_of_value};
-use crate::round::{Emitted, Knowledge, Round, Segment, Walked};
-use crate::section::Side;
+use crate::round::{Emitted, EmittedThread, Round, Segment, SharedMemoryFacts};
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
-use crate::until::Until;
 use crate::value::{
     MemoryCell, NumberDomain, ObjectId, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue,
 };
 
 mod barrier;
-mod turn;
+mod spin_loop;
 
 /// Upper bound on the instructions that one invocation executes, over all paths.
 const MAX_STEPS: usize = 4_000_000;
 /// Steps between two checks of the deadline.
-const TICK: usize = 1 << 10;
+const DEADLINE_CHECK_INTERVAL: usize = 1 << 10;
 /// Upper bound on the paths of an invocation.
 const MAX_PATHS: usize = 4_096;
 /// Upper bound on nested calls; SPIR-V has no recursion.
 const MAX_CALLS: usize = 64;
 /// Upper bound on the instructions of a litmus thread.
-const MAX_CODE: usize = 30_000;
-const FIRST_FREE: u16 = 3;
+const MAX_THREAD_INSTRUCTIONS: usize = 30_000;
+const FIRST_FREE_REGISTER: u16 = 3;
 /// The label of positions that are not jump targets.
-const UNNAMED: u16 = 1;
+const UNNAMED_LABEL: u16 = 1;
 
 /// Why an instruction was not completed.
-pub(crate) enum Stop {
+pub(crate) enum PathInterrupt {
     Refused(Problem),
-    /// The path forked on an operand: execute the instruction again.
-    Again,
+    /// The path forked on an operand: retry the instruction.
+    Retry,
     /// The path has ended.
-    Over,
+    Ended,
 }
 
-impl From<Problem> for Stop {
-    fn from(problem: Problem) -> Stop {
-        Stop::Refused(problem)
+impl From<Problem> for PathInterrupt {
+    fn from(problem: Problem) -> PathInterrupt {
+        PathInterrupt::Refused(problem)
     }
 }
 
-impl From<SpirvProblem> for Stop {
-    fn from(problem: SpirvProblem) -> Stop {
-        Stop::Refused(problem.into())
+impl From<SpirvProblem> for PathInterrupt {
+    fn from(problem: SpirvProblem) -> PathInterrupt {
+        PathInterrupt::Refused(problem.into())
     }
 }
 
-pub(crate) type Step<T> = Result<T, Stop>;
+pub(crate) type Step<T> = Result<T, PathInterrupt>;
 
 /// A path that is not executed yet.
-pub(crate) struct Pending {
+pub(crate) struct PendingPath {
     pub segment: usize,
     pub label: u16,
     pub state: PathState,
 }
 
 pub(crate) struct Walk<'a> {
-    pub setting: &'a LiftContext<'a>,
-    pub knowledge: &'a Knowledge,
+    pub context: &'a LiftContext<'a>,
+    pub facts: &'a SharedMemoryFacts,
     pub round: &'a mut Round,
     pub thread: u16,
     pub identity: &'a InvocationId,
     segments: Vec<Segment>,
     pub segment: usize,
-    by_barrier: HashMap<usize, usize>,
-    pub pending: Vec<Pending>,
-    labels: u16,
+    segments_by_barrier: HashMap<usize, usize>,
+    pub pending: Vec<PendingPath>,
+    next_label: u16,
     registers: u16,
     writes: u32,
     paths: usize,
     steps: usize,
-    code: usize,
+    emitted_count: usize,
     /// Line and position of the current instruction.
     pub at: (u32, SourcePosition),
 }
 
 impl<'a> Walk<'a> {
     pub fn new(
-        setting: &'a LiftContext<'a>,
-        knowledge: &'a Knowledge,
+        context: &'a LiftContext<'a>,
+        knowledge: &'a SharedMemoryFacts,
         round: &'a mut Round,
         thread: u16,
         identity: &'a InvocationId,
     ) -> Walk<'a> {
         Walk {
-            setting,
-            knowledge,
+            context,
+            facts: knowledge,
             round,
             thread,
             identity,
             segments: vec![Segment::default()],
             segment: 0,
-            by_barrier: HashMap::new(),
+            segments_by_barrier: HashMap::new(),
             pending: Vec::new(),
-            labels: UNNAMED + 1,
-            registers: FIRST_FREE,
+            next_label: UNNAMED_LABEL + 1,
+            registers: FIRST_FREE_REGISTER,
             writes: 0,
             paths: 0,
             steps: 0,
-            code: 0,
+            emitted_count: 0,
             at: (0, SourcePosition::Module),
         }
     }
 
     pub fn specialized(&self) -> &'a Specialized<'a> {
-        self.setting.specialized
+        self.context.specialized
     }
 
     /// Executes every path from the entry point.
-    pub fn execute_all_paths(mut self, function: u32) -> Result<Walked, Refusal> {
+    pub fn execute_all_paths(mut self, function: u32) -> Result<EmittedThread, Refusal> {
         let frame =
             self.new_frame(function, 0).map_err(|problem| problem.located_at(SourcePosition::Module))?;
         let state = PathState {
@@ -135,20 +135,20 @@ impl<'a> Walk<'a> {
             memory: Rc::default(),
             ranges: Rc::default(),
             definitions: Rc::default(),
-            assumed: Rc::default(),
-            next_register: FIRST_FREE,
+            decided_comparisons: Rc::default(),
+            next_register: FIRST_FREE_REGISTER,
             next_object: 1,
             effects: 0,
             writes: 0,
             updates: Rc::default(),
             performed_rmws: Rc::default(),
             forks: 0,
-            suspected: false,
-            section: Side::Before,
+            is_suspected: false,
+            interlock: InterlockState::Before,
         };
         let label = self.new_label();
-        self.pending.push(Pending { segment: 0, label, state });
-        while let Some(Pending { segment, label, mut state }) = self.pending.pop() {
+        self.pending.push(PendingPath { segment: 0, label, state });
+        while let Some(PendingPath { segment, label, mut state }) = self.pending.pop() {
             self.segment = segment;
             self.paths += 1;
             let emitted = self.emit_instruction(emit::label(label));
@@ -162,7 +162,7 @@ impl<'a> Walk<'a> {
                     .located_at(self.source_position()));
             }
         }
-        Ok(Walked {
+        Ok(EmittedThread {
             segments: self.segments,
             registers: self.registers,
             writes: self.writes,
@@ -172,33 +172,33 @@ impl<'a> Walk<'a> {
 
     /// Returns the position of the instruction: its source line, or else its word.
     fn source_position(&self) -> SourcePosition {
-        match self.setting.module().lines.get(self.at.0 as usize) {
+        match self.context.module().lines.get(self.at.0 as usize) {
             Some(line) if self.at.0 > 0 => SourcePosition::Line(line.line),
             _ => self.at.1,
         }
     }
 
     fn new_frame(&self, function: u32, result: u32) -> Result<SymbolicFrame, Problem> {
-        if !self.setting.module().functions.contains_key(&function) {
+        if !self.context.module().functions.contains_key(&function) {
             return Err(malformed(format!(
                 "{} is not a function",
-                self.setting.module().display_name(function)
+                self.context.module().display_name(function)
             )));
         }
         let (values, loops) = (Rc::default(), Vec::new());
-        Ok(SymbolicFrame { function, at: 0, block: 0, previous: 0, values, loops, result })
+        Ok(SymbolicFrame { function, instruction_index: 0, block: 0, previous: 0, values, loops, result })
     }
 
     pub fn new_label(&mut self) -> u16 {
-        self.labels = self.labels.saturating_add(1);
-        self.labels - 1
+        self.next_label = self.next_label.saturating_add(1);
+        self.next_label - 1
     }
 
     pub fn emit_instruction(&mut self, kind: InstructionKind) -> Result<(), Problem> {
         let (line, place) = self.at;
-        self.code += 1;
-        if self.code > MAX_CODE {
-            return Err(Problem::Budget { what: "instructions of a thread", bound: MAX_CODE });
+        self.emitted_count += 1;
+        if self.emitted_count > MAX_THREAD_INSTRUCTIONS {
+            return Err(Problem::Budget { what: "instructions of a thread", bound: MAX_THREAD_INSTRUCTIONS });
         }
         self.segments[self.segment].code.push(Emitted { kind, line, place });
         Ok(())
@@ -226,17 +226,19 @@ impl<'a> Walk<'a> {
             if self.steps > MAX_STEPS {
                 return Err(Problem::Budget { what: "steps of an invocation", bound: MAX_STEPS });
             }
-            let late = |until: &Until| self.steps.is_multiple_of(TICK) && until.is_over();
-            if self.setting.deadline.as_ref().is_some_and(late) {
+            let is_late = |deadline: &DeadlinePredicate| {
+                self.steps.is_multiple_of(DEADLINE_CHECK_INTERVAL) && deadline.has_passed()
+            };
+            if self.context.deadline.as_ref().is_some_and(is_late) {
                 return Err(Problem::OutOfTime);
             }
             match self.step_once(state) {
-                Ok(()) | Err(Stop::Again) => {}
-                Err(Stop::Over) => {
+                Ok(()) | Err(PathInterrupt::Retry) => {}
+                Err(PathInterrupt::Ended) => {
                     self.writes = self.writes.max(state.writes);
                     return Ok(());
                 }
-                Err(Stop::Refused(problem)) => return Err(problem),
+                Err(PathInterrupt::Refused(problem)) => return Err(problem),
             }
         }
     }
@@ -244,12 +246,12 @@ impl<'a> Walk<'a> {
     /// Ends a path that returns from the entry point.
     fn finish_path(&mut self, state: &mut PathState) -> Step<()> {
         // Cells that only this invocation accesses have their final value in the private map.
-        let (setting, knowledge) = (self.setting, self.knowledge);
-        let all = knowledge.touched.keys().filter(|cell| setting.keep_final && setting.in_buffer(**cell));
+        let (setting, knowledge) = (self.context, self.facts);
+        let all = knowledge.accesses.keys().filter(|cell| setting.keep_final && setting.is_in_buffer(**cell));
         for cell in setting.observed.iter().chain(all).filter(|_| !setting.keep_all) {
             let mine = self
-                .knowledge
-                .touched
+                .facts
+                .accesses
                 .get(cell)
                 .is_some_and(|touch| !touch.is_shared() && touch.writers == 1 << self.thread)
                 && setting.open_memory(*cell).is_none();
@@ -264,8 +266,8 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        self.emit_instruction(emit::go_to(END))?;
-        Err(Stop::Over)
+        self.emit_instruction(emit::jump(END_LABEL))?;
+        Err(PathInterrupt::Ended)
     }
 
     /// Ends a path in an endless loop whose condition cannot change.
@@ -273,8 +275,8 @@ impl<'a> Walk<'a> {
         let label = self.new_label();
         // An iteration without any effect: the model recognizes a path that never ends.
         self.emit_instruction(emit::label(label))?;
-        self.emit_instruction(emit::go_to(label))?;
-        Err(Stop::Over)
+        self.emit_instruction(emit::jump(label))?;
+        Err(PathInterrupt::Ended)
     }
 
     /// Ends a path at the unrolling bound.
@@ -284,23 +286,23 @@ impl<'a> Walk<'a> {
         // An iteration that changes a register does not wait for memory, so the model treats the
         // path as cut and not as endless.
         self.emit_instruction(emit::arithmetic(
-            COUNT,
+            COUNT_REGISTER,
             ArithmeticOperation::Add,
-            SymbolicNumber::Register(COUNT),
+            SymbolicNumber::Register(COUNT_REGISTER),
             SymbolicNumber::Known(1),
         ))?;
-        self.emit_instruction(emit::go_to(label))?;
-        Err(Stop::Over)
+        self.emit_instruction(emit::jump(label))?;
+        Err(PathInterrupt::Ended)
     }
 
     pub fn report_finding(&mut self, kind: FindingKind, message: String) {
-        let finding = self.finding_here(kind, message);
+        let finding = self.new_finding(kind, message);
         self.round.findings.insert(finding);
     }
 
-    fn finding_here(&self, kind: FindingKind, message: String) -> LiftFinding {
+    fn new_finding(&self, kind: FindingKind, message: String) -> LiftFinding {
         let at =
-            crate::finding::Spot { thread: self.thread, line: self.at.0, place: self.at.1, access: None };
+            crate::finding::Spot { thread: self.thread, line: self.at.0, place: self.at.1, writes: None };
         LiftFinding { kind, message, at: vec![at] }
     }
 
@@ -319,25 +321,25 @@ impl<'a> Walk<'a> {
             self.report_finding(kind, message);
             return Ok(());
         }
-        if std::mem::replace(&mut state.suspected, true) {
+        if std::mem::replace(&mut state.is_suspected, true) {
             return Ok(());
         }
-        let finding = self.finding_here(kind, message);
+        let finding = self.new_finding(kind, message);
         let known = self.round.suspicions.iter().position(|known| *known == finding);
         let index = known.unwrap_or(self.round.suspicions.len());
         if known.is_none() {
             self.round.suspicions.push(finding);
         }
-        Ok(self.emit_instruction(emit::suspicion(index))?)
+        Ok(self.emit_instruction(emit::suspicion_mark(index))?)
     }
 
     fn step_once(&mut self, state: &mut PathState) -> Step<()> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let Some(frame) = state.frames.last() else { return self.finish_path(state) };
         let Some(function) = module.functions.get(&frame.function) else {
             return Err(malformed("no such function").into());
         };
-        let Some(instruction) = function.code.get(frame.at) else {
+        let Some(instruction) = function.code.get(frame.instruction_index) else {
             return Err(malformed("control flow leaves a function without a return").into());
         };
         self.at = (instruction.line, instruction.place);
@@ -389,7 +391,7 @@ impl<'a> Walk<'a> {
                 match (left, state.frames.last_mut()) {
                     (Some(left), Some(caller)) => {
                         Rc::make_mut(&mut caller.values).insert(left.result, value);
-                        caller.at += 1;
+                        caller.instruction_index += 1;
                         Ok(())
                     }
                     (left, _) => {
@@ -401,11 +403,11 @@ impl<'a> Walk<'a> {
             }
             // A helper invocation has no effects.
             SpirvOperation::Kill { .. } => self.finish_path(state),
-            SpirvOperation::EmitMeshTasks { .. } if self.setting.stage == Stage::Task => {
+            SpirvOperation::EmitMeshTasks { .. } if self.context.stage == Stage::Task => {
                 self.finish_path(state)
             }
             // The declared vertex and primitive counts do not affect memory.
-            SpirvOperation::SetMeshOutputs { .. } if self.setting.stage == Stage::Mesh => self.advance(state),
+            SpirvOperation::SetMeshOutputs { .. } if self.context.stage == Stage::Mesh => self.advance(state),
             SpirvOperation::Unreachable => {
                 let message = "OpUnreachable is reached".to_owned();
                 self.report_conditionally(state, FindingKind::UndefinedBehaviour, message)?;
@@ -431,7 +433,7 @@ impl<'a> Walk<'a> {
 
     fn advance(&mut self, state: &mut PathState) -> Step<()> {
         if let Some(frame) = state.frames.last_mut() {
-            frame.at += 1;
+            frame.instruction_index += 1;
         }
         Ok(())
     }
@@ -455,7 +457,7 @@ impl<'a> Walk<'a> {
         function: u32,
         arguments: &[u32],
     ) -> Step<()> {
-        let module = self.setting.module();
+        let module = self.context.module();
         if state.frames.len() >= MAX_CALLS {
             return Err(Problem::Budget { what: "nested calls", bound: MAX_CALLS }.into());
         }
@@ -474,13 +476,13 @@ impl<'a> Walk<'a> {
 
     /// Jumps to a block: evaluates its phis, and tracks loops and their unrolling.
     fn jump_to(&mut self, state: &mut PathState, target: u32) -> Step<()> {
-        let module = self.setting.module();
+        let module = self.context.module();
         let Some(frame) = state.frames.last() else { return Ok(()) };
         let function = &module.functions[&frame.function];
         let Some(position) = function.labels.get(&target).copied() else {
             return Err(malformed(format!("{} is not a label", module.display_name(target))).into());
         };
-        let (from, back) = (frame.block, position <= frame.at);
+        let (from, back) = (frame.block, position <= frame.instruction_index);
         // All phis of a block read their operands simultaneously.
         let mut phis = Vec::new();
         for instruction in &function.code[position + 1..] {
@@ -498,42 +500,43 @@ impl<'a> Walk<'a> {
         if back && let Some(open) = self.undecided_truth(state, target, &phis) {
             self.fork_on_truth(state, &open, "a condition")?;
         }
-        let loops = self.setting.loops_of(function);
+        let loops = self.context.loops_of(function);
         let (known, effects, memory) = (loops.get(&target).copied(), state.effects, state.memory.clone());
         let performed = state.performed_rmws.len();
         // The loop that iterates, and the read-modify-writes of this iteration unless a barrier came between.
-        let again = state.frames.last().filter(|_| back).and_then(|frame| {
+        let repeated_loop = state.frames.last().filter(|_| back).and_then(|frame| {
             let index = frame.loops.iter().rposition(|active| active.header == target)?;
-            Some((index, state.performed_rmws.get(frame.loops[index].performed..)))
+            Some((index, state.performed_rmws.get(frame.loops[index].rmw_count..)))
         });
-        let put_back =
-            again.and_then(|(_, since)| since?.iter().map(|update| state.unchanged_rmw(update)).collect());
-        let again = again.map(|(index, _)| index);
+        let restored_rmws = repeated_loop
+            .and_then(|(_, updates)| updates?.iter().map(|update| state.unchanged_rmw(update)).collect());
+        let repeated_index = repeated_loop.map(|(index, _)| index);
         let values: Vec<SymbolicValue> = phis.iter().map(|(_, value)| value.clone()).collect();
-        let began = again.and_then(|index| Some(state.frames.last()?.loops.get(index)?.clone()));
+        let iteration_start =
+            repeated_index.and_then(|index| Some(state.frames.last()?.loops.get(index)?.clone()));
         // A read-modify-write that stores the value it read changes nothing.
-        if let (Some(began), Some(put_back)) = (&began, put_back as Option<Vec<_>>)
+        if let (Some(began), Some(put_back)) = (&iteration_start, restored_rmws as Option<Vec<_>>)
             // Every effect of the iteration was a read-modify-write that wrote back what it read.
             && effects == began.effects + put_back.len() as u32
             && self.is_state_unchanged(state, began, &values)
         {
             self.constrain_values(&put_back)?;
             let label = self.loop_start_label(began.start);
-            self.emit_instruction(emit::go_to(label))?;
-            return Err(Stop::Over);
+            self.emit_instruction(emit::jump(label))?;
+            return Err(PathInterrupt::Ended);
         }
         let Some(frame) = state.frames.last_mut() else { return Ok(()) };
-        if let Some(index) = again {
+        if let Some(index) = repeated_index {
             frame.loops.truncate(index + 1);
             let active = &mut frame.loops[index];
             active.iteration += 1;
             // A loop that depends on no read value runs to its end.
-            let open = (state.forks > active.forks).then_some(self.setting.unroll_open);
-            if self.setting.unroll.or(open).is_some_and(|bound| active.iteration >= bound) {
+            let open = (state.forks > active.forks).then_some(self.context.unroll_open_loops);
+            if self.context.unroll.or(open).is_some_and(|bound| active.iteration >= bound) {
                 return self.cut_at_loop_bound();
             }
             (active.effects, active.phis, active.memory) = (effects, values, memory);
-            active.performed = performed;
+            active.rmw_count = performed;
         } else {
             // The target may be the merge block of an outer loop, which leaves the inner ones too.
             if let Some(left) = frame.loops.iter().position(|active| {
@@ -543,7 +546,7 @@ impl<'a> Walk<'a> {
                 frame.loops.truncate(left);
             }
             // The entry block of a function may be a loop header.
-            if back && self.setting.unroll == Some(1) {
+            if back && self.context.unroll == Some(1) {
                 return self.cut_at_loop_bound();
             }
             if let Some((merge, end)) = known {
@@ -555,7 +558,7 @@ impl<'a> Walk<'a> {
                     end,
                     iteration,
                     effects,
-                    performed,
+                    rmw_count: performed,
                     phis,
                     memory,
                     start,
@@ -568,7 +571,7 @@ impl<'a> Walk<'a> {
         for (id, value) in phis {
             values.insert(id, value);
         }
-        (frame.previous, frame.block, frame.at) = (from, target, position);
+        (frame.previous, frame.block, frame.instruction_index) = (from, target, position);
         if known.is_some() {
             let start = self.mark_loop_start();
             if let Some(active) = state.frames.last_mut().and_then(|frame| frame.loops.last_mut()) {
@@ -585,7 +588,7 @@ impl<'a> Walk<'a> {
             let (left, right) = (SymbolicNumber::Register(*register), SymbolicNumber::Known(*value));
             self.emit_instruction(emit::branch(litmus::BranchRelation::Equal, left, right, go_on))?;
             self.emit_instruction(emit::label(nowhere))?;
-            self.emit_instruction(emit::go_to(nowhere))?;
+            self.emit_instruction(emit::jump(nowhere))?;
             self.emit_instruction(emit::label(go_on))?;
         }
         Ok(())
@@ -593,7 +596,7 @@ impl<'a> Walk<'a> {
 
     /// Marks the start of an iteration in the code; returns its position.
     fn mark_loop_start(&mut self) -> usize {
-        let mark = emit::label(UNNAMED);
+        let mark = emit::label(UNNAMED_LABEL);
         let code = &mut self.segments[self.segment].code;
         if code.last().is_none_or(|last| last.kind != mark) {
             code.push(Emitted { kind: mark, line: 0, place: SourcePosition::Module });
@@ -605,7 +608,7 @@ impl<'a> Walk<'a> {
     fn loop_start_label(&mut self, start: usize) -> u16 {
         let mark = &self.segments[self.segment].code[start].kind;
         if let (_, Some(known)) = emit::labels_of(mark)
-            && known.0 != UNNAMED
+            && known.0 != UNNAMED_LABEL
         {
             return known.0;
         }
@@ -619,18 +622,18 @@ impl<'a> Walk<'a> {
         &mut self,
         cell: MemoryCell,
         class: litmus::StorageClass,
-    ) -> Result<emit::Target, Problem> {
+    ) -> Result<emit::AccessTarget, Problem> {
         let count = self.round.locations.len();
         let location = *self.round.locations.entry(cell).or_insert(LocationId(count as u16));
         if count >= usize::from(u16::MAX) {
             return Err(Problem::Budget { what: "locations", bound: usize::from(u16::MAX) });
         }
-        Ok(emit::Target { location, class, scalar: None })
+        Ok(emit::AccessTarget { location, class, scalar: None })
     }
 
     /// Returns the storage class of shared memory; `None` for private memory.
     pub fn storage_class(&self, object: ObjectId) -> Option<litmus::StorageClass> {
-        self.setting.class_of(object.variable)
+        self.context.class_of(object.variable)
     }
 
     pub fn extract_part(&self, value: &SymbolicValue, index: usize) -> Step<SymbolicValue> {

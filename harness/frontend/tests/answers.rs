@@ -19,7 +19,7 @@ const KERNELS: [(&str, u32, Option<&str>); 8] = [
     ("reduce-divergent", 1, None),
 ];
 
-fn folder() -> PathBuf {
+fn tests_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders")
 }
 
@@ -35,9 +35,13 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
         assert_eq!(litmus::print(&litmus::parse(&printed, "lifted").unwrap()), printed);
     }
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking =
-        ModelQuery { budget: Budget::from_steps(2_000_000), race: true, question: true, places: true };
-    let answer = frontend::answer_with_model(&lifted, &model, &asking).unwrap();
+    let query = ModelQuery {
+        budget: Budget::from_steps(2_000_000),
+        decide_race: true,
+        decide_question: true,
+        locate_race: true,
+    };
+    let answer = frontend::answer_with_model(&lifted, &model, &query).unwrap();
     let mut text = format!("{:?}", answer.race);
     if let Some(question) = &lifted.question {
         text += &format!("\n{question}: {:?}", answer.holds);
@@ -45,17 +49,18 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
     let line = |spot: &frontend::Spot| {
         module.source_line(spot.line).map_or(String::new(), |line| format!("{}:{}", line.file, line.line))
     };
-    if let Some(found) = &answer.race_found {
+    if let Some(found) = &answer.race_spot {
         text += &format!("\n{}", found.describe(&lifted.invocations));
         found.at.iter().for_each(|spot| text += &format!("\n  {}", line(spot)));
     }
     if answer.race == litmus::Race::Racy {
-        let lack = frontend::find_missing_sync(&lifted, &model, &asking).unwrap();
-        text += &format!("\nwhy: {}", lack.description());
-        let found = answer.race_found.as_ref();
-        let whole = frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options.clone() }).unwrap();
-        let mended = frontend::fix_races(&module, &whole, &model, found, &asking).unwrap();
-        for change in &mended.changes {
+        let missing_sync = frontend::find_missing_sync(&lifted, &model, &query).unwrap();
+        text += &format!("\nwhy: {}", missing_sync.description());
+        let found = answer.race_spot.as_ref();
+        let with_all_accesses =
+            frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options.clone() }).unwrap();
+        let fix = frontend::fix_races(&module, &with_all_accesses, &model, found, &query).unwrap();
+        for change in &fix.changes {
             text += &format!("\nmend: {}: {}", line(&change.at), change.text);
         }
     }
@@ -70,7 +75,7 @@ fn answers_for_shaders() {
     let all: Vec<String> = KERNELS
         .iter()
         .map(|(name, workgroups, assertion)| {
-            let bytes = std::fs::read(folder().join(format!("{name}.spvasm"))).unwrap();
+            let bytes = std::fs::read(tests_folder().join(format!("{name}.spvasm"))).unwrap();
             format!("{name}: {}", answer_text(&bytes, *workgroups, *assertion))
         })
         .collect();
@@ -87,12 +92,12 @@ fn compilers_and_optimizers_do_not_change_answers() {
     let out = std::env::temp_dir().join(format!("vk-litmus-frontend-{}", std::process::id()));
     std::fs::create_dir_all(&out).unwrap();
     for (name, workgroups, assertion) in KERNELS {
-        let committed = std::fs::read(folder().join(format!("{name}.spvasm"))).unwrap();
+        let committed = std::fs::read(tests_folder().join(format!("{name}.spvasm"))).unwrap();
         let expected = answer_text(&committed, workgroups, assertion);
         for flags in [&["-g"][..], &["-g", "-Os"]] {
             let path = out.join("kernel.spv");
             let status = Command::new("glslangValidator")
-                .current_dir(folder())
+                .current_dir(tests_folder())
                 .args(["-V", "--target-env", "vulkan1.2"])
                 .args(flags)
                 .arg("-o")

@@ -1,11 +1,11 @@
 //! Findings of grid walks: one kernel for each class, and near misses without a finding.
 
 use frontend::grid::GridVerdict;
-use frontend::{AnalysisOptions, FindingKind, ModelQuery, Refusal, SourcePosition, Until, grid};
+use frontend::{AnalysisOptions, DeadlinePredicate, FindingKind, ModelQuery, Refusal, SourcePosition, grid};
 use model::{Budget, Model};
 
 /// Returns a kernel of 64 invocations with the given declarations and body.
-fn kernel(body: &str) -> String {
+fn kernel_text(body: &str) -> String {
     format!(
         "OpCapability Shader
 OpMemoryModel Logical GLSL450
@@ -75,8 +75,8 @@ const WRITE: &str = "OpStore %mine %me\n";
 const BARRIER: &str = "OpControlBarrier %2 %2 %264\n";
 const READ: &str = "%got = OpLoad %u32 %its\n";
 
-fn walked(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal> {
-    let module = frontend::read_module(kernel(body).as_bytes())?;
+fn walk_kernel(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal> {
+    let module = frontend::read_module(kernel_text(body).as_bytes())?;
     let mut options = AnalysisOptions {
         grid: Some([workgroups, 1, 1]),
         subgroup_size: Some(32),
@@ -89,8 +89,8 @@ fn walked(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal> {
 }
 
 /// Returns the classes of the findings, or the refusal.
-fn found(body: &str, workgroups: u32) -> String {
-    match walked(body, workgroups) {
+fn find_classes(body: &str, workgroups: u32) -> String {
+    match walk_kernel(body, workgroups) {
         Err(refusal) => refusal.to_string(),
         Ok(report) => {
             let mut kinds: Vec<&str> = report.findings.iter().map(|finding| finding.kind.name()).collect();
@@ -103,13 +103,13 @@ fn found(body: &str, workgroups: u32) -> String {
 #[test]
 fn barriers_order_within_their_scope_and_semantics() {
     // Invocations of one subgroup: only lockstep execution would order them.
-    assert_eq!(found(&[WRITE, READ].concat(), 1), "lockstep");
-    assert_eq!(found(&[WRITE, BARRIER, READ].concat(), 256), "");
+    assert_eq!(find_classes(&[WRITE, READ].concat(), 1), "lockstep");
+    assert_eq!(find_classes(&[WRITE, BARRIER, READ].concat(), 256), "");
     // A barrier without semantics orders no accesses, and a subgroup barrier does not order other subgroups.
-    assert_eq!(found(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), "lockstep");
-    assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", READ].concat(), 1), "");
+    assert_eq!(find_classes(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), "lockstep");
+    assert_eq!(find_classes(&[WRITE, "OpControlBarrier %3 %3 %264\n", READ].concat(), 1), "");
     let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
-    assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", far].concat(), 1), "race");
+    assert_eq!(find_classes(&[WRITE, "OpControlBarrier %3 %3 %264\n", far].concat(), 1), "race");
     // Semantics for workgroup memory do not affect buffers.
     let buffers = |barrier: &str, name: &str| {
         format!(
@@ -117,18 +117,18 @@ fn barriers_order_within_their_scope_and_semantics() {
              OpStore %place %me\n{barrier}%seen = OpLoad %u32 %other\n"
         )
     };
-    assert_eq!(found(&buffers(BARRIER, "flags"), 1), "lockstep");
-    assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 1), "");
-    assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "data"), 1), "unpublished-read");
+    assert_eq!(find_classes(&buffers(BARRIER, "flags"), 1), "lockstep");
+    assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 1), "");
+    assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "data"), 1), "unpublished-read");
     // Barriers do not order workgroups.
-    assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), "race");
+    assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), "race");
 }
 
 #[test]
 fn split_barriers_order_rounds() {
     let constants = "%3 = OpConstant %u32 3\n%258 = OpConstant %u32 258\n%260 = OpConstant %u32 260\n";
     let found = |body: &[&str]| {
-        let text = kernel(&body.concat()).replace("%3 = OpConstant %u32 3\n", constants);
+        let text = kernel_text(&body.concat()).replace("%3 = OpConstant %u32 3\n", constants);
         let module = frontend::read_module(text.as_bytes()).expect("a module");
         let options =
             AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..AnalysisOptions::default() };
@@ -167,25 +167,25 @@ fn control_flow_and_bounds() {
             "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{body}OpBranch %m\n%m = OpLabel\n"
         )
     };
-    assert_eq!(found(&branch(BARRIER), 1), "divergent-barrier");
-    assert_eq!(found(&branch(""), 1), "");
-    assert_eq!(found("OpStore %beyond %me\n", 1), "out-of-bounds");
+    assert_eq!(find_classes(&branch(BARRIER), 1), "divergent-barrier");
+    assert_eq!(find_classes(&branch(""), 1), "");
+    assert_eq!(find_classes("OpStore %beyond %me\n", 1), "out-of-bounds");
     // An out-of-bounds read is reported where its value is observed.
     let read = [WRITE, BARRIER, "%got = OpLoad %u32 %beyond\n"].concat();
-    assert_eq!(found(&read, 1), "");
-    assert_eq!(found(&[&read, "OpStore %out %got\n"].concat(), 1), "out-of-bounds");
+    assert_eq!(find_classes(&read, 1), "");
+    assert_eq!(find_classes(&[&read, "OpStore %out %got\n"].concat(), 1), "out-of-bounds");
     let last = "%last = OpIEqual %bool %me %63\n%kept = OpSelect %u32 %last %0 %got\nOpStore %out %kept\n";
-    assert_eq!(found(&[&read, last].concat(), 1), "");
+    assert_eq!(find_classes(&[&read, last].concat(), 1), "");
     // The condition is uninitialized.
     let undefined = "%got = OpLoad %u32 %mine\n%is = OpIEqual %bool %got %0\nOpSelectionMerge %n None\n\
                      OpBranchConditional %is %u %n\n%u = OpLabel\nOpBranch %n\n%n = OpLabel\n";
-    assert_eq!(found(undefined, 1), "uninitialised-read");
+    assert_eq!(find_classes(undefined, 1), "uninitialised-read");
 }
 
 #[test]
 fn elements_and_calls_are_named() {
     let message = |body: &str| {
-        let report = walked(body, 1).expect("a walk");
+        let report = walk_kernel(body, 1).expect("a walk");
         report.findings.first().map(|finding| finding.message.clone()).unwrap_or_default()
     };
     let beyond = message("OpStore %beyond %me\n");
@@ -195,7 +195,8 @@ fn elements_and_calls_are_named() {
     // Accesses in two calls of one function name the calls.
     let shared = "%f = OpFunction %void None %of\n%at = OpFunctionParameter %u32\n%in = OpLabel\n\
                   %there = OpAccessChain %to_shared %shared %at\nOpStore %there %at\nOpReturn\nOpFunctionEnd\n";
-    let text = kernel("%one = OpFunctionCall %void %f %me\n%two = OpFunctionCall %void %f %near\n") + shared;
+    let text =
+        kernel_text("%one = OpFunctionCall %void %f %me\n%two = OpFunctionCall %void %f %near\n") + shared;
     let text = text.replace("%function =", "%of = OpTypeFunction %void %u32\n%function =");
     let line = |of: &str| text.lines().position(|line| line.starts_with(of)).expect("a line") + 1;
     let module = frontend::read_module(text.as_bytes()).expect("a module");
@@ -208,15 +209,15 @@ fn elements_and_calls_are_named() {
 #[test]
 fn atomics_and_spinning() {
     let add = "%old = OpAtomicIAdd %u32 %flag %1 %0 %1\n";
-    assert_eq!(found(add, 4), "");
-    assert_eq!(found(&add.replace("%flag %1", "%flag %2"), 4), "race");
-    assert_eq!(found(&[add, "%plain = OpLoad %u32 %flag\n"].concat(), 1), "race");
+    assert_eq!(find_classes(add, 4), "");
+    assert_eq!(find_classes(&add.replace("%flag %1", "%flag %2"), 4), "race");
+    assert_eq!(find_classes(&[add, "%plain = OpLoad %u32 %flag\n"].concat(), 1), "race");
     let spin = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
                 %now = OpAtomicLoad %u32 %flag %1 %0\n%set = OpINotEqual %bool %now %0\nOpBranch %more\n%more = OpLabel\n\
                 OpBranchConditional %set %done %loop\n%done = OpLabel\n";
-    assert_eq!(found(spin, 1), "hang");
+    assert_eq!(find_classes(spin, 1), "hang");
     let sets = "OpAtomicStore %flag %1 %0 %1\n";
-    assert_eq!(found(&[sets, spin].concat(), 2), "");
+    assert_eq!(find_classes(&[sets, spin].concat(), 2), "");
 }
 
 /// A lock that protects no accesses.
@@ -225,10 +226,10 @@ const LOCK: &str = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more Non
                     OpBranchConditional %taken %again %done\n%again = OpLabel\nOpBranch %more\n%more = OpLabel\nOpBranch %loop\n\
                     %done = OpLabel\nOpMemoryBarrier %1 %72\nOpAtomicStore %flag %1 %0 %0\n";
 
-/// Returns the lock, acquired only if `who` is true.
-fn by(who: &str) -> String {
+/// Returns the lock, acquired only if `condition` is true.
+fn conditional_lock(condition: &str) -> String {
     format!(
-        "{who}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{LOCK}OpBranch %m\n%m = OpLabel\n"
+        "{condition}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{LOCK}OpBranch %m\n%m = OpLabel\n"
     )
 }
 
@@ -237,22 +238,22 @@ fn lanes_that_wait_for_lanes() {
     // Acquired by every invocation, by one per subgroup, and by one per workgroup.
     let elect = "%may = OpGroupNonUniformElect %bool %3\n";
     let first = "%may = OpIEqual %bool %me %0\n";
-    assert_eq!(found(LOCK, 1), "hang");
-    assert_eq!(found(LOCK, 2), "hang");
-    assert_eq!(found(&by(elect), 2), "");
-    assert_eq!(found(&by(first), 3), "");
+    assert_eq!(find_classes(LOCK, 1), "hang");
+    assert_eq!(find_classes(LOCK, 2), "hang");
+    assert_eq!(find_classes(&conditional_lock(elect), 2), "");
+    assert_eq!(find_classes(&conditional_lock(first), 3), "");
     // Each invocation has another lock.
     let own = LOCK.replace("%flag", "%place");
     let own = ["%place = OpAccessChain %to_u32 %flags %0 %me\n", &own].concat();
-    assert_eq!(found(&own, 1), "");
+    assert_eq!(find_classes(&own, 1), "");
     let rules = |body: &str| {
-        let module = frontend::read_module(kernel(body).as_bytes()).expect("a module");
+        let module = frontend::read_module(kernel_text(body).as_bytes()).expect("a module");
         let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule).collect();
         rules.join(" ")
     };
     assert_eq!(rules(LOCK), "lock-in-every-lane");
-    assert_eq!(rules(&by(elect)), "");
-    assert_eq!(rules(&by(first)), "");
+    assert_eq!(rules(&conditional_lock(elect)), "");
+    assert_eq!(rules(&conditional_lock(first)), "");
     assert_eq!(rules(&own), "");
 }
 
@@ -260,13 +261,13 @@ fn lanes_that_wait_for_lanes() {
 fn deadlocks_name_the_whole_cycle() {
     // Returns the message with workgroup numbers, and the access at each position.
     let hangs = |body: &str, workgroups: u32| {
-        let report = walked(body, workgroups).expect("a walk");
-        let said = |finding: grid::GridFinding| {
+        let report = walk_kernel(body, workgroups).expect("a walk");
+        let describe = |finding: grid::GridFinding| {
             assert_eq!(finding.kind, FindingKind::Hang, "{finding:?}");
-            let does: Vec<Option<bool>> = finding.at.iter().map(|at| at.access).collect();
+            let does: Vec<Option<bool>> = finding.at.iter().map(|at| at.writes).collect();
             (finding.message.replace("invocation (0,0,0) of workgroup ", ""), does)
         };
-        report.findings.into_iter().map(said).collect::<Vec<_>>()
+        report.findings.into_iter().map(describe).collect::<Vec<_>>()
     };
     // The first invocation of a workgroup acquires and releases locks, in an order that depends on the
     // workgroup.
@@ -301,7 +302,7 @@ fn deadlocks_name_the_whole_cycle() {
     // A common lock order cannot deadlock.
     let ordered = of_lanes(&[take(1, "%flag"), take(2, "%out"), back("%out"), back("%flag")].concat());
     assert_eq!(hangs(&ordered, 3), []);
-    // A lock that its holder acquires again, and a lock that is never released.
+    // A lock that its holder acquires twice, and a lock that is never released.
     let again = of_lanes(&[take(1, "%flag"), take(2, "%flag")].concat());
     let itself = "deadlock: (0,0,0) waits for `flags[0]`, which it took itself".to_owned();
     assert_eq!(hangs(&again, 1), [(itself, vec![None, Some(true)])]);
@@ -323,7 +324,7 @@ fn cheap_schedules_are_tried_in_large_numbers() {
     // The first invocation of each workgroup acquires a lock correctly: no finding, but the result depends on
     // the schedule.
     let first = "%may = OpIEqual %bool %me %0\n";
-    let locked = kernel(&by(first)).replace("LocalSize 64", "LocalSize 4");
+    let locked = kernel_text(&conditional_lock(first)).replace("LocalSize 64", "LocalSize 4");
     let module = frontend::read_module(locked.as_bytes()).expect("a module");
     let of = |workgroups| AnalysisOptions { grid: Some([workgroups, 1, 1]), ..AnalysisOptions::default() };
     let tried = |report: Result<grid::GridReport, Refusal>| {
@@ -338,19 +339,22 @@ fn cheap_schedules_are_tried_in_large_numbers() {
     // The first schedules run even if one exceeds the budget of the cheap ones.
     assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(160))), clean(12));
     // The requested number of schedules is executed or refused.
-    let asked = |schedules, workgroups| AnalysisOptions { schedules: Some(schedules), ..of(workgroups) };
-    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &asked(30, 16))), clean(30));
+    let options_with =
+        |schedules, workgroups| AnalysisOptions { schedules: Some(schedules), ..of(workgroups) };
+    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &options_with(30, 16))), clean(30));
     let short = |options: &AnalysisOptions| {
-        let looks = std::sync::atomic::AtomicU32::new(0);
-        let until = Until::new(move || looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 500);
+        let evaluations = std::sync::atomic::AtomicU32::new(0);
+        let deadline = DeadlinePredicate::new(move || {
+            evaluations.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 500
+        });
         tried(grid::analyze_grid_thoroughly(
             &module,
-            &AnalysisOptions { deadline: Some(until), ..options.clone() },
+            &AnalysisOptions { deadline: Some(deadline), ..options.clone() },
         ))
     };
     let (verdict, orders, why) = short(&of(16));
     assert!(verdict == GridVerdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
-    let (verdict, orders, why) = short(&asked(30, 16));
+    let (verdict, orders, why) = short(&options_with(30, 16));
     assert_eq!(verdict, GridVerdict::Undecided);
     assert!(why.contains(&format!("{orders} of the 30 requested schedules were explored")), "{why}");
 }
@@ -360,16 +364,16 @@ fn subgroups_and_large_grids() {
     // The writing invocations are known, and no order between them exists.
     let elect = "%chosen = OpGroupNonUniformElect %bool %3\nOpSelectionMerge %m None\nOpBranchConditional %chosen %t %m\n\
                  %t = OpLabel\nOpStore %mine %me\nOpBranch %m\n%m = OpLabel\n";
-    assert_eq!(found(elect, 1), "");
+    assert_eq!(find_classes(elect, 1), "");
     let all = "%bits = OpGroupNonUniformBallot %v4 %3 %true\n%word = OpCompositeExtract %u32 %bits 0\nOpStore %its %word\n";
-    assert_eq!(found(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), "lockstep");
+    assert_eq!(find_classes(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), "lockstep");
     // The invocations that execute one instruction are unordered even in lockstep execution.
     let same = "%shares = OpAccessChain %to_shared %shared %0\nOpStore %shares %me\n";
-    assert_eq!(found(same, 1), "race");
+    assert_eq!(find_classes(same, 1), "race");
     // 256 workgroups of 64: 16,384 invocations that each write one element.
     let own = "%start = OpIMul %u32 %wg %64\n%at = OpIAdd %u32 %start %me\n%place = OpAccessChain %to_u32 %flags %0 %at\n";
-    let module =
-        frontend::read_module(kernel(&[own, "OpStore %place %me\n"].concat()).as_bytes()).expect("a module");
+    let module = frontend::read_module(kernel_text(&[own, "OpStore %place %me\n"].concat()).as_bytes())
+        .expect("a module");
     let mut options = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
     options.buffers.insert((0, 1), vec![0; 4 * 64 * 256]);
     let report = grid::analyze_grid(&module, &options).expect("a walk");
@@ -385,7 +389,7 @@ fn values_that_are_not_computed_are_refused_in_branches() {
     // Derivatives are unknown values.
     let derived = "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n%i = OpConvertFToU %u32 %d\n";
     let walk = |used: &str| {
-        let text = kernel(&[WRITE, derived, used].concat());
+        let text = kernel_text(&[WRITE, derived, used].concat());
         grid::analyze_grid(
             &frontend::read_module(text.as_bytes()).expect("a module"),
             &AnalysisOptions::default(),
@@ -424,12 +428,12 @@ fn annotations_set_the_initial_state_of_a_walk() {
 }
 
 /// Returns the findings of `check` other than races: class, message and lines.
-fn checked(body: &str) -> Result<Vec<(FindingKind, String, SourcePosition)>, Refusal> {
-    let module = frontend::read_module(kernel(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
+fn lifted_findings(body: &str) -> Result<Vec<(FindingKind, String, SourcePosition)>, Refusal> {
+    let module = frontend::read_module(kernel_text(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
     let options =
         AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(2), ..AnalysisOptions::default() };
-    let told = |found: &frontend::LiftFinding| (found.kind, found.message.clone(), found.at[0].place);
-    Ok(frontend::lift(&module, &options)?.findings.iter().map(told).collect())
+    let summary = |found: &frontend::LiftFinding| (found.kind, found.message.clone(), found.at[0].place);
+    Ok(frontend::lift(&module, &options)?.findings.iter().map(summary).collect())
 }
 
 /// An undefined result is reported if it is observed, by the walk and by the model; an unused one is not
@@ -486,7 +490,7 @@ fn undefined_results_are_reported_if_observed() {
         ),
     ];
     for (operation, words) in OPERATIONS {
-        for (using, told) in USES {
+        for (using, is_reported) in USES {
             let body = format!(
                 "%nothing = OpISub %u32 %me %me\n%wide = OpIAdd %u32 %63 %1\n\
                  %four = OpCompositeConstruct %v4 %me %me %me %me\n%got = {operation}\n{using}"
@@ -495,20 +499,22 @@ fn undefined_results_are_reported_if_observed() {
                 true => FindingKind::OutOfBounds,
                 false => FindingKind::UndefinedBehaviour,
             };
-            let all = walked(&body, 1).unwrap().findings;
-            let told_by_walk: Vec<_> =
+            let all = walk_kernel(&body, 1).unwrap().findings;
+            let walk_findings: Vec<_> =
                 all.iter().map(|found| (found.kind, found.message.as_str(), found.at[0].place)).collect();
-            let line = 1 + kernel(&body).lines().position(|line| line.starts_with("%got")).unwrap() as u32;
-            let expected = if told { vec![(kind, words, SourcePosition::Line(line))] } else { Vec::new() };
-            assert_eq!(told_by_walk, expected, "{body}");
-            let mut told_by_check = checked(&body).unwrap();
+            let line =
+                1 + kernel_text(&body).lines().position(|line| line.starts_with("%got")).unwrap() as u32;
+            let expected =
+                if is_reported { vec![(kind, words, SourcePosition::Line(line))] } else { Vec::new() };
+            assert_eq!(walk_findings, expected, "{body}");
+            let mut check_findings = lifted_findings(&body).unwrap();
             // One finding per invocation.
-            told_by_check.dedup();
-            let told_by_check: Vec<_> = told_by_check
+            check_findings.dedup();
+            let check_findings: Vec<_> = check_findings
                 .iter()
                 .map(|(kind, message, place)| (*kind, message.as_str(), *place))
                 .collect();
-            assert_eq!(told_by_check, expected, "{body}");
+            assert_eq!(check_findings, expected, "{body}");
         }
     }
 }
@@ -516,14 +522,14 @@ fn undefined_results_are_reported_if_observed() {
 /// Pointers into arrays, compared and subtracted: `to` and `from` point to elements 5 and 2.
 #[test]
 fn pointers_are_compared_and_subtracted() {
-    let told = |test: &str| {
+    let messages_of = |test: &str| {
         let body = format!(
             "%five = OpIAdd %u32 %3 %2\n%to = OpAccessChain %to_shared %shared %five\n%from = OpAccessChain %to_shared %shared %2\n\
              %again = OpInBoundsPtrAccessChain %to_shared %from %3\n%null = OpCopyObject %to_shared %nowhere\n\
              %on = OpAccessChain %to_u32 %data %0 %five\n%off = OpAccessChain %to_u32 %flags %0 %2\n{test}\n\
              OpSelectionMerge %end None\nOpBranchConditional %is %yes %end\n%yes = OpLabel\nOpUnreachable\n%end = OpLabel\n"
         );
-        let text = kernel(&body).replace("LocalSize 64", "LocalSize 2");
+        let text = kernel_text(&body).replace("LocalSize 64", "LocalSize 2");
         let text = text.replace("%true = ", "%nowhere = OpConstantNull %to_shared\n%true = ");
         let module = frontend::read_module(text.as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
@@ -537,7 +543,8 @@ fn pointers_are_compared_and_subtracted() {
         walked.join(", ")
     };
     const REACHED: &str = "OpUnreachable is reached";
-    const APART: &str = "OpPtrDiff without a defined result: its pointers do not point into one array";
+    const UNRELATED_POINTERS: &str =
+        "OpPtrDiff without a defined result: its pointers do not point into one array";
     let cases = [
         ("%is = OpPtrEqual %bool %to %again", REACHED),
         ("%is = OpPtrEqual %bool %to %from", ""),
@@ -556,10 +563,10 @@ fn pointers_are_compared_and_subtracted() {
             "%gap = OpPtrDiff %u32 %on %off\n%is = OpLogicalAnd %bool %true %true\n%none = OpIMul %u32 %gap %0",
             REACHED,
         ),
-        ("%gap = OpPtrDiff %u32 %on %off\n%is = OpIEqual %bool %gap %3", APART),
+        ("%gap = OpPtrDiff %u32 %on %off\n%is = OpIEqual %bool %gap %3", UNRELATED_POINTERS),
     ];
     for (test, expected) in cases {
-        assert_eq!(told(test), expected, "{test}");
+        assert_eq!(messages_of(test), expected, "{test}");
     }
 }
 
@@ -568,7 +575,7 @@ fn pointers_are_compared_and_subtracted() {
 fn the_accessed_block_of_a_shared_binding_is_named() {
     let body = "%there = OpAccessChain %to_u32 %words %0 %me\n%beside = OpAccessChain %to_u32 %words %0 %near\n\
                 OpStore %there %me\nOpMemoryBarrier %1 %72\nOpControlBarrier %2 %2 %264\n%got = OpLoad %u32 %beside\n";
-    let text = kernel(body).replace("LocalSize 64", "LocalSize 2");
+    let text = kernel_text(body).replace("LocalSize 64", "LocalSize 2");
     let text = text.replace(
         "OpDecorate %flags DescriptorSet 0\n",
         "OpDecorate %words DescriptorSet 0\nOpDecorate %words Binding 0\nOpDecorate %flags DescriptorSet 0\n",
@@ -579,15 +586,20 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
     let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
     let report = grid::analyze_grid(&module, &options).unwrap();
     assert!(report.findings[0].message.contains("`words["), "{:?}", report.findings);
-    let mends = frontend::fix_walk_findings(&module, &options, &report, &|| false);
-    let texts: Vec<&str> = mends.of.iter().flatten().map(|change| change.text.as_str()).collect();
+    let fixes = frontend::fix_walk_findings(&module, &options, &report, &|| false);
+    let texts: Vec<&str> = fixes.changes.iter().flatten().map(|change| change.text.as_str()).collect();
     assert!(texts.contains(&"declare `words` coherent"), "{texts:?}");
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking = ModelQuery { budget: Budget::default(), race: true, question: false, places: true };
-    let whole = frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options }).unwrap();
-    let found = frontend::answer_with_model(&whole, &model, &asking).unwrap().race_found;
+    let query = ModelQuery {
+        budget: Budget::default(),
+        decide_race: true,
+        decide_question: false,
+        locate_race: true,
+    };
+    let with_all_accesses = frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options }).unwrap();
+    let found = frontend::answer_with_model(&with_all_accesses, &model, &query).unwrap().race_spot;
     assert!(found.as_ref().is_some_and(|found| found.element.starts_with("words[")), "{found:?}");
-    let mended = frontend::fix_races(&module, &whole, &model, found.as_ref(), &asking).unwrap();
-    let texts: Vec<&str> = mended.changes.iter().map(|change| change.text.as_str()).collect();
+    let fix = frontend::fix_races(&module, &with_all_accesses, &model, found.as_ref(), &query).unwrap();
+    let texts: Vec<&str> = fix.changes.iter().map(|change| change.text.as_str()).collect();
     assert!(texts.contains(&"declare `words` coherent"), "{texts:?}");
 }

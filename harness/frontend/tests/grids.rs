@@ -24,7 +24,7 @@ impl Random {
         (self.0 >> 20) as usize % bound
     }
 
-    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+    fn choose<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len())]
     }
 }
@@ -86,15 +86,17 @@ OpDecorate %group BuiltIn WorkgroupId
 %group = OpVariable %to_group Input
 ";
 
-/// The access chains of a function, with names that begin with `at`: the element of the invocation and the
+/// The access chains of a function, whose names begin with `prefix`: the element of the invocation and the
 /// element of `other`.
-fn places(at: &str, me: &str) -> String {
-    let mut text = format!("%{at}other = OpBitwiseXor %u32 {me} %1\n");
-    for (name, index) in [("d0", "%0"), ("d1", "%1"), ("dme", me), ("dother", &format!("%{at}other"))] {
-        text += &format!("%{at}{name} = OpAccessChain %to_u32 %data %0 {index}\n");
+fn access_chains(prefix: &str, invocation: &str) -> String {
+    let mut text = format!("%{prefix}other = OpBitwiseXor %u32 {invocation} %1\n");
+    for (name, index) in
+        [("d0", "%0"), ("d1", "%1"), ("dme", invocation), ("dother", &format!("%{prefix}other"))]
+    {
+        text += &format!("%{prefix}{name} = OpAccessChain %to_u32 %data %0 {index}\n");
     }
-    for (name, index) in [("s0", "%0"), ("sme", me), ("sother", &format!("%{at}other"))] {
-        text += &format!("%{at}{name} = OpAccessChain %to_shared %shared {index}\n");
+    for (name, index) in [("s0", "%0"), ("sme", invocation), ("sother", &format!("%{prefix}other"))] {
+        text += &format!("%{prefix}{name} = OpAccessChain %to_shared %shared {index}\n");
     }
     text
 }
@@ -103,50 +105,50 @@ fn places(at: &str, me: &str) -> String {
 struct Kernel {
     random: Random,
     /// True for the Vulkan memory model, false for GLSL450.
-    vulkan: bool,
+    uses_vulkan_model: bool,
     /// Number of unique names.
-    fresh: u32,
+    name_count: u32,
     /// The called functions.
     functions: String,
     /// True if plain accesses mostly access the element of the invocation.
-    careful: bool,
-    meeting: Meeting,
+    prefers_own_element: bool,
+    synchronization: Synchronization,
 }
 
 /// The synchronization between invocations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meeting {
+enum Synchronization {
     /// Control barriers.
     Barriers,
     /// Control barriers and subgroup barriers, in any control flow.
     Subgroups,
     /// Split barriers.
-    Halves,
+    SplitBarriers,
     /// Interlocked sections of fragments.
-    Sections,
+    InterlockedSections,
 }
 
 /// The position of a statement.
 #[derive(Clone, Copy)]
-struct Inside<'a> {
+struct StatementContext<'a> {
     /// The prefix of access chain names.
-    at: &'a str,
+    prefix: &'a str,
     /// The invocation index.
-    me: &'a str,
+    invocation: &'a str,
     depth: u32,
     /// True if all invocations of a workgroup reach it.
-    uniform: bool,
+    is_uniform: bool,
 }
 
 impl Kernel {
-    fn one_of<'a>(&mut self, vulkan: &[&'a str], other: &[&'a str]) -> &'a str {
-        let all = if self.vulkan { vulkan } else { other };
-        self.random.one_of(all)
+    fn choose_for_model<'a>(&mut self, vulkan: &[&'a str], other: &[&'a str]) -> &'a str {
+        let all = if self.uses_vulkan_model { vulkan } else { other };
+        self.random.choose(all)
     }
 
     /// Returns the operands of a plain access.
-    fn operands(&mut self, pointer: &str, scope: &str) -> String {
-        match (self.vulkan, self.random.below(6)) {
+    fn random_operands(&mut self, pointer: &str, scope: &str) -> String {
+        match (self.uses_vulkan_model, self.random.below(6)) {
             (false, _) | (_, 0) => String::new(),
             (_, 1 | 2) => "NonPrivatePointer".to_owned(),
             _ => format!("NonPrivatePointer|{pointer} {scope}"),
@@ -154,12 +156,18 @@ impl Kernel {
     }
 
     /// Adds a branch on a loaded value or on the invocation index.
-    fn condition(&mut self, inside: Inside<'_>, place: &str, scope: &str, number: u32) -> String {
-        let semantics = self.one_of(&["%0", "%66", "%16450"], &["%0", "%66"]);
+    fn random_condition(
+        &mut self,
+        inside: StatementContext<'_>,
+        place: &str,
+        scope: &str,
+        number: u32,
+    ) -> String {
+        let semantics = self.choose_for_model(&["%0", "%66", "%16450"], &["%0", "%66"]);
         match self.random.below(2) {
             0 => {
-                let which = self.random.one_of(&["%0", "%1"]);
-                format!("%c{number} = OpIEqual %bool {} {which}\n", inside.me)
+                let which = self.random.choose(&["%0", "%1"]);
+                format!("%c{number} = OpIEqual %bool {} {which}\n", inside.invocation)
             }
             _ => format!(
                 "%v{number} = OpAtomicLoad %u32 {place} {scope} {semantics}\n%c{number} = OpINotEqual %bool %v{number} %0\n"
@@ -167,102 +175,108 @@ impl Kernel {
         }
     }
 
-    fn statements(&mut self, count: usize, inside: Inside<'_>) -> String {
+    fn random_statements(&mut self, count: usize, inside: StatementContext<'_>) -> String {
         let mut text = String::new();
         for _ in 0..count {
-            text += &self.statement(inside);
+            text += &self.random_statement(inside);
         }
         text
     }
 
-    fn statement(&mut self, inside: Inside<'_>) -> String {
-        self.fresh += 1;
-        let number = self.fresh;
+    fn random_statement(&mut self, inside: StatementContext<'_>) -> String {
+        self.name_count += 1;
+        let number = self.name_count;
         // Fragments have only buffers, and an index below the number of primitives.
-        let fragments = self.meeting == Meeting::Sections;
+        let fragments = self.synchronization == Synchronization::InterlockedSections;
         let names = match fragments {
             true => ["d0", "d1", "dme", "dother", "d0", "dme", "dme"],
             false => ["d0", "d1", "dme", "dother", "s0", "sme", "sother"],
         };
         let what = self.random.below(18);
-        let own = self.careful && what < 6 && self.random.below(6) > 0;
+        let own = self.prefers_own_element && what < 6 && self.random.below(6) > 0;
         let place =
             if own { [names[2], names[5]][self.random.below(2)] } else { names[self.random.below(7)] };
-        let place = format!("%{}{place}", inside.at);
+        let place = format!("%{}{place}", inside.prefix);
         // Scopes: 2 workgroup, 5 queue family, 3 subgroup, 1 device.
         let scope = match fragments {
-            true => self.one_of(&["%5"], &["%1"]),
-            false => self.one_of(&["%2", "%5", "%5", "%3"], &["%2", "%1", "%1", "%3"]),
+            true => self.choose_for_model(&["%5"], &["%1"]),
+            false => self.choose_for_model(&["%2", "%5", "%5", "%3"], &["%2", "%1", "%1", "%3"]),
         };
-        let both = self.one_of(
+        let both = self.choose_for_model(
             &["%264", "%72", "%328", "%24840", "%24648", "%24904", "%0"],
             &["%264", "%72", "%328", "%0"],
         );
-        let deeper = Inside { depth: inside.depth + 1, ..inside };
+        let deeper = StatementContext { depth: inside.depth + 1, ..inside };
         match what {
-            0..3 => format!("OpStore {place} %1 {}\n", self.operands("MakePointerAvailable", scope)),
+            0..3 => format!("OpStore {place} %1 {}\n", self.random_operands("MakePointerAvailable", scope)),
             3..6 => {
-                format!("%l{number} = OpLoad %u32 {place} {}\n", self.operands("MakePointerVisible", scope))
+                format!(
+                    "%l{number} = OpLoad %u32 {place} {}\n",
+                    self.random_operands("MakePointerVisible", scope)
+                )
             }
             6 => {
                 let semantics =
-                    self.one_of(&["%0", "%24648", "%24904", "%66"], &["%0", "%72", "%328", "%66"]);
-                let operation = self.random.one_of(&["IAdd", "IAdd", "Exchange", "UMax", "Or"]);
+                    self.choose_for_model(&["%0", "%24648", "%24904", "%66"], &["%0", "%72", "%328", "%66"]);
+                let operation = self.random.choose(&["IAdd", "IAdd", "Exchange", "UMax", "Or"]);
                 format!("%a{number} = OpAtomic{operation} %u32 {place} {scope} {semantics} %1\n")
             }
             7 => {
-                let semantics = self.one_of(&["%0", "%68", "%8260"], &["%0", "%68"]);
+                let semantics = self.choose_for_model(&["%0", "%68", "%8260"], &["%0", "%68"]);
                 format!("OpAtomicStore {place} {scope} {semantics} %1\n")
             }
             8 => {
-                let semantics = self.one_of(&["%0", "%24648", "%66"], &["%0", "%72", "%66"]);
+                let semantics = self.choose_for_model(&["%0", "%24648", "%66"], &["%0", "%72", "%66"]);
                 format!("%a{number} = OpAtomicCompareExchange %u32 {place} {scope} {semantics} %0 %1 %0\n")
             }
-            9 | 10 if inside.uniform && self.meeting == Meeting::Halves => {
-                let who = self.random.one_of(&["%2", "%2", "%3"]);
-                let memory = self.one_of(&["%2", "%2", "%5"], &["%2", "%2", "%1"]);
-                let release = self.one_of(
+            9 | 10 if inside.is_uniform && self.synchronization == Synchronization::SplitBarriers => {
+                let who = self.random.choose(&["%2", "%2", "%3"]);
+                let memory = self.choose_for_model(&["%2", "%2", "%5"], &["%2", "%2", "%1"]);
+                let release = self.choose_for_model(
                     &["%260", "%68", "%324", "%8516", "%8516", "%8260", "%0"],
                     &["%260", "%68", "%324", "%324", "%0"],
                 );
-                let acquire = self.one_of(
+                let acquire = self.choose_for_model(
                     &["%258", "%66", "%322", "%16706", "%16706", "%16450", "%0"],
                     &["%258", "%66", "%322", "%322", "%0"],
                 );
                 let count = self.random.below(3);
-                let gap = self.statements(count, Inside { uniform: false, ..deeper });
+                let gap = self.random_statements(count, StatementContext { is_uniform: false, ..deeper });
                 format!(
                     "OpControlBarrierArriveEXT {who} {memory} {release}\n{gap}OpControlBarrierWaitEXT {who} {memory} {acquire}\n"
                 )
             }
             9 | 10
-                if self.meeting == Meeting::Subgroups && (!inside.uniform || self.random.below(2) == 0) =>
+                if self.synchronization == Synchronization::Subgroups
+                    && (!inside.is_uniform || self.random.below(2) == 0) =>
             {
-                let memory = self.random.one_of(&["%3", "%3", "%2"]);
+                let memory = self.random.choose(&["%3", "%3", "%2"]);
                 format!("OpControlBarrier %3 {memory} {both}\n")
             }
-            9 | 10 if inside.uniform && !fragments => {
-                let memory = self.one_of(&["%2", "%2", "%2", "%5"], &["%2", "%2", "%2", "%1"]);
+            9 | 10 if inside.is_uniform && !fragments => {
+                let memory = self.choose_for_model(&["%2", "%2", "%2", "%5"], &["%2", "%2", "%2", "%1"]);
                 format!("OpControlBarrier %2 {memory} {both}\n")
             }
             11 => {
-                let scope = if fragments { scope } else { self.one_of(&["%2", "%5"], &["%2", "%1"]) };
-                let both = self.one_of(&["%264", "%72", "%328", "%24904"], &["%264", "%72", "%328"]);
+                let scope =
+                    if fragments { scope } else { self.choose_for_model(&["%2", "%5"], &["%2", "%1"]) };
+                let both =
+                    self.choose_for_model(&["%264", "%72", "%328", "%24904"], &["%264", "%72", "%328"]);
                 format!("OpMemoryBarrier {scope} {both}\n")
             }
             // An element whose index is loaded from memory.
             12 => {
-                let semantics = self.one_of(&["%0", "%66", "%16450"], &["%0", "%66"]);
-                let way = self.operands("MakePointerAvailable", scope);
+                let semantics = self.choose_for_model(&["%0", "%66", "%16450"], &["%0", "%66"]);
+                let way = self.random_operands("MakePointerAvailable", scope);
                 format!(
                     "%v{number} = OpAtomicLoad %u32 {place} {scope} {semantics}\n%i{number} = OpBitwiseAnd %u32 %v{number} %1\n\
                      %p{number} = OpAccessChain %to_u32 %data %0 %i{number}\nOpStore %p{number} %1 {way}\n"
                 )
             }
             13 | 14 if inside.depth < 2 => {
-                let condition = self.condition(inside, &place, scope, number);
+                let condition = self.random_condition(inside, &place, scope, number);
                 let count = 1 + self.random.below(2);
-                let body = self.statements(count, Inside { uniform: false, ..deeper });
+                let body = self.random_statements(count, StatementContext { is_uniform: false, ..deeper });
                 format!(
                     "{condition}OpSelectionMerge %m{number} None\nOpBranchConditional %c{number} %t{number} %m{number}\n\
                      %t{number} = OpLabel\n{body}OpBranch %m{number}\n%m{number} = OpLabel\n"
@@ -271,11 +285,11 @@ impl Kernel {
             // Loops with a uniform or a divergent trip count.
             15 if inside.depth < 2 => {
                 let (bodies, uniform) = match self.random.below(3) {
-                    0 => (inside.me, false),
-                    _ => ("%2", inside.uniform),
+                    0 => (inside.invocation, false),
+                    _ => ("%2", inside.is_uniform),
                 };
                 let count = 1 + self.random.below(2);
-                let body = self.statements(count, Inside { uniform, ..deeper });
+                let body = self.random_statements(count, StatementContext { is_uniform: uniform, ..deeper });
                 format!(
                     "OpBranch %b{number}\n%b{number} = OpLabel\nOpBranch %h{number}\n%h{number} = OpLabel\n\
                      %i{number} = OpPhi %u32 %0 %b{number} %n{number} %k{number}\nOpLoopMerge %m{number} %k{number} None\n\
@@ -286,25 +300,28 @@ impl Kernel {
             }
             16 if inside.depth < 2 => {
                 let (one, other) = (1 + self.random.below(2), self.random.below(2));
-                let within = Inside { uniform: false, ..deeper };
-                let (one, other) = (self.statements(one, within), self.statements(other, within));
+                let within = StatementContext { is_uniform: false, ..deeper };
+                let (one, other) =
+                    (self.random_statements(one, within), self.random_statements(other, within));
                 format!(
                     "OpSelectionMerge %m{number} None\nOpSwitch {} %m{number} 0 %t{number} 1 %e{number}\n%t{number} = OpLabel\n\
                      {one}OpBranch %m{number}\n%e{number} = OpLabel\n{other}OpBranch %m{number}\n%m{number} = OpLabel\n",
-                    inside.me
+                    inside.invocation
                 )
             }
             17 if inside.depth < 2 => {
                 let (at, me) = (format!("f{number}_"), format!("%of{number}"));
                 let count = 1 + self.random.below(3);
-                let body = self.statements(count, Inside { at: &at, me: &me, ..deeper });
+                let body = self
+                    .random_statements(count, StatementContext { prefix: &at, invocation: &me, ..deeper });
                 self.functions += &format!(
                     "%f{number} = OpFunction %void None %of_number\n{me} = OpFunctionParameter %u32\n%entry{number} = OpLabel\n\
                      {}{body}OpReturn\nOpFunctionEnd\n",
-                    places(&at, &me)
+                    access_chains(&at, &me)
                 );
-                let argument =
-                    [inside.me, "%0", &format!("%{}other", inside.at)][self.random.below(3)].to_owned();
+                let argument = [inside.invocation, "%0", &format!("%{}other", inside.prefix)]
+                    [self.random.below(3)]
+                .to_owned();
                 format!("%r{number} = OpFunctionCall %void %f{number} {argument}\n")
             }
             _ => String::new(),
@@ -313,19 +330,26 @@ impl Kernel {
 }
 
 /// Returns a random kernel with its grid.
-fn drawn(seed: u64, meeting: Meeting) -> (String, AnalysisOptions) {
+fn random_kernel(seed: u64, meeting: Synchronization) -> (String, AnalysisOptions) {
     let mut random = Random::new(seed);
     let shapes = [(2, 1), (2, 2), (2, 2), (1, 2), (1, 3), (4, 1), (2, 3)];
     let (local, workgroups) = shapes[random.below(shapes.len())];
     let (vulkan, coherent, careful) = (random.below(4) > 0, random.below(2) == 0, random.below(3) > 0);
-    let mut kernel = Kernel { random, vulkan, fresh: 100, functions: String::new(), careful, meeting };
+    let mut kernel = Kernel {
+        random,
+        uses_vulkan_model: vulkan,
+        name_count: 100,
+        functions: String::new(),
+        prefers_own_element: careful,
+        synchronization: meeting,
+    };
     let (model, capability) =
         if vulkan { ("Vulkan", "OpCapability VulkanMemoryModel") } else { ("GLSL450", "") };
     let coherent = if !vulkan && coherent { "OpMemberDecorate %block 0 Coherent" } else { "" };
     let mut text = HEADER.replace("CAPABILITY", capability).replace("MODEL", model);
     text = text.replace("LOCAL", &local.to_string()).replace("COHERENT", coherent);
-    if meeting == Meeting::Sections {
-        return fragments(kernel, text);
+    if meeting == Synchronization::InterlockedSections {
+        return random_fragment_kernel(kernel, text);
     }
     text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%lane = OpLoad %u32 %id\n\
              %groups = OpLoad %v3u32 %group\n%first = OpCompositeExtract %u32 %groups 0\n";
@@ -335,23 +359,26 @@ fn drawn(seed: u64, meeting: Meeting) -> (String, AnalysisOptions) {
         (true, 1) => "%me = OpIAdd %u32 %lane %first\n",
         _ => "%me = OpIAdd %u32 %lane %0\n",
     };
-    text += &places("", "%me");
+    text += &access_chains("", "%me");
     let count = 2 + kernel.random.below(6);
-    text += &kernel.statements(count, Inside { at: "", me: "%me", depth: 0, uniform: true });
+    text += &kernel.random_statements(
+        count,
+        StatementContext { prefix: "", invocation: "%me", depth: 0, is_uniform: true },
+    );
     text += "OpReturn\nOpFunctionEnd\n";
     text += &kernel.functions;
     let subgroup_size = match meeting {
-        Meeting::Subgroups => Some(2 << kernel.random.below(2)),
+        Synchronization::Subgroups => Some(2 << kernel.random.below(2)),
         _ => Some(1 << kernel.random.below(if local > 1 { 2 } else { 1 })),
     };
     (text, AnalysisOptions { grid: Some([workgroups, 1, 1]), subgroup_size, ..AnalysisOptions::default() })
 }
 
 /// Returns a random fragment kernel: a few pixels and primitives, with one section.
-fn fragments(mut kernel: Kernel, mut text: String) -> (String, AnalysisOptions) {
+fn random_fragment_kernel(mut kernel: Kernel, mut text: String) -> (String, AnalysisOptions) {
     let shapes = [(1, 2), (1, 2), (1, 2), (1, 3), (2, 2)];
     let (pixels, primitives) = shapes[kernel.random.below(shapes.len())];
-    let order = kernel.random.one_of(&["PixelInterlockOrderedEXT", "PixelInterlockUnorderedEXT"]);
+    let order = kernel.random.choose(&["PixelInterlockOrderedEXT", "PixelInterlockUnorderedEXT"]);
     let from = text.find("OpExecutionMode").unwrap_or(0);
     let line = text[from..].lines().next().unwrap_or("").to_owned();
     text =
@@ -359,13 +386,13 @@ fn fragments(mut kernel: Kernel, mut text: String) -> (String, AnalysisOptions) 
     text = text.replace("GLCompute", "Fragment").replace("LocalInvocationIndex", "PrimitiveId");
     text = text.replace("OpDecorate %group BuiltIn WorkgroupId\n", "");
     text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%groups = OpLoad %u32 %id\n%me = OpIAdd %u32 %groups %0\n";
-    text += &places("", "%me");
-    let inside = Inside { at: "", me: "%me", depth: 0, uniform: false };
+    text += &access_chains("", "%me");
+    let inside = StatementContext { prefix: "", invocation: "%me", depth: 0, is_uniform: false };
     for end in
         ["OpBeginInvocationInterlockEXT\n", "OpEndInvocationInterlockEXT\n", "OpReturn\nOpFunctionEnd\n"]
     {
         let count = kernel.random.below(4);
-        text += &kernel.statements(count, inside);
+        text += &kernel.random_statements(count, inside);
         text += end;
     }
     text += &kernel.functions;
@@ -373,7 +400,7 @@ fn fragments(mut kernel: Kernel, mut text: String) -> (String, AnalysisOptions) 
 }
 
 /// Returns true if a walk reports a race.
-fn races(report: &grid::GridReport) -> bool {
+fn has_race(report: &grid::GridReport) -> bool {
     let race = FindingKind::is_race;
     report.findings.iter().any(|found| race(found.kind))
 }
@@ -381,7 +408,7 @@ fn races(report: &grid::GridReport) -> bool {
 /// Returns true if a walk reports an uninitialized value.
 ///
 /// Later results are undefined: the walk continues with 0, the model tries 0 and 1.
-fn undefined(report: &grid::GridReport) -> bool {
+fn has_uninitialized_read(report: &grid::GridReport) -> bool {
     report.findings.iter().any(|found| found.kind == FindingKind::UninitialisedRead)
 }
 
@@ -391,28 +418,28 @@ fn undefined(report: &grid::GridReport) -> bool {
 /// - a read of a value published in other storage classes, through an earlier atomic on the same location
 /// - a fence that makes writes visible that a control barrier without visibility ordered
 /// - barriers in a loop after an atomic of one invocation
-const ONCE: [u64; 5] = [901, 1759, 5850, 11_874, 25_919];
+const REGRESSIONS: [u64; 5] = [901, 1759, 5850, 11_874, 25_919];
 
 #[test]
 fn walks_agree_with_the_model() {
-    compared(Meeting::Barriers, &ONCE);
+    compare_with_model(Synchronization::Barriers, &REGRESSIONS);
 }
 
 #[test]
 fn walks_agree_with_the_model_on_split_barriers() {
-    compared(Meeting::Halves, &[]);
+    compare_with_model(Synchronization::SplitBarriers, &[]);
 }
 
 #[test]
 fn walks_agree_with_the_model_on_interlocked_sections() {
     // A plain read after an atomic of the same invocation need not see an earlier write of another one.
-    compared(Meeting::Sections, &[988]);
+    compare_with_model(Synchronization::InterlockedSections, &[988]);
 }
 
 /// A subgroup barrier that some invocations skip orders the others.
 #[test]
 fn walks_agree_with_the_model_on_subgroup_barriers() {
-    compared(Meeting::Subgroups, &[]);
+    compare_with_model(Synchronization::Subgroups, &[]);
 }
 
 /// Bound on the shadow memory per accessed byte, also with locks and in sparsely accessed buffers.
@@ -436,11 +463,11 @@ fn shadow_memory_has_at_most_32_bytes_per_byte() {
 }
 
 /// A kernel that races only in the model, and the reason why no walk finds the race.
-struct Beyond {
+struct ModelOnlyRace {
     seed: u64,
-    meeting: Meeting,
+    meeting: Synchronization,
     /// A replacement in the text that removes the cause and the race.
-    without: [&'static str; 2],
+    replacement: [&'static str; 2],
 }
 
 /// Kernels that race only if a read returns the value of a later write.
@@ -451,90 +478,98 @@ struct Beyond {
 /// semantics lies between the read and another invocation's write. It does not order them (VK-SW-09,
 /// VK-SW-10), so a device may execute the read late. In 17531 the barrier orders the accesses that depend on
 /// the read, so only value speculation leads to the race. A walk reads only earlier writes.
-const BEYOND: [Beyond; 8] = [
-    Beyond {
+const MODEL_ONLY_RACES: [ModelOnlyRace; 8] = [
+    ModelOnlyRace {
         seed: 3235,
-        meeting: Meeting::Barriers,
-        without: ["OpAtomicOr %u32 %dother %5 %24648 %1", "OpAtomicOr %u32 %dother %5 %24648 %0"],
+        meeting: Synchronization::Barriers,
+        replacement: ["OpAtomicOr %u32 %dother %5 %24648 %1", "OpAtomicOr %u32 %dother %5 %24648 %0"],
     },
-    Beyond { seed: 12_259, meeting: Meeting::Barriers, without: ["OpStore %p105 %1 ", "OpStore %p105 %0 "] },
-    Beyond {
+    ModelOnlyRace {
+        seed: 12_259,
+        meeting: Synchronization::Barriers,
+        replacement: ["OpStore %p105 %1 ", "OpStore %p105 %0 "],
+    },
+    ModelOnlyRace {
         seed: 31_312,
-        meeting: Meeting::Barriers,
-        without: [
+        meeting: Synchronization::Barriers,
+        replacement: [
             "%a108 = OpAtomicCompareExchange %u32 %dme %5 %0 %0 %1 %0",
             "%a108 = OpAtomicCompareExchange %u32 %dme %5 %0 %0 %0 %0",
         ],
     },
-    Beyond {
+    ModelOnlyRace {
         seed: 32_611,
-        meeting: Meeting::Barriers,
-        without: [
+        meeting: Synchronization::Barriers,
+        replacement: [
             "OpStore %dme %1 NonPrivatePointer|MakePointerAvailable %2",
             "OpStore %dme %0 NonPrivatePointer|MakePointerAvailable %2",
         ],
     },
-    Beyond { seed: 947, meeting: Meeting::Sections, without: ["OpStore %p102 %1 ", "OpStore %p102 %0 "] },
-    Beyond {
+    ModelOnlyRace {
+        seed: 947,
+        meeting: Synchronization::InterlockedSections,
+        replacement: ["OpStore %p102 %1 ", "OpStore %p102 %0 "],
+    },
+    ModelOnlyRace {
         seed: 37_502,
-        meeting: Meeting::Barriers,
-        without: ["OpControlBarrier %2 %2 %0", "OpControlBarrier %2 %2 %72"],
+        meeting: Synchronization::Barriers,
+        replacement: ["OpControlBarrier %2 %2 %0", "OpControlBarrier %2 %2 %72"],
     },
-    Beyond {
+    ModelOnlyRace {
         seed: 17_531,
-        meeting: Meeting::Barriers,
-        without: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
+        meeting: Synchronization::Barriers,
+        replacement: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
     },
-    Beyond {
+    ModelOnlyRace {
         seed: 18_237,
-        meeting: Meeting::Barriers,
-        without: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
+        meeting: Synchronization::Barriers,
+        replacement: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
     },
 ];
 
 #[test]
 fn model_only_races_need_a_read_of_a_later_write() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking = ModelQuery {
+    let query = ModelQuery {
         budget: Budget::default().with_step_limit(30_000),
-        race: true,
-        question: false,
-        places: false,
+        decide_race: true,
+        decide_question: false,
+        locate_race: false,
     };
-    for beyond in &BEYOND {
-        let (text, options) = drawn(beyond.seed, beyond.meeting);
+    for beyond in &MODEL_ONLY_RACES {
+        let (text, options) = random_kernel(beyond.seed, beyond.meeting);
         // Two invocations have the same race as four, and the model is faster.
         let text = text.replace("LocalSize 4 ", "LocalSize 2 ");
-        let [from, to] = beyond.without;
+        let [from, to] = beyond.replacement;
         assert_eq!(text.matches(from).count(), 1, "seed {}", beyond.seed);
         for (text, expected) in [(text.clone(), Race::Racy), (text.replace(from, to), Race::Free)] {
             let module = frontend::read_module(text.as_bytes()).unwrap();
             let answer =
-                frontend::answer_with_model(&frontend::lift(&module, &options).unwrap(), &model, &asking)
+                frontend::answer_with_model(&frontend::lift(&module, &options).unwrap(), &model, &query)
                     .unwrap();
             assert_eq!(answer.race, expected, "seed {}\n{text}", beyond.seed);
             let walked =
                 grid::analyze_grid(&module, &AnalysisOptions { schedules: Some(100), ..options.clone() })
                     .unwrap();
-            assert!(!races(&walked) && walked.is_schedule_dependent, "seed {}", beyond.seed);
+            assert!(!has_race(&walked) && walked.is_schedule_dependent, "seed {}", beyond.seed);
         }
     }
 }
 
 #[expect(clippy::unwrap_used, clippy::panic, reason = "what tests share")]
-fn compared(meeting: Meeting, once: &[u64]) {
+fn compare_with_model(meeting: Synchronization, once: &[u64]) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     // A count or a range.
-    let asked = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| "30".to_owned());
-    let (first, last) = asked.split_once('-').unwrap_or(("1", &asked));
+    let requested = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| "30".to_owned());
+    let (first, last) = requested.split_once('-').unwrap_or(("1", &requested));
     let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
     let mut count = last + 1 - first;
-    let (mut racy, mut free, mut open, mut missed, mut behind) = (0, 0, 0, 0, 0);
+    let (mut racy, mut free, mut open, mut missed, mut uninitialized_only) = (0, 0, 0, 0, 0);
     let schedules = [1, 10, 100];
     let (mut found_by, mut never) = ([0; 3], Vec::new());
     count += once.len() as u64;
     for seed in (first..=last).chain(once.iter().copied()) {
-        let (text, options) = drawn(seed, meeting);
+        let (text, options) = random_kernel(seed, meeting);
         let body = text.split_once("%groups = OpLoad").map_or("", |(_, body)| body);
         let module = frontend::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let walked = grid::analyze_grid(&module, &options)
@@ -548,35 +583,39 @@ fn compared(meeting: Meeting, once: &[u64]) {
             }
             // The lifter refuses subgroup barriers that depend on a loaded value, so only the walk has an
             // answer.
-            Err(Refusal { what: Problem::Unsupported(_), .. }) if meeting == Meeting::Subgroups => {
+            Err(Refusal { what: Problem::Unsupported(_), .. }) if meeting == Synchronization::Subgroups => {
                 count -= 1;
                 continue;
             }
             Err(error) => panic!("seed {seed}: {error}\n{text}"),
         };
         let budget = Budget::default().with_step_limit(30_000);
-        let asking = ModelQuery { budget, race: true, question: false, places: false };
+        let query = ModelQuery { budget, decide_race: true, decide_question: false, locate_race: false };
         // Some tests exceed the engine's bounds.
-        let Ok(answer) = frontend::answer_with_model(&lifted, &model, &asking) else {
+        let Ok(answer) = frontend::answer_with_model(&lifted, &model, &query) else {
             open += 1;
             continue;
         };
-        let found = races(&walked);
+        let found = has_race(&walked);
         match answer.race {
             Race::Racy => {
                 racy += 1;
                 // Schedule-dependent races may be missed.
-                let told = found || undefined(&walked);
-                behind += usize::from(told && !found);
-                missed += usize::from(!told);
-                assert!(told || walked.is_schedule_dependent, "seed {seed}: missed\n{options:?}\n{body}");
+                let is_reported = found || has_uninitialized_read(&walked);
+                uninitialized_only += usize::from(is_reported && !found);
+                missed += usize::from(!is_reported);
+                assert!(
+                    is_reported || walked.is_schedule_dependent,
+                    "seed {seed}: missed\n{options:?}\n{body}"
+                );
                 // Every schedule count includes the smaller ones.
                 let mut seen = false;
-                for (by, schedules) in found_by.iter_mut().zip(schedules) {
-                    let asked = AnalysisOptions { schedules: Some(schedules), ..options.clone() };
-                    let tells = |report: grid::GridReport| races(&report) || undefined(&report);
-                    seen = seen || grid::analyze_grid(&module, &asked).is_ok_and(tells);
-                    *by += usize::from(seen);
+                for (found_count, schedules) in found_by.iter_mut().zip(schedules) {
+                    let limited_options = AnalysisOptions { schedules: Some(schedules), ..options.clone() };
+                    let reports_defect =
+                        |report: grid::GridReport| has_race(&report) || has_uninitialized_read(&report);
+                    seen = seen || grid::analyze_grid(&module, &limited_options).is_ok_and(reports_defect);
+                    *found_count += usize::from(seen);
                 }
                 if !seen {
                     never.push(seed);
@@ -592,10 +631,10 @@ fn compared(meeting: Meeting, once: &[u64]) {
             Race::Unknown => open += 1,
         }
     }
-    let shares = schedules.iter().zip(found_by).map(|(n, found)| format!("{found} by {n}"));
-    let shares = shares.collect::<Vec<_>>().join(", ");
+    let counts = schedules.iter().zip(found_by).map(|(n, found)| format!("{found} by {n}"));
+    let shares = counts.collect::<Vec<_>>().join(", ");
     println!(
-        "{racy} racy ({behind} told by a value that nobody wrote alone), {free} free, {open} open; of the racy {missed} missed, found \
+        "{racy} racy ({uninitialized_only} reported as an uninitialized read only), {free} free, {open} open; of the racy {missed} missed, found \
          {shares}; never: {never:?}"
     );
     assert!(racy > count as usize / 10 && free > count as usize / 20, "{racy} {free}");

@@ -12,7 +12,7 @@ use frontend::{SpirvModule, inputs, judge};
 use model::{Budget, Model};
 
 /// Rows with another result than expected, each with a reason.
-const DIFFERENT: [(&str, &str); 1] = [(
+const KNOWN_DIFFERENCES: [(&str, &str); 1] = [(
     "ggml_argsort_new",
     "an invocation reads both elements of its pair before its partner, which exchanges them, comes to a barrier",
 )];
@@ -25,7 +25,7 @@ struct Row {
     lines: Vec<u32>,
 }
 
-fn rows(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+fn read_manifest(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     let mut reader = csv::Reader::from_path(corpus.join("manifest.csv"))?;
     let headers = reader.headers()?.clone();
     let column = |name: &str| headers.iter().position(|header| header == name);
@@ -43,7 +43,7 @@ fn rows(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
 }
 
 /// Returns the verdict, with class and lines of each finding.
-fn summary(module: &SpirvModule, report: &GridReport) -> String {
+fn summarize_report(module: &SpirvModule, report: &GridReport) -> String {
     let verdict = match report.verdict {
         GridVerdict::Racy => "racy",
         GridVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
@@ -75,7 +75,7 @@ fn kernels_have_their_expected_verdicts() {
     let (mut table, mut wrong) = (String::new(), Vec::new());
     // The cases of the validation layers: faults to find, and correct kernels, including their false alarms.
     let (mut layers_found, mut layers_silent) = ((0, 0), (0, 0));
-    for row in rows(&corpus).expect("a manifest") {
+    for row in read_manifest(&corpus).expect("a manifest") {
         let folder = corpus.join(&row.id);
         let text = std::fs::read_to_string(folder.join("case.toml")).expect("a case");
         let case = inputs::parse_case_file(&text, &|name| Err(format!("{name} is not there")))
@@ -87,7 +87,7 @@ fn kernels_have_their_expected_verdicts() {
         let took = started.elapsed();
         assert!(took < Duration::from_secs(60), "{}: {took:?}", row.id);
         let line = match &judged {
-            Ok(report) => summary(&module, report),
+            Ok(report) => summarize_report(&module, report),
             Err(refusal) => format!("refused\t{refusal}"),
         };
         writeln!(table, "{}\t{line}", row.id).expect("text");
@@ -111,7 +111,7 @@ fn kernels_have_their_expected_verdicts() {
             };
             *all = (all.0 + usize::from(met), all.1 + 1);
         }
-        let explained = DIFFERENT.iter().any(|(id, _)| *id == row.id);
+        let explained = KNOWN_DIFFERENCES.iter().any(|(id, _)| *id == row.id);
         if as_expected == explained {
             wrong.push(format!("{}: {}; {line}", row.id, row.expected));
         }
@@ -133,7 +133,7 @@ fn kernels_have_their_expected_verdicts() {
 }
 
 /// Kernels that are correct for certain inputs only, which lint rules report.
-const LINTED: [(&str, &str); 1] = [(
+const KNOWN_LINT_FINDINGS: [(&str, &str); 1] = [(
     "nbody_ok",
     "invocations beyond the count leave before a barrier: right for multiples of the workgroup",
 )];
@@ -145,8 +145,10 @@ fn lint_reports_nothing_for_correct_kernels() {
         println!("skipped: VK_LITMUS_CORPORA has no kernels");
         return;
     };
-    let correct =
-        rows(&corpus).expect("a manifest").into_iter().filter(|row| row.expected.starts_with("race-free"));
+    let correct = read_manifest(&corpus)
+        .expect("a manifest")
+        .into_iter()
+        .filter(|row| row.expected.starts_with("race-free"));
     let mut linted = Vec::new();
     let mut count = 0;
     for row in correct {
@@ -158,5 +160,5 @@ fn lint_reports_nothing_for_correct_kernels() {
         }
     }
     assert!(count >= 20, "{count}");
-    assert_eq!(linted, LINTED.map(|(id, _)| id));
+    assert_eq!(linted, KNOWN_LINT_FINDINGS.map(|(id, _)| id));
 }

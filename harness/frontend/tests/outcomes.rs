@@ -6,7 +6,7 @@ use frontend::{AnalysisOptions, FinalContents, final_contents, plan_dispatch};
 use model::{Budget, Model};
 use vocabulary::Feature;
 
-fn of(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> FinalContents {
+fn contents_of_file(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> FinalContents {
     let path = format!("{}/{path}.spvasm", env!("CARGO_MANIFEST_DIR"));
     let module = frontend::read_module(&std::fs::read(path).unwrap()).unwrap();
     let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -18,10 +18,10 @@ fn of(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> FinalContents 
 }
 
 /// Returns the allowed contents, and the number of those that sequential consistency forbids.
-fn listed(finals: FinalContents) -> (Vec<Vec<u64>>, usize) {
+fn allowed_contents(finals: FinalContents) -> (Vec<Vec<u64>>, usize) {
     let FinalContents::Known { contents, .. } = finals else { panic!("{finals:?}") };
-    let allowed: Vec<_> = contents.iter().filter(|(_, says)| says.allowed).collect();
-    let weak = allowed.iter().filter(|(_, says)| says.weak).count();
+    let allowed: Vec<_> = contents.iter().filter(|(_, says)| says.is_allowed).collect();
+    let weak = allowed.iter().filter(|(_, says)| says.is_weak).count();
     (allowed.into_iter().map(|(values, _)| values.clone()).collect(), weak)
 }
 
@@ -29,23 +29,24 @@ const DISPATCH: &str = "../cli/tests/all/shaders/dispatch";
 
 #[test]
 fn few_invocations_are_enumerated() {
-    let (contents, weak) = listed(of("tests/shaders/lock-right", 2, &[]));
+    let (contents, weak) = allowed_contents(contents_of_file("tests/shaders/lock-right", 2, &[]));
     assert_eq!((contents.len(), weak), (1, 0), "{contents:?}");
     assert!(contents[0].contains(&2), "{contents:?}");
     // Data and flag are always written; the other workgroup reads one of three or of four pairs.
-    let (relaxed, weak) = listed(of(&format!("{DISPATCH}/message-relaxed"), 2, &[]));
+    let (relaxed, weak) = allowed_contents(contents_of_file(&format!("{DISPATCH}/message-relaxed"), 2, &[]));
     assert_eq!((relaxed.len(), weak), (4, 1), "{relaxed:?}");
-    let (ordered, weak) = listed(of(&format!("{DISPATCH}/message"), 2, &[]));
+    let (ordered, weak) = allowed_contents(contents_of_file(&format!("{DISPATCH}/message"), 2, &[]));
     assert_eq!((ordered.len(), weak), (3, 0), "{ordered:?}");
     // Three invocations draw three tickets in any order.
-    let (tickets, _) = listed(of(&format!("{DISPATCH}/tickets"), 3, &[]));
+    let (tickets, _) = allowed_contents(contents_of_file(&format!("{DISPATCH}/tickets"), 3, &[]));
     assert_eq!(tickets.len(), 6, "{tickets:?}");
 }
 
 #[test]
 fn a_grid_without_an_order_has_one_content() {
     let words: Vec<u32> = (0..64).collect();
-    let (contents, weak) = listed(of(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &words)]));
+    let (contents, weak) =
+        allowed_contents(contents_of_file(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &words)]));
     assert_eq!((contents, weak), (vec![vec![2016]], 0));
 }
 
@@ -53,16 +54,23 @@ fn a_grid_without_an_order_has_one_content() {
 #[test]
 fn vector_components_are_separate() {
     let count = 32;
-    let (contents, _) = listed(of("tests/shaders/vectors", count, &[((0, 0), &[0; 32])]));
+    let (contents, _) =
+        allowed_contents(contents_of_file("tests/shaders/vectors", count, &[((0, 0), &[0; 32])]));
     let word = |id: u64| (5 * id + 8) * 1_000_000 + (3 * id + 5) * 1_000 + 2 * id + 3;
     assert_eq!(contents, [(0..count.into()).map(word).collect::<Vec<_>>()]);
 }
 
 #[test]
 fn undefined_and_unknown_contents_have_a_reason() {
-    let FinalContents::Undefined(why) = of(&format!("{DISPATCH}/racy"), 2, &[]) else { panic!() };
+    let FinalContents::Undefined(why) = contents_of_file(&format!("{DISPATCH}/racy"), 2, &[]) else {
+        panic!()
+    };
     assert!(why.starts_with("race: data race on `data.count`"), "{why}");
-    let FinalContents::Unknown { why, .. } = of(&format!("{DISPATCH}/tickets"), 64, &[]) else { panic!() };
+    let FinalContents::Unknown { reason: why, .. } =
+        contents_of_file(&format!("{DISPATCH}/tickets"), 64, &[])
+    else {
+        panic!()
+    };
     assert!(why.contains("16 invocations"), "{why}");
 }
 
@@ -71,11 +79,13 @@ fn undefined_and_unknown_contents_have_a_reason() {
 fn device_dependent_results_are_unknown() {
     for (name, what) in [("subgroup-size", "the subgroup size"), ("negative-remainder", "a signed remainder")]
     {
-        let finals = of(&format!("{DISPATCH}/{name}"), 1, &[]);
-        let FinalContents::Unknown { why, race_free: true } = finals else { panic!("{name}: {finals:?}") };
+        let finals = contents_of_file(&format!("{DISPATCH}/{name}"), 1, &[]);
+        let FinalContents::Unknown { reason: why, is_race_free: true } = finals else {
+            panic!("{name}: {finals:?}")
+        };
         assert!(why.contains(what), "{why}");
     }
-    let finals = of(&format!("{DISPATCH}/smallest-quotient"), 1, &[]);
+    let finals = contents_of_file(&format!("{DISPATCH}/smallest-quotient"), 1, &[]);
     let FinalContents::Undefined(why) = finals else { panic!("{finals:?}") };
     assert!(why.contains("undefined"), "{why}");
 }
@@ -84,8 +94,8 @@ fn device_dependent_results_are_unknown() {
 #[test]
 fn dispatches_without_an_effect_are_unknown() {
     let zeros = vec![0; 64];
-    let finals = of(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &zeros)]);
-    let FinalContents::Unknown { why, race_free: true } = finals else { panic!("{finals:?}") };
+    let finals = contents_of_file(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &zeros)]);
+    let FinalContents::Unknown { reason: why, is_race_free: true } = finals else { panic!("{finals:?}") };
     assert!(why.contains("does not change its buffers"), "{why}");
 }
 
@@ -98,10 +108,16 @@ fn a_dispatch_has_the_words_of_the_module() {
     let of = plan_dispatch(&module, &AnalysisOptions::default()).unwrap();
     assert_eq!(of.words, frontend::assemble_text(std::str::from_utf8(&text).unwrap()).unwrap().words);
     let buffers: Vec<_> =
-        of.buffers.iter().map(|b| (b.set, b.binding, b.uniform, b.name.as_str(), b.bytes.len())).collect();
+        of.buffers.iter().map(|b| (b.set, b.binding, b.is_uniform, b.name.as_str(), b.bytes.len())).collect();
     assert_eq!(buffers, [(0, 0, false, "given", 65_536), (1, 2, false, "result", 4)]);
     assert_eq!((of.entry.as_str(), of.local_size, of.workgroup_bytes), ("main", [64, 1, 1], 256));
-    assert!(of.loops && !of.floats && of.needs.is_empty() && of.unknown.is_empty(), "{of:?}");
+    assert!(
+        of.has_loops
+            && !of.uses_floats
+            && of.required_features.is_empty()
+            && of.unknown_capabilities.is_empty(),
+        "{of:?}"
+    );
     let names = frontend::element_names(&module, &AnalysisOptions::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)])
         .unwrap();
     assert_eq!(names, ["given.values[3]", "result.total"]);
@@ -120,7 +136,7 @@ fn rotations_require_their_features() {
         );
         plan_dispatch(&frontend::read_module(text.as_bytes()).unwrap(), &AnalysisOptions::default())
             .unwrap()
-            .needs
+            .required_features
             .concat()
     };
     assert_eq!(needs(""), [Feature::ShaderSubgroupRotate]);

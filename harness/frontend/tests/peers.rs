@@ -12,7 +12,7 @@ use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination
 use model::{Budget, Model};
 
 /// Returns Dartagnan's folder.
-fn folder() -> Option<PathBuf> {
+fn dartagnan_folder() -> Option<PathBuf> {
     let folder = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| Path::new(&corpora).join("dat3m-spirv"));
     let found = folder.filter(|folder| folder.is_dir());
     if found.is_none() {
@@ -22,7 +22,7 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// Returns the paths of all texts in the folder.
-fn texts(folder: &Path) -> Vec<PathBuf> {
+fn find_texts(folder: &Path) -> Vec<PathBuf> {
     let mut open = vec![folder.to_owned()];
     let mut found = Vec::new();
     while let Some(folder) = open.pop() {
@@ -42,13 +42,13 @@ fn texts(folder: &Path) -> Vec<PathBuf> {
 /// The assembler emits the same words as SPIRV-Tools, and the module can be read.
 #[test]
 fn assembled_words_equal_those_of_spirv_as() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = dartagnan_folder() else { return };
     let witness = Command::new("spirv-as").arg("--version").output().is_ok();
     let (mut compared, mut refused) = (0, Vec::new());
     let mut differ = Vec::new();
-    for path in texts(&folder) {
+    for path in find_texts(&folder) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let ours = match frontend::assemble_text(&text) {
+        let assembled_words = match frontend::assemble_text(&text) {
             Ok(assembled) => assembled.words,
             Err(refusal) => {
                 differ.push(format!("{}:{refusal}", path.display()));
@@ -67,11 +67,11 @@ fn assembled_words_equal_those_of_spirv_as() {
             refused.push(path);
             continue;
         }
-        let theirs: Vec<u32> =
+        let reference_words: Vec<u32> =
             output.stdout.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
         compared += 1;
-        if ours[5..] != theirs[5..] {
-            let at = ours[5..].iter().zip(&theirs[5..]).position(|(a, b)| a != b);
+        if assembled_words[5..] != reference_words[5..] {
+            let at = assembled_words[5..].iter().zip(&reference_words[5..]).position(|(a, b)| a != b);
             differ.push(format!("{}: word {at:?}", path.display()));
         }
     }
@@ -95,7 +95,7 @@ struct Row {
     expected: Verdict,
 }
 
-fn rows(folder: &Path) -> Vec<Row> {
+fn read_table(folder: &Path) -> Vec<Row> {
     let table = std::fs::read_to_string(folder.join("verdicts.csv")).unwrap();
     table
         .lines()
@@ -136,7 +136,7 @@ const STEPS: u64 = 4_000_000;
 /// Step budget of rows that are known to exceed it.
 const FEW_STEPS: u64 = 50_000;
 
-fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict, String> {
+fn answer_row(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict, String> {
     let bytes = std::fs::read(folder.join(&row.path)).unwrap();
     let module = frontend::read_module(&bytes).map_err(|refusal| refusal.to_string())?;
     let options = AnalysisOptions {
@@ -156,13 +156,13 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
             let limits = ProgressLimits::with_budget(budget);
             let answer = check_termination(&case.test, model, &model_of_progress, Fairness::Weak, &limits);
             let answer = answer.map_err(|error| error.to_string())?;
-            ends &= answer.terminates.ok_or_else(|| format!("out of time: {:?}", answer.why))?;
+            ends &= answer.terminates.ok_or_else(|| format!("out of time: {:?}", answer.details))?;
         }
         return Ok(if ends { Verdict::Pass } else { Verdict::Fail });
     }
     let safety = row.check == "safety";
-    let asking = ModelQuery { budget, race: !safety, question: safety, places: false };
-    let answer = frontend::answer_with_model(&lifted, model, &asking).map_err(|error| error.to_string())?;
+    let query = ModelQuery { budget, decide_race: !safety, decide_question: safety, locate_race: false };
+    let answer = frontend::answer_with_model(&lifted, model, &query).map_err(|error| error.to_string())?;
     let holds = if safety {
         answer.holds
     } else {
@@ -171,7 +171,7 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
     match holds {
         Some(true) => Ok(Verdict::Pass),
         Some(false) => Ok(Verdict::Fail),
-        None if answer.out_of_time => Err("out of time".to_owned()),
+        None if answer.is_out_of_time => Err("out of time".to_owned()),
         None => Ok(Verdict::Unknown),
     }
 }
@@ -179,7 +179,7 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
 /// Every row has the verdict of Dartagnan, except those in `different.tsv`.
 #[test]
 fn verdicts_agree_with_dartagnan() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = dartagnan_folder() else { return };
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let only = std::env::var("ROW").unwrap_or_default();
     let explained: HashMap<String, (&str, &str)> = include_str!("different.tsv")
@@ -192,7 +192,7 @@ fn verdicts_agree_with_dartagnan() {
         .collect();
     let mut times = Vec::new();
     let mut wrong = Vec::new();
-    for row in rows(&folder) {
+    for row in read_table(&folder) {
         let name = format!("{} {} {}", row.path, row.check, row.bound);
         if !name.contains(&only) {
             continue;
@@ -200,15 +200,15 @@ fn verdicts_agree_with_dartagnan() {
         let started = Instant::now();
         let (known, reason) = explained.get(&name).copied().unwrap_or(("", ""));
         let steps = if known == "out of time" { FEW_STEPS } else { STEPS };
-        let answered = answer(&folder, &row, &model, steps);
+        let answered = answer_row(&folder, &row, &model, steps);
         let took = started.elapsed();
         let line = format!("{name}: {answered:?}, the peer says {:?}; {took:?}", row.expected);
         times.push((took, name.clone()));
-        let says = match &answered {
+        let description = match &answered {
             Ok(verdict) => format!("{verdict:?}").to_uppercase(),
             Err(refusal) => refusal.clone(),
         };
-        if answered != Ok(row.expected) && says != known {
+        if answered != Ok(row.expected) && description != known {
             println!("{line}");
             wrong.push(line);
         } else if answered == Ok(row.expected) && !known.is_empty() && known != "out of time" {
@@ -224,7 +224,7 @@ fn verdicts_agree_with_dartagnan() {
 /// Kernels of real projects are read, and lifted or refused by name, with the expected answers.
 #[test]
 fn kernels_of_projects_are_read() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = dartagnan_folder() else { return };
     let folder = folder.with_file_name("kernels");
     let Ok(table) = std::fs::read_to_string(folder.join("manifest.csv")) else {
         println!("skipped 1: VK_LITMUS_CORPORA has no kernels");
@@ -247,14 +247,18 @@ fn kernels_of_projects_are_read() {
                 continue;
             }
         };
-        let asking =
-            ModelQuery { budget: Budget::from_steps(1_000_000), race: true, question: false, places: true };
-        let said = frontend::lift(&module, &case.options)
+        let query = ModelQuery {
+            budget: Budget::from_steps(1_000_000),
+            decide_race: true,
+            decide_question: false,
+            locate_race: true,
+        };
+        let lifting_result = frontend::lift(&module, &case.options)
             .map_err(|refusal| refusal.what.to_string())
             .and_then(|lifted| {
-                frontend::answer_with_model(&lifted, &model, &asking).map_err(|error| error.to_string())
+                frontend::answer_with_model(&lifted, &model, &query).map_err(|error| error.to_string())
             });
-        match said {
+        match lifting_result {
             Err(reason) => *refused.entry(reason).or_insert(0) += 1,
             Ok(answer) => {
                 answered += 1;
@@ -262,7 +266,7 @@ fn kernels_of_projects_are_read() {
                 let row = table.lines().find(|line| line.starts_with(&known)).unwrap_or_default();
                 // The lines of the race are among the expected ones.
                 let lines: Vec<String> = answer
-                    .race_found
+                    .race_spot
                     .iter()
                     .flat_map(|found| found.at.iter())
                     .map(|spot| module.source_line(spot.line).map_or(0, |line| line.line).to_string())

@@ -3,7 +3,7 @@
 use frontend::{AnalysisOptions, Problem, Refusal};
 
 /// Returns a kernel of one invocation with the given declarations and body.
-fn kernel(declarations: &str, body: &str) -> String {
+fn kernel_text(declarations: &str, body: &str) -> String {
     format!(
         "OpCapability Shader
 OpCapability VulkanMemoryModel
@@ -50,13 +50,13 @@ OpFunctionEnd
     )
 }
 
-fn lifted(text: &str) -> Result<frontend::Lifted, Refusal> {
+fn lift_text(text: &str) -> Result<frontend::Lifted, Refusal> {
     frontend::read_module(text.as_bytes())
         .and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
 }
 
-fn refusal(declarations: &str, body: &str) -> String {
-    let mut text = kernel(declarations, body);
+fn refusal_message(declarations: &str, body: &str) -> String {
+    let mut text = kernel_text(declarations, body);
     match body {
         "OpNop" => text = text.replace("LocalSize 2 1 1", "LocalSize 64 64 1"),
         _ if declarations.contains("%bytes") => {
@@ -67,7 +67,7 @@ fn refusal(declarations: &str, body: &str) -> String {
         }
         _ => {}
     }
-    match lifted(&text) {
+    match lift_text(&text) {
         Ok(_) => "lifted".to_owned(),
         Err(refusal) => refusal.to_string(),
     }
@@ -146,22 +146,22 @@ OpBranch %after
     ];
     let all: Vec<String> = cases
         .iter()
-        .map(|(name, declarations, body)| format!("{name}: {}", refusal(declarations, body)))
+        .map(|(name, declarations, body)| format!("{name}: {}", refusal_message(declarations, body)))
         .collect();
     insta::assert_snapshot!(all.join("\n"));
 }
 
 #[test]
 fn kernels_without_faults_are_lifted() {
-    let lifted = lifted(&kernel("", "OpStore %mine %1")).unwrap();
+    let lifted = lift_text(&kernel_text("", "OpStore %mine %1")).unwrap();
     assert_eq!(lifted.invocations.len(), 2);
     // Two invocations access two elements, so no location is shared.
     assert!(lifted.cases[0].test.locations.is_empty());
-    let lifted = self::lifted(&kernel("", "OpStore %first %me")).unwrap();
+    let lifted = self::lift_text(&kernel_text("", "OpStore %first %me")).unwrap();
     insta::assert_snapshot!(litmus::print(&lifted.cases[0].test));
 }
 
-fn words(instructions: &[&[u32]]) -> Vec<u8> {
+fn encode_module(instructions: &[&[u32]]) -> Vec<u8> {
     let mut words = vec![0x0723_0203, 0x0001_0600, 0, 100, 0];
     for instruction in instructions {
         words.push((instruction.len() as u32) << 16 | instruction[0]);
@@ -170,7 +170,7 @@ fn words(instructions: &[&[u32]]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-fn message(bytes: &[u8]) -> String {
+fn error_message(bytes: &[u8]) -> String {
     match frontend::read_module(bytes).and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
     {
         Ok(_) => "lifted".to_owned(),
@@ -181,38 +181,38 @@ fn message(bytes: &[u8]) -> String {
 #[test]
 fn hostile_modules_end_in_a_diagnostic() {
     let mut all = vec![
-        message(&[]),
-        message(&[0x03, 0x02, 0x23, 0x07, 1]),
-        message(&words(&[])),
+        error_message(&[]),
+        error_message(&[0x03, 0x02, 0x23, 0x07, 1]),
+        error_message(&encode_module(&[])),
         // A word count of zero, and one beyond the end.
-        message(&[words(&[]), vec![0, 0, 0, 0]].concat()),
-        message(&[words(&[]), vec![17, 0, 9, 0]].concat()),
+        error_message(&[encode_module(&[]), vec![0, 0, 0, 0]].concat()),
+        error_message(&[encode_module(&[]), vec![17, 0, 9, 0]].concat()),
         // A structure and an array that contain themselves.
-        message(&words(&[&[30, 1, 1]])),
-        message(&words(&[&[28, 1, 1, 2]])),
+        error_message(&encode_module(&[&[30, 1, 1]])),
+        error_message(&encode_module(&[&[28, 1, 1, 2]])),
         // A vector of four billion elements.
-        message(&words(&[&[21, 1, 32, 0], &[23, 2, 1, 4_000_000_000]])),
+        error_message(&encode_module(&[&[21, 1, 32, 0], &[23, 2, 1, 4_000_000_000]])),
     ];
     // Structures of doubling size: 2^60 bytes.
     let mut deep: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
     deep.extend((2..62).map(|id| vec![30, id, id - 1, id - 1]));
     let deep: Vec<&[u32]> = deep.iter().map(Vec::as_slice).collect();
-    all.push(message(&words(&deep)));
+    all.push(error_message(&encode_module(&deep)));
     // Types nested a hundred deep.
     let mut chain: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
     chain.extend((2..100).map(|id| vec![30, id, id - 1]));
     let chain: Vec<&[u32]> = chain.iter().map(Vec::as_slice).collect();
-    all.push(message(&words(&chain)));
+    all.push(error_message(&encode_module(&chain)));
     insta::assert_snapshot!(all.join("\n"));
 }
 
 #[test]
 fn large_and_endless_kernels_stay_within_bounds() {
-    let mut text = kernel("", "");
+    let mut text = kernel_text("", "");
     let many: String = (0..300_000).map(|index| format!("%x{index} = OpCopyObject %u32 %me\n")).collect();
     text = text.replace("OpReturn", &format!("{many}OpReturn"));
-    assert!(lifted(&text).is_ok());
-    let endless = kernel(
+    assert!(lift_text(&text).is_ok());
+    let endless = kernel_text(
         "",
         "OpBranch %head
 %head = OpLabel
@@ -222,23 +222,23 @@ OpLoopMerge %done %head None
 OpBranch %head
 %done = OpLabel",
     );
-    let refused = lifted(&endless).unwrap_err();
+    let refused = lift_text(&endless).unwrap_err();
     assert!(matches!(refused.what, Problem::Budget { what: "steps of an invocation", .. }), "{refused}");
-    let huge = kernel(
+    let huge = kernel_text(
         "%4096 = OpConstant %u32 4000000000
 %large = OpTypeArray %u32 %4096
 %to_large = OpTypePointer Private %large
 %private = OpVariable %to_large Private",
         "%all = OpLoad %large %private",
     );
-    let refused = lifted(&huge).unwrap_err();
+    let refused = lift_text(&huge).unwrap_err();
     assert!(matches!(refused.what, Problem::Budget { what: "members of a value", .. }), "{refused}");
 }
 
 /// Random words after a header, and a kernel with random words: no panic.
 #[test]
 fn random_words_cause_no_panic() {
-    let assembled = frontend::assemble_text(&kernel("", "OpStore %mine %1")).unwrap().words;
+    let assembled = frontend::assemble_text(&kernel_text("", "OpStore %mine %1")).unwrap().words;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
         state ^= state << 13;
@@ -267,7 +267,7 @@ fn random_words_cause_no_panic() {
     }
     assert!(read > 30, "{read}");
     // Text with random characters.
-    let text = kernel("", "OpStore %mine %1");
+    let text = kernel_text("", "OpStore %mine %1");
     for _ in 0..2_000 {
         let mut bytes = text.clone().into_bytes();
         for _ in 0..=random() % 3 {
@@ -286,14 +286,14 @@ fn random_words_cause_no_panic() {
 
 #[test]
 fn classic_modules_are_read_as_the_vulkan_model() {
-    let coherent = kernel("", "OpStore %first %me").replace("Logical Vulkan", "Logical GLSL450");
-    let lifted = self::lifted(&coherent).unwrap();
+    let coherent = kernel_text("", "OpStore %first %me").replace("Logical Vulkan", "Logical GLSL450");
+    let lifted = self::lift_text(&coherent).unwrap();
     assert_eq!(lifted.notes.len(), 1);
     let plain = litmus::print(&lifted.cases[0].test);
     assert!(plain.contains("st.sc0 data_0, 1"), "{plain}");
     let coherent = coherent
         .replace("OpDecorate %data Binding 0", "OpDecorate %data Binding 0\nOpDecorate %data Coherent");
-    let made = litmus::print(&self::lifted(&coherent).unwrap().cases[0].test);
+    let made = litmus::print(&self::lift_text(&coherent).unwrap().cases[0].test);
     assert!(made.contains("st.av.qf.sc0 data_0, 1"), "{made}");
 }
 
@@ -301,8 +301,9 @@ fn classic_modules_are_read_as_the_vulkan_model() {
 #[test]
 fn sections_are_executed_once() {
     let found = |mode: &str, body: &str| {
-        let text =
-            kernel("", body).replace("GLCompute", "Fragment").replace("LocalInvocationIndex", "PrimitiveId");
+        let text = kernel_text("", body)
+            .replace("GLCompute", "Fragment")
+            .replace("LocalInvocationIndex", "PrimitiveId");
         let module = frontend::read_module(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([1, 1, 2]), ..AnalysisOptions::default() };
         let lifted = frontend::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
@@ -328,7 +329,7 @@ fn sections_are_executed_once() {
 #[test]
 fn walks_refuse_unknown_side_effects() {
     let walked = |body: &str| {
-        let module = frontend::read_module(kernel("", body).as_bytes()).unwrap();
+        let module = frontend::read_module(kernel_text("", body).as_bytes()).unwrap();
         frontend::grid::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)
     };
     assert_eq!(walked("OpNop"), Ok(frontend::grid::GridVerdict::Clean));

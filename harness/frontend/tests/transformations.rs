@@ -73,7 +73,7 @@ impl Step {
         }
     }
 
-    fn defined(self) -> Option<usize> {
+    fn defined_register(self) -> Option<usize> {
         match self {
             Load { to, .. } | LoadFlag { to, .. } | Define { to, .. } | LoadAt { to, .. } => Some(to),
             Store { .. }
@@ -85,7 +85,7 @@ impl Step {
         }
     }
 
-    fn used(self) -> Option<usize> {
+    fn used_register(self) -> Option<usize> {
         match self {
             Store { value: Loaded(register), .. }
             | Define { value: Loaded(register), .. }
@@ -206,7 +206,7 @@ fn module_of(steps: &[Step]) -> SpirvModule {
                 text += &format!("%r{to} = OpCopyObject %u32 {}\n", value(same));
             }
         }
-        if let Some(register) = step.defined() {
+        if let Some(register) = step.defined_register() {
             text += &format!(
                 "%q{at} = OpAccessChain %to_u32 %results %c0_ %c{register}_\nOpStore %q{at} %r{register}\n"
             );
@@ -220,7 +220,7 @@ fn module_of(steps: &[Step]) -> SpirvModule {
 }
 
 /// Returns the verdict if other invocations may access words and flags.
-fn verdict(model: &Model, before: &[Step], after: &[Step]) -> RefinementVerdict {
+fn refinement_verdict(model: &Model, before: &[Step], after: &[Step]) -> RefinementVerdict {
     let (before, after) = (module_of(before), module_of(after));
     let whole = |binding| OpenPart { set: 0, binding, scalar: None };
     let open: OpenParts = Some([0, 1].map(whole).into());
@@ -236,13 +236,13 @@ struct Steps {
 }
 
 impl Steps {
-    fn fresh(&mut self) -> usize {
+    fn fresh_register(&mut self) -> usize {
         self.registers += 1;
         self.registers - 1
     }
 
     /// Returns a step. The number of registers is limited, because the results have one word for each.
-    fn step(&mut self, first: usize, known: &[usize]) -> Step {
+    fn random_step(&mut self, first: usize, known: &[usize]) -> Step {
         let (word, flag) = (first + self.random.below(2), first + self.random.below(2));
         let order = |ordered, this: &mut Steps| if this.random.below(2) == 0 { Relaxed } else { ordered };
         let kind = if self.registers >= CONSTANTS { 3 + self.random.below(4) } else { self.random.below(7) };
@@ -251,13 +251,13 @@ impl Steps {
             && self.random.below(2) == 0
         {
             return match kind {
-                0 => LoadAt { index, to: self.fresh() },
+                0 => LoadAt { index, to: self.fresh_register() },
                 _ => StoreAt { index, value: 3 + self.random.below(4) as u32 },
             };
         }
         match kind {
-            0 | 1 => Load { word, to: self.fresh() },
-            2 => LoadFlag { flag, order: order(Acquire, self), to: self.fresh() },
+            0 | 1 => Load { word, to: self.fresh_register() },
+            2 => LoadFlag { flag, order: order(Acquire, self), to: self.fresh_register() },
             3 => UnusedLoad { word },
             4 => StoreFlag { flag, value: 1 + self.random.below(2) as u32, order: order(Release, self) },
             5 => Fence([Acquire, Release, AcquireRelease][self.random.below(3)]),
@@ -269,11 +269,11 @@ impl Steps {
     }
 
     /// Returns `count` steps, with guards for some flags.
-    fn kernel(&mut self, count: usize, first: usize, guards: bool) -> Vec<Step> {
+    fn random_kernel(&mut self, count: usize, first: usize, guards: bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for _ in 0..count {
-            let known: Vec<usize> = steps.iter().copied().filter_map(Step::defined).collect();
-            let step = self.step(first, &known);
+            let known: Vec<usize> = steps.iter().copied().filter_map(Step::defined_register).collect();
+            let step = self.random_step(first, &known);
             steps.push(step);
             if let LoadFlag { to, .. } = step
                 && guards
@@ -293,7 +293,9 @@ type Rule = fn(&[Step]) -> Option<(usize, Vec<Step>)>;
 /// that observes the difference races with the kernel, or because it only adds order.
 const LEGAL: [(&str, Rule); 18] = [
     ("swap plain accesses of two words", |steps| match *steps {
-        [a, b, ..] if are_plain(a, b) && a.word() != b.word() && !depends(a, b) => Some((2, vec![b, a])),
+        [a, b, ..] if are_plain_accesses(a, b) && a.word() != b.word() && !reads_defined_register(a, b) => {
+            Some((2, vec![b, a]))
+        }
         _ => None,
     }),
     ("merge adjacent loads", |steps| match *steps {
@@ -347,7 +349,7 @@ const LEGAL: [(&str, Rule); 18] = [
         _ => None,
     }),
     ("swap a plain access and a relaxed atomic", |steps| match *steps {
-        [a, b, ..] if !depends(a, b) => {
+        [a, b, ..] if !reads_defined_register(a, b) => {
             let is_pair = |plain: Step, atomic| plain.word().is_some() && relaxed_flag(atomic).is_some();
             (is_pair(a, b) || is_pair(b, a)).then(|| (2, vec![b, a]))
         }
@@ -373,7 +375,7 @@ const LEGAL: [(&str, Rule); 18] = [
     }),
     ("swap loads of a word and of a variable position", |steps| match *steps {
         [a @ Load { .. }, b @ LoadAt { .. }, ..] | [a @ LoadAt { .. }, b @ Load { .. }, ..]
-            if !depends(a, b) =>
+            if !reads_defined_register(a, b) =>
         {
             Some((2, vec![b, a]))
         }
@@ -381,7 +383,7 @@ const LEGAL: [(&str, Rule); 18] = [
     }),
 ];
 
-fn are_plain(a: Step, b: Step) -> bool {
+fn are_plain_accesses(a: Step, b: Step) -> bool {
     a.word().is_some() && b.word().is_some()
 }
 
@@ -393,8 +395,8 @@ fn relaxed_flag(step: Step) -> Option<usize> {
     }
 }
 
-fn depends(a: Step, b: Step) -> bool {
-    a.defined().is_some() && a.defined() == b.used()
+fn reads_defined_register(a: Step, b: Step) -> bool {
+    a.defined_register().is_some() && a.defined_register() == b.used_register()
 }
 
 #[test]
@@ -409,7 +411,7 @@ fn legal_transformations_never_break() {
             let mut random = Random::new(number as u64 + 1_000_003 * attempt);
             let length = 3 + random.below(4);
             let mut steps = Steps { random, registers: 0 };
-            let before = steps.kernel(length, 0, true);
+            let before = steps.random_kernel(length, 0, true);
             let from = steps.random.below(before.len());
             let (at, (taken, put)) = (from..before.len()).find_map(|at| Some((at, rule(&before[at..])?)))?;
             let mut after = before.clone();
@@ -417,7 +419,7 @@ fn legal_transformations_never_break() {
             Some((before, after))
         });
         let (before, after) = applied.unwrap();
-        match verdict(&model, &before, &after) {
+        match refinement_verdict(&model, &before, &after) {
             RefinementVerdict::Refines | RefinementVerdict::Stronger => proved += 1,
             RefinementVerdict::Unknown => {}
             RefinementVerdict::Breaks => panic!("{number}, {name}:\n{before:?}\n{after:?}"),
@@ -430,19 +432,19 @@ fn legal_transformations_never_break() {
 
 /// The data and the flags of the illegal transformations.
 const DATA: usize = 0;
-const GIVEN: usize = 0;
-const BACK: usize = 1;
+const FORWARD_FLAG: usize = 0;
+const BACKWARD_FLAG: usize = 1;
 
-const PUBLISH: Step = StoreFlag { flag: GIVEN, value: 1, order: Release };
+const PUBLISH: Step = StoreFlag { flag: FORWARD_FLAG, value: 1, order: Release };
 
 /// Returns the illegal transformations: name, core before and core after.
-fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
+fn illegal_transformations() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
     let load = Load { word: DATA, to: 0 };
     let store = Store { word: DATA, value: Constant(5) };
-    let wait = |order| LoadFlag { flag: BACK, to: 1, order };
+    let wait = |order| LoadFlag { flag: BACKWARD_FLAG, to: 1, order };
     let guard = Guard { register: 1 };
-    let again = Load { word: DATA, to: 2 };
-    let relaxed = StoreFlag { flag: GIVEN, value: 1, order: Relaxed };
+    let second_load = Load { word: DATA, to: 2 };
+    let relaxed = StoreFlag { flag: FORWARD_FLAG, value: 1, order: Relaxed };
     let first = Define { to: 2, value: Loaded(0) };
     vec![
         ("hoist a load over an acquire", vec![wait(Acquire), guard, load], vec![load, wait(Acquire), guard]),
@@ -455,17 +457,17 @@ fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
         ("sink a load below a release", vec![load, PUBLISH], vec![PUBLISH, load]),
         (
             "merge loads over an acquire",
-            vec![load, PUBLISH, wait(Acquire), guard, again],
+            vec![load, PUBLISH, wait(Acquire), guard, second_load],
             vec![load, PUBLISH, wait(Acquire), guard, first],
         ),
         (
             "forward a store over an acquire",
-            vec![store, PUBLISH, wait(Acquire), guard, again],
+            vec![store, PUBLISH, wait(Acquire), guard, second_load],
             vec![store, PUBLISH, wait(Acquire), guard, Define { to: 2, value: Constant(5) }],
         ),
         (
             "merge loads over an acquiring barrier",
-            vec![load, PUBLISH, wait(Relaxed), guard, Fence(Acquire), again],
+            vec![load, PUBLISH, wait(Relaxed), guard, Fence(Acquire), second_load],
             vec![load, PUBLISH, wait(Relaxed), guard, Fence(Acquire), first],
         ),
         ("weaken an acquire", vec![wait(Acquire), guard, load], vec![wait(Relaxed), guard, load]),
@@ -502,7 +504,7 @@ fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
         ),
         (
             "merge loads over a store at a variable position",
-            vec![load, wait(Relaxed), StoreAt { index: 1, value: 5 }, again],
+            vec![load, wait(Relaxed), StoreAt { index: 1, value: 5 }, second_load],
             vec![load, wait(Relaxed), StoreAt { index: 1, value: 5 }, first],
         ),
         (
@@ -515,11 +517,11 @@ fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
             vec![
                 wait(Acquire),
                 guard,
-                LoadFlag { flag: GIVEN, to: 0, order: Relaxed },
+                LoadFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed },
                 LoadAt { index: 0, to: 2 },
             ],
             vec![
-                LoadFlag { flag: GIVEN, to: 0, order: Relaxed },
+                LoadFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed },
                 LoadAt { index: 0, to: 2 },
                 wait(Acquire),
                 guard,
@@ -537,7 +539,7 @@ fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
 fn each_illegal_transformation_is_detected() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(23, |text| text.parse().unwrap());
-    let kinds = illegal();
+    let kinds = illegal_transformations();
     let (mut found, mut tried) = (vec![0; kinds.len()], vec![0; kinds.len()]);
     for seed in 1..=count {
         let kind = seed % kinds.len();
@@ -546,10 +548,10 @@ fn each_illegal_transformation_is_detected() {
         // The core uses registers 0 to 2, and words and flags 0 and 1.
         let mut steps = Steps { random, registers: 3 };
         let (first, last) = (steps.random.below(3), steps.random.below(2));
-        let (first, last) = (steps.kernel(first, 2, false), steps.kernel(last, 2, false));
+        let (first, last) = (steps.random_kernel(first, 2, false), steps.random_kernel(last, 2, false));
         let around = |core: &[Step]| [&first[..], core, &last[..]].concat();
         tried[kind] += 1;
-        match verdict(&model, &around(before), &around(after)) {
+        match refinement_verdict(&model, &around(before), &around(after)) {
             RefinementVerdict::Breaks => found[kind] += 1,
             RefinementVerdict::Unknown => {}
             verdict => panic!("seed {seed}, {name}: {verdict:?}\n{first:?}\n{last:?}"),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use litmus::corpus;
-use model::clauses::clauses;
+use model::clauses::list_clauses;
 use model::{BASE_RELATIONS, BASE_SETS, Model};
 use runner::RunVariant;
 
@@ -93,7 +93,7 @@ fn topic_words(topic: Topic) -> Vec<ProposedWord> {
 }
 
 fn clause_ids() -> Vec<ProposedWord> {
-    clauses().iter().map(|clause| candidate(clause.id, clause.statement)).collect()
+    list_clauses().iter().map(|clause| candidate(clause.id, clause.statement)).collect()
 }
 
 fn variant_words() -> Vec<ProposedWord> {
@@ -118,7 +118,7 @@ fn complete_test(before: &str, line: &str) -> (&'static str, Vec<ProposedWord>) 
         let complete_words = words.len() - usize::from(!value.ends_with(' ') && !words.is_empty());
         return match (key.trim(), complete_words) {
             ("expect", 0) => {
-                ("-", Model::names().iter().map(|(name, about)| candidate(name, about)).collect())
+                ("-", Model::shipped_models().iter().map(|(name, about)| candidate(name, about)).collect())
             }
             ("expect", 1) => (
                 "",

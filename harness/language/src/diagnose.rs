@@ -44,7 +44,7 @@ pub fn test_problems(file: &str, text: &str) -> Vec<TextProblem> {
         }
     };
     let mut problems = Vec::new();
-    let models = || Model::names().iter().map(|(name, _)| *name);
+    let models = || Model::shipped_models().iter().map(|(name, _)| *name);
     for claim in &test.metadata.expectations {
         // A claim about a model of the user is checked with `--model` only.
         if !models().any(|known| known == claim.model) {
@@ -56,7 +56,7 @@ pub fn test_problems(file: &str, text: &str) -> Vec<TextProblem> {
             problems.push(suggest(problem, text, models()));
         }
     }
-    let all_clauses = model::clauses::clauses();
+    let all_clauses = model::clauses::list_clauses();
     for id in &test.metadata.clauses {
         if all_clauses.iter().any(|clause| clause.id == id) {
             continue;

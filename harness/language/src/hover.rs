@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use litmus::corpus;
-use model::clauses::{Clause, citations, clauses};
+use model::clauses::{Clause, list_citations, list_clauses};
 use model::{BASE_RELATIONS, BASE_SETS, Model};
 
 use crate::DocumentLanguage;
@@ -59,12 +59,12 @@ fn topic_text(topic: Topic, word: &str) -> Option<String> {
 
 /// Returns a clause of a specification with the statements that cite it.
 fn clause_text(id: &str) -> Option<String> {
-    let clause: Clause = clauses().into_iter().find(|clause| clause.id == id)?;
-    let mut markdown = format!("**{id}** ({})\n\n{}", clause.specification.model(), clause.statement);
+    let clause: Clause = list_clauses().into_iter().find(|clause| clause.id == id)?;
+    let mut markdown = format!("**{id}** ({})\n\n{}", clause.specification.model_name(), clause.statement);
     if let Some(why) = clause.why {
         markdown += &format!("\n\nNot encoded: {why}");
     }
-    let cited = citations().unwrap_or_default();
+    let cited = list_citations().unwrap_or_default();
     let cited: Vec<String> = cited
         .iter()
         .filter(|citation| citation.clauses.iter().any(|clause| clause == id))
@@ -105,7 +105,7 @@ fn test_meaning(text: &str, word: &str, range: &Range<usize>) -> Option<String> 
 }
 
 fn model_text(name: &str) -> Option<String> {
-    let (_, about) = Model::names().iter().find(|(known, _)| *known == name)?;
+    let (_, about) = Model::shipped_models().iter().find(|(known, _)| *known == name)?;
     Some(format!("**{name}**: {about}"))
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use campaign::inputs::all_embedded;
-use campaign::within::path_within;
+use campaign::contained_path::path_inside;
+use campaign::inputs::embedded_tests;
 use frontend::inputs::parse_case_file;
 use language::words::{self, Topic};
 use language::{
@@ -50,7 +50,7 @@ fn file_name(path: &Path) -> String {
 /// Reads a file in the folder of a document.
 fn read_sibling(path: &Path, name: &str) -> Result<Vec<u8>, String> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let file = path_within(folder, name)?;
+    let file = path_inside(folder, name)?;
     let size = std::fs::metadata(&file).map_err(|error| error.to_string())?;
     if !size.is_file() || size.len() > MAX_SIBLING_BYTES {
         return Err(format!("not a file of at most {} MiB", MAX_SIBLING_BYTES >> 20));
@@ -88,7 +88,7 @@ fn expectation_problems(path: &Path, text: &str) -> Vec<TextProblem> {
             return errors.iter().map(problem).collect();
         }
     };
-    let ids: Vec<String> = all_embedded().into_iter().map(|source| source.id).collect();
+    let ids: Vec<String> = embedded_tests().into_iter().map(|source| source.id).collect();
     let is_id = |pattern: &str| {
         let test = pattern.rsplit_once('@').map_or(pattern, |(test, _)| test);
         ids.iter().any(|id| id == test)

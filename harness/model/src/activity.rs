@@ -4,7 +4,7 @@
 //! some axiom may depend on it. While every composition stays within one location, the flow is *local*, and
 //! the locations can be solved one by one. Every other pair is *global* and is chosen first.
 
-use crate::cat::{AxiomKind, CatValue, Node, NodeId, NodeKind};
+use crate::cat::{AxiomKind, CatValue, NodeId, NodeKind, PlanNode};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
@@ -52,7 +52,7 @@ impl<M: Matrix> Activity<M> {
                 CatValue::Set(_) => false,
             };
             // Over events without a location, an irreflexive or acyclic relation is either static or global.
-            let local = stays && !axiom.negated && !axiom.flag;
+            let local = stays && !axiom.negated && !axiom.is_flag;
             activity.axiom_is_local.push(local);
             // Only the diagonal of an irreflexive relation is checked.
             let open = match (axiom.kind, open) {
@@ -63,7 +63,7 @@ impl<M: Matrix> Activity<M> {
             };
             activity.add_active(node, open, local);
         }
-        for size in &plan.sizes {
+        for size in &plan.size_constraints {
             let open = open_pairs(bounds, size.node);
             activity.add_active(size.node, open, false);
         }
@@ -111,7 +111,7 @@ impl<M: Matrix> Activity<M> {
         &mut self,
         bounds: &Bounds<M>,
         same_location_pairs: &M,
-        node: Node,
+        node: PlanNode,
         active: &CatValue<M>,
         local: bool,
     ) {
@@ -135,35 +135,35 @@ impl<M: Matrix> Activity<M> {
         };
         match (node, active) {
             (
-                Node::SetUnion(a, b) | Node::SetIntersection(a, b) | Node::SetDifference(a, b),
+                PlanNode::SetUnion(a, b) | PlanNode::SetIntersection(a, b) | PlanNode::SetDifference(a, b),
                 CatValue::Set(set),
             ) => {
                 send(a, CatValue::Set(*set), local);
                 send(b, CatValue::Set(*set), local);
             }
-            (Node::SetComplement(a), CatValue::Set(set)) => send(a, CatValue::Set(*set), local),
-            (Node::Domain(a), CatValue::Set(set)) => {
+            (PlanNode::SetComplement(a), CatValue::Set(set)) => send(a, CatValue::Set(*set), local),
+            (PlanNode::Domain(a), CatValue::Set(set)) => {
                 let rows = may(a).restrict_rows(*set);
                 send(a, CatValue::Relation(rows), local && may(a).is_subset(same_location_pairs));
             }
-            (Node::Range(a), CatValue::Set(set)) => {
+            (PlanNode::Range(a), CatValue::Set(set)) => {
                 let columns = may(a).restrict_columns(*set);
                 send(a, CatValue::Relation(columns), local && may(a).is_subset(same_location_pairs));
             }
             (
-                Node::Union(a, b) | Node::Intersection(a, b) | Node::Difference(a, b),
+                PlanNode::Union(a, b) | PlanNode::Intersection(a, b) | PlanNode::Difference(a, b),
                 CatValue::Relation(pairs),
             ) => {
                 send(a, CatValue::Relation(pairs.clone()), local);
                 send(b, CatValue::Relation(pairs.clone()), local);
             }
-            (Node::Complement(a) | Node::Optional(a), CatValue::Relation(pairs)) => {
+            (PlanNode::Complement(a) | PlanNode::Optional(a), CatValue::Relation(pairs)) => {
                 send(a, CatValue::Relation(pairs.clone()), local);
             }
-            (Node::Inverse(a), CatValue::Relation(pairs)) => {
+            (PlanNode::Inverse(a), CatValue::Relation(pairs)) => {
                 send(a, CatValue::Relation(pairs.transpose()), local);
             }
-            (Node::Sequence(a, b), CatValue::Relation(pairs)) => {
+            (PlanNode::Sequence(a, b), CatValue::Relation(pairs)) => {
                 let (left, right) = (may(a), may(b));
                 // A local result has both ends in one location. If one step stays in its location,
                 // so does the other.
@@ -174,25 +174,25 @@ impl<M: Matrix> Activity<M> {
                 send(a, CatValue::Relation(pairs.compose(&right.transpose())), stays);
                 send(b, CatValue::Relation(left.transpose().compose(pairs)), stays);
             }
-            (Node::Plus(a) | Node::Star(a) | Node::Immediate(a), CatValue::Relation(pairs)) => {
+            (PlanNode::Plus(a) | PlanNode::Star(a) | PlanNode::Immediate(a), CatValue::Relation(pairs)) => {
                 let step = may(a);
                 let stays = local && step.is_subset(same_location_pairs);
                 // A step matters if possible steps before and after it complete an active pair.
                 let around = step.star(bounds.n).transpose();
                 send(a, CatValue::Relation(around.compose(pairs).compose(&around)), stays);
             }
-            (Node::IdentityOn(a), CatValue::Relation(pairs)) => {
+            (PlanNode::IdentityOn(a), CatValue::Relation(pairs)) => {
                 send(a, CatValue::Set(pairs.intersection(&M::identity(bounds.n)).domain()), local);
             }
-            (Node::Product(a, b), CatValue::Relation(pairs)) => {
+            (PlanNode::Product(a, b), CatValue::Relation(pairs)) => {
                 send(a, CatValue::Set(pairs.domain()), local);
                 send(b, CatValue::Set(pairs.range()), local);
             }
-            (Node::RestrictRows(s, r), CatValue::Relation(pairs)) => {
+            (PlanNode::RestrictRows(s, r), CatValue::Relation(pairs)) => {
                 send(s, CatValue::Set(pairs.domain()), local);
                 send(r, CatValue::Relation(pairs.clone()), local);
             }
-            (Node::RestrictColumns(r, s), CatValue::Relation(pairs)) => {
+            (PlanNode::RestrictColumns(r, s), CatValue::Relation(pairs)) => {
                 send(s, CatValue::Set(pairs.range()), local);
                 send(r, CatValue::Relation(pairs.clone()), local);
             }
@@ -225,13 +225,21 @@ impl<M: Matrix> Activity<M> {
     }
 }
 
-fn operator_stays_in_location<M: Matrix>(node: Node, bounds: &Bounds<M>, same_location_pairs: &M) -> bool {
+fn operator_stays_in_location<M: Matrix>(
+    node: PlanNode,
+    bounds: &Bounds<M>,
+    same_location_pairs: &M,
+) -> bool {
     let inside =
         |id: NodeId| bounds.may(id).as_relation().is_some_and(|may| may.is_subset(same_location_pairs));
     match node {
-        Node::Sequence(a, b) => inside(a) || inside(b),
-        Node::Plus(a) | Node::Star(a) | Node::Immediate(a) | Node::Domain(a) | Node::Range(a) => inside(a),
-        Node::Recursive { .. } => false,
+        PlanNode::Sequence(a, b) => inside(a) || inside(b),
+        PlanNode::Plus(a)
+        | PlanNode::Star(a)
+        | PlanNode::Immediate(a)
+        | PlanNode::Domain(a)
+        | PlanNode::Range(a) => inside(a),
+        PlanNode::Recursive { .. } => false,
         _ => true,
     }
 }

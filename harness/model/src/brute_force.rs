@@ -4,13 +4,13 @@
 //! there are at most [`MAX_EXECUTIONS`] candidates.
 
 use crate::PredictError;
-use crate::cat::{self, CatValue, CompiledModel, Node, apply_node_with};
+use crate::cat::{self, CatValue, CompiledModel, PlanNode, apply_node_with};
 use crate::choice::{ReadChoice, co_bounds, static_base_value};
 use crate::flags::Flags;
 use crate::matrix::Matrix;
 use crate::outcome_collector::{ExecutionGoal, Findings, OutcomeCollector};
 use crate::prepared::PreparedPlan;
-use crate::skeleton::{FinalValue, Skeleton, Tags};
+use crate::skeleton::{FinalValueSource, Skeleton, Tags};
 
 /// Limit of executions that are evaluated one by one.
 const MAX_EXECUTIONS: usize = 64;
@@ -54,7 +54,7 @@ impl<M: Matrix> BruteForce<M> {
         let mut reads = Vec::new();
         let mut count = 1usize;
         for read in (0..n).filter(|event| skeleton.events[*event].tags.has(Tags::R)) {
-            let candidates = skeleton.candidates(read);
+            let candidates = skeleton.candidate_writes(read);
             count = count.saturating_mul(candidates.len());
             reads.push(ReadChoice { read, candidates });
         }
@@ -73,8 +73,8 @@ impl<M: Matrix> BruteForce<M> {
             values[id.to_index()] = CatValue::Relation(co_bounds(skeleton).1);
         }
         evaluate_nodes(plan, 0, prepared.first_dynamic, &mut values, n);
-        let last_writes = skeleton.finals.iter().filter_map(|observed| {
-            let FinalValue::LastWrite(storage) = observed else { return None };
+        let last_writes = skeleton.final_values.iter().filter_map(|observed| {
+            let FinalValueSource::LastWrite(storage) = observed else { return None };
             let of_storage = |event: &usize| {
                 skeleton.events[*event].storage == Some(*storage) && skeleton.events[*event].tags.has(Tags::W)
             };
@@ -115,12 +115,12 @@ impl<M: Matrix> BruteForce<M> {
             // Nodes before these do not depend on the choice.
             evaluate_nodes(plan, prepared.first_dynamic, plan.nodes.len(), values, n);
             let holds = |axiom: &cat::Axiom| cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
-            let consistent = plan.axioms.iter().all(|axiom| axiom.flag || holds(axiom));
+            let consistent = plan.axioms.iter().all(|axiom| axiom.is_flag || holds(axiom));
             let flags = consistent.then(|| {
                 let mut flags = Flags::default();
                 plan.axioms
                     .iter()
-                    .filter(|axiom| axiom.flag && holds(axiom))
+                    .filter(|axiom| axiom.is_flag && holds(axiom))
                     .for_each(|a| flags.raise_axiom(a));
                 flags
             });
@@ -194,9 +194,9 @@ fn evaluate_nodes<M: Matrix>(
     let mut index = start;
     while index < end {
         match plan.nodes[index] {
-            Node::BaseSet(_) | Node::BaseRelation(_) => {}
+            PlanNode::BaseSet(_) | PlanNode::BaseRelation(_) => {}
             // The first member precedes its whole group.
-            Node::Recursive { group, .. } => {
+            PlanNode::Recursive { group, .. } => {
                 let group = &plan.groups[group.0 as usize];
                 cat::evaluate_group(plan, group, values, n);
                 index = group.nodes.end as usize;

@@ -12,9 +12,9 @@ pub mod options;
 mod parser;
 pub mod plan;
 mod prelude;
-mod similar;
 pub mod source;
 mod specialize;
+mod suggestions;
 pub mod vocabulary;
 
 pub use ast::CatModel;
@@ -25,13 +25,13 @@ pub use evaluate::{
     BaseProvider, CatValue, MissingBase, apply_node, axiom_holds, evaluate_base, evaluate_group,
     evaluate_model,
 };
-pub(crate) use load::NAMES_OF_HERD;
+pub(crate) use load::HERD_ORDERS_FILE;
 pub use load::parse_model;
 pub(crate) use load::with_uninitialised_reads;
 pub use options::ModelOptions;
 pub use plan::{
-    Axiom, AxiomKind, Base, CompiledModel, Definition, GroupId, NameId, Node, NodeId, NodeKind, NodeLabel,
-    PlanSize, RecursionGroup, StatementId, StatementSource,
+    Axiom, AxiomKind, BaseReference, CompiledModel, Definition, GroupId, NameId, NodeId, NodeKind, NodeLabel,
+    PlanNode, RecursionGroup, SizeConstraint, StatementId, StatementSource,
 };
 pub use source::{CatSpan, SourceId, SourceText};
 pub(crate) use specialize::{KnownBase, specialize_plan};

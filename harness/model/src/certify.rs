@@ -12,8 +12,8 @@ mod search;
 use std::collections::BTreeMap;
 
 use certificate::{
-    AllowedOutcome, Certificate, Execution, FlagClaim, FlagGroup, ModelText, ProvedClaim, SCHEMA, Structure,
-    StructureProof,
+    AllowedOutcome, Certificate, EventStructure, FlagClaim, FlagGroup, ModelText, ProvedClaim, SCHEMA,
+    StructureProof, WitnessExecution,
 };
 use litmus::{Outcome, Prediction, Race, Test, Undefinedness, Value};
 
@@ -75,7 +75,7 @@ pub struct TrustedData {
     /// The values that may appear out of thin air.
     pub domain: Vec<u64>,
     /// The event structures.
-    pub structures: Vec<Structure>,
+    pub structures: Vec<EventStructure>,
 }
 
 /// Derives the event structures of a test up to the loop bound of `options`, as certificates hold them.
@@ -106,7 +106,7 @@ fn collect_structures(
     tracker: &BudgetTracker<'_>,
 ) -> Result<Vec<Skeleton>, CertifyError> {
     let mut all = Vec::new();
-    for_each_skeleton(test, model.semantic(), bound, &mut |skeleton| {
+    for_each_skeleton(test, model.execution_semantics(), bound, &mut |skeleton| {
         all.push(skeleton);
         Ok(all.len() <= MAX_STRUCTURES && !tracker.spend(1))
     })?;
@@ -140,10 +140,10 @@ pub fn certify(
     let test = certified.test;
     let prediction = predict_with_growing_bound(test, model, options)?;
     let tracker = BudgetTracker::new(options.budget);
-    let compiled = model.compiled_for(test)?;
+    let compiled = model.model_plans_for(test)?;
     let skeletons = collect_structures(test, model, prediction.bound, &tracker)?;
     let TrustedData { domain, structures } = derive_trusted_data(test, &skeletons);
-    let thin_air_values = model.semantic().values_free.then_some(domain.as_slice());
+    let thin_air_values = model.execution_semantics().allows_thin_air.then_some(domain.as_slice());
     let groups = flag_groups(&compiled.plan);
     let mut found = FoundExecutions::new(test, MAX_OUTCOMES);
     let mut proofs = Vec::with_capacity(skeletons.len());
@@ -190,7 +190,7 @@ pub fn certify(
 /// The groups of flags that a model defines.
 fn flag_groups(plan: &crate::cat::CompiledModel) -> Vec<FlagGroup> {
     let mut groups: Vec<FlagGroup> =
-        plan.axioms.iter().filter(|axiom| axiom.flag).map(search::flag_group).collect();
+        plan.axioms.iter().filter(|axiom| axiom.is_flag).map(search::flag_group).collect();
     groups.sort_unstable();
     groups.dedup();
     groups
@@ -200,7 +200,7 @@ fn flag_groups(plan: &crate::cat::CompiledModel) -> Vec<FlagGroup> {
 struct StructureProver<'a> {
     index: usize,
     skeleton: &'a Skeleton,
-    structure: &'a Structure,
+    structure: &'a EventStructure,
     prepared: &'a PreparedPlan,
     domain: Option<&'a [u64]>,
     groups: &'a [FlagGroup],
@@ -258,8 +258,8 @@ impl StructureProver<'_> {
 fn check_prediction(
     test: &Test,
     prediction: &Prediction,
-    allowed: &BTreeMap<Vec<u64>, Execution>,
-    raised: &BTreeMap<FlagGroup, Execution>,
+    allowed: &BTreeMap<Vec<u64>, WitnessExecution>,
+    raised: &BTreeMap<FlagGroup, WitnessExecution>,
 ) -> Result<(), CertifyError> {
     let differs = |what: String| Err(CertifyError::PredictionMismatch { what });
     let values = |outcome: &Outcome| -> Vec<u64> { outcome.0.iter().map(|value: &Value| value.0).collect() };

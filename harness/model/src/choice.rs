@@ -2,7 +2,9 @@
 //! and the axioms under them.
 
 use crate::PredictError;
-use crate::cat::{Axiom, AxiomKind, Base, CatValue, CompiledModel, NodeId, NodeKind, PlanSize};
+use crate::cat::{
+    Axiom, AxiomKind, BaseReference, CatValue, CompiledModel, NodeId, NodeKind, SizeConstraint,
+};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
@@ -20,7 +22,7 @@ pub(crate) fn static_base_value<M: Matrix>(
     plan: &CompiledModel,
     skeleton: &Skeleton,
     kind: NodeKind,
-    base: Base,
+    base: BaseReference,
 ) -> Result<CatValue<M>, PredictError> {
     let name = plan.name_text(base.name);
     match kind {
@@ -156,7 +158,7 @@ pub(crate) fn is_axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) ->
 }
 
 /// Returns true if some completion may have the size.
-pub(crate) fn is_size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
+pub(crate) fn is_size_possible<M: Matrix>(size: &SizeConstraint, bounds: &Bounds<M>) -> bool {
     let count = |value: &CatValue<M>| match value {
         CatValue::Set(set) => set.len(),
         CatValue::Relation(relation) => relation.len(),
@@ -164,7 +166,7 @@ pub(crate) fn is_size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -
     let (must, may) = (bounds.must(size.node), bounds.may(size.node));
     // An over-approximation: not every size between the bounds need be reachable. It is exact once
     // must and may agree.
-    (count(must)..=count(may)).any(|n| size.comparison.holds_for(n, size.number))
+    (count(must)..=count(may)).any(|n| size.comparison.holds_for(n, size.bound))
 }
 
 fn satisfies_axiom_kind<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {

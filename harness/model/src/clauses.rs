@@ -19,7 +19,7 @@ pub enum Specification {
 
 impl Specification {
     /// Returns the name of the model of its latest text.
-    pub fn model(self) -> &'static str {
+    pub fn model_name(self) -> &'static str {
         match self {
             Specification::Vulkan => "vulkan",
             Specification::Hsa => "hsa",
@@ -52,7 +52,7 @@ pub struct Clause {
     /// The treatment of the clause if no statement cites it.
     pub disposition: Disposition,
     /// The sets and relations of the engine that encode it.
-    pub engine: Vec<&'static str>,
+    pub engine_names: Vec<&'static str>,
     /// Summary of the clause.
     pub statement: &'static str,
     /// The reason that the clause is not encoded; `None` if it is.
@@ -72,23 +72,23 @@ pub struct Citation {
     pub clauses: Vec<String>,
 }
 
-const LISTS: [(Specification, &str); 2] = [
+const CLAUSE_LISTS: [(Specification, &str); 2] = [
     (Specification::Vulkan, include_str!("../clauses/vulkan.tsv")),
     (Specification::Hsa, include_str!("../clauses/hsa.tsv")),
 ];
 
 /// Returns every clause, in the order of the specifications.
-pub fn clauses() -> Vec<Clause> {
-    LISTS
+pub fn list_clauses() -> Vec<Clause> {
+    CLAUSE_LISTS
         .into_iter()
         .flat_map(|(specification, text)| {
-            text.lines().skip(1).filter_map(move |line| clause(specification, line))
+            text.lines().skip(1).filter_map(move |line| parse_clause(specification, line))
         })
         .collect()
 }
 
 /// Parses a line of a list; `None` if it is malformed, which a test excludes.
-fn clause(specification: Specification, line: &'static str) -> Option<Clause> {
+fn parse_clause(specification: Specification, line: &'static str) -> Option<Clause> {
     let mut fields = line.split('\t').map(|field| (field != "-").then_some(field));
     let id = fields.next()??;
     let anchor = fields.next()?;
@@ -107,7 +107,7 @@ fn clause(specification: Specification, line: &'static str) -> Option<Clause> {
         specification,
         anchor,
         disposition,
-        engine,
+        engine_names: engine,
         statement,
         why,
     })
@@ -120,9 +120,9 @@ fn clause(specification: Specification, line: &'static str) -> Option<Clause> {
 /// # Errors
 ///
 /// None for the shipped models.
-pub fn citations() -> Result<Vec<Citation>, CatErrors> {
+pub fn list_citations() -> Result<Vec<Citation>, CatErrors> {
     let mut found = BTreeSet::new();
-    for (name, _) in Model::names() {
+    for (name, _) in Model::shipped_models() {
         let Some(model) = Model::shipped(name) else { continue };
         let model = model?;
         let ast = model.ast();

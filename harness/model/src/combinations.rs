@@ -4,13 +4,13 @@ use litmus::{Test, ThreadId};
 
 use crate::PredictError;
 use crate::path::{ThreadPath, enumerate_paths};
-use crate::skeleton::{Semantic, Skeleton, skeletons};
+use crate::skeleton::{ExecutionSemantics, Skeleton, build_skeletons};
 use crate::supported::check_supported;
 
 /// Collects the event structures of a test.
 pub(crate) fn collect_skeletons(
     test: &Test,
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
     unroll: u32,
 ) -> Result<Vec<Skeleton>, PredictError> {
     let mut all = Vec::new();
@@ -23,14 +23,14 @@ pub(crate) fn collect_skeletons(
 
 pub(crate) fn for_each_skeleton(
     test: &Test,
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
     unroll: u32,
     visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
     let paths = enumerate_thread_paths(test, semantic, unroll)?;
     let observables = test.observables();
     for_each_combination(&paths, &mut |_, combination| {
-        for skeleton in skeletons(test, &observables, combination, semantic)? {
+        for skeleton in build_skeletons(test, &observables, combination, semantic)? {
             if !visit(skeleton)? {
                 return Ok(false);
             }
@@ -42,12 +42,12 @@ pub(crate) fn for_each_skeleton(
 /// Returns the paths of each thread.
 pub(crate) fn enumerate_thread_paths(
     test: &Test,
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
     unroll: u32,
 ) -> Result<Vec<Vec<ThreadPath>>, PredictError> {
     check_supported(test, semantic)?;
     (0..test.threads.len())
-        .map(|thread| enumerate_paths(test, ThreadId(thread as u16), unroll, semantic.knows_text))
+        .map(|thread| enumerate_paths(test, ThreadId(thread as u16), unroll, semantic.is_shipped_vulkan))
         .collect()
 }
 

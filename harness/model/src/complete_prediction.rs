@@ -6,7 +6,7 @@ use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::budget::BudgetTracker;
 use crate::outcome_checker::OutcomeChecker;
-use crate::sequential::{SequentialMachine, Turns};
+use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::{Model, PredictError, PredictOptions};
 
 /// Completes a prediction with too many outcomes to list, for the outcomes in `observed`.
@@ -44,8 +44,8 @@ pub fn complete_prediction<'o>(
     let unroll = options.unroll.max(1);
     let observed: BTreeSet<&Outcome> = observed.into_iter().collect();
     let mut machine = SequentialMachine::new(test, &prediction.observables, unroll);
-    let (serial, knows_serial) = machine.outcomes(
-        Turns::Serial,
+    let (serial, knows_serial) = machine.find_outcomes(
+        SchedulingMode::Serial,
         (|outcome: &Outcome| observed.contains(outcome), observed.len()),
         &tracker,
     );

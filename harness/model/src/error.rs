@@ -37,7 +37,7 @@ pub enum PredictError {
     },
     /// The test uses the dialect of another memory model.
     #[error("`{model}` is a model of {of} and cannot judge a test of {test}")]
-    ForeignModel {
+    UnsupportedDialect {
         /// The language of the test.
         test: &'static str,
         /// The model.

@@ -18,7 +18,7 @@ use crate::{Budget, Model, PredictError, PredictOptions, predict, predict_with_g
 use examine::ExecutionSearch;
 use fix::FixGoal;
 
-pub use fix::{InstructionChange, Mend, Minimality};
+pub use fix::{FixSearchResult, InstructionChange, Minimality};
 
 /// Question and resource limits of an explanation.
 #[derive(Clone, Debug)]
@@ -28,17 +28,17 @@ pub struct ExplainOptions<'b> {
     /// Bound on iterations of a loop body. By default it grows while runs are cut off.
     pub unroll: Option<u32>,
     /// Bound on the candidate executions for each of witness, broken axiom and race.
-    pub candidates: u64,
+    pub max_candidates: u64,
     /// Budget of the verdict; past it, the verdict is unknown.
-    pub verdict: Budget<'b>,
+    pub verdict_budget: Budget<'b>,
     /// Budget of the explaining executions; past it, they are missing.
-    pub budget: Budget<'b>,
+    pub search_budget: Budget<'b>,
     /// Limit of steps for the cheapest fix; beyond it, any fix without idle changes is returned.
-    pub fix_steps: usize,
+    pub max_fix_steps: usize,
     /// Bound on the changed programs that the search for the cheapest fix tries.
-    pub fix_programs: usize,
+    pub max_fix_programs: usize,
     /// True if the search also looks for a fix that forbids the outcome.
-    pub forbid: bool,
+    pub find_forbidding_fix: bool,
 }
 
 impl Default for ExplainOptions<'_> {
@@ -46,12 +46,12 @@ impl Default for ExplainOptions<'_> {
         ExplainOptions {
             outcome: None,
             unroll: None,
-            candidates: 200_000,
-            verdict: Budget::default(),
-            budget: Budget::default(),
-            fix_steps: 4,
-            fix_programs: 2_000,
-            forbid: false,
+            max_candidates: 200_000,
+            verdict_budget: Budget::default(),
+            search_budget: Budget::default(),
+            max_fix_steps: 4,
+            max_fix_programs: 2_000,
+            find_forbidding_fix: false,
         }
     }
 }
@@ -65,21 +65,21 @@ pub struct Explanation {
     pub outcome: String,
     /// The model's verdict on the outcome.
     pub answer: ExplanationAnswer,
-    /// True if the program races.
+    /// Verdict on data races of the program.
     pub race: Race,
     /// True if it races only by values out of thin air.
     pub race_thin_air: bool,
     /// True if some read is uninitialised; `None` if unknown.
     pub uninitialised_read: Option<bool>,
     /// An uninitialised read, if one was found within the bounds.
-    pub uninitialised_found: Option<UninitialisedRead>,
+    pub found_uninitialised_read: Option<UninitialisedRead>,
     /// A race, if one was found within the bounds.
-    pub race_found: Option<FoundRace>,
+    pub found_race: Option<FoundRace>,
     /// The cheapest strengthening that removes all races and forbids the outcome.
     ///
     /// Computed if requested, if the outcome is allowed but no sequential execution shows it, and if the fix
     /// of a race does not forbid it already.
-    pub forbidding_fix: Option<Mend>,
+    pub forbidding_fix: Option<FixSearchResult>,
 }
 
 /// Verdict on an outcome, with its reason.
@@ -132,7 +132,7 @@ pub struct ExplainedEvent {
     /// Owner of the event.
     pub owner: EventOwner,
     /// Category in one or two words: `read`, `write`, `memory barrier`, …
-    pub what: &'static str,
+    pub category: &'static str,
     /// Canonical text of its instruction; empty for events without one.
     pub text: String,
     /// Source location of the instruction.
@@ -168,7 +168,7 @@ pub struct ExplainedEdge {
     /// The clauses that the statement, or this part of it, cites.
     pub clauses: Vec<String>,
     /// The pairs from which it is derived, one level deeper.
-    pub because: Vec<ExplainedEdge>,
+    pub premises: Vec<ExplainedEdge>,
 }
 
 /// A statement of a model.
@@ -188,14 +188,14 @@ pub struct BrokenAxiom {
     /// Name of the axiom, if it has one.
     pub name: Option<String>,
     /// Source location of the axiom.
-    pub place: StatementLocation,
+    pub location: StatementLocation,
     /// The clauses that it cites.
     pub clauses: Vec<String>,
     /// Edges that violate the axiom: a cycle in order, or a forbidden pair. Empty for an axiom that requires
     /// existence.
     pub edges: Vec<ExplainedEdge>,
     /// True if the edges close a cycle.
-    pub cycle: bool,
+    pub is_cycle: bool,
     /// The events of these edges.
     pub events: Vec<EventId>,
 }
@@ -221,7 +221,7 @@ pub struct FoundRace {
     /// The relations that would order the pair, in either direction.
     pub missing_relations: Vec<String>,
     /// The cheapest strengthening that removes all races.
-    pub fix: Mend,
+    pub fix: FixSearchResult,
 }
 
 /// Consistent executions of a test, within the search bounds.
@@ -232,7 +232,7 @@ pub struct ConsistentExecutions {
     /// The observed outcome that distinguishes the executions, as a condition in canonical text.
     pub outcome: String,
     /// The executions: first those that show the outcome, then the others.
-    pub found: Vec<ConsistentExecution>,
+    pub executions: Vec<ConsistentExecution>,
     /// True if these are all executions that end within the loop bound.
     pub complete: bool,
     /// The loop bound, if it cut off a run.
@@ -245,12 +245,12 @@ pub struct ConsistentExecution {
     /// The execution itself.
     pub execution: ExplainedExecution,
     /// True if it shows the outcome.
-    pub witness: bool,
+    pub is_witness: bool,
     /// True if it raises a flag: the program races, and is undefined.
-    pub flagged: bool,
+    pub is_racy: bool,
 }
 
-/// Returns up to `most` consistent executions within the loop bound; executions with the outcome come first.
+/// Returns up to `max_executions` consistent executions within the loop bound; executions with the outcome come first.
 /// Modification orders count as distinct even if the model does not constrain them.
 ///
 /// # Errors
@@ -259,12 +259,12 @@ pub fn list_consistent_executions(
     test: &Test,
     model: &Model,
     options: &ExplainOptions,
-    most: usize,
+    max_executions: usize,
 ) -> Result<ConsistentExecutions, PredictError> {
-    list_executions(test, model, options, most, &[true, false])
+    list_executions(test, model, options, max_executions, &[true, false])
 }
 
-/// Returns up to `most` consistent executions with the outcome, as [`list_consistent_executions`] does.
+/// Returns up to `max_executions` consistent executions with the outcome, as [`list_consistent_executions`] does.
 ///
 /// # Errors
 /// As [`predict`].
@@ -272,9 +272,9 @@ pub fn list_witness_executions(
     test: &Test,
     model: &Model,
     options: &ExplainOptions,
-    most: usize,
+    max_executions: usize,
 ) -> Result<ConsistentExecutions, PredictError> {
-    list_executions(test, model, options, most, &[true])
+    list_executions(test, model, options, max_executions, &[true])
 }
 
 /// Lists executions with the outcome, without it, or both, in the order of `witnesses`.
@@ -282,37 +282,39 @@ fn list_executions(
     test: &Test,
     model: &Model,
     options: &ExplainOptions,
-    most: usize,
+    max_executions: usize,
     witnesses: &[bool],
 ) -> Result<ConsistentExecutions, PredictError> {
-    let (asked, condition) = with_asked_outcome(test, options);
-    let purse = BudgetTracker::new(options.budget);
+    let (outcome_test, condition) = with_outcome_question(test, options);
+    let tracker = BudgetTracker::new(options.search_budget);
     let unroll = options.unroll.unwrap_or(1).max(1);
-    let search = ExecutionSearch::new(&asked, model, options, unroll, &purse)?;
+    let search = ExecutionSearch::new(&outcome_test, model, options, unroll, &tracker)?;
     let mut found = Vec::new();
     let mut complete = true;
     for witness in witnesses.iter().copied() {
-        let wanted = if witness { condition.clone() } else { Condition::Not(Box::new(condition.clone())) };
-        let (executions, all) = search.list_consistent(&wanted, most.saturating_sub(found.len()))?;
+        let shown_condition =
+            if witness { condition.clone() } else { Condition::Not(Box::new(condition.clone())) };
+        let (executions, all) =
+            search.list_consistent(&shown_condition, max_executions.saturating_sub(found.len()))?;
         complete &= all;
         let executions = executions.into_iter();
         found.extend(executions.map(|(execution, flagged)| ConsistentExecution {
             execution,
-            witness,
-            flagged,
+            is_witness: witness,
+            is_racy: flagged,
         }));
     }
     Ok(ConsistentExecutions {
         model: model.name().to_owned(),
         outcome: condition.to_text(test),
-        found,
+        executions: found,
         complete,
         loop_bound: search.is_truncated().then_some(unroll),
     })
 }
 
 /// Returns the test with the explained outcome as its question, and the condition.
-fn with_asked_outcome(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
+fn with_outcome_question(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
     let condition = match (&options.outcome, &test.question) {
         (Some(condition), _) => condition.clone(),
         // For a claim about all executions, the counterexamples are explained.
@@ -323,10 +325,10 @@ fn with_asked_outcome(test: &Test, options: &ExplainOptions) -> (Test, Condition
         (None, None) => Condition::True,
     };
     // The observables derive from the question, so that locations of the outcome have a final value.
-    let mut asked = test.clone();
+    let mut changed = test.clone();
     let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
-    asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
-    (asked, condition)
+    changed.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
+    (changed, condition)
 }
 
 /// Explains an outcome of a test under a model.
@@ -351,14 +353,15 @@ pub fn explain_outcome(
     model: &Model,
     options: &ExplainOptions,
 ) -> Result<Explanation, PredictError> {
-    let (asked, condition) = with_asked_outcome(test, options);
-    let verdict = PredictOptions { budget: options.verdict, unroll: options.unroll.unwrap_or(1).max(1) };
+    let (outcome_test, condition) = with_outcome_question(test, options);
+    let verdict =
+        PredictOptions { budget: options.verdict_budget, unroll: options.unroll.unwrap_or(1).max(1) };
     let prediction = match options.unroll {
-        Some(_) => predict(&asked, model, &verdict)?,
-        None => predict_with_growing_bound(&asked, model, &verdict)?,
+        Some(_) => predict(&outcome_test, model, &verdict)?,
+        None => predict_with_growing_bound(&outcome_test, model, &verdict)?,
     };
-    let purse = BudgetTracker::new(options.budget);
-    let mut search = ExecutionSearch::new(&asked, model, options, prediction.bound, &purse)?;
+    let tracker = BudgetTracker::new(options.search_budget);
+    let mut search = ExecutionSearch::new(&outcome_test, model, options, prediction.bound, &tracker)?;
     let answer = match search.find_answer(&condition, prediction.meets)? {
         // The outcomes of runs beyond the loop bound are unknown.
         ExplanationAnswer::Forbidden { .. } | ExplanationAnswer::Impossible
@@ -372,11 +375,11 @@ pub fn explain_outcome(
         Race::Racy => match search.find_race(&condition)? {
             Some(raced) => Some(raced.with_fix(fix::find_fix(
                 FixGoal::NoRace,
-                &asked,
+                &outcome_test,
                 model,
                 options,
                 prediction.bound,
-                &purse,
+                &tracker,
             )?)),
             None => None,
         },
@@ -385,17 +388,17 @@ pub fn explain_outcome(
     let uninitialised_found =
         if prediction.uninitialised_read == Some(true) { search.find_uninitialised_read()? } else { None };
     // True if the fix of the race forbids the outcome too, or if the race has no fix.
-    let mended = race_found.as_ref().is_some_and(|raced| match raced.fix {
-        Mend::Found { allowed, .. } => allowed == Some(false),
-        Mend::None | Mend::Cut => true,
+    let fix_suffices = race_found.as_ref().is_some_and(|raced| match raced.fix {
+        FixSearchResult::Found { allowed, .. } => allowed == Some(false),
+        FixSearchResult::Impossible | FixSearchResult::LimitReached => true,
     });
     // No synchronization forbids an outcome that sequential consistency allows.
     let weak = prediction.meets == Some(true)
-        && prediction.outcomes.iter().all(|(outcome, says)| {
-            says.weak || !outcome.meets_condition(&asked, &prediction.observables, &condition)
+        && prediction.outcomes.iter().all(|(outcome, predicted)| {
+            predicted.weak || !outcome.meets_condition(&outcome_test, &prediction.observables, &condition)
         });
-    let forbids = if options.forbid && weak && !mended && prediction.complete {
-        Some(fix::find_fix(FixGoal::Forbidden, &asked, model, options, prediction.bound, &purse)?)
+    let forbidding_fix = if options.find_forbidding_fix && weak && !fix_suffices && prediction.complete {
+        Some(fix::find_fix(FixGoal::Forbidden, &outcome_test, model, options, prediction.bound, &tracker)?)
     } else {
         None
     };
@@ -406,8 +409,8 @@ pub fn explain_outcome(
         race: prediction.race,
         race_thin_air: prediction.race_thin_air,
         uninitialised_read: prediction.uninitialised_read,
-        uninitialised_found,
-        race_found,
-        forbidding_fix: forbids,
+        found_uninitialised_read: uninitialised_found,
+        found_race: race_found,
+        forbidding_fix,
     })
 }

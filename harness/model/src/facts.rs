@@ -36,18 +36,18 @@ impl StructureFacts {
         let mut facts = StructureFacts { tags: 0, storage_classes: 0, semantics: 0, relations: 0 };
         let mut note = |fact: u16, holds: bool| facts.relations |= if holds { fact } else { 0 };
         note(StructureFacts::SYSTEM_SYNC, !skeleton.system_sync.is_empty());
-        note(StructureFacts::MEETINGS, !skeleton.meetings.is_empty());
-        note(StructureFacts::ADDRESS, !skeleton.address.is_empty());
-        note(StructureFacts::CONTROL, !skeleton.control.is_empty());
+        note(StructureFacts::MEETINGS, !skeleton.barrier_sync.is_empty());
+        note(StructureFacts::ADDRESS, !skeleton.address_dependencies.is_empty());
+        note(StructureFacts::CONTROL, !skeleton.control_dependencies.is_empty());
         let mut names: Vec<(LocationId, LocationId)> = Vec::new();
         let mut places = Vec::new();
         let mut last = Owner::Initial;
         for event in &skeleton.events {
             facts.tags |= event.tags.bits();
-            facts.storage_classes |= event.tags.classes;
+            facts.storage_classes |= event.tags.storage_classes;
             // One bit for each set of storage classes that occurs.
             facts.semantics |= 1u16.checked_shl(u32::from(event.tags.semantics)).unwrap_or(0);
-            if event.stored.as_ref().is_some_and(|stored| stored.known_value().is_none()) {
+            if event.stored_value.as_ref().is_some_and(|stored| stored.known_value().is_none()) {
                 facts.relations |= StructureFacts::DATA;
             }
             if let (Some(storage), Some(reference)) = (event.storage, event.reference) {
@@ -87,14 +87,14 @@ impl StructureFacts {
 
     /// Returns the known value of a base; `mask` is the argument of an indexed set.
     pub(crate) fn known_base(&self, name: &str, mask: Option<u8>) -> KnownBase<'static> {
-        let empty_unless = |holds: bool| if holds { KnownBase::Nothing } else { KnownBase::Empty };
+        let empty_unless = |holds: bool| if holds { KnownBase::Unknown } else { KnownBase::Empty };
         let relation = |fact: u16| empty_unless(self.relations & fact != 0);
         match (name, mask) {
             ("SC", Some(mask)) => empty_unless(self.storage_classes & mask != 0),
             ("SEM", Some(mask)) => empty_unless(
                 (0..16u8).any(|semantics| self.semantics & (1 << semantics) != 0 && semantics & mask == mask),
             ),
-            (_, Some(_)) => KnownBase::Nothing,
+            (_, Some(_)) => KnownBase::Unknown,
             ("ssw" | "pkt", _) => relation(StructureFacts::SYSTEM_SYNC),
             ("syncbar", _) => relation(StructureFacts::MEETINGS),
             ("syncsplit" | "round", _) => {
@@ -104,17 +104,17 @@ impl StructureFacts {
             ("ctrl", _) => relation(StructureFacts::CONTROL),
             ("data", _) => relation(StructureFacts::DATA),
             ("rmw", _) => empty_unless(self.tags & Tags::RMW != 0),
-            ("vloc" | "sref", _) if self.relations & StructureFacts::ALIASES == 0 => KnownBase::Same("loc"),
+            ("vloc" | "sref", _) if self.relations & StructureFacts::ALIASES == 0 => KnownBase::Alias("loc"),
             ("block", _) if self.relations & StructureFacts::ALIASES == 0 => KnownBase::Empty,
-            ("sref", _) => KnownBase::Same("vloc"),
+            ("sref", _) => KnownBase::Alias("vloc"),
             ("sqf", _) if self.relations & (StructureFacts::WORKGROUPS | StructureFacts::SUBGROUPS) == 0 => {
-                KnownBase::Same("ssg")
+                KnownBase::Alias("ssg")
             }
-            ("sqf", _) if self.relations & StructureFacts::WORKGROUPS == 0 => KnownBase::Same("swg"),
-            ("swg", _) if self.relations & StructureFacts::SUBGROUPS == 0 => KnownBase::Same("ssg"),
+            ("sqf", _) if self.relations & StructureFacts::WORKGROUPS == 0 => KnownBase::Alias("swg"),
+            ("swg", _) if self.relations & StructureFacts::SUBGROUPS == 0 => KnownBase::Alias("ssg"),
             _ => match tag_of(name) {
                 Some(tag) => empty_unless(self.tags & tag != 0),
-                None => KnownBase::Nothing,
+                None => KnownBase::Unknown,
             },
         }
     }

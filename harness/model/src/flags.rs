@@ -50,7 +50,7 @@ impl Flags {
 
     /// Returns the level of undefinedness if the model defines levels; `None` also if it is unknown.
     pub(crate) fn undefinedness(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
-        let has_levels = plan.axioms.iter().any(|a| a.flag && a.name.as_deref() == Some(Flags::UNDEFINED));
+        let has_levels = plan.axioms.iter().any(|a| a.is_flag && a.name.as_deref() == Some(Flags::UNDEFINED));
         match self {
             _ if !has_levels => None,
             Flags { undefined: true, .. } => Some(Undefinedness::Program),

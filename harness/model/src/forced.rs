@@ -28,7 +28,7 @@ pub(crate) fn forced_reads(skeleton: &Skeleton, khronos: &Khronos) -> Vec<(u16, 
                 let scalar = ScalarType::default();
                 source.tags.has(Tags::W)
                     && source.reference == target.reference
-                    && source.stored.as_ref().and_then(SymbolicValue::known_value)
+                    && source.stored_value.as_ref().and_then(SymbolicValue::known_value)
                         == Some(Value::from_constant(read_value, scalar))
             };
             if is_forced {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::cat::{CatValue, CompiledModel, Node, NodeId, NodeKind, RecursionGroup, apply_node_with};
+use crate::cat::{CatValue, CompiledModel, NodeId, NodeKind, PlanNode, RecursionGroup, apply_node_with};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
 
@@ -32,7 +32,8 @@ pub(crate) struct RequestedBounds {
 impl<M: Matrix> Bounds<M> {
     /// Creates bounds in which every node is empty.
     pub(crate) fn new(prepared: &PreparedPlan, n: usize) -> Bounds<M> {
-        let empty = |nodes: &[Node]| nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
+        let empty =
+            |nodes: &[PlanNode]| nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         let nodes = &prepared.plan.nodes;
         Bounds {
             must: empty(nodes),
@@ -105,8 +106,8 @@ impl<M: Matrix> Bounds<M> {
         while index < plan.nodes.len() {
             let node = plan.nodes[index];
             match node {
-                Node::BaseSet(_) | Node::BaseRelation(_) => {}
-                Node::Recursive { group, .. } => {
+                PlanNode::BaseSet(_) | PlanNode::BaseRelation(_) => {}
+                PlanNode::Recursive { group, .. } => {
                     let group = &plan.groups[group.0 as usize];
                     self.evaluate_group(plan, group);
                     index = group.nodes.end as usize;
@@ -136,8 +137,8 @@ impl<M: Matrix> Bounds<M> {
                 continue;
             }
             match plan.node_at(id) {
-                Node::BaseSet(_) | Node::BaseRelation(_) => {}
-                Node::Recursive { group, .. } => {
+                PlanNode::BaseSet(_) | PlanNode::BaseRelation(_) => {}
+                PlanNode::Recursive { group, .. } => {
                     let group = &plan.groups[group.0 as usize];
                     self.evaluate_group(plan, group);
                     skip = group.nodes.clone();
@@ -180,21 +181,21 @@ impl<M: Matrix> Bounds<M> {
     }
 
     #[inline]
-    fn evaluate_node(&mut self, id: NodeId, node: Node, must: bool, may: bool) {
+    fn evaluate_node(&mut self, id: NodeId, node: PlanNode, must: bool, may: bool) {
         let n = self.n;
         let (lower, upper) = (|id| Some(self.must(id)), |id| Some(self.may(id)));
         let set = |value: &CatValue<M>| value.as_set().unwrap_or_else(M::Set::empty);
         let (new_must, new_may) = match node {
             // A subtracted or complemented operand contributes its opposite bound.
-            Node::SetDifference(a, b) => (
+            PlanNode::SetDifference(a, b) => (
                 must.then(|| CatValue::Set(set(self.must(a)).difference(set(self.may(b))))),
                 may.then(|| CatValue::Set(set(self.may(a)).difference(set(self.must(b))))),
             ),
-            Node::SetComplement(a) => (
+            PlanNode::SetComplement(a) => (
                 must.then(|| CatValue::Set(set(self.may(a)).complement(n))),
                 may.then(|| CatValue::Set(set(self.must(a)).complement(n))),
             ),
-            Node::Difference(a, b) => {
+            PlanNode::Difference(a, b) => {
                 let less = |a: &CatValue<M>, b: &CatValue<M>| {
                     Some(CatValue::Relation(a.as_relation()?.difference(b.as_relation()?)))
                 };
@@ -205,11 +206,11 @@ impl<M: Matrix> Bounds<M> {
                     if may { less(self.may(a), self.must(b)) } else { None },
                 )
             }
-            Node::Complement(a) => {
+            PlanNode::Complement(a) => {
                 let others = |a: &CatValue<M>| Some(CatValue::Relation(a.as_relation()?.complement(n)));
                 (if must { others(self.may(a)) } else { None }, if may { others(self.must(a)) } else { None })
             }
-            Node::Immediate(a) => {
+            PlanNode::Immediate(a) => {
                 // A pair is certainly immediate if no completion has an intermediate event, so the
                 // certain pairs exclude the possible paths and vice versa.
                 let steps = |kept: &CatValue<M>, around: &CatValue<M>| {
@@ -270,9 +271,9 @@ pub(crate) fn nodes_to_evaluate(
         for (position, operand) in node.operand_nodes().enumerate() {
             let (must, may) = match node {
                 // Antitone operands swap the requested bounds.
-                Node::SetDifference(..) | Node::Difference(..) if position == 1 => (may, must),
-                Node::SetComplement(_) | Node::Complement(_) => (may, must),
-                Node::Immediate(_) => (true, true),
+                PlanNode::SetDifference(..) | PlanNode::Difference(..) if position == 1 => (may, must),
+                PlanNode::SetComplement(_) | PlanNode::Complement(_) => (may, must),
+                PlanNode::Immediate(_) => (true, true),
                 _ => (must, may),
             };
             let slot = &mut requested[operand.to_index()];
@@ -286,6 +287,6 @@ pub(crate) fn nodes_to_evaluate(
             may: requested[index].1,
         })
         .filter(|w| (w.must || w.may) && open(w.node))
-        .filter(|w| !matches!(plan.node_at(w.node), Node::BaseSet(_) | Node::BaseRelation(_)))
+        .filter(|w| !matches!(plan.node_at(w.node), PlanNode::BaseSet(_) | PlanNode::BaseRelation(_)))
         .collect()
 }

@@ -38,7 +38,7 @@ pub fn predict_with_growing_bound(
         Some(_) => ExplorationStrategy::DECIDE_THEN_LIST,
         None => ExplorationStrategy::FULL,
     };
-    let is_race_free = model.semantic().knows_text && has_only_ordered_accesses(test);
+    let is_race_free = model.execution_semantics().is_shipped_vulkan && has_only_ordered_accesses(test);
     let predict = |unroll| {
         let mut prediction = predict_with_tracker(test, model, unroll, strategy, &tracker)?;
         // Longer runs repeat the same accesses. A search without a loop bound that ran out of time stays unknown.

@@ -95,8 +95,8 @@ pub use complete_prediction::complete_prediction;
 pub use error::PredictError;
 pub use explain::{
     BrokenAxiom, ConsistentExecution, ConsistentExecutions, EventId, EventOwner, ExplainOptions,
-    ExplainedEdge, ExplainedEvent, ExplainedExecution, Explanation, ExplanationAnswer, FoundRace,
-    InstructionChange, Mend, Minimality, StatementLocation, UninitialisedRead, explain_outcome,
+    ExplainedEdge, ExplainedEvent, ExplainedExecution, Explanation, ExplanationAnswer, FixSearchResult,
+    FoundRace, InstructionChange, Minimality, StatementLocation, UninitialisedRead, explain_outcome,
     list_consistent_executions, list_witness_executions,
 };
 pub use iterative_deepening::predict_with_growing_bound;

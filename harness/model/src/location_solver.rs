@@ -7,7 +7,7 @@ use litmus::LocationId;
 
 use crate::activity::Activity;
 use crate::budget::BudgetTracker;
-use crate::cat::{CatValue, Node, NodeId};
+use crate::cat::{CatValue, NodeId, PlanNode};
 use crate::choice::{ReadChoice, fix_next_write, fix_read_source, is_axiom_possible};
 use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
@@ -471,7 +471,9 @@ impl<M: Matrix, L: Matrix> LocalSolver<'_, '_, M, L> {
             if node.operand_nodes().any(|operand| operand == co) {
                 match (node, bounds.must(*id)) {
                     (
-                        Node::Intersection(..) | Node::RestrictRows(..) | Node::RestrictColumns(..),
+                        PlanNode::Intersection(..)
+                        | PlanNode::RestrictRows(..)
+                        | PlanNode::RestrictColumns(..),
                         CatValue::Relation(r),
                     ) => {
                         distinguished.union_with(r);

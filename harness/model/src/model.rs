@@ -12,8 +12,8 @@ use litmus::{
 
 use crate::PredictError;
 use crate::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValueRule, InitialWrites, Instructions, Language, Orders,
-    RmwEvents, Values,
+    AsmoOrder, BarrierReach, CandidateValues, CoveredEvents, CoveredInstructions, FinalValueRule,
+    InitialWrites, MemoryOrders, RmwEvents, TestLanguage,
 };
 use crate::cat::{self, CatErrors, ClassFamilies, CompiledModel, Membership, Vocabulary};
 use crate::cells::Extent;
@@ -21,17 +21,17 @@ use crate::combinations::for_each_skeleton;
 use crate::flags::Flags;
 use crate::prepared::ModelPlans;
 use crate::quick::QuickMap;
-use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
+use crate::skeleton::{BASE_RELATIONS, BASE_SETS, ExecutionSemantics};
 use crate::supported::{LanguageExtension, instruction_scopes, required_extension};
 use crate::system::TestFeatures;
 
 /// Limit of prepared event structures per test; further ones have the same facts.
-const PREPARED: usize = 256;
+const MAX_PREPARED_SKELETONS: usize = 256;
 
-static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
+static SHIPPED_FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 
 /// The shipped models, with descriptions.
-const NAMES: &[(&str, &str)] = &[
+const SHIPPED_MODELS: &[(&str, &str)] = &[
     ("vulkan", "the Vulkan memory model, latest text: 1.4.360"),
     ("vulkan-nochains", "the same without availability and visibility chains"),
     (
@@ -70,15 +70,15 @@ pub struct Model {
     /// The model's text and the texts that it includes.
     sources: Vec<String>,
     /// True for a shipped model without changes.
-    shipped: bool,
+    is_shipped: bool,
     /// Compiled plans by the features of a test: its storage classes in the low bits, its [`TestFeatures`] above.
-    compiled: Mutex<QuickMap<u16, Arc<ModelPlans>>>,
+    plans: Mutex<QuickMap<u16, Arc<ModelPlans>>>,
 }
 
 impl Model {
     /// Returns the names of the shipped models, each with a one-line description.
-    pub fn names() -> &'static [(&'static str, &'static str)] {
-        NAMES
+    pub fn shipped_models() -> &'static [(&'static str, &'static str)] {
+        SHIPPED_MODELS
     }
 
     /// Returns a shipped model; `None` for an unknown name.
@@ -87,14 +87,14 @@ impl Model {
     ///
     /// None for the shipped models; tests load each of them.
     pub fn shipped(name: &str) -> Option<Result<Model, CatErrors>> {
-        let (name, _) = NAMES.iter().find(|(known, _)| *known == name)?;
-        let text = Model::text(name)?;
-        Some(Model::from_text(name, text, &|_| None).map(|model| Model { shipped: true, ..model }))
+        let (name, _) = SHIPPED_MODELS.iter().find(|(known, _)| *known == name)?;
+        let text = Model::shipped_text(name)?;
+        Some(Model::from_text(name, text, &|_| None).map(|model| Model { is_shipped: true, ..model }))
     }
 
     /// Returns the text of a shipped model.
-    pub fn text(name: &str) -> Option<&'static str> {
-        SHIPPED.get_file(format!("{name}.cat"))?.contents_utf8()
+    pub fn shipped_text(name: &str) -> Option<&'static str> {
+        SHIPPED_FILES.get_file(format!("{name}.cat"))?.contents_utf8()
     }
 
     /// Compiles a model from the text of a cat file.
@@ -109,39 +109,41 @@ impl Model {
         text: &str,
         include: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Model, CatErrors> {
-        let shipped = |file: &str| {
-            let found = SHIPPED.get_file(file).or_else(|| SHIPPED.get_file(format!("herd/{file}")));
+        let shipped_file = |file: &str| {
+            let found =
+                SHIPPED_FILES.get_file(file).or_else(|| SHIPPED_FILES.get_file(format!("herd/{file}")));
             found.and_then(|found| found.contents_utf8()).map(str::to_owned)
         };
         let sources = RefCell::new(vec![text.to_owned()]);
         let resolve = |file: &str| {
             // herd computes coherence with sets of orders there; the engine enumerates it itself.
-            let own = matches!(file, cat::NAMES_OF_HERD | "stdlib.cat");
-            let written = if own { None } else { include(file) };
-            let found = written.or_else(|| shipped(file));
+            let is_builtin = matches!(file, cat::HERD_ORDERS_FILE | "stdlib.cat");
+            let user_text = if is_builtin { None } else { include(file) };
+            let found = user_text.or_else(|| shipped_file(file));
             sources.borrow_mut().extend(found.clone());
             found
         };
         let ast = cat::parse_model(name, text, &resolve)?;
         let sources = sources.into_inner();
-        let model = Model { name: name.to_owned(), ast, sources, shipped: false, compiled: Mutex::default() };
+        let model = Model { name: name.to_owned(), ast, sources, is_shipped: false, plans: Mutex::default() };
         // Compilation reports semantic errors; with all storage classes no statement is skipped.
-        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), TestFeatures::ALL))?;
+        cat::compile(&model.ast, &vocabulary(), &class_families(StorageClassSet(0b1111), TestFeatures::ALL))?;
         Ok(model)
     }
 
     /// Returns the model with another syntax tree, for example a mutated one.
     pub(crate) fn with_ast(&self, ast: cat::CatModel) -> Model {
         let (name, sources) = (self.name.clone(), self.sources.clone());
-        Model { name, ast, sources, shipped: false, compiled: Mutex::default() }
+        Model { name, ast, sources, is_shipped: false, plans: Mutex::default() }
     }
 
     /// Returns true if a changed model still compiles.
-    pub(crate) fn is_sound(&self) -> bool {
-        cat::compile(&self.ast, &vocabulary(), &families(StorageClassSet(0b1111), TestFeatures::ALL)).is_ok()
+    pub(crate) fn can_compile(&self) -> bool {
+        cat::compile(&self.ast, &vocabulary(), &class_families(StorageClassSet(0b1111), TestFeatures::ALL))
+            .is_ok()
     }
 
-    /// The syntax tree of its text.
+    /// Returns the syntax tree.
     pub(crate) fn ast(&self) -> &cat::CatModel {
         &self.ast
     }
@@ -151,13 +153,13 @@ impl Model {
         self.sources.iter().map(String::as_str)
     }
 
-    /// The name under which it was loaded.
+    /// Returns the name under which the model was loaded.
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the default model of a dialect.
-    pub fn default_for(dialect: Dialect) -> &'static str {
+    pub fn default_for_dialect(dialect: Dialect) -> &'static str {
         match dialect {
             Dialect::Vulkan | Dialect::Khronos => "vulkan",
             Dialect::Hsa => "hsa",
@@ -170,11 +172,11 @@ impl Model {
     /// Returns the default model of a test: that of its dialect, or `opencl` for sequentially consistent
     /// operations, which Vulkan does not have.
     pub fn default_for_test(test: &Test) -> &'static str {
-        if test.has_sequential_operations() { "opencl" } else { Model::default_for(test.dialect) }
+        if test.has_sequential_operations() { "opencl" } else { Model::default_for_dialect(test.dialect) }
     }
 
     /// Returns true if the model supports tests of a dialect; [`crate::predict`] refuses the others.
-    pub fn judges(&self, dialect: Dialect) -> bool {
+    pub fn supports_dialect(&self, dialect: Dialect) -> bool {
         self.ast.options.language == language_of(dialect)
     }
 
@@ -185,8 +187,8 @@ impl Model {
     /// As for [`crate::predict`].
     pub fn has_race_condition(&self, test: &Test) -> Result<bool, PredictError> {
         let is_race = |name: Option<&str>| name != Some(Flags::UNINITIALISED);
-        let axioms = &self.compiled_for(test)?.plan.axioms;
-        Ok(axioms.iter().any(|axiom| axiom.flag && is_race(axiom.name.as_deref())))
+        let axioms = &self.model_plans_for(test)?.plan.axioms;
+        Ok(axioms.iter().any(|axiom| axiom.is_flag && is_race(axiom.name.as_deref())))
     }
 
     /// Compiles the plans that a test and its queries need in advance.
@@ -195,57 +197,57 @@ impl Model {
     ///
     /// As for [`crate::predict`].
     pub fn prepare(&self, test: &Test) -> Result<(), PredictError> {
-        let compiled = self.compiled_for(test)?;
+        let compiled = self.model_plans_for(test)?;
         let queries = test.khronos.iter().flat_map(|khronos| &khronos.queries);
-        let asked: Vec<Arc<ModelPlans>> =
+        let query_plans: Vec<Arc<ModelPlans>> =
             queries.filter_map(|query| compiled.plans_for_query(&query.terms)).collect();
-        let mut rest = PREPARED;
-        for_each_skeleton(test, self.semantic(), 1, &mut |skeleton| {
+        let mut remaining = MAX_PREPARED_SKELETONS;
+        for_each_skeleton(test, self.execution_semantics(), 1, &mut |skeleton| {
             compiled.prepare_plan(&skeleton);
-            for query in &asked {
+            for query in &query_plans {
                 query.prepare_plan(&skeleton);
             }
-            rest -= 1;
-            Ok(rest > 0)
+            remaining -= 1;
+            Ok(remaining > 0)
         })
     }
 
     /// Returns the complete plan for the storage classes of a test.
     pub fn plan_for(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
-        Ok(self.compiled_for(test)?.plan.clone())
+        Ok(self.model_plans_for(test)?.plan.clone())
     }
 
     /// Returns the complete plan for the storage classes of a test, with every feature enabled.
     #[cfg(feature = "testing")]
-    pub fn plan_for_all(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
-        Ok(self.compiled_for_kind(classes_of(test), TestFeatures::ALL)?.plan.clone())
+    pub fn plan_with_all_features(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
+        Ok(self.model_plans_for_features(classes_of(test), TestFeatures::ALL)?.plan.clone())
     }
 
     /// Returns the model compiled for the storage classes of a test.
-    pub(crate) fn compiled_for(&self, test: &Test) -> Result<Arc<ModelPlans>, PredictError> {
-        if !self.judges(test.dialect) {
-            return Err(PredictError::ForeignModel {
+    pub(crate) fn model_plans_for(&self, test: &Test) -> Result<Arc<ModelPlans>, PredictError> {
+        if !self.supports_dialect(test.dialect) {
+            return Err(PredictError::UnsupportedDialect {
                 test: language_name(language_of(test.dialect)),
                 model: self.name.clone(),
                 of: language_name(self.ast.options.language),
             });
         }
-        self.compiled_for_kind(classes_of(test), features_of(test))
+        self.model_plans_for_features(classes_of(test), features_of(test))
     }
 
-    fn compiled_for_kind(
+    fn model_plans_for_features(
         &self,
         classes: StorageClassSet,
         features: TestFeatures,
     ) -> Result<Arc<ModelPlans>, PredictError> {
         // The four storage classes occupy the low bits.
         let kind = u16::from(classes.0) | (features.to_bits() << 4);
-        if let Ok(known) = self.compiled.lock()
-            && let Some(compiled) = known.get(&kind)
+        if let Ok(plans) = self.plans.lock()
+            && let Some(compiled) = plans.get(&kind)
         {
             return Ok(compiled.clone());
         }
-        let (vocabulary, families) = (vocabulary(), families(classes, features));
+        let (vocabulary, families) = (vocabulary(), class_families(classes, features));
         let extended = features.undefined.then(|| cat::with_uninitialised_reads(&self.ast)).transpose();
         let extended = extended.map_err(PredictError::Model)?;
         let ast = extended.as_ref().unwrap_or(&self.ast);
@@ -256,65 +258,65 @@ impl Model {
         }
         let compiled = Arc::new(ModelPlans::new(plan, vocabulary, families));
         // Another thread may have compiled the same kind meanwhile; both results are equal.
-        if let Ok(mut known) = self.compiled.lock() {
-            known.insert(kind, compiled.clone());
+        if let Ok(mut plans) = self.plans.lock() {
+            plans.insert(kind, compiled.clone());
         }
         Ok(compiled)
     }
 
     /// Returns the model's requirements on candidate executions.
-    pub fn semantic(&self) -> Semantic {
+    pub fn execution_semantics(&self) -> ExecutionSemantics {
         let options = &self.ast.options;
-        Semantic {
-            rmw_fused: options.rmw == RmwEvents::Fused,
-            initial_per_name: options.init == InitialWrites::PerName,
-            barriers_anywhere: options.barrier == BarrierReach::Any,
-            final_device_read: options.final_value == FinalValueRule::DeviceRead,
-            values_free: options.values == Values::Free,
-            whole_language: options.events == Events::All,
-            cells_of_bytes: false,
-            vectors_whole: false,
-            sequential_orders: options.orders == Orders::Sequential,
-            only_wgsl: options.instructions == Instructions::Wgsl,
-            tangling: options.tangling,
-            placed_by_scope: self.shipped && options.events == Events::All,
-            knows_text: self.shipped && options.events == Events::All,
+        ExecutionSemantics {
+            has_fused_rmw: options.rmw == RmwEvents::Fused,
+            has_initial_write_per_name: options.init == InitialWrites::PerName,
+            has_global_barriers: options.barrier == BarrierReach::Any,
+            has_final_device_read: options.final_value == FinalValueRule::DeviceRead,
+            allows_thin_air: options.values == CandidateValues::Free,
+            has_full_language: options.events == CoveredEvents::All,
+            has_byte_cells: false,
+            has_whole_vectors: false,
+            has_sequential_orders: options.orders == MemoryOrders::Sequential,
+            is_wgsl: options.instructions == CoveredInstructions::Wgsl,
+            tangle_rule: options.tangle_rule,
+            has_scope_symmetry: self.is_shipped && options.events == CoveredEvents::All,
+            is_shipped_vulkan: self.is_shipped && options.events == CoveredEvents::All,
         }
     }
 }
 
-fn language_of(dialect: Dialect) -> Language {
+fn language_of(dialect: Dialect) -> TestLanguage {
     match dialect {
-        Dialect::Vulkan | Dialect::Khronos => Language::Vulkan,
-        Dialect::Hsa => Language::Hsa,
+        Dialect::Vulkan | Dialect::Khronos => TestLanguage::Vulkan,
+        Dialect::Hsa => TestLanguage::Hsa,
     }
 }
 
-fn language_name(language: Language) -> &'static str {
+fn language_name(language: TestLanguage) -> &'static str {
     match language {
-        Language::Vulkan => "Vulkan",
-        Language::Hsa => "HSA",
+        TestLanguage::Vulkan => "Vulkan",
+        TestLanguage::Hsa => "HSA",
     }
 }
 
 /// The number of storage classes.
-const CLASSES: u8 = StorageClass::ALL.len() as u8;
+const CLASS_COUNT: u8 = StorageClass::ALL.len() as u8;
 
 /// Returns the names that a model may use.
 fn vocabulary() -> Vocabulary {
     Vocabulary::new()
         .with_sets(BASE_SETS.iter().map(|(name, _)| *name).chain(["M", "A", "PRIV", "GLOBAL", "GROUP"]))
         .with_relations(BASE_RELATIONS.iter().map(|(name, _)| *name))
-        .with_indexed_set("SC", Membership::Any, CLASSES)
-        .with_indexed_set("SEM", Membership::All, CLASSES)
-        .with_class_names("SEMSC", "SEM", CLASSES)
+        .with_indexed_set("SC", Membership::Any, CLASS_COUNT)
+        .with_indexed_set("SEM", Membership::All, CLASS_COUNT)
+        .with_class_names("SEMSC", "SEM", CLASS_COUNT)
         .with_rank("rf", 1)
         .with_rank("co", 2)
 }
 
 /// Returns the storage classes and masks that a program with these classes distinguishes, and its absent
 /// features.
-fn families(classes: StorageClassSet, features: TestFeatures) -> ClassFamilies {
+fn class_families(classes: StorageClassSet, features: TestFeatures) -> ClassFamilies {
     let absent = features.absent_bases().map(str::to_owned).collect();
     ClassFamilies { absent, ..ClassFamilies::from_classes(classes.iter().map(|class| class.index() as u8)) }
 }
@@ -322,7 +324,7 @@ fn families(classes: StorageClassSet, features: TestFeatures) -> ClassFamilies {
 /// Returns the optional features that a test uses.
 fn features_of(test: &Test) -> TestFeatures {
     // A name of a part of a storage shows that part if it is observed.
-    let narrow = |observable: &Observable| match observable {
+    let is_partial = |observable: &Observable| match observable {
         Observable::Location(location, component) => {
             !Extent::from_component(test, *location, *component).is_whole
         }
@@ -330,7 +332,7 @@ fn features_of(test: &Test) -> TestFeatures {
     };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
     let mut features = TestFeatures {
-        parts: aliases && test.observables().iter().any(narrow),
+        parts: aliases && test.observables().iter().any(is_partial),
         undefined: test.has_undefined(),
         sequential: test.has_sequential_operations(),
         ..TestFeatures::default()

@@ -56,7 +56,7 @@ pub enum Difference {
 
 impl Difference {
     /// Compares two verdicts of one test; `None` if they agree or one is unknown.
-    pub fn between(first: &PredictionSummary, second: &PredictionSummary) -> Option<Difference> {
+    pub fn compare(first: &PredictionSummary, second: &PredictionSummary) -> Option<Difference> {
         match (first.race, second.race) {
             (Race::Unknown, _) | (_, Race::Unknown) => None,
             (Race::Free, Race::Free) => (first.allowed != second.allowed).then_some(Difference::Outcome),
@@ -70,7 +70,7 @@ impl Difference {
 
 /// The shipped models that are mutated; the second entry limits the mutation to one file if the others belong
 /// to another model.
-pub const MUTATED: &[(&str, Option<&str>)] =
+pub const MUTATED_MODELS: &[(&str, Option<&str>)] =
     &[("vulkan", None), ("vulkan-2024", Some("vulkan-visible-to.cat")), ("hsa", None)];
 
 /// The kind of proof that no program distinguishes a mutant from its model.
@@ -99,8 +99,8 @@ impl EquivalenceReason {
         EquivalenceReason::Counted,
     ];
 
-    /// Its word in the list.
-    pub fn word(self) -> &'static str {
+    /// Returns the name of the reason in `unkilled.tsv`.
+    pub fn as_str(self) -> &'static str {
         match self {
             EquivalenceReason::Implied => "implied",
             EquivalenceReason::Contained => "contained",
@@ -113,7 +113,7 @@ impl EquivalenceReason {
 
 /// A mutant that no search has distinguished from its model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unkilled {
+pub struct SurvivingMutant {
     /// The model.
     pub model: &'static str,
     /// The definition or axiom that is changed.
@@ -121,33 +121,33 @@ pub struct Unkilled {
     /// The change, in the form of [`Mutation::change`].
     pub change: &'static str,
     /// The proof that no program distinguishes the two; `None` if there is none.
-    pub argument: Option<(EquivalenceReason, &'static str)>,
+    pub equivalence_proof: Option<(EquivalenceReason, &'static str)>,
 }
 
 /// Returns a description of the search for distinguishing programs, and the mutants without one.
 ///
 /// The list is `harness/model/clauses/unkilled.tsv`, a line per mutant.
-pub fn unkilled() -> (&'static str, Vec<Unkilled>) {
+pub fn list_surviving_mutants() -> (&'static str, Vec<SurvivingMutant>) {
     let mut lines = include_str!("../clauses/unkilled.tsv").lines();
-    let bound = lines.next().unwrap_or_default();
+    let description = lines.next().unwrap_or_default();
     let entry = |line: &'static str| {
         let mut fields = line.split('\t');
         let (model, statement, change) = (fields.next()?, fields.next()?, fields.next()?);
         let word = fields.next()?;
-        let reason = EquivalenceReason::ALL.into_iter().find(|reason| reason.word() == word);
-        Some(Unkilled { model, statement, change, argument: reason.zip(fields.next()) })
+        let reason = EquivalenceReason::ALL.into_iter().find(|reason| reason.as_str() == word);
+        Some(SurvivingMutant { model, statement, change, equivalence_proof: reason.zip(fields.next()) })
     };
-    (bound, lines.filter_map(entry).collect())
+    (description, lines.filter_map(entry).collect())
 }
 
-/// Returns all mutants of a model that are valid models. Statements of files for which `only` returns
+/// Returns all mutants of a model that are valid models. Statements of files for which `is_mutated_file` returns
 /// false stay unchanged.
-pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
+pub fn generate_mutants(model: &Model, is_mutated_file: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
     let ast = model.ast();
     let mut found = Vec::new();
     for (index, statement) in ast.statements.iter().enumerate() {
         let Some(source) = ast.sources.get(usize::from(statement.span.source.0)) else { continue };
-        if !only(&source.name) {
+        if !is_mutated_file(&source.name) {
             continue;
         }
         let mut add = |name: &str, change: String, replacement: Option<StatementKind>| {
@@ -176,7 +176,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
             };
             let changed = model.with_ast(changed);
             // Some changes are not valid models, for example a set instead of a relation.
-            if changed.is_sound() {
+            if changed.can_compile() {
                 found.push(Mutant { mutation, model: changed });
             }
         };
@@ -192,15 +192,16 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                     }
                 }
             }
-            StatementKind::Axiom { kind, negated, flag, body, name } => {
-                let name_text =
-                    name.as_ref().map_or_else(|| text_of(body.span, &ast.sources), |n| n.text.clone());
+            StatementKind::Axiom { kind, negated, is_flag: flag, body, name } => {
+                let name_text = name
+                    .as_ref()
+                    .map_or_else(|| single_line_text(body.span, &ast.sources), |n| n.text.clone());
                 add(&name_text, "dropped".to_owned(), None);
                 for ChangedExpression { change, expression } in expression_changes(body, &ast.sources) {
                     let axiom = StatementKind::Axiom {
                         kind: *kind,
                         negated: *negated,
-                        flag: *flag,
+                        is_flag: *flag,
                         body: expression,
                         name: name.clone(),
                     };
@@ -219,15 +220,15 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
 
 /// Returns the first of `tests` that distinguishes a mutant from its model; the model's verdicts are given
 /// with the tests.
-pub fn killer<'t, T>(
+pub fn find_killing_test<'t, T>(
     mutant: &Model,
     tests: impl IntoIterator<Item = (T, &'t Test, &'t PredictionSummary)>,
     options: &PredictOptions,
 ) -> Option<(T, Difference)> {
     tests.into_iter().find_map(|(key, test, expected)| {
         // A test that the mutant cannot answer does not distinguish it.
-        let shown = predict_summary(test, mutant, options).ok()?;
-        Difference::between(expected, &shown).map(|difference| (key, difference))
+        let summary = predict_summary(test, mutant, options).ok()?;
+        Difference::compare(expected, &summary).map(|difference| (key, difference))
     })
 }
 
@@ -238,7 +239,7 @@ struct ChangedExpression {
 }
 
 /// Returns the text of a range, on one line.
-fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
+fn single_line_text(span: CatSpan, sources: &[SourceText]) -> String {
     let text = sources
         .get(usize::from(span.source.0))
         .and_then(|source| source.text.get(span.offset as usize..span.end_offset() as usize))
@@ -256,30 +257,32 @@ fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
 
 /// Returns every change of an expression and of its subexpressions.
 fn expression_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
-    let mut found = own_variants(expression, sources);
-    for (index, child) in children(&expression.kind).into_iter().enumerate() {
+    let mut changes = root_changes(expression, sources);
+    for (index, child) in subexpressions(&expression.kind).into_iter().enumerate() {
         for ChangedExpression { change, expression: changed } in expression_changes(child, sources) {
-            let mut whole = expression.clone();
-            if let Some(slot) = child_mut(&mut whole.kind, index) {
+            let mut changed_root = expression.clone();
+            if let Some(slot) = subexpression_mut(&mut changed_root.kind, index) {
                 *slot = changed;
-                found.push(ChangedExpression { change, expression: whole });
+                changes.push(ChangedExpression { change, expression: changed_root });
             }
         }
     }
-    found
+    changes
 }
 
 /// Returns the changes at the root of an expression: drops a case, condition or exception, or removes a
 /// repetition.
-fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
-    let text = |part: &CatExpression| text_of(part.span, sources);
-    let with = |kind: ExpressionKind| CatExpression { kind, span: expression.span, depth: expression.depth };
+fn root_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
+    let text = |part: &CatExpression| single_line_text(part.span, sources);
+    let with_kind =
+        |kind: ExpressionKind| CatExpression { kind, span: expression.span, depth: expression.depth };
     // A list without one part; a list with one part becomes that part.
-    let without = |list: &[CatExpression], index: usize, make: fn(Vec<CatExpression>) -> ExpressionKind| {
-        let mut rest = list.to_vec();
-        rest.remove(index);
-        if rest.len() == 1 { rest.remove(0) } else { with(make(rest)) }
-    };
+    let without_operand =
+        |list: &[CatExpression], index: usize, make: fn(Vec<CatExpression>) -> ExpressionKind| {
+            let mut rest = list.to_vec();
+            rest.remove(index);
+            if rest.len() == 1 { rest.remove(0) } else { with_kind(make(rest)) }
+        };
     let mut found = Vec::new();
     let mut add =
         |change: String, expression: CatExpression| found.push(ChangedExpression { change, expression });
@@ -287,20 +290,20 @@ fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
         ExpressionKind::Union(list) => {
             for (index, part) in list.iter().enumerate() {
                 let change = format!("without the case `{}`", text(part));
-                add(change, without(list, index, ExpressionKind::Union));
+                add(change, without_operand(list, index, ExpressionKind::Union));
             }
         }
         ExpressionKind::Intersection(list) => {
             for (index, part) in list.iter().enumerate() {
                 let change = format!("without the condition `{}`", text(part));
-                add(change, without(list, index, ExpressionKind::Intersection));
+                add(change, without_operand(list, index, ExpressionKind::Intersection));
             }
         }
         ExpressionKind::Difference(list) => {
             // The first operand is the minuend.
             for (index, part) in list.iter().enumerate().skip(1) {
                 let change = format!("without the exception `{}`", text(part));
-                add(change, without(list, index, ExpressionKind::Difference));
+                add(change, without_operand(list, index, ExpressionKind::Difference));
             }
         }
         ExpressionKind::Sequence(list) => {
@@ -308,11 +311,11 @@ fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
                 match &part.kind {
                     ExpressionKind::Identity(_) => {
                         let change = format!("without the condition `{}`", text(part));
-                        add(change, without(list, index, ExpressionKind::Sequence));
+                        add(change, without_operand(list, index, ExpressionKind::Sequence));
                     }
                     ExpressionKind::Optional(_) => {
                         let change = format!("without the step `{}`", text(part));
-                        add(change, without(list, index, ExpressionKind::Sequence));
+                        add(change, without_operand(list, index, ExpressionKind::Sequence));
                     }
                     _ => {}
                 }
@@ -325,7 +328,7 @@ fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
                     wider[index].kind = ExpressionKind::Universe;
                     let side_name = if index == 0 { "source" } else { "target" };
                     let change = format!("`{}` with any {side_name}", text(expression));
-                    add(change, with(ExpressionKind::Product(wider)));
+                    add(change, with_kind(ExpressionKind::Product(wider)));
                 }
             }
         }
@@ -333,9 +336,10 @@ fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
             add(format!("`{}` no longer optional", text(inner)), (**inner).clone())
         }
         ExpressionKind::Plus(inner) => add(format!("a single step `{}`", text(inner)), (**inner).clone()),
-        ExpressionKind::Star(inner) => {
-            add(format!("at most one step `{}`", text(inner)), with(ExpressionKind::Optional(inner.clone())))
-        }
+        ExpressionKind::Star(inner) => add(
+            format!("at most one step `{}`", text(inner)),
+            with_kind(ExpressionKind::Optional(inner.clone())),
+        ),
         ExpressionKind::Zero
         | ExpressionKind::Universe
         | ExpressionKind::Name(_)
@@ -351,7 +355,7 @@ fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
     found
 }
 
-pub(crate) fn children(kind: &ExpressionKind) -> Vec<&CatExpression> {
+pub(crate) fn subexpressions(kind: &ExpressionKind) -> Vec<&CatExpression> {
     match kind {
         ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => Vec::new(),
         ExpressionKind::Union(list)
@@ -372,8 +376,8 @@ pub(crate) fn children(kind: &ExpressionKind) -> Vec<&CatExpression> {
     }
 }
 
-/// Returns the subexpression at `index` of [`children`], mutably.
-fn child_mut(kind: &mut ExpressionKind, index: usize) -> Option<&mut CatExpression> {
+/// Returns the subexpression at `index` of [`subexpressions`], mutably.
+fn subexpression_mut(kind: &mut ExpressionKind, index: usize) -> Option<&mut CatExpression> {
     match kind {
         ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => None,
         ExpressionKind::Union(list)

@@ -13,7 +13,7 @@ use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::outcome_collector::{Findings, OutcomeStatus};
-use crate::skeleton::{Semantic, Skeleton, Tags};
+use crate::skeleton::{ExecutionSemantics, Skeleton, Tags};
 use crate::valuation::{Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints};
 use crate::{Model, PredictError};
 
@@ -73,10 +73,14 @@ fn enumerate_with_vectors(
 ) -> Result<Option<NaiveAnswer>, PredictError> {
     let mut found = Findings::default();
     let mut remaining = limit;
-    let plan = if vectors_whole { model.plan_for_all(test)? } else { model.plan_for(test)? };
+    let plan = if vectors_whole { model.plan_with_all_features(test)? } else { model.plan_for(test)? };
     // The engine splits locations only as far as the test's accesses distinguish them; the oracle splits
     // every byte.
-    let semantic = Semantic { cells_of_bytes: true, vectors_whole, ..model.semantic() };
+    let semantic = ExecutionSemantics {
+        has_byte_cells: true,
+        has_whole_vectors: vectors_whole,
+        ..model.execution_semantics()
+    };
     for skeleton in collect_skeletons(test, semantic, unroll)? {
         let done = match skeleton.len() {
             0..=16 => {
@@ -143,7 +147,7 @@ pub fn has_execution(
     let plan = model.plan_for(test)?;
     let mut remaining = limit;
     let mut found = false;
-    for skeleton in collect_skeletons(test, model.semantic(), 1)? {
+    for skeleton in collect_skeletons(test, model.execution_semantics(), 1)? {
         let meets = &mut Some(false);
         let done = match skeleton.len() {
             0..=16 => {
@@ -178,8 +182,8 @@ fn query_skeleton<M: Matrix>(
         // Facts hold in every execution, the other axioms in consistent ones.
         let satisfies = |fact: bool| {
             plan.axioms.iter().enumerate().all(|(index, axiom)| {
-                axiom.flag
-                    || plan.facts.contains(&index) != fact
+                axiom.is_flag
+                    || plan.well_formedness_axioms.contains(&index) != fact
                     || cat::axiom_holds(axiom, &nodes[axiom.node.to_index()])
             })
         };
@@ -220,7 +224,7 @@ fn enumerate_skeleton<M: Matrix>(
     for_each_execution::<M>(test, model, skeleton, remaining, &mut |execution, values, last_write| {
         let nodes = cat::evaluate_model(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
-        let axioms = |flag: bool| plan.axioms.iter().filter(move |axiom| axiom.flag == flag);
+        let axioms = |flag: bool| plan.axioms.iter().filter(move |axiom| axiom.is_flag == flag);
         let holds = |axiom: &&cat::Axiom| cat::axiom_holds(axiom, &nodes[axiom.node.to_index()]);
         if !axioms(false).all(|axiom| holds(&axiom)) {
             return Ok(());
@@ -228,7 +232,7 @@ fn enumerate_skeleton<M: Matrix>(
         let mut flagged = Flags::default();
         axioms(true).filter(holds).for_each(|axiom| flagged.raise_axiom(axiom));
         for Valuation { values, thin_air } in values {
-            let finals = skeleton.finals.iter();
+            let finals = skeleton.final_values.iter();
             let outcome = Outcome(
                 finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect(),
             );
@@ -294,7 +298,7 @@ fn for_each_execution<M: Matrix>(
                 .collect()
         })
         .collect();
-    let (out_of_thin_air, domain) = (model.semantic().values_free, ValueDomain::new(test));
+    let (out_of_thin_air, domain) = (model.execution_semantics().allows_thin_air, ValueDomain::new(test));
     let mut chosen_rf = vec![0; reads.len()];
     loop {
         // A read without a candidate excludes every execution.

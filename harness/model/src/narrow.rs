@@ -5,7 +5,7 @@
 //! is excluded too. Sound for every model: it never removes a pair that some consistent execution within the
 //! bounds has. At operations without such a rule, propagation stops.
 
-use crate::cat::{AxiomKind, Node, NodeId};
+use crate::cat::{AxiomKind, NodeId, PlanNode};
 use crate::choice::ReadChoice;
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
@@ -101,7 +101,7 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
             none => *none = Some(pairs),
         }
     };
-    for axiom in plan.axioms.iter().filter(|axiom| !axiom.flag && !axiom.negated) {
+    for axiom in plan.axioms.iter().filter(|axiom| !axiom.is_flag && !axiom.negated) {
         let Some(must) = bounds.must(axiom.node).as_relation() else { continue };
         let pairs = match axiom.kind {
             AxiomKind::Empty => M::full(n),
@@ -116,13 +116,13 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
         let Some(excluded) = forbidden[index].take() else { continue };
         let must = |id: NodeId| bounds.must(id).as_relation();
         match plan.nodes[index] {
-            Node::BaseRelation(_) => forbidden[index] = Some(excluded),
-            Node::Union(a, b) => {
+            PlanNode::BaseRelation(_) => forbidden[index] = Some(excluded),
+            PlanNode::Union(a, b) => {
                 add(&mut forbidden, a, excluded.clone());
                 add(&mut forbidden, b, excluded);
             }
             // A pair must leave one side if it is certain in the other.
-            Node::Intersection(a, b) => {
+            PlanNode::Intersection(a, b) => {
                 for (one, other) in [(a, b), (b, a)] {
                     if let Some(certain) = must(other) {
                         add(&mut forbidden, one, excluded.intersection(certain));
@@ -131,16 +131,16 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
             }
             // Only the first operand: a pair of it that the second may still remove is not
             // excluded. Requiring a pair of the second operand excludes nothing.
-            Node::Difference(a, b) => {
+            PlanNode::Difference(a, b) => {
                 if let Some(possible) = bounds.may(b).as_relation() {
                     add(&mut forbidden, a, excluded.difference(possible));
                 }
             }
-            Node::Inverse(a) => add(&mut forbidden, a, excluded.transpose()),
-            Node::Optional(a) => add(&mut forbidden, a, excluded),
+            PlanNode::Inverse(a) => add(&mut forbidden, a, excluded.transpose()),
+            PlanNode::Optional(a) => add(&mut forbidden, a, excluded),
             // `a` must not contain a step to an event from which `b` certainly leads to an excluded
             // end, and symmetrically.
-            Node::Sequence(a, b) => {
+            PlanNode::Sequence(a, b) => {
                 if let Some(certain) = must(b) {
                     add(&mut forbidden, a, excluded.compose(&certain.transpose()));
                 }
@@ -149,18 +149,18 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
                 }
             }
             // A step is excluded if certain steps before and after it complete an excluded path.
-            Node::Plus(a) | Node::Star(a) => {
+            PlanNode::Plus(a) | PlanNode::Star(a) => {
                 if let Some(certain) = must(a) {
                     let around = certain.star(n).transpose();
                     add(&mut forbidden, a, around.compose(&excluded).compose(&around));
                 }
             }
-            Node::RestrictRows(set, pairs) => {
+            PlanNode::RestrictRows(set, pairs) => {
                 if let Some(certain) = bounds.must(set).as_set() {
                     add(&mut forbidden, pairs, excluded.restrict_rows(certain));
                 }
             }
-            Node::RestrictColumns(pairs, set) => {
+            PlanNode::RestrictColumns(pairs, set) => {
                 if let Some(certain) = bounds.must(set).as_set() {
                     add(&mut forbidden, pairs, excluded.restrict_columns(certain));
                 }

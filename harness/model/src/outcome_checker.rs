@@ -108,18 +108,18 @@ impl<'t> OutcomeChecker<'t> {
         model: &Model,
         options: &PredictOptions,
     ) -> Result<OutcomeChecker<'t>, PredictError> {
-        let compiled = model.compiled_for(test)?;
-        let semantic = model.semantic();
+        let compiled = model.model_plans_for(test)?;
+        let semantic = model.execution_semantics();
         let (observables, domain) = (test.observables(), ValueDomain::new(test));
         // The preparation is not charged to the budget of a query.
         let unlimited = BudgetTracker::new(Budget::UNLIMITED);
         let (mut structures, mut has_truncated_paths) = (Vec::new(), false);
         for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
-            has_truncated_paths |= skeleton.cut;
+            has_truncated_paths |= skeleton.is_truncated;
             // Only complete runs have outcomes.
             if skeleton.terminated {
                 let prepared = compiled.prepare_plan(&skeleton);
-                let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
+                let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: &domain };
                 let collector = OutcomeCollector::new(test, &observables, &skeleton, rules, &unlimited);
                 let start = match skeleton.len() {
                     0..=8 => AnyStartState::Of8(StartState::new(&skeleton, &prepared, &collector)?),
@@ -136,7 +136,7 @@ impl<'t> OutcomeChecker<'t> {
         Ok(OutcomeChecker {
             test,
             observables,
-            out_of_thin_air: semantic.values_free,
+            out_of_thin_air: semantic.allows_thin_air,
             domain,
             structures,
             has_truncated_paths,

@@ -21,7 +21,7 @@ use crate::location_solver::LocationSolution;
 use crate::quick::QuickSet;
 use crate::rmw_chain::{CounterLocations, RmwChain};
 use crate::search::{LeafVisitor, SearchLeaf};
-use crate::skeleton::{FinalValue, Skeleton};
+use crate::skeleton::{FinalValueSource, Skeleton};
 use crate::symmetry::{ConditionOrbit, SymmetryBreaking};
 use crate::valuation::{
     ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, has_independent_values, reads_of,
@@ -135,11 +135,11 @@ impl<'a> OutcomeCollector<'a> {
         tracker: &'a BudgetTracker<'a>,
     ) -> OutcomeCollector<'a> {
         let mut observed_reads: Vec<u16> = skeleton
-            .finals
+            .final_values
             .iter()
             .flat_map(|value| match value {
-                FinalValue::Expression(expression) => reads_of(expression),
-                FinalValue::LastWrite(_) => Vec::new(),
+                FinalValueSource::Expression(expression) => reads_of(expression),
+                FinalValueSource::LastWrite(_) => Vec::new(),
             })
             .collect();
         observed_reads.sort_unstable();
@@ -340,13 +340,16 @@ impl<'a> OutcomeCollector<'a> {
     /// Returns the value of an observable, as far as it is known.
     fn evaluate_final_value(&self, index: usize, rf: &[Option<u16>], last: &[u16]) -> Option<Value> {
         let stored = |write: u16| {
-            self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known_value())
+            self.skeleton.events[usize::from(write)]
+                .stored_value
+                .as_ref()
+                .and_then(|stored| stored.known_value())
         };
-        match self.skeleton.finals.get(index)? {
-            FinalValue::Expression(expression) => {
+        match self.skeleton.final_values.get(index)? {
+            FinalValueSource::Expression(expression) => {
                 expression.evaluate(&mut |read| rf.get(usize::from(read)).copied().flatten().and_then(stored))
             }
-            FinalValue::LastWrite(storage) => last
+            FinalValueSource::LastWrite(storage) => last
                 .iter()
                 .find(|write| self.skeleton.events[usize::from(**write)].storage == Some(*storage))
                 .and_then(|write| stored(*write)),
@@ -495,7 +498,9 @@ impl<'a> OutcomeCollector<'a> {
         }
         let mut reads = reads.to_vec();
         for (index, demand) in demands {
-            let FinalValue::Expression(expression) = self.skeleton.finals.get(index)? else { continue };
+            let FinalValueSource::Expression(expression) = self.skeleton.final_values.get(index)? else {
+                continue;
+            };
             match reads_of(expression).as_slice() {
                 [] => {
                     // A constant that violates the constraint excludes every execution of the goal.
@@ -504,7 +509,7 @@ impl<'a> OutcomeCollector<'a> {
                 [read] => {
                     let choice = reads.iter_mut().find(|choice| choice.read == usize::from(*read))?;
                     choice.candidates.retain(|write| {
-                        let stored = &self.skeleton.events[*write].stored;
+                        let stored = &self.skeleton.events[*write].stored_value;
                         let stored = stored.as_ref().and_then(|stored| stored.known_value());
                         expression.evaluate(&mut |_| stored).is_some_and(|value| demand.allows(value))
                     });
@@ -521,7 +526,10 @@ impl<'a> OutcomeCollector<'a> {
         let mut seen: QuickSet<(Vec<Option<Value>>, LastValue)> = QuickSet::default();
         let mut choices = Vec::new();
         let stored = |write: u16| {
-            self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known_value())
+            self.skeleton.events[usize::from(write)]
+                .stored_value
+                .as_ref()
+                .and_then(|stored| stored.known_value())
         };
         for solution in solutions {
             // The product over the reads, with one source for each value: equal values lead to
@@ -668,7 +676,7 @@ impl<'a> OutcomeCollector<'a> {
     ) {
         findings.candidate_executions = findings.candidate_executions.saturating_add(1);
         let value = |index| self.evaluate_final_value(index, rf, last).unwrap_or_default();
-        let outcome = Outcome((0..self.skeleton.finals.len()).map(value).collect());
+        let outcome = Outcome((0..self.skeleton.final_values.len()).map(value).collect());
         if let Some(flags) = flags {
             findings.consistent_executions = findings.consistent_executions.saturating_add(1);
             if self.is_goal_met(ExecutionGoal::InFilter, &outcome) {
@@ -699,7 +707,7 @@ impl<'a> OutcomeCollector<'a> {
         };
         Outcome(
             self.skeleton
-                .finals
+                .final_values
                 .iter()
                 .map(|observed| final_value(self.skeleton, observed, values, &last_write))
                 .collect(),

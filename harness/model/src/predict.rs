@@ -20,8 +20,8 @@ use crate::prepared::ModelPlans;
 use crate::quick::{QuickMap, QuickSet};
 use crate::rmw_chain::CounterLocations;
 use crate::search::step_weight;
-use crate::sequential::{SequentialMachine, Turns};
-use crate::skeleton::{Semantic, skeletons};
+use crate::sequential::{SchedulingMode, SequentialMachine};
+use crate::skeleton::{ExecutionSemantics, build_skeletons};
 use crate::spin_loop::SpinLoopReduction;
 use crate::supported::check_supported;
 use crate::symmetry::{ConditionOrbit, ThreadSymmetry};
@@ -86,7 +86,7 @@ pub(crate) fn predict_with_tracker(
     strategy: ExplorationStrategy,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Prediction, PredictError> {
-    let compiled = model.compiled_for(test)?;
+    let compiled = model.model_plans_for(test)?;
     let observables = test.observables();
     let mut findings = find_outcomes(test, model, &compiled, &observables, unroll, strategy, tracker)?;
     let is_exhaustive = !findings.timed_out && findings.truncated_combinations == 0;
@@ -147,7 +147,7 @@ pub fn predict_summary(
     options: &PredictOptions,
 ) -> Result<PredictionSummary, PredictError> {
     let tracker = BudgetTracker::new(options.budget);
-    let compiled = model.compiled_for(test)?;
+    let compiled = model.model_plans_for(test)?;
     let findings = find_outcomes(
         test,
         model,
@@ -251,7 +251,7 @@ fn find_with_strategy(
     strategy: ExplorationStrategy,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Findings, PredictError> {
-    let semantic = model.semantic();
+    let semantic = model.execution_semantics();
     let domain = ValueDomain::new(test);
     let paths = if strategy.lists_outcomes {
         enumerate_thread_paths(test, semantic, unroll)?
@@ -262,14 +262,23 @@ fn find_with_strategy(
         let threads = observed.iter().enumerate();
         threads
             .map(|(thread, observed)| {
-                enumerate_observed_paths(test, ThreadId(thread as u16), unroll, observed, semantic.knows_text)
+                enumerate_observed_paths(
+                    test,
+                    ThreadId(thread as u16),
+                    unroll,
+                    observed,
+                    semantic.is_shipped_vulkan,
+                )
             })
             .collect::<Result<_, _>>()?
     };
     let context = PredictionContext { compiled, strategy, tracker, semantic, domain: &domain };
     let reductions = PathReductions::new(test, &paths, &context);
-    let spin_loops =
-        if strategy.spin_loops && semantic.knows_text { SpinLoopReduction::new(test, &paths) } else { None };
+    let spin_loops = if strategy.spin_loops && semantic.is_shipped_vulkan {
+        SpinLoopReduction::new(test, &paths)
+    } else {
+        None
+    };
     let explorer = PathExplorer::new(test, observables, &context, &reductions);
     let mut findings = Findings { unlisted: !strategy.lists_outcomes, ..Findings::default() };
     let PathReductions { symmetry, counter_locations, supply } = &reductions;
@@ -345,7 +354,7 @@ struct PredictionContext<'a> {
     compiled: &'a ModelPlans,
     strategy: ExplorationStrategy,
     tracker: &'a BudgetTracker<'a>,
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
     domain: &'a ValueDomain<'a>,
 }
 
@@ -360,7 +369,7 @@ impl PathReductions {
     fn new(test: &Test, paths: &[Vec<ThreadPath>], context: &PredictionContext<'_>) -> PathReductions {
         let PredictionContext { strategy, semantic, .. } = *context;
         let uses_symmetry = strategy.symmetry && test.threads.len() >= MIN_SYMMETRIC_THREADS;
-        let uses_rmw_chains = strategy.rmw_chains && semantic.knows_text;
+        let uses_rmw_chains = strategy.rmw_chains && semantic.is_shipped_vulkan;
         PathReductions {
             symmetry: if uses_symmetry {
                 ThreadSymmetry::new(test, paths, semantic)
@@ -373,7 +382,7 @@ impl PathReductions {
                 CounterLocations::default()
             },
             supply: if strategy.value_supply {
-                ValueSupply::new(test, paths, semantic.knows_text)
+                ValueSupply::new(test, paths, semantic.is_shipped_vulkan)
             } else {
                 ValueSupply::default()
             },
@@ -388,7 +397,7 @@ struct PathExplorer<'a> {
     observables: &'a [Observable],
     strategy: ExplorationStrategy,
     tracker: &'a BudgetTracker<'a>,
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
     domain: &'a ValueDomain<'a>,
     symmetry: &'a ThreadSymmetry,
     counter_locations: &'a CounterLocations,
@@ -429,7 +438,7 @@ impl<'a> PathExplorer<'a> {
             .plan
             .axioms
             .iter()
-            .filter(|axiom| axiom.flag)
+            .filter(|axiom| axiom.is_flag)
             .for_each(|axiom| flags.raise_axiom(axiom));
         let is_answered = self.test.question.is_none() || findings.has_match && findings.has_mismatch;
         findings.ended_early |= findings.unlisted && is_answered && !findings.grounded.lacks_any_of(flags);
@@ -453,9 +462,9 @@ impl<'a> PathExplorer<'a> {
         let taken: Vec<PathChoice> = chosen.iter().map(|path| PathChoice::Path(*path)).collect();
         let is_feasible =
             self.counter_locations.has_distinct_reads(&taken) && self.supply.has_sources(&taken);
-        for skeleton in skeletons(self.test, self.observables, combination, semantic)? {
+        for skeleton in build_skeletons(self.test, self.observables, combination, semantic)? {
             terminated |= skeleton.terminated;
-            let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: self.domain };
+            let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: self.domain };
             let symmetry_breaking = self.symmetry.symmetry_breaking_for(chosen, &skeleton);
             let collector =
                 OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.tracker)
@@ -484,7 +493,7 @@ impl<'a> PathExplorer<'a> {
             let runs = u64::from(explored.has_execution);
             findings.path_combinations = findings.path_combinations.saturating_add(runs);
             findings.truncated_combinations =
-                findings.truncated_combinations.saturating_add(if skeleton.cut { runs } else { 0 });
+                findings.truncated_combinations.saturating_add(if skeleton.is_truncated { runs } else { 0 });
             if findings.timed_out {
                 break;
             }
@@ -564,9 +573,9 @@ fn list_outcomes(
     let (sequential, knows_weak) = if test.has_blocks() {
         find_sc_outcomes(test, observables, unroll, tracker)
     } else {
-        machine.outcomes(Turns::Interleaved, wanted, tracker)
+        machine.find_outcomes(SchedulingMode::Interleaved, wanted, tracker)
     };
-    let (serial, knows_serial) = machine.outcomes(Turns::Serial, wanted, tracker);
+    let (serial, knows_serial) = machine.find_outcomes(SchedulingMode::Serial, wanted, tracker);
     let outcomes = found.into_iter().map(|(outcome, status)| {
         let predicted = PredictedOutcome {
             allowed: status.is_allowed(),
@@ -594,7 +603,7 @@ fn find_sc_outcomes(
     tracker: &BudgetTracker<'_>,
 ) -> (QuickSet<Outcome>, bool) {
     let found = Model::shipped("sc").and_then(Result::ok).and_then(|model| {
-        let compiled = model.compiled_for(test).ok()?;
+        let compiled = model.model_plans_for(test).ok()?;
         find_outcomes(test, &model, &compiled, observables, unroll, ExplorationStrategy::FULL, tracker).ok()
     });
     let Some(findings) = found else { return (QuickSet::default(), false) };

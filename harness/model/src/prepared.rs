@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use litmus::QueryTerm;
 
 use crate::cat::{
-    Base, ClassFamilies, CompiledModel, KnownBase, Node, NodeId, PlanSize, RecursionGroup, Vocabulary,
-    specialize_plan,
+    BaseReference, ClassFamilies, CompiledModel, KnownBase, NodeId, PlanNode, RecursionGroup, SizeConstraint,
+    Vocabulary, specialize_plan,
 };
 use crate::facts::StructureFacts;
 use crate::quick::QuickMap;
@@ -35,7 +35,7 @@ pub(crate) struct PreparedPlan {
     /// The nodes below this number depend only on the program.
     pub(crate) first_dynamic: usize,
     /// The bases that depend only on the program.
-    pub(crate) static_bases: Vec<(NodeId, Base)>,
+    pub(crate) static_bases: Vec<(NodeId, BaseReference)>,
     /// The base `rf`, if anything depends on it.
     pub(crate) rf: Vec<NodeId>,
     /// The base `co`, if anything depends on it.
@@ -62,7 +62,7 @@ impl ModelPlans {
             return prepared.clone();
         }
         let plan = specialize_plan(&self.plan, &self.vocabulary, &self.families, &|name, base| {
-            if matches!(name, "rf" | "co") { KnownBase::Nothing } else { facts.known_base(name, base.mask) }
+            if matches!(name, "rf" | "co") { KnownBase::Unknown } else { facts.known_base(name, base.mask) }
         });
         let prepared = Arc::new(PreparedPlan::new(plan));
         if let Ok(mut plans) = self.prepared_plans.lock() {
@@ -110,15 +110,15 @@ impl PreparedPlan {
             bodies.iter_mut().for_each(|body| *body = new_id(*body));
         }
         plan.axioms.iter_mut().for_each(|axiom| axiom.node = new_id(axiom.node));
-        plan.sizes.iter_mut().for_each(|size| size.node = new_id(size.node));
+        plan.size_constraints.iter_mut().for_each(|size| size.node = new_id(size.node));
         let first_dynamic = is_dynamic.iter().filter(|changes| !**changes).count();
         let (mut static_bases, mut rf, mut co) = (Vec::new(), Vec::new(), Vec::new());
         for (index, node) in plan.nodes.iter().enumerate() {
             let id = NodeId(index as u32);
             match node {
-                Node::BaseRelation(base) if plan.name_text(base.name) == "rf" => rf.push(id),
-                Node::BaseRelation(base) if plan.name_text(base.name) == "co" => co.push(id),
-                Node::BaseSet(base) | Node::BaseRelation(base) => static_bases.push((id, *base)),
+                PlanNode::BaseRelation(base) if plan.name_text(base.name) == "rf" => rf.push(id),
+                PlanNode::BaseRelation(base) if plan.name_text(base.name) == "co" => co.push(id),
+                PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => static_bases.push((id, *base)),
                 _ => {}
             }
         }
@@ -131,7 +131,7 @@ fn find_dynamic_nodes(plan: &CompiledModel) -> Vec<bool> {
     let mut is_dynamic = vec![false; plan.nodes.len()];
     for (index, node) in plan.nodes.iter().enumerate() {
         is_dynamic[index] = match node {
-            Node::BaseRelation(base) => matches!(plan.name_text(base.name), "rf" | "co"),
+            PlanNode::BaseRelation(base) => matches!(plan.name_text(base.name), "rf" | "co"),
             node => node.operand_nodes().any(|operand| is_dynamic[operand.to_index()]),
         };
         // A recursive group is dynamic as a whole.
@@ -152,11 +152,11 @@ fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<CompiledModel
     let mut index = 0;
     restricted.axioms.retain(|axiom| {
         // Facts restrict executions even in a query without `consistent[X]`.
-        let is_kept = !axiom.flag && (consistent || plan.facts.contains(&index));
+        let is_kept = !axiom.is_flag && (consistent || plan.well_formedness_axioms.contains(&index));
         index += 1;
         is_kept
     });
-    restricted.facts.clear();
+    restricted.well_formedness_axioms.clear();
     for term in terms {
         let (node, comparison, number) = match term {
             QueryTerm::Consistent => continue,
@@ -165,7 +165,7 @@ fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<CompiledModel
                 (plan.find_definition("rs")?, *comparison, *number)
             }
         };
-        restricted.sizes.push(PlanSize { node, comparison, number });
+        restricted.size_constraints.push(SizeConstraint { node, comparison, bound: number });
     }
     Some(restricted)
 }

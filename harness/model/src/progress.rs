@@ -20,16 +20,16 @@
 mod axioms;
 mod code;
 mod graph;
+mod guarantee;
 mod machine;
-mod promise;
 mod relaxed;
-mod split;
+mod split_barrier;
 
 use std::fmt::Write as _;
 
 use litmus::{Test, ThreadId, Value};
 
-pub use promise::{
+pub use guarantee::{
     HierarchyLevel, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel, ProgressModelError,
     ProgressSemantics, ThreadStatus,
 };
@@ -38,8 +38,8 @@ use crate::{Budget, Model, PredictError, PredictOptions};
 use axioms::SpinAnswer;
 use code::{ProgressCode, ProgressOperation};
 use graph::{FairComponent, StateGraph, Transition};
+use guarantee::ThreadTree;
 use machine::{FlatMemory, ProgressMachine};
-use promise::ThreadTree;
 use relaxed::{HISTORY, StoreHistories};
 
 /// Fairness assumption on progress obligations.
@@ -88,7 +88,7 @@ impl DecidingMemory {
 #[derive(Clone, Debug)]
 pub struct ProgressLimits<'b> {
     /// Bound on the states of a graph.
-    pub states: usize,
+    pub max_states: usize,
     /// Budget of each graph and each query of the axioms.
     pub budget: Budget<'b>,
 }
@@ -106,7 +106,7 @@ impl<'b> ProgressLimits<'b> {
 
 impl Default for ProgressLimits<'_> {
     fn default() -> Self {
-        ProgressLimits { states: 200_000, budget: Budget::UNLIMITED }
+        ProgressLimits { max_states: 200_000, budget: Budget::UNLIMITED }
     }
 }
 
@@ -161,13 +161,13 @@ pub enum ProgressError {
 
 impl ProgressError {
     /// Returns true if the test was understood and only the search was cut short.
-    pub fn is_bound(&self) -> bool {
+    pub fn is_bound_reached(&self) -> bool {
         use ProgressError::{LongLocalLoop, OutOfTime, TooManyStates};
         matches!(self, TooManyStates { .. } | LongLocalLoop { .. } | OutOfTime)
     }
 }
 
-/// True if a program ends.
+/// Answer to a termination query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Termination {
     /// The memory that decided.
@@ -175,7 +175,7 @@ pub struct Termination {
     /// True if every run ends; `None` if a bound was reached first.
     pub terminates: Option<bool>,
     /// Description of the hang, reason for an unknown answer, or bound of weak memory.
-    pub why: Option<String>,
+    pub details: Option<String>,
     /// A hanging run, step by step; empty if none was found.
     pub schedule: Vec<ProgressStep>,
 }
@@ -256,28 +256,32 @@ pub fn check_termination_under(
     decide_termination(test, memory_model, models, ProgressSemantics::STANDARD, fairness, limits)
 }
 
-/// [`check_termination_under`] other semantics of the progress models.
+/// As [`check_termination_under`], with other semantics of the progress models.
 pub fn decide_termination(
     test: &Test,
     memory_model: &Model,
     models: &[ProgressModel],
-    definition: ProgressSemantics,
+    semantics: ProgressSemantics,
     fairness: Fairness,
     limits: &ProgressLimits,
 ) -> Result<Vec<Termination>, ProgressError> {
     let code = ProgressCode::from_test(test)?;
     let threads = ThreadTree::from_test(test);
     let machine = ProgressMachine { code: &code };
-    let flat = match StateGraph::explore_states(&machine, FlatMemory(code.initial.clone()), limits) {
-        Ok(graph) => graph,
-        Err(error) => return unknown_answers(DecidingMemory::SequentiallyConsistent, error, models.len()),
-    };
-    let asked = TerminationQuery { test, code: &code, threads: &threads, definition, fairness };
+    let sequential_graph =
+        match StateGraph::explore_states(&machine, FlatMemory(code.initial.clone()), limits) {
+            Ok(graph) => graph,
+            Err(error) => {
+                return unknown_answers(DecidingMemory::SequentiallyConsistent, error, models.len());
+            }
+        };
+    let query = TerminationQuery { test, code: &code, threads: &threads, semantics, fairness };
     let mut answers: Vec<Option<Termination>> = models
         .iter()
-        .map(|model| asked.find_hang(&flat, model, DecidingMemory::SequentiallyConsistent))
+        .map(|model| query.find_hang(&sequential_graph, model, DecidingMemory::SequentiallyConsistent))
         .collect();
-    let ends = |memory| Termination { memory, terminates: Some(true), why: None, schedule: Vec::new() };
+    let new_terminating =
+        |memory| Termination { memory, terminates: Some(true), details: None, schedule: Vec::new() };
     let mut memory = DecidingMemory::SequentiallyConsistent;
     let mut limits_of_answer: Option<String> = None;
     // A hang under sequential consistency is a hang under every weaker memory, so only the models
@@ -287,9 +291,10 @@ pub fn decide_termination(
             memory = DecidingMemory::Relaxed;
             match StateGraph::explore_states(&machine, StoreHistories::new(&code), limits) {
                 Ok(graph) => {
-                    limits_of_answer = graph.cut.then(|| format!("within histories of {HISTORY} writes"));
+                    limits_of_answer =
+                        graph.is_truncated.then(|| format!("within histories of {HISTORY} writes"));
                     for (answer, model) in answers.iter_mut().zip(models) {
-                        *answer = answer.take().or_else(|| asked.find_hang(&graph, model, memory));
+                        *answer = answer.take().or_else(|| query.find_hang(&graph, model, memory));
                     }
                 }
                 Err(error) => {
@@ -309,15 +314,17 @@ pub fn decide_termination(
             let found = axioms::decide_spin_hang(test, &code, memory_model, &limits.predict_options())?;
             for answer in answers.iter_mut().filter(undecided) {
                 match &found {
-                    SpinAnswer::Hang(spins) => *answer = Some(asked.describe_spinning(spins)),
-                    SpinAnswer::Ends if answer.is_none() => *answer = Some(ends(DecidingMemory::Axioms)),
+                    SpinAnswer::Hang(spins) => *answer = Some(query.describe_spinning(spins)),
+                    SpinAnswer::Ends if answer.is_none() => {
+                        *answer = Some(new_terminating(DecidingMemory::Axioms))
+                    }
                     // The machine over histories has not run for this model, so only the sequential
                     // search supports "terminates".
                     SpinAnswer::Unknown if answer.is_none() && !has_histories(memory_model) => {
                         *answer = Some(Termination {
                             memory: DecidingMemory::Axioms,
                             terminates: None,
-                            why: Some(format!(
+                            details: Some(format!(
                                 "terminates under sequential consistency; a loop that writes is undecided under {}",
                                 memory_model.name()
                             )),
@@ -329,8 +336,9 @@ pub fn decide_termination(
             }
         }
     }
-    let bounded = || Termination { why: limits_of_answer.clone(), ..ends(memory) };
-    Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(bounded)).collect())
+    let terminating_within_bounds =
+        || Termination { details: limits_of_answer.clone(), ..new_terminating(memory) };
+    Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(terminating_within_bounds)).collect())
 }
 
 /// Observed status of a thread on a device.
@@ -338,11 +346,11 @@ pub fn decide_termination(
 pub struct ObservedThread {
     /// True if the thread had taken a step before.
     pub started: bool,
-    /// It had ended.
+    /// True if the thread had ended.
     pub ended: bool,
     /// True if the thread waits in a control barrier.
-    pub waits: bool,
-    /// It took steps.
+    pub is_waiting: bool,
+    /// True if the thread took steps.
     pub moved: bool,
 }
 
@@ -362,32 +370,33 @@ pub enum CopyLevel {
 /// That requires every thread with an obligation to have moved, ended or waited in a barrier. A long
 /// violation refutes that a device satisfies the model.
 ///
-/// `watched` has an entry for each thread of the test, in order; a missing entry means an ended thread. If
+/// `observed_threads` has an entry for each thread of the test, in order; a missing entry means an ended thread. If
 /// copies of the test run in the same dispatch, a copy may satisfy an obligation that names no particular
 /// member.
-pub fn keeps_progress_model(
+pub fn satisfies_progress_model(
     test: &Test,
     model: &ProgressModel,
-    watched: &[ObservedThread],
-    beside: Option<CopyLevel>,
+    observed_threads: &[ObservedThread],
+    copy_level: Option<CopyLevel>,
 ) -> bool {
-    let beside = beside.map(|beside| match beside {
-        CopyLevel::Workgroups => promise::HierarchyLevel::QueueFamily,
-        CopyLevel::Subgroups => promise::HierarchyLevel::Workgroup,
-        CopyLevel::Invocations => promise::HierarchyLevel::Subgroup,
+    let open_level = copy_level.map(|beside| match beside {
+        CopyLevel::Workgroups => guarantee::HierarchyLevel::QueueFamily,
+        CopyLevel::Subgroups => guarantee::HierarchyLevel::Workgroup,
+        CopyLevel::Invocations => guarantee::HierarchyLevel::Subgroup,
     });
-    let definition = ProgressSemantics { open_level: beside, ..ProgressSemantics::STANDARD };
-    let gone = ObservedThread { started: true, ended: true, waits: false, moved: false };
-    let of = |thread: usize| watched.get(thread).copied().unwrap_or(gone);
-    let standing = |thread: usize| {
-        let seen = of(thread);
-        promise::ThreadStatus {
-            ended: seen.ended,
-            started: seen.started,
-            schedulable: !seen.ended && !seen.waits,
+    let semantics = ProgressSemantics { open_level, ..ProgressSemantics::STANDARD };
+    let ended_thread = ObservedThread { started: true, ended: true, is_waiting: false, moved: false };
+    let observed_thread = |thread: usize| observed_threads.get(thread).copied().unwrap_or(ended_thread);
+    let status = |thread: usize| {
+        let observed = observed_thread(thread);
+        guarantee::ThreadStatus {
+            ended: observed.ended,
+            started: observed.started,
+            schedulable: !observed.ended && !observed.is_waiting,
         }
     };
-    ThreadTree::from_test(test).keeps_guarantees(model, definition, &standing, &|thread| of(thread).moved)
+    ThreadTree::from_test(test)
+        .satisfies_guarantees(model, semantics, &status, &|thread| observed_thread(thread).moved)
 }
 
 /// Returns true if every step of the machine over histories is one that the model allows.
@@ -403,17 +412,18 @@ fn unknown_answers(
     error: ProgressError,
     count: usize,
 ) -> Result<Vec<Termination>, ProgressError> {
-    if !error.is_bound() {
+    if !error.is_bound_reached() {
         return Err(error);
     }
-    let answer = Termination { memory, terminates: None, why: Some(error.to_string()), schedule: Vec::new() };
+    let answer =
+        Termination { memory, terminates: None, details: Some(error.to_string()), schedule: Vec::new() };
     Ok(vec![answer; count])
 }
 
 /// Returns true if two threads or more share two storages or more: with one, coherence makes accesses
 /// sequential.
 fn shares_several_storages(code: &ProgressCode) -> bool {
-    code.users.iter().filter(|users| users.count_ones() > 1).count() > 1
+    code.accessing_threads.iter().filter(|users| users.count_ones() > 1).count() > 1
 }
 
 /// Inputs that all graphs of a query share.
@@ -421,12 +431,12 @@ struct TerminationQuery<'a> {
     test: &'a Test,
     code: &'a ProgressCode,
     threads: &'a ThreadTree,
-    definition: ProgressSemantics,
+    semantics: ProgressSemantics,
     fairness: Fairness,
 }
 
 impl TerminationQuery<'_> {
-    /// A hang of a graph.
+    /// Returns a hang in a graph, if there is one.
     fn find_hang(
         &self,
         graph: &StateGraph,
@@ -434,31 +444,31 @@ impl TerminationQuery<'_> {
         memory: DecidingMemory,
     ) -> Option<Termination> {
         // A deadlock satisfies every progress model: no thread is schedulable, so none has a guarantee.
-        if let Some(stuck) = graph.stuck {
+        if let Some(stuck) = graph.deadlock {
             let path = graph.path_to(stuck);
             let why = self.describe_deadlock(graph, stuck);
             let schedule =
                 path.iter().map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], false)).collect();
-            return Some(Termination { memory, terminates: Some(false), why: Some(why), schedule });
+            return Some(Termination { memory, terminates: Some(false), details: Some(why), schedule });
         }
-        let trap = graph.find_fair_component(self.threads, model, self.definition, self.fairness)?;
+        let component = graph.find_fair_component(self.threads, model, self.semantics, self.fairness)?;
         // The first state found has the shortest path.
-        let entry = trap.states.first().copied()?;
+        let entry = component.states.first().copied()?;
         let mut schedule: Vec<ProgressStep> = graph
             .path_to(entry)
             .iter()
             .map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], false))
             .collect();
-        let round = graph.find_cycle(&trap, entry);
-        schedule.extend(round.iter().map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], true)));
-        let why = self.describe_livelock(graph, &trap, entry);
-        Some(Termination { memory, terminates: Some(false), why: Some(why), schedule })
+        let cycle = graph.find_cycle(&component, entry);
+        schedule.extend(cycle.iter().map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], true)));
+        let why = self.describe_livelock(graph, &component, entry);
+        Some(Termination { memory, terminates: Some(false), details: Some(why), schedule })
     }
 
     fn to_schedule_step(&self, edge: &Transition, repeats: bool) -> ProgressStep {
         ProgressStep {
             thread: ThreadId(edge.thread),
-            instruction: edge.at,
+            instruction: edge.instruction,
             read: edge.read.map(Value),
             written: edge.written.map(Value),
             repeats,
@@ -479,7 +489,7 @@ impl TerminationQuery<'_> {
         Termination {
             memory: DecidingMemory::Axioms,
             terminates: Some(false),
-            why: Some(why),
+            details: Some(why),
             schedule: Vec::new(),
         }
     }
@@ -487,16 +497,16 @@ impl TerminationQuery<'_> {
     fn describe_deadlock(&self, graph: &StateGraph, state: u32) -> String {
         let mut why = "may hang (barrier):".to_owned();
         let mut separator = " ";
-        for (thread, place) in graph.places(state).iter().enumerate() {
+        for (thread, position) in graph.program_counters(state).iter().enumerate() {
             let operations = &self.code.threads[thread].operations;
-            match operations.get(usize::from(*place)) {
+            match operations.get(usize::from(*position)) {
                 None => continue,
-                Some(ProgressOperation::Barrier { .. } | ProgressOperation::Split { .. }) => {
+                Some(ProgressOperation::Barrier { .. } | ProgressOperation::SplitBarrier { .. }) => {
                     let _ = write!(
                         why,
                         "{separator}{} waits at {}",
                         self.thread_name(thread),
-                        self.line_text(thread, *place)
+                        self.line_text(thread, *position)
                     );
                 }
                 Some(_) => {
@@ -509,34 +519,34 @@ impl TerminationQuery<'_> {
         why
     }
 
-    fn describe_livelock(&self, graph: &StateGraph, trap: &FairComponent, entry: u32) -> String {
+    fn describe_livelock(&self, graph: &StateGraph, component: &FairComponent, entry: u32) -> String {
         let mut why = "may hang (loop):".to_owned();
         let mut separator = " ";
-        for (thread, standing) in graph.standings(entry).iter().enumerate() {
-            let mut places: Vec<u16> = trap
+        for (thread, status) in graph.thread_statuses(entry).iter().enumerate() {
+            let mut places: Vec<u16> = component
                 .edges
                 .iter()
                 .map(|edge| &graph.edges[*edge as usize])
                 .filter(|edge| usize::from(edge.thread) == thread)
-                .map(|edge| edge.at)
+                .map(|edge| edge.instruction)
                 .collect();
             places.sort_unstable();
             places.dedup();
             let name = self.thread_name(thread);
-            let place = graph.places(entry)[thread];
-            let says = if !places.is_empty() {
+            let position = graph.program_counters(entry)[thread];
+            let description = if !places.is_empty() {
                 let lines: Vec<String> = places.iter().map(|place| self.line_text(thread, *place)).collect();
                 format!("{name} repeats {}", lines.join(", "))
-            } else if usize::from(place) >= self.code.threads[thread].operations.len() {
+            } else if usize::from(position) >= self.code.threads[thread].operations.len() {
                 continue;
-            } else if !standing.schedulable {
-                format!("{name} waits at {}", self.line_text(thread, place))
-            } else if standing.started {
-                format!("{name} does not continue from {}", self.line_text(thread, place))
+            } else if !status.schedulable {
+                format!("{name} waits at {}", self.line_text(thread, position))
+            } else if status.started {
+                format!("{name} does not continue from {}", self.line_text(thread, position))
             } else {
                 format!("{name} never starts")
             };
-            let _ = write!(why, "{separator}{says}");
+            let _ = write!(why, "{separator}{description}");
             separator = ", ";
         }
         why
@@ -546,8 +556,8 @@ impl TerminationQuery<'_> {
         format!("P{}", self.test.threads[thread].number)
     }
 
-    fn line_text(&self, thread: usize, place: u16) -> String {
-        let instruction = self.test.threads[thread].instructions.get(usize::from(place));
+    fn line_text(&self, thread: usize, position: u16) -> String {
+        let instruction = self.test.threads[thread].instructions.get(usize::from(position));
         instruction.map_or_else(|| "its end".to_owned(), |i| format!("line {}", i.span.line))
     }
 }

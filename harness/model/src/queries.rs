@@ -39,11 +39,11 @@ pub fn answer_queries(
             let Some(model) = (if query.without_chains { without_chains } else { Some(model) }) else {
                 return Ok(None);
             };
-            let Some(compiled) = model.compiled_for(test)?.plans_for_query(&query.terms) else {
+            let Some(compiled) = model.model_plans_for(test)?.plans_for_query(&query.terms) else {
                 return Ok(None);
             };
             let mut answer = Some(false);
-            for skeleton in collect_skeletons(test, model.semantic(), options.unroll.max(1))? {
+            for skeleton in collect_skeletons(test, model.execution_semantics(), options.unroll.max(1))? {
                 if !has_independent_values(&skeleton) || !skeleton.constraints.is_empty() {
                     let what = "queries about a program with value-dependent control flow".to_owned();
                     return Err(PredictError::NotAvailable { what });

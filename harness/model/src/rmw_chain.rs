@@ -120,7 +120,7 @@ impl CounterLocations {
                 } else if data.tags.has(Tags::W) {
                     let read = skeleton.read_half(event)?;
                     let is_self_contained =
-                        reads_of(data.stored.as_ref()?).iter().all(|from| usize::from(*from) == read);
+                        reads_of(data.stored_value.as_ref()?).iter().all(|from| usize::from(*from) == read);
                     rmw_events.push(is_self_contained.then_some((read, event))?);
                 }
             }

@@ -21,7 +21,7 @@ use litmus::{LocationId, Value as Number};
 
 pub(crate) use self::goal_query::{GoalEvidence, grounded_flags};
 pub(crate) use self::values::EventDomains;
-use crate::cat::{Axiom, AxiomKind, CatValue, Node, NodeId};
+use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, PlanNode};
 use crate::interval::{RequestedBounds, nodes_to_evaluate};
 use crate::matrix::{Bits, Matrix};
 use crate::outcome_collector::OutcomeCollector;
@@ -107,7 +107,7 @@ pub(crate) fn is_encodable<M: Matrix>(prepared: &PreparedPlan, static_bounds: &S
     let plan = &prepared.plan;
     let (bounds, open) =
         (&static_bounds.bounds, |id| static_bounds.bounds.must(id) != static_bounds.bounds.may(id));
-    plan.sizes.is_empty()
+    plan.size_constraints.is_empty()
         // Acyclicity is encoded positively, by a total order. Its negation needs a cycle, which has
         // no such certificate, so the relation must be static.
         && plan.axioms.iter().all(|axiom| match (axiom.kind, axiom.negated) {
@@ -121,8 +121,8 @@ pub(crate) fn is_encodable<M: Matrix>(prepared: &PreparedPlan, static_bounds: &S
             // `encode_closure_pair` encodes only "path implies literal": the solver may set the literal of an
             // unreachable pair. This cannot satisfy an axiom that uses the lower bound, but one
             // that uses the upper bound.
-            Node::Plus(_) | Node::Star(_) => !wanted.may,
-            Node::Immediate(_) | Node::Recursive { .. } => false,
+            PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may,
+            PlanNode::Immediate(_) | PlanNode::Recursive { .. } => false,
             _ => true,
         })
 }
@@ -176,7 +176,7 @@ impl<'a, M: Matrix, S: SatSolver> SatEncoding<'a, M, S> {
         // A flag must not exclude executions that do not raise it, so its clauses hold only under
         // an assumption that a query may set.
         for (index, axiom) in prepared.plan.axioms.iter().enumerate() {
-            if axiom.flag {
+            if axiom.is_flag {
                 let raised = encoding.solver.new_variable();
                 if encoding.encode_axiom(axiom, Some(raised)) {
                     encoding.flags.push((index, raised));
@@ -337,37 +337,37 @@ impl<'a, M: Matrix, S: SatSolver> SatEncoding<'a, M, S> {
         }
         let lower_only = self.lower_bound_only[id.to_index()];
         let term = match self.prepared.plan.node_at(id) {
-            Node::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from_term(from, to),
-            Node::BaseRelation(_) => self.order_term(from, to),
-            Node::Union(a, b) => {
+            PlanNode::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from_term(from, to),
+            PlanNode::BaseRelation(_) => self.order_term(from, to),
+            PlanNode::Union(a, b) => {
                 let both = [self.pair_term(a, from, to), self.pair_term(b, from, to)];
                 self.encode_any(lower_only, &both)
             }
-            Node::Intersection(a, b) => {
+            PlanNode::Intersection(a, b) => {
                 self.encode_and(lower_only, |me| me.pair_term(a, from, to), |me| me.pair_term(b, from, to))
             }
-            Node::Difference(a, b) => {
+            PlanNode::Difference(a, b) => {
                 self.encode_and(lower_only, |me| me.pair_term(a, from, to), |me| !me.pair_term(b, from, to))
             }
-            Node::Complement(a) => !self.pair_term(a, from, to),
-            Node::Inverse(a) => self.pair_term(a, to, from),
-            Node::Optional(a) => self.pair_term(a, from, to),
-            Node::IdentityOn(a) => self.membership_term(a, from),
-            Node::Product(a, b) => {
+            PlanNode::Complement(a) => !self.pair_term(a, from, to),
+            PlanNode::Inverse(a) => self.pair_term(a, to, from),
+            PlanNode::Optional(a) => self.pair_term(a, from, to),
+            PlanNode::IdentityOn(a) => self.membership_term(a, from),
+            PlanNode::Product(a, b) => {
                 self.encode_and(lower_only, |me| me.membership_term(a, from), |me| me.membership_term(b, to))
             }
-            Node::RestrictRows(set, pairs) => self.encode_and(
+            PlanNode::RestrictRows(set, pairs) => self.encode_and(
                 lower_only,
                 |me| me.membership_term(set, from),
                 |me| me.pair_term(pairs, from, to),
             ),
-            Node::RestrictColumns(pairs, set) => self.encode_and(
+            PlanNode::RestrictColumns(pairs, set) => self.encode_and(
                 lower_only,
                 |me| me.membership_term(set, to),
                 |me| me.pair_term(pairs, from, to),
             ),
-            Node::Sequence(a, b) if lower_only => self.encode_sequence_from_below(a, b, from, to),
-            Node::Sequence(a, b) => {
+            PlanNode::Sequence(a, b) if lower_only => self.encode_sequence_from_below(a, b, from, to),
+            PlanNode::Sequence(a, b) => {
                 let mut terms = Vec::new();
                 // The first half is possible, so `encode_and` evaluates the second half
                 // first: it is more often impossible.
@@ -384,7 +384,7 @@ impl<'a, M: Matrix, S: SatSolver> SatEncoding<'a, M, S> {
                 }
                 self.encode_any(false, &terms)
             }
-            Node::Plus(_) | Node::Star(_) => {
+            PlanNode::Plus(_) | PlanNode::Star(_) => {
                 // The literal is in `encoded_terms` before its clauses exist, so that a cyclic closure
                 // finds it instead of recursing.
                 let literal = self.solver.new_variable();
@@ -416,22 +416,22 @@ impl<'a, M: Matrix, S: SatSolver> SatEncoding<'a, M, S> {
         }
         let n = self.static_bounds.bounds.n;
         let term = match self.prepared.plan.node_at(id) {
-            Node::SetUnion(a, b) => {
+            PlanNode::SetUnion(a, b) => {
                 let both = [self.membership_term(a, event), self.membership_term(b, event)];
                 self.encode_any(false, &both)
             }
-            Node::SetIntersection(a, b) => {
+            PlanNode::SetIntersection(a, b) => {
                 self.encode_and(false, |me| me.membership_term(a, event), |me| me.membership_term(b, event))
             }
-            Node::SetDifference(a, b) => {
+            PlanNode::SetDifference(a, b) => {
                 self.encode_and(false, |me| me.membership_term(a, event), |me| !me.membership_term(b, event))
             }
-            Node::SetComplement(a) => !self.membership_term(a, event),
-            Node::Domain(a) => {
+            PlanNode::SetComplement(a) => !self.membership_term(a, event),
+            PlanNode::Domain(a) => {
                 let terms: Vec<BooleanTerm> = (0..n).map(|to| self.pair_term(a, event, to)).collect();
                 self.encode_any(false, &terms)
             }
-            Node::Range(a) => {
+            PlanNode::Range(a) => {
                 let terms: Vec<BooleanTerm> = (0..n).map(|from| self.pair_term(a, from, event)).collect();
                 self.encode_any(false, &terms)
             }
@@ -490,7 +490,9 @@ impl<'a, M: Matrix, S: SatSolver> SatEncoding<'a, M, S> {
 
     /// Encodes a closure pair from below: each step of the relation, followed by the closure.
     fn encode_closure_pair(&mut self, id: NodeId, from: usize, to: usize, whole: Literal) {
-        let (Node::Plus(relation) | Node::Star(relation)) = self.prepared.plan.node_at(id) else { return };
+        let (PlanNode::Plus(relation) | PlanNode::Star(relation)) = self.prepared.plan.node_at(id) else {
+            return;
+        };
         for between in self.possible_successors(relation, from) {
             let rest = if between == to { BooleanTerm::True } else { self.pair_term(id, between, to) };
             let step = if rest == BooleanTerm::False {

@@ -126,7 +126,7 @@ impl<M: Matrix> StaticBounds<M> {
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|&event| skeleton.events[event].tags.has(crate::skeleton::Tags::R))
-            .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
+            .map(|read| ReadChoice { read, candidates: skeleton.candidate_writes(read) })
             .collect();
         for &(id, base) in &prepared.static_bases {
             let value = static_base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?;
@@ -149,7 +149,7 @@ impl<M: Matrix> StaticBounds<M> {
             may: axiom.negated,
         });
         let both = |node| RequestedBounds { node, must: true, may: true };
-        let sizes = plan.sizes.iter().map(|size| both(size.node));
+        let sizes = plan.size_constraints.iter().map(|size| both(size.node));
         let constants = local.constants.iter().map(|id| both(*id));
         let requested =
             nodes_to_evaluate(prepared, axioms.chain(sizes).chain(constants), |id| activity.is_active(id));
@@ -466,14 +466,14 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
     /// Returns true if the certain pairs violate no axiom.
     fn is_possible(&self, bounds: &Bounds<M>) -> bool {
         let plan = &self.prepared.plan;
-        plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| is_axiom_possible(axiom, bounds))
-            && plan.sizes.iter().all(|size| is_size_possible(size, bounds))
+        plan.axioms.iter().filter(|axiom| !axiom.is_flag).all(|axiom| is_axiom_possible(axiom, bounds))
+            && plan.size_constraints.iter().all(|size| is_size_possible(size, bounds))
     }
 
     /// Returns the flags that may be raised. Exact once every relevant choice is made.
     fn possible_flags(&self, bounds: &Bounds<M>) -> Flags {
         let mut flags = Flags::default();
-        for axiom in self.prepared.plan.axioms.iter().filter(|axiom| axiom.flag) {
+        for axiom in self.prepared.plan.axioms.iter().filter(|axiom| axiom.is_flag) {
             if is_axiom_possible(axiom, bounds) {
                 flags.raise_axiom(axiom);
             }

@@ -8,9 +8,9 @@
 
 mod choices;
 mod independence;
-mod order;
 mod state;
 mod steps;
+mod waiting;
 
 use std::cell::OnceCell;
 
@@ -23,13 +23,13 @@ use crate::budget::BudgetTracker;
 use crate::cells::Extent;
 use crate::constants::value_domain;
 use crate::quick::QuickSet;
-use choices::Choices;
+use choices::UndefinedReadChoices;
 use independence::LaterAccesses;
-use state::{DONE, PackedState, StateLayout, words_of_arrivals};
+use state::{DONE, PackedState, StateLayout, arrival_word_count};
 
 /// The interleaving of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turns {
+pub(crate) enum SchedulingMode {
     /// Any thread, one memory access at a time; control barriers block until all participants have arrived.
     Interleaved,
     /// Whole threads in sequence; control barriers do not wait.
@@ -40,35 +40,35 @@ pub(crate) enum Turns {
 const MAX_STATES: usize = 1_000_000;
 
 /// Initial capacity of the set of visited states, larger than small tests need.
-const FEW_STATES: usize = 28;
+const INITIAL_STATE_CAPACITY: usize = 28;
 /// Initial capacity of the stack of open states.
-const FEW_OPEN: usize = 8;
+const INITIAL_STACK_CAPACITY: usize = 8;
 
 /// The state-transition machine of one test.
 pub(crate) struct SequentialMachine<'a> {
     test: &'a Test,
-    turns: Turns,
+    mode: SchedulingMode,
     unroll: u32,
     observables: &'a [Observable],
     threads: Vec<StateLayout>,
     /// True if threads are submitted or called.
-    calls: bool,
+    has_calls: bool,
     /// Words of memory for each location.
-    words: usize,
+    words_per_location: usize,
     /// The register types of each thread, computed on demand for arithmetic and branches.
-    types: OnceCell<Vec<Vec<ScalarType>>>,
+    register_types: OnceCell<Vec<Vec<ScalarType>>>,
     /// The pairs of `ssw` whose first instruction a branch may skip.
     ///
     /// Each has a word of the state that is set once the second instruction ran first. After that the first
     /// is never executed.
     skippable: Vec<(&'a SystemSync, usize)>,
     /// Index of the first word of undefined-byte masks, if the test has undefined initial values.
-    undefined: Option<usize>,
+    first_undefined_word: Option<usize>,
     /// The values tried for undefined initial values.
-    domain: Vec<Value>,
-    choices: Choices,
+    undefined_values: Vec<Value>,
+    choices: UndefinedReadChoices,
     /// Words of a state.
-    size: usize,
+    state_words: usize,
 }
 
 impl<'a> SequentialMachine<'a> {
@@ -80,8 +80,8 @@ impl<'a> SequentialMachine<'a> {
         let mut threads = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
             let count = thread.instructions.len();
-            let at = next;
-            let jumps = at + 1 + thread.registers.len();
+            let position = next;
+            let jumps = position + 1 + thread.registers.len();
             let has = |wanted: fn(&InstructionKind) -> bool| {
                 thread.instructions.iter().any(|instruction| wanted(&instruction.kind))
             };
@@ -94,8 +94,8 @@ impl<'a> SequentialMachine<'a> {
                     0
                 };
             let arrived = next;
-            next += words_of_arrivals(thread);
-            threads.push(StateLayout { at, jumps, reached, arrived });
+            next += arrival_word_count(thread);
+            threads.push(StateLayout { position, jumps, reached, arrived });
         }
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
@@ -123,83 +123,84 @@ impl<'a> SequentialMachine<'a> {
             .collect();
         let undefined = test.has_undefined().then_some(next + skippable.len());
         let domain = if undefined.is_some() { value_domain(test) } else { Vec::new() };
-        let choices = Choices::default();
+        let choices = UndefinedReadChoices::default();
         let size = undefined.map_or(next + skippable.len(), |first| first + test.locations.len());
         SequentialMachine {
             test,
-            turns: Turns::Interleaved,
+            mode: SchedulingMode::Interleaved,
             unroll,
             observables,
             threads,
-            calls,
-            words,
-            types: OnceCell::new(),
+            has_calls: calls,
+            words_per_location: words,
+            register_types: OnceCell::new(),
             skippable,
-            undefined,
-            domain,
+            first_undefined_word: undefined,
+            undefined_values: domain,
             choices,
-            size,
+            state_words: size,
         }
     }
 
     /// Returns outcomes of terminating runs, and true if no wanted outcome is missing.
     ///
     /// The search ends as soon as it has found `count` wanted outcomes.
-    pub(crate) fn outcomes(
+    pub(crate) fn find_outcomes(
         &mut self,
-        turns: Turns,
+        mode: SchedulingMode,
         (is_wanted, count): (impl Fn(&Outcome) -> bool, usize),
-        purse: &BudgetTracker<'_>,
+        tracker: &BudgetTracker<'_>,
     ) -> (QuickSet<Outcome>, bool) {
-        self.turns = turns;
+        self.mode = mode;
         let mut outcomes = QuickSet::default();
         let mut missing = count;
-        let mut seen: QuickSet<Box<[u64]>> = QuickSet::default();
-        let mut state = self.initial();
+        let mut visited: QuickSet<Box<[u64]>> = QuickSet::default();
+        let mut state = self.initial_state();
         let mut next = state.clone();
         // Small searches need no table.
         let mut later: Option<Option<LaterAccesses>> = None;
         // Open states are stored as rows of one vector.
-        let mut open = Vec::with_capacity(FEW_OPEN * state.0.len());
-        open.extend_from_slice(&state.0);
+        let mut stack = Vec::with_capacity(INITIAL_STACK_CAPACITY * state.0.len());
+        stack.extend_from_slice(&state.0);
         let mut complete = true;
-        while let Some(rest) = open.len().checked_sub(state.0.len()).filter(|_| missing > 0) {
-            if purse.spend(1) || seen.len() > MAX_STATES {
+        while let Some(rest) = stack.len().checked_sub(state.0.len()).filter(|_| missing > 0) {
+            if tracker.spend(1) || visited.len() > MAX_STATES {
                 complete = false;
                 break;
             }
-            state.0.copy_from_slice(&open[rest..]);
-            open.truncate(rest);
-            if seen.len() >= FEW_STATES {
+            state.0.copy_from_slice(&stack[rest..]);
+            stack.truncate(rest);
+            if visited.len() >= INITIAL_STATE_CAPACITY {
                 let later = later.get_or_insert_with(|| LaterAccesses::new(self.test)).as_ref();
                 let independent = later.and_then(|later| {
                     (0..self.threads.len()).find(|thread| {
-                        self.is_independent(&state, *thread, later) && self.turn(&state, *thread, &mut next)
+                        self.is_independent(&state, *thread, later)
+                            && self.run_turn(&state, *thread, &mut next)
                     })
                 });
                 if let Some(thread) = independent {
-                    if self.is_new(&next, thread, &mut seen) {
-                        open.extend_from_slice(&next.0);
+                    if self.is_new(&next, thread, &mut visited) {
+                        stack.extend_from_slice(&next.0);
                     }
                     continue;
                 }
             }
-            let mut moved = false;
+            let mut has_moved = false;
             for thread in 0..self.threads.len() {
-                complete &= self.choices.each(purse, || {
-                    if self.turn(&state, thread, &mut next) {
-                        moved = true;
-                        if self.is_new(&next, thread, &mut seen) {
-                            open.extend_from_slice(&next.0);
+                complete &= self.choices.for_each_choice(tracker, || {
+                    if self.run_turn(&state, thread, &mut next) {
+                        has_moved = true;
+                        if self.is_new(&next, thread, &mut visited) {
+                            stack.extend_from_slice(&next.0);
                         }
                     }
                 });
             }
             // A state without a successor is an outcome only if all threads have ended. Otherwise
             // it is a deadlock.
-            if !moved && self.threads.iter().all(|layout| state.0[layout.at] == DONE) {
-                complete &= self.choices.each(purse, || {
-                    let outcome = self.outcome(&state);
+            if !has_moved && self.threads.iter().all(|layout| state.0[layout.position] == DONE) {
+                complete &= self.choices.for_each_choice(tracker, || {
+                    let outcome = self.final_outcome(&state);
                     let is_wanted = is_wanted(&outcome);
                     if outcomes.insert(outcome) && is_wanted {
                         missing = missing.saturating_sub(1);
@@ -211,30 +212,30 @@ impl<'a> SequentialMachine<'a> {
     }
 
     /// Returns true if the successor state was not visited before, and marks it as visited.
-    fn is_new(&self, state: &PackedState, thread: usize, seen: &mut QuickSet<Box<[u64]>>) -> bool {
+    fn is_new(&self, state: &PackedState, thread: usize, visited: &mut QuickSet<Box<[u64]>>) -> bool {
         // A path that exceeds the loop bound never terminates.
         if state.is_stuck() {
             return false;
         }
         // A state with a single predecessor cannot be reached twice, so it is not stored.
-        if self.alone(state, thread) {
+        if self.is_last_running(state, thread) {
             return true;
         }
-        if seen.is_empty() {
-            seen.reserve(FEW_STATES);
+        if visited.is_empty() {
+            visited.reserve(INITIAL_STATE_CAPACITY);
         }
-        !seen.contains(state.0.as_slice()) && seen.insert(state.0.as_slice().into())
+        !visited.contains(state.0.as_slice()) && visited.insert(state.0.as_slice().into())
     }
 
-    fn initial(&self) -> PackedState {
-        let mut words = Vec::with_capacity(self.size);
+    fn initial_state(&self) -> PackedState {
+        let mut words = Vec::with_capacity(self.state_words);
         words.push(0);
         for location in 0..self.test.locations.len() {
             let bits = self.test.initial_bits(LocationId(location as u16));
-            words.extend([bits as u64, (bits >> 64) as u64].into_iter().take(self.words));
+            words.extend([bits as u64, (bits >> 64) as u64].into_iter().take(self.words_per_location));
         }
         for (index, layout) in self.threads.iter().enumerate() {
-            words.resize(layout.at + 1, 0);
+            words.resize(layout.position + 1, 0);
             let registers = 0..self.test.threads[index].registers.len();
             words.extend(
                 registers.map(|r| self.test.initial_register(ThreadId(index as u16), RegisterId(r as u16)).0),
@@ -242,11 +243,11 @@ impl<'a> SequentialMachine<'a> {
             let end = self
                 .threads
                 .get(index + 1)
-                .map_or_else(|| layout.arrived + self.words_of_arrivals(index), |l| l.at);
+                .map_or_else(|| layout.arrived + self.arrival_word_count(index), |l| l.position);
             words.resize(end, 0);
         }
         words.resize(words.len() + self.skippable.len(), 0);
-        if self.undefined.is_some() {
+        if self.first_undefined_word.is_some() {
             words.extend((0..self.test.locations.len()).map(|index| {
                 let name = LocationId(index as u16);
                 let bytes = self.test.location(name).bytes();
@@ -256,12 +257,12 @@ impl<'a> SequentialMachine<'a> {
         }
         let mut state = PackedState(words);
         for thread in 0..self.threads.len() {
-            self.settle(&mut state, thread);
+            self.run_local_instructions(&mut state, thread);
         }
         state
     }
 
-    fn outcome(&self, state: &PackedState) -> Outcome {
+    fn final_outcome(&self, state: &PackedState) -> Outcome {
         Outcome(
             self.observables
                 .iter()
@@ -270,7 +271,7 @@ impl<'a> SequentialMachine<'a> {
                         self.register(state, usize::from(thread.0), *register)
                     }
                     Observable::Location(location, component) => {
-                        self.read(state, Extent::from_component(self.test, *location, *component))
+                        self.read_memory(state, Extent::from_component(self.test, *location, *component))
                     }
                 })
                 .collect(),

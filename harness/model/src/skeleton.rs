@@ -13,12 +13,12 @@ mod vocabulary;
 
 use litmus::{LocationId, Placement, Scope, SplitHalf, ThreadId};
 
-use crate::cat::options::Tangling;
+use crate::cat::options::TangleRule;
 use crate::cells::Extent;
 use crate::symbolic::{Constraint, SymbolicValue};
 
 pub(crate) use barriers::MAX_QUORUM_BARRIERS;
-pub(crate) use build::skeletons;
+pub(crate) use build::build_skeletons;
 pub use vocabulary::{BASE_RELATIONS, BASE_SETS};
 pub(crate) use vocabulary::{Tags, tag_of};
 
@@ -29,37 +29,37 @@ pub const MAX_THREADS: usize = 64;
 
 /// Requirements of a model on candidate executions, from the options comment of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Semantic {
+pub struct ExecutionSemantics {
     /// A read-modify-write is one event that reads and writes.
-    pub(crate) rmw_fused: bool,
+    pub(crate) has_fused_rmw: bool,
     /// One initial write for each name instead of one for each storage.
-    pub(crate) initial_per_name: bool,
+    pub(crate) has_initial_write_per_name: bool,
     /// Control barriers synchronize by id across all threads and never block.
-    pub(crate) barriers_anywhere: bool,
+    pub(crate) has_global_barriers: bool,
     /// Final values are read by the device domain after all events, instead of the last write in `co`.
-    pub(crate) final_device_read: bool,
+    pub(crate) has_final_device_read: bool,
     /// Values may come out of thin air.
-    pub(crate) values_free: bool,
+    pub(crate) allows_thin_air: bool,
     /// The model defines hosts, domain operations, access masks, sizes, shader calls and interlocked
     /// sections.
-    pub(crate) whole_language: bool,
+    pub(crate) has_full_language: bool,
     /// If accesses to a storage differ in size, each of its bytes is a separate cell.
-    pub(crate) cells_of_bytes: bool,
+    pub(crate) has_byte_cells: bool,
     /// A whole vector access is one operation.
-    pub(crate) vectors_whole: bool,
+    pub(crate) has_whole_vectors: bool,
     /// The model defines sequentially consistent operations.
-    pub(crate) sequential_orders: bool,
+    pub(crate) has_sequential_orders: bool,
     /// True for the model of WGSL, which refuses features that WGSL does not have.
-    pub(crate) only_wgsl: bool,
+    pub(crate) is_wgsl: bool,
     /// Reconvergence of lanes after a divergent branch.
-    pub(crate) tangling: Tangling,
+    pub(crate) tangle_rule: TangleRule,
     /// The subgroup and workgroup of a thread matter only to equally narrow scopes. This is proved for the
     /// shipped Vulkan models ([`crate::symmetry`]) and unknown for others.
-    pub placed_by_scope: bool,
+    pub has_scope_symmetry: bool,
     /// The model is a shipped Vulkan model, for which further reductions are proved: values along counters
     /// ([`crate::rmw_chain`]), reordering of adjacent reads ([`crate::symmetry`]), and threads that only read
     /// after a loop ([`crate::spin_loop`]).
-    pub knows_text: bool,
+    pub is_shipped_vulkan: bool,
 }
 
 /// Owner of an event.
@@ -74,7 +74,7 @@ pub(crate) enum Owner {
     ///
     /// It shares only barriers with the thread. Any other choice has more order, so this one is
     /// representative (VK-CM-01, VK-CM-02).
-    Company(ThreadId, u16),
+    CooperativeInvocation(ThreadId, u16),
     /// The reader of final values.
     Final,
 }
@@ -94,13 +94,13 @@ pub(crate) struct Event {
     /// texts with explicit layouts (VK-LOC-06, VK-REF-05).
     block: Option<LocationId>,
     /// Value stored by a write, as an expression over the reads by event number.
-    pub(crate) stored: Option<SymbolicValue<u16>>,
+    pub(crate) stored_value: Option<SymbolicValue<u16>>,
     /// Extent of the whole operation; the event is the part of it in its cell.
     pub(crate) extent: Option<Extent>,
     /// First event of the same operation; the event itself if it is the only one.
-    operation: u16,
+    first_of_operation: u16,
     /// The first event of the same vector access; for other accesses, of the same operation.
-    vector: u16,
+    first_of_vector: u16,
     /// The write half in this cell, if this event is the read half of an RMW.
     write_half: Option<u16>,
     pub(crate) place: Option<Placement>,
@@ -108,7 +108,7 @@ pub(crate) struct Event {
 
 /// Source of an observable's final value.
 #[derive(Clone, Debug)]
-pub(crate) enum FinalValue {
+pub(crate) enum FinalValueSource {
     /// An expression over reads by event number.
     Expression(SymbolicValue<u16>),
     /// The last write to a storage in `co`.
@@ -135,34 +135,34 @@ pub(crate) struct Skeleton {
     /// True if every thread ran to its end.
     pub(crate) terminated: bool,
     /// True if the bound of loops ended a thread.
-    pub(crate) cut: bool,
+    pub(crate) is_truncated: bool,
     /// Constraints on the values read.
     pub(crate) constraints: Vec<Constraint<u16>>,
     /// Final values of [`litmus::Test::observables`], in that order.
-    pub(crate) finals: Vec<FinalValue>,
+    pub(crate) final_values: Vec<FinalValueSource>,
     /// Reads-from edges that a `.test` file forces, as pairs of read and write.
-    pub(crate) forced: Vec<(u16, u16)>,
+    pub(crate) forced_reads_from: Vec<(u16, u16)>,
     /// Pairs of control-barrier events that synchronize.
-    pub(crate) meetings: Vec<(u16, u16)>,
+    pub(crate) barrier_sync: Vec<(u16, u16)>,
     /// The halves of split barriers.
-    halves: Vec<ExecutedBarrierHalf>,
+    barrier_halves: Vec<ExecutedBarrierHalf>,
     pub(crate) system_sync: Vec<(u16, u16)>,
-    pub(crate) address: Vec<(u16, u16)>,
-    pub(crate) control: Vec<(u16, u16)>,
-    shader_calls: Vec<(u16, u16)>,
-    sections: Vec<(u16, u16)>,
-    uncovered: Vec<(u16, u16)>,
+    pub(crate) address_dependencies: Vec<(u16, u16)>,
+    pub(crate) control_dependencies: Vec<(u16, u16)>,
+    shader_call_order: Vec<(u16, u16)>,
+    interlock_order: Vec<(u16, u16)>,
+    uncovered_pairs: Vec<(u16, u16)>,
     /// Per thread, the group of shader-call-related threads; empty without shader calls.
-    call_groups: Vec<usize>,
+    shader_call_groups: Vec<usize>,
     /// Pairs of threads that are overlapping fragments.
-    overlapping: Vec<(ThreadId, ThreadId)>,
+    overlapping_fragments: Vec<(ThreadId, ThreadId)>,
 }
 
 impl Event {
     /// Returns the thread whose instruction this event belongs to.
     pub(crate) fn thread(&self) -> Option<ThreadId> {
         match self.owner {
-            Owner::Thread(thread) | Owner::Company(thread, _) => Some(thread),
+            Owner::Thread(thread) | Owner::CooperativeInvocation(thread, _) => Some(thread),
             Owner::Initial | Owner::Final => None,
         }
     }
@@ -172,8 +172,8 @@ impl Event {
         self.write_half.map(usize::from)
     }
 
-    /// Creates an event without effect; `here` is its number.
-    fn new(owner: Owner, instruction: Option<u16>, here: u16, place: Option<Placement>) -> Event {
+    /// Creates an event without effect; `number` is its number.
+    fn new(owner: Owner, instruction: Option<u16>, number: u16, place: Option<Placement>) -> Event {
         Event {
             owner,
             instruction,
@@ -181,10 +181,10 @@ impl Event {
             storage: None,
             reference: None,
             block: None,
-            stored: None,
+            stored_value: None,
             extent: None,
-            operation: here,
-            vector: here,
+            first_of_operation: number,
+            first_of_vector: number,
             write_half: None,
             place,
         }

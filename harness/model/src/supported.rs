@@ -9,12 +9,12 @@ use litmus::{
 
 use crate::PredictError;
 use crate::cells::Extent;
-use crate::skeleton::{MAX_EVENTS, MAX_QUORUM_BARRIERS, MAX_THREADS, Semantic};
+use crate::skeleton::{ExecutionSemantics, MAX_EVENTS, MAX_QUORUM_BARRIERS, MAX_THREADS};
 use crate::system;
 use crate::wgsl;
 
 /// Refuses tests that the engine cannot execute or that use features the model does not define.
-pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> {
+pub(crate) fn check_supported(test: &Test, semantic: ExecutionSemantics) -> Result<(), PredictError> {
     if test.threads.len() > MAX_THREADS {
         return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
     }
@@ -24,10 +24,10 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
         return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
     }
     let refuse = |what: &str| Err(PredictError::NotAvailable { what: what.to_owned() });
-    if test.has_undefined() && semantic.initial_per_name {
+    if test.has_undefined() && semantic.has_initial_write_per_name {
         return refuse("undefined initial values under this model");
     }
-    if test.has_sequential_operations() && !semantic.sequential_orders {
+    if test.has_sequential_operations() && !semantic.has_sequential_orders {
         return refuse("sequentially consistent order under this model");
     }
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
@@ -38,7 +38,7 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
     let mut uses_extension = false;
     for thread in &test.threads {
         let is_host = thread.place == ThreadPlace::Host;
-        if is_host && !semantic.whole_language {
+        if is_host && !semantic.has_full_language {
             return refuse("host threads under this model");
         }
         uses_extension |= is_host;
@@ -46,7 +46,7 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
             .instructions
             .iter()
             .any(|i| i.kind.access().is_some_and(|access| access.performer == Performer::Cooperative));
-        if cooperative && !semantic.whole_language {
+        if cooperative && !semantic.has_full_language {
             return refuse("cooperative accesses under this model");
         }
         for instruction in &thread.instructions {
@@ -57,10 +57,10 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
             }
             let extension = required_extension(test, kind);
             uses_extension |= extension.is_some();
-            if let Some(what) = wgsl::refusal_reason(kind).filter(|_| semantic.only_wgsl) {
+            if let Some(what) = wgsl::refusal_reason(kind).filter(|_| semantic.is_wgsl) {
                 return refuse(what);
             }
-            if let Some(what) = extension.filter(|_| !semantic.whole_language) {
+            if let Some(what) = extension.filter(|_| !semantic.has_full_language) {
                 return refuse(what.refusal_reason());
             }
             for scope in instruction_scopes(kind) {
@@ -68,7 +68,7 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
                     Scope::CrossDevice if test.dialect != Dialect::Hsa && !is_host => {
                         return refuse("cross-device scope in a shader");
                     }
-                    Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
+                    Scope::ShaderCall | Scope::FragmentInterlock if !semantic.has_full_language => {
                         return refuse("scopes of shader calls and interlocked sections under this model");
                     }
                     Scope::Invocation
@@ -83,7 +83,7 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
             }
         }
     }
-    if semantic.whole_language {
+    if semantic.has_full_language {
         check_one_class_per_name(test)?;
     }
     match uses_extension.then(|| system::refusal_reason(test)).flatten() {

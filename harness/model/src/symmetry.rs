@@ -35,7 +35,7 @@ pub(crate) use self::condition_orbit::{ConditionOrbit, for_each_comparison, obse
 use self::name_matching::{IgnoredParts, NameMatching};
 use crate::path::{PathChoice, StepKind, ThreadPath};
 use crate::quick::QuickSet;
-use crate::skeleton::{Owner, Semantic, Skeleton, Tags};
+use crate::skeleton::{ExecutionSemantics, Owner, Skeleton, Tags};
 
 /// Limit of compared steps over all paths.
 const MAX_COMPARED_STEPS: usize = 4_000;
@@ -70,7 +70,7 @@ pub(crate) struct SymmetryBreaking {
 impl ThreadSymmetry {
     /// Finds the symmetries of a test whose threads have these paths. Parts that the model ignores are not
     /// compared.
-    pub fn new(test: &Test, paths: &[Vec<ThreadPath>], semantic: Semantic) -> ThreadSymmetry {
+    pub fn new(test: &Test, paths: &[Vec<ThreadPath>], semantic: ExecutionSemantics) -> ThreadSymmetry {
         let mut symmetry = ThreadSymmetry { swaps: Vec::new(), preserves_condition: true };
         // A lane's number can be observed, so lanes are never swapped.
         let is_plain = |path: &ThreadPath| {
@@ -90,7 +90,7 @@ impl ThreadSymmetry {
         }
         // Placement below the narrowest scope is immaterial (see the module), so the threads are
         // treated as if in one group.
-        if semantic.placed_by_scope {
+        if semantic.has_scope_symmetry {
             let narrowest = narrowest_scope(test, paths);
             for place in &mut places {
                 place.workgroup = if narrowest > Scope::Workgroup { 0 } else { place.workgroup };

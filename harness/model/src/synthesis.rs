@@ -1,9 +1,9 @@
 //! Test synthesis: minimal suites, and tests that distinguish two models.
 //!
-//! A [`LitmusShape`] lists the accesses of a litmus family. A [`Telling`] adds the synchronization style and the
-//! placement of threads, and has a strongest test, [`Telling::top`]. [`weakenings`] returns the single
-//! weakening steps of a test. [`minimal_below`] descends while the outcome of the race-free test is
-//! forbidden; tests without a forbidden weakening are minimal. [`distinguish`] searches all small programs
+//! A [`LitmusShape`] lists the accesses of a litmus family. A [`ShapeVariant`] adds the synchronization style and the
+//! placement of threads, and has a strongest test, [`ShapeVariant::strongest_test`]. [`weaken_test`] returns the single
+//! weakening steps of a test. [`find_minimal_tests`] descends while the outcome of the race-free test is
+//! forbidden; tests without a forbidden weakening are minimal. [`find_distinction`] searches all small programs
 //! first, then the tests below the shapes.
 //!
 //! Cf. Lustig et al., "Automated Synthesis of Comprehensive Memory Model Litmus Test Suites" (ASPLOS 2017),
@@ -17,9 +17,10 @@ mod shape;
 mod weaken;
 
 pub use distinguish::{
-    Distinction, TestConstraints, distinguish, distinguish_all, expectation, pool, reduced,
+    Distinction, TestConstraints, collect_comparison_tests, expectation_from_verdict, find_distinction,
+    find_distinctions, reduce_distinction,
 };
-pub use enumerate::{FormVocabulary, LARGEST};
-pub use minimal::{Below, Minimal, TestStanding, minimal_below, standing_of};
-pub use shape::{LitmusShape, SHAPES, Style, Telling, operations, placements};
-pub use weaken::{Weakened, weakenings};
+pub use enumerate::{FormVocabulary, MAX_PROGRAM_SIZE};
+pub use minimal::{ConditionVerdict, MinimalTest, MinimalTests, classify_condition, find_minimal_tests};
+pub use shape::{LitmusShape, SHAPES, ShapeVariant, SynchronizationStyle, count_operations, placements};
+pub use weaken::{WeakenedTest, weaken_test};

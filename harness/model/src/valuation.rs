@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use litmus::{Test, Value};
 
 use crate::constants::value_domain;
-use crate::skeleton::{FinalValue, Skeleton};
+use crate::skeleton::{FinalValueSource, Skeleton};
 use crate::symbolic::SymbolicValue;
 
 /// The values of all reads, by event number; unset for other events.
@@ -61,8 +61,9 @@ pub(crate) fn enumerate_counted_valuations(
     let mut values: ReadValues = vec![None; skeleton.len()];
     let found = Vec::new();
     // If no value is computed from another, each is known immediately.
-    let known =
-        |write: u16| skeleton.events[usize::from(write)].stored.as_ref().and_then(SymbolicValue::known_value);
+    let known = |write: u16| {
+        skeleton.events[usize::from(write)].stored_value.as_ref().and_then(SymbolicValue::known_value)
+    };
     let mut all = true;
     for (value, write) in values.iter_mut().zip(rf) {
         if let Some(write) = write {
@@ -164,7 +165,7 @@ impl ValueResolver<'_> {
 
 /// Returns the stored value of a write if its inputs are known.
 pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &ReadValues) -> Option<Value> {
-    match &skeleton.events[write].stored {
+    match &skeleton.events[write].stored_value {
         Some(stored) => stored.evaluate(&mut |read| values[usize::from(read)]),
         None => None,
     }
@@ -178,7 +179,7 @@ const SAMPLE_COUNT: u64 = 96;
 /// Independence is tested by sampling. An expression that only looks constant would permit a device too much;
 /// none has been observed.
 fn independent_value(skeleton: &Skeleton, write: usize, values: &ReadValues) -> Option<Value> {
-    let stored = skeleton.events[write].stored.as_ref()?;
+    let stored = skeleton.events[write].stored_value.as_ref()?;
     let evaluate_sample = |turn: u64| {
         stored.evaluate(&mut |read| {
             // Different reads get different samples, so that `x - y` does not look constant.
@@ -211,15 +212,15 @@ pub(crate) fn satisfies_constraints(skeleton: &Skeleton, values: &ReadValues) ->
 /// The final value of an observable; `last_write` gives the last write in `co` to a storage.
 pub(crate) fn final_value(
     skeleton: &Skeleton,
-    final_value: &FinalValue,
+    final_value: &FinalValueSource,
     values: &ReadValues,
     last_write: &impl Fn(litmus::LocationId) -> Option<u16>,
 ) -> Value {
     match final_value {
-        FinalValue::Expression(expression) => {
+        FinalValueSource::Expression(expression) => {
             expression.evaluate(&mut |read| values[usize::from(read)]).unwrap_or_default()
         }
-        FinalValue::LastWrite(storage) => last_write(*storage)
+        FinalValueSource::LastWrite(storage) => last_write(*storage)
             .and_then(|write| stored_value(skeleton, usize::from(write), values))
             .unwrap_or_default(),
     }
@@ -228,8 +229,10 @@ pub(crate) fn final_value(
 /// Returns true if every stored value and every condition is known or depends on a single read. Then the
 /// values of different locations are independent.
 pub(crate) fn has_independent_values(skeleton: &Skeleton) -> bool {
-    let plain_writes =
-        skeleton.events.iter().all(|event| event.stored.as_ref().is_none_or(|s| s.known_value().is_some()));
+    let plain_writes = skeleton
+        .events
+        .iter()
+        .all(|event| event.stored_value.as_ref().is_none_or(|s| s.known_value().is_some()));
     let plain_conditions = skeleton.constraints.iter().all(|constraint| {
         let mut first = None;
         let mut single = true;

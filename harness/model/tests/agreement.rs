@@ -12,11 +12,11 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 /// Maximum number of candidate executions of the naive enumerator for one test.
-const LIMIT: u64 = 20_000;
+const MAX_EXECUTIONS: u64 = 20_000;
 
 /// Compares engine and oracle; false if the test is too large for the oracle.
 fn compare(test: &Test, model: &Model) -> Result<bool, String> {
-    let slow = match naive::enumerate(test, model, 1, LIMIT) {
+    let slow = match naive::enumerate(test, model, 1, MAX_EXECUTIONS) {
         Ok(Some(slow)) => slow,
         // The generator also draws calls and sections that no device supports.
         Ok(None) | Err(PredictError::NotAvailable { .. }) => return Ok(false),
@@ -42,28 +42,30 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
         return Err(format!("races differ: engine {:?}, oracle {:?}", fast.race, slow.race));
     }
     // The answer is known for a test that initializes every location.
-    let known = slow.uninitialised_read || fast.truncated_runs == 0 || !test.has_undefined();
-    if fast.uninitialised_read != known.then_some(slow.uninitialised_read) {
+    let is_decided = slow.uninitialised_read || fast.truncated_runs == 0 || !test.has_undefined();
+    if fast.uninitialised_read != is_decided.then_some(slow.uninitialised_read) {
         return Err(format!("the engine says {:?} of uninitialised reads", fast.uninitialised_read));
     }
     // The answer to the condition agrees with the outcomes.
     if let Some(question) = &test.question {
         let observables = test.observables();
-        let says = |wanted: bool| {
+        let expected_answer = |wanted: bool| {
             slow.allowed.iter().any(|outcome| {
                 test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &observables, filter))
                     && outcome.meets_condition(test, &observables, &question.condition) == wanted
             })
         };
-        let known = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
-        if (fast.meets, fast.misses) != (known(says(true)), known(says(false))) {
+        let if_decided = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
+        if (fast.meets, fast.misses)
+            != (if_decided(expected_answer(true)), if_decided(expected_answer(false)))
+        {
             return Err(format!("the question is answered {:?} and {:?}", fast.meets, fast.misses));
         }
     }
     // Single outcome queries agree with the listed outcomes.
-    let asked = OutcomeChecker::new(test, model, &options).map_err(|e| e.to_string())?;
+    let checker = OutcomeChecker::new(test, model, &options).map_err(|e| e.to_string())?;
     for outcome in fast.outcomes.keys() {
-        let answer = asked.is_allowed(outcome, &options);
+        let answer = checker.is_allowed(outcome, &options);
         let allowed = slow.allowed.contains(outcome);
         // If a loop may be cut off, an unobserved outcome is unknown.
         if answer != Some(allowed) && (allowed || answer.is_some() || !has_loop(test)) {
@@ -81,21 +83,21 @@ fn has_loop(test: &Test) -> bool {
 }
 
 /// Returns the number of random tests per model: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
-fn cases() -> (u32, RngSeed) {
+fn case_count_and_seed() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
         None => (80, RngSeed::Fixed(20)),
     }
 }
 
-fn agrees_on_random_tests(name: &str) {
-    agrees_on(name, common::test(), 1);
+fn assert_agrees_on_random_tests(name: &str) {
+    assert_agrees_on(name, common::test(), 1);
 }
 
 /// Checks a model on a `1/share` fraction of the usual random tests.
-fn agrees_on(name: &str, tests: impl Strategy<Value = Test>, share: u32) {
+fn assert_agrees_on(name: &str, tests: impl Strategy<Value = Test>, share: u32) {
     let model = Model::shipped(name).expect("a shipped model").unwrap();
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let cases = cases / share;
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let compared = std::cell::Cell::new(0u32);
@@ -118,17 +120,17 @@ macro_rules! on_random_tests {
     ($($test:ident: $model:literal,)*) => {
         $(#[test]
         fn $test() {
-            agrees_on_random_tests($model);
+            assert_agrees_on_random_tests($model);
         })*
 
         /// Every model that supports these tests is in the lists above.
         #[test]
         fn every_profile_is_compared() {
             let compared = [$($model),*];
-            for (name, _) in Model::names() {
+            for (name, _) in Model::shipped_models() {
                 let model = Model::shipped(name).expect("a shipped model").unwrap();
                 // `wgsl` refuses most of the programs; another test covers it.
-                let other = !model.judges(litmus::Dialect::Vulkan) || *name == "wgsl";
+                let other = !model.supports_dialect(litmus::Dialect::Vulkan) || *name == "wgsl";
                 assert!(other || compared.contains(name), "{name}");
             }
         }
@@ -165,40 +167,40 @@ on_random_tests! {
 #[test]
 fn models_on_random_tests_of_sequential_consistency() {
     for name in ["ptx", "opencl", "opencl-3.1", "amdgpu", "sc"] {
-        agrees_on(name, common::sequential(), 2);
+        assert_agrees_on(name, common::sequential(), 2);
     }
 }
 
 #[test]
 fn wgsl_on_random_programs_of_wgsl() {
-    agrees_on("wgsl", common::test().prop_map(|test| languages::as_wgsl(&test)), 1);
+    assert_agrees_on("wgsl", common::test().prop_map(|test| languages::as_wgsl(&test)), 1);
 }
 
 /// Undefined initial values: an uninitialized read may return any value, and every search detects it.
 #[test]
 fn models_on_random_tests_with_undefined_values() {
     for name in ["vulkan", "vulkan-2019-nochains", "khronos-alloy", "sc", "tso"] {
-        agrees_on(name, common::undefined(), 2);
+        assert_agrees_on(name, common::undefined(), 2);
     }
 }
 
 /// Vectors: each component is a separate operation.
 #[test]
 fn vulkan_on_random_tests_of_vectors() {
-    agrees_on("vulkan", common::vectors(true), 4);
+    assert_agrees_on("vulkan", common::vectors(true), 4);
 }
 
 #[test]
 fn other_models_on_random_tests_of_vectors() {
     for name in ["vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-        agrees_on(name, common::vectors(false), 8);
+        assert_agrees_on(name, common::vectors(false), 8);
     }
 }
 
 /// A program with vectors has the same outcomes as one with an instruction per component.
 #[test]
 fn vectors_mean_what_their_components_mean() {
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let names = ["vulkan", "vulkan-nochains", "vulkan-1.2", "dartagnan", "khronos-alloy"];
     let models: Vec<Model> =
@@ -209,22 +211,32 @@ fn vectors_mean_what_their_components_mean() {
             for sync in &mut test.system_sync {
                 (sync.from.instruction, sync.to.instruction) = (None, None);
             }
-            let of = |test: &Test| {
+            let predict_test = |test: &Test| {
                 predict(test, &models[index], &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
                     .map_err(|e| TestCaseError::fail(e.to_string()))
             };
-            let (vectors, components) = (of(&test)?, of(&common::written_out(&test))?);
+            let (vectors, components) = (predict_test(&test)?, predict_test(&common::split_vectors(&test))?);
             prop_assert_eq!(vectors.race, components.race, "{}", litmus::print(&test));
-            let says = |prediction: &litmus::Prediction| -> Vec<(Outcome, bool, bool)> {
+            let listed_outcomes = |prediction: &litmus::Prediction| -> Vec<(Outcome, bool, bool)> {
                 let outcomes = prediction.outcomes.iter();
                 outcomes.map(|(outcome, p)| (outcome.clone(), p.allowed, p.serial)).collect()
             };
-            prop_assert_eq!(says(&vectors), says(&components), "{}", litmus::print(&test));
+            prop_assert_eq!(
+                listed_outcomes(&vectors),
+                listed_outcomes(&components),
+                "{}",
+                litmus::print(&test)
+            );
             // Sequential consistency orders instructions, not components.
             for (outcome, whole) in &vectors.outcomes {
-                let apart = &components.outcomes[outcome];
-                prop_assert!(whole.weak || !apart.weak, "{:?} of {}", outcome, litmus::print(&test));
-                told_apart.set(told_apart.get() + u32::from(whole.weak && !apart.weak));
+                let component_verdict = &components.outcomes[outcome];
+                prop_assert!(
+                    whole.weak || !component_verdict.weak,
+                    "{:?} of {}",
+                    outcome,
+                    litmus::print(&test)
+                );
+                told_apart.set(told_apart.get() + u32::from(whole.weak && !component_verdict.weak));
             }
             Ok(())
         })
@@ -236,7 +248,7 @@ fn vectors_mean_what_their_components_mean() {
 /// races, and the same programs race.
 #[test]
 fn whole_vectors_differ_only_where_programs_race() {
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
     let (free, torn) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
@@ -245,10 +257,12 @@ fn whole_vectors_differ_only_where_programs_race() {
             // A filter would exclude racy executions.
             test.filter = None;
             let failed = |e: model::PredictError| TestCaseError::fail(e.to_string());
-            let Some(apart) = naive::enumerate(&test, &model, 1, LIMIT).map_err(failed)? else {
+            let Some(apart) = naive::enumerate(&test, &model, 1, MAX_EXECUTIONS).map_err(failed)? else {
                 return Ok(());
             };
-            let Some(whole) = naive::enumerate_whole_vectors(&test, &model, 1, LIMIT).map_err(failed)? else {
+            let Some(whole) =
+                naive::enumerate_whole_vectors(&test, &model, 1, MAX_EXECUTIONS).map_err(failed)?
+            else {
                 return Ok(());
             };
             prop_assert_eq!(apart.race, whole.race, "{}", litmus::print(&test));
@@ -269,32 +283,32 @@ fn whole_vectors_differ_only_where_programs_race() {
 /// byte.
 #[test]
 fn vulkan_on_random_tests_of_sizes() {
-    agrees_on("vulkan", common::sizes(), 4);
+    assert_agrees_on("vulkan", common::sizes(), 4);
 }
 
 #[test]
 fn vulkan_2024_on_random_tests_of_sizes() {
-    agrees_on("vulkan-2024", common::sizes(), 4);
+    assert_agrees_on("vulkan-2024", common::sizes(), 4);
 }
 
 #[test]
 fn vulkan_on_random_tests_of_hosts() {
-    agrees_on("vulkan", common::hosts(), 4);
+    assert_agrees_on("vulkan", common::hosts(), 4);
 }
 
 #[test]
 fn vulkan_2024_on_random_tests_of_hosts() {
-    agrees_on("vulkan-2024", common::hosts(), 4);
+    assert_agrees_on("vulkan-2024", common::hosts(), 4);
 }
 
 #[test]
 fn vulkan_on_random_tests_of_calls_and_sections() {
-    agrees_on("vulkan", common::calls(), 4);
+    assert_agrees_on("vulkan", common::calls(), 4);
 }
 
 #[test]
 fn vulkan_on_random_tests_of_cooperative_accesses() {
-    agrees_on("vulkan", common::cooperative(), 4);
+    assert_agrees_on("vulkan", common::cooperative(), 4);
 }
 
 /// The stepwise machine composes values from bytes as the model does: an interleaving of the accesses of a
@@ -302,7 +316,7 @@ fn vulkan_on_random_tests_of_cooperative_accesses() {
 #[test]
 fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
     let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let strong = std::cell::Cell::new(0u32);
     TestRunner::new(config)
@@ -339,7 +353,7 @@ fn queries_on_random_files() {
     let names = ["khronos-alloy", "khronos-alloy-nochains", "vulkan", "dartagnan"];
     let models: Vec<Model> =
         names.iter().map(|name| Model::shipped(name).expect("a shipped model").unwrap()).collect();
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let answers = std::cell::RefCell::new([0u32; 3]);
     TestRunner::new(config)
@@ -349,7 +363,7 @@ fn queries_on_random_files() {
             let fast = model::answer_queries(&test, model, Some(model), &options)
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
             for (query, fast) in test.khronos.iter().flat_map(|k| &k.queries).zip(fast) {
-                let slow = naive::has_execution(&test, model, query, LIMIT)
+                let slow = naive::has_execution(&test, model, query, MAX_EXECUTIONS)
                     .map_err(|e| TestCaseError::fail(e.to_string()))?;
                 let Some(slow) = slow.map(|exists| query.is_correct(exists)) else {
                     answers.borrow_mut()[2] += 1;
@@ -370,7 +384,7 @@ fn queries_on_random_files() {
 #[test]
 fn sequential_machine_agrees_with_sc() {
     let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(
@@ -396,7 +410,7 @@ fn sequential_machine_agrees_with_sc() {
 
 #[test]
 fn the_corpus() {
-    let models: Vec<Model> = Model::names()
+    let models: Vec<Model> = Model::shipped_models()
         .iter()
         .map(|(name, _)| Model::shipped(name).expect("a shipped model").unwrap())
         .collect();
@@ -405,7 +419,7 @@ fn the_corpus() {
     let (mut compared, mut refused, mut too_large) = (0, 0, Vec::new());
     for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
-        let judging = models.iter().filter(|model| model.judges(test.dialect));
+        let judging = models.iter().filter(|model| model.supports_dialect(test.dialect));
         for model in judging.skip(number % share).step_by(share) {
             // Other tools do not support this feature, so only the texts of the specification decide.
             if let Err(model::PredictError::NotAvailable { what }) =

@@ -10,6 +10,7 @@ mod clauses;
 mod corpus;
 mod cts;
 mod disagreements;
+mod equivalent_forms;
 mod eval;
 mod explain;
 mod herd;
@@ -20,7 +21,6 @@ mod peers;
 mod progress;
 mod queries;
 mod relation_laws;
-mod rewritten;
 mod strategies;
 mod synthesis;
 mod texts;
@@ -30,9 +30,9 @@ mod witness;
 
 #[expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 mod common;
-mod hsa_letter;
-mod killers;
-mod minimal;
+mod hsa_oracle;
+mod mutant_programs;
 #[path = "../../../litmus/tests/round_trip/hsa.rs"]
 mod random;
+mod reduction;
 mod vocabulary;

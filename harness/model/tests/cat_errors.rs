@@ -11,7 +11,7 @@ use std::path::Path;
 /// Longer messages are truncated, since fixtures for limits are long.
 const SHOWN_LINES: usize = 160;
 
-fn refused(path: &Path) -> CatErrors {
+fn expect_refusal(path: &Path) -> CatErrors {
     let folder = path.parent().unwrap();
     let resolve = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -28,7 +28,7 @@ fn refused(path: &Path) -> CatErrors {
 #[test]
 fn refusals() {
     insta::glob!("cat_errors/*.cat", |path| {
-        let errors = refused(path);
+        let errors = expect_refusal(path);
         assert!(!errors.errors.is_empty());
         let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(110);
         let mut text = String::new();

@@ -4,8 +4,8 @@
 use crate::vocabulary;
 
 use model::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValueRule, InitialWrites, Instructions, Language, ModelOptions,
-    Orders, RmwEvents, Tangling, Values,
+    AsmoOrder, BarrierReach, CandidateValues, CoveredEvents, CoveredInstructions, FinalValueRule,
+    InitialWrites, MemoryOrders, ModelOptions, RmwEvents, TangleRule, TestLanguage,
 };
 use model::cat::{self, CatErrors, CatModel, ClassFamilies, CompiledModel};
 use proptest::prelude::*;
@@ -21,16 +21,16 @@ fn compile(model: &CatModel, families: &ClassFamilies) -> CompiledModel {
 }
 
 /// Lists one node per line, for snapshots.
-fn listing(plan: &CompiledModel) -> String {
+fn list_nodes(plan: &CompiledModel) -> String {
     let mut text = String::new();
     for (index, node) in plan.nodes.iter().enumerate() {
         let line = plan.statement_at(plan.origins[index]).span.line;
-        let shown = match node {
-            cat::Node::BaseSet(base) | cat::Node::BaseRelation(base) => match base.mask {
+        let node_text = match node {
+            cat::PlanNode::BaseSet(base) | cat::PlanNode::BaseRelation(base) => match base.mask {
                 Some(mask) => format!("{}({mask:#06b})", plan.name_text(base.name)),
                 None => plan.name_text(base.name).to_owned(),
             },
-            cat::Node::Recursive { group, index, node_kind: kind } => {
+            cat::PlanNode::Recursive { group, index, node_kind: kind } => {
                 format!("Recursive {kind:?} {}.{index}", group.0)
             }
             node => {
@@ -39,14 +39,14 @@ fn listing(plan: &CompiledModel) -> String {
                 node.operand_nodes().fold(operator, |shown, operand| format!("{shown} {}", operand.0))
             }
         };
-        writeln!(text, "{index:3} {shown}  -- line {line}").unwrap();
+        writeln!(text, "{index:3} {node_text}  -- line {line}").unwrap();
     }
     for group in &plan.groups {
         writeln!(text, "group {:?} {:?}", group.nodes, group.bodies).unwrap();
     }
     for axiom in &plan.axioms {
         let negation = if axiom.negated { "not " } else { "" };
-        let flag = if axiom.flag { "flag " } else { "" };
+        let flag = if axiom.is_flag { "flag " } else { "" };
         let name = axiom.name.as_deref().unwrap_or("unnamed");
         writeln!(text, "{flag}{negation}{:?} {} as {name}", axiom.kind, axiom.node.0).unwrap();
     }
@@ -58,7 +58,7 @@ fn dartagnan_style() {
     let model = parse(include_str!("cat_models/dartagnan-style.cat")).unwrap();
     assert_eq!(model.name.as_deref(), Some("GPU-style"));
     assert_eq!(model.options, ModelOptions::default());
-    insta::assert_snapshot!(listing(&compile(&model, &ClassFamilies::from_classes([0, 1]))));
+    insta::assert_snapshot!(list_nodes(&compile(&model, &ClassFamilies::from_classes([0, 1]))));
     // With one class, the orders of the other class are removed.
     let one = compile(&model, &ClassFamilies::from_classes([0]));
     let two = compile(&model, &ClassFamilies::from_classes([0, 1]));
@@ -76,12 +76,12 @@ fn options_of_the_first_comment() {
         barrier: BarrierReach::Any,
         asmo: AsmoOrder::Transitive,
         final_value: FinalValueRule::DeviceRead,
-        values: Values::NoThinAir,
-        language: Language::Hsa,
-        events: Events::All,
-        tangling: Tangling::Apart,
-        orders: Orders::Sequential,
-        instructions: Instructions::Wgsl,
+        values: CandidateValues::NoThinAir,
+        language: TestLanguage::Hsa,
+        events: CoveredEvents::All,
+        tangle_rule: TangleRule::Apart,
+        orders: MemoryOrders::Sequential,
+        instructions: CoveredInstructions::Wgsl,
     };
     assert_eq!(parse(all).unwrap().options, chosen);
     let dartagnan =
@@ -164,14 +164,14 @@ fn names_of_a_plan() {
     assert_eq!(plan.find_definition("order"), Some(order));
     assert_eq!(plan.find_definition("po"), None);
     assert_eq!(plan.name_of(first), Some("hb"));
-    let cat::Node::Union(po, _) = plan.node_at(first) else {
+    let cat::PlanNode::Union(po, _) = plan.node_at(first) else {
         panic!("hb is {:?}", plan.node_at(first));
     };
     assert_eq!(plan.name_of(po), Some("po"));
     // An acyclic closure is an acyclic relation.
-    assert_eq!(plan.node_at(order), cat::Node::Plus(plan.axioms[0].node));
+    assert_eq!(plan.node_at(order), cat::PlanNode::Plus(plan.axioms[0].node));
     assert_eq!(plan.statement_at(plan.axioms[0].statement).names, ["x"]);
-    let needed = plan.needed_for([first]);
+    let needed = plan.mark_needed([first]);
     assert!(needed[first.to_index()] && !needed[order.to_index()]);
 }
 
@@ -183,7 +183,7 @@ fn known_emptiness_simplifies() {
     let plan = compile(&model, &ClassFamilies { absent, ..ClassFamilies::default() });
     assert_eq!(plan.name_of(plan.find_definition("hb").unwrap()), Some("hb"));
     assert_eq!(plan.nodes.len(), 2);
-    assert_eq!(plan.node_at(plan.find_definition("chain").unwrap()), cat::Node::Empty);
+    assert_eq!(plan.node_at(plan.find_definition("chain").unwrap()), cat::PlanNode::Empty);
 }
 
 /// Tokens of the language, valid and invalid.

@@ -128,7 +128,7 @@ fn relations(recursive: bool) -> BoxedStrategy<Expression> {
         .boxed()
 }
 
-fn mask(mask: u8) -> String {
+fn mask_text(mask: u8) -> String {
     let classes: Vec<String> =
         (0..CLASSES).filter(|class| mask & (1 << class) != 0).map(|c| c.to_string()).collect();
     classes.concat()
@@ -140,8 +140,8 @@ impl SetExpression {
             SetExpression::Zero => "0".into(),
             SetExpression::Universe => "_".into(),
             SetExpression::Base(index) => SETS[*index].into(),
-            SetExpression::Accesses(classes) => format!("accesses{}", mask(*classes)),
-            SetExpression::Operations(classes) => format!("operations{}", mask(*classes)),
+            SetExpression::Accesses(classes) => format!("accesses{}", mask_text(*classes)),
+            SetExpression::Operations(classes) => format!("operations{}", mask_text(*classes)),
             SetExpression::Union(pair) => format!("({} | {})", pair[0].text(), pair[1].text()),
             SetExpression::Intersection(pair) => format!("({} & {})", pair[0].text(), pair[1].text()),
             SetExpression::Difference(pair) => format!("({} \\ {})", pair[0].text(), pair[1].text()),
@@ -349,14 +349,14 @@ fn value<M: Matrix>(text: &str, world: &World, name: &str) -> Pairs {
 }
 
 /// Returns every operation on the operands.
-fn applied(operands: &[Expression]) -> Vec<Expression> {
-    let mut results = changed(operands);
-    results.extend(paired(operands, operands));
+fn apply_all(operands: &[Expression]) -> Vec<Expression> {
+    let mut results = apply_unary(operands);
+    results.extend(apply_binary(operands, operands));
     results
 }
 
 /// Returns every unary operation on the operands.
-fn changed(operands: &[Expression]) -> Vec<Expression> {
+fn apply_unary(operands: &[Expression]) -> Vec<Expression> {
     let mut results = Vec::new();
     for operand in operands {
         let one = || Box::new(operand.clone());
@@ -375,7 +375,7 @@ fn changed(operands: &[Expression]) -> Vec<Expression> {
 }
 
 /// Returns every binary operation on an operand of the first list and one of the second.
-fn paired(left: &[Expression], right: &[Expression]) -> Vec<Expression> {
+fn apply_binary(left: &[Expression], right: &[Expression]) -> Vec<Expression> {
     let two = |a: &Expression, b: &Expression| Box::new([a.clone(), b.clone()]);
     left.iter()
         .flat_map(|a| right.iter().map(move |b| (a, b)))
@@ -404,14 +404,14 @@ fn small_expressions() {
         Expression::Product(Box::new([base(0), base(1)])),
         Expression::Product(Box::new([SetExpression::Universe, SetExpression::Universe])),
     ];
-    let small = applied(&leaves);
+    let small = apply_all(&leaves);
     // Every operation on one small operand, and every pair of a small operand and a leaf.
     let mut expressions = small.clone();
-    expressions.extend(changed(&small));
-    expressions.extend(paired(&small, &leaves));
-    expressions.extend(paired(&leaves, &small));
+    expressions.extend(apply_unary(&small));
+    expressions.extend(apply_binary(&small, &leaves));
+    expressions.extend(apply_binary(&leaves, &small));
     let around_r: Vec<Expression> = small.iter().filter(|e| e.mentions_only_first()).cloned().collect();
-    expressions.extend(applied(&around_r));
+    expressions.extend(apply_all(&around_r));
     let worlds = [
         (&[0, 1][..], &[1, 2, 4][..], &[(0, 1), (1, 2), (2, 3), (4, 4)][..], &[(1, 0), (2, 1), (3, 0)][..]),
         (&[2][..], &[0, 2][..], &[(0, 0), (0, 2), (2, 0), (3, 1)][..], &[(2, 2), (1, 3), (0, 2), (4, 0)][..]),

@@ -3,23 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use certificate::{Certificate, Choice, FinalValue, NamedSet, ProvedClaim, Step, verify};
+use certificate::{Certificate, ExecutionChoice, NamedSet, ObservedValue, ProofStep, ProvedClaim, verify};
 use litmus::Test;
 use model::certify::{CertifiedTest, CertifyError, certify, derive_structures, model_text};
 use model::{Budget, Model, PredictOptions};
 use witness::generate::{
-    Corner, RandomProgram, classes_program, guarded_program, program, split_program, subgroup_program,
-    undefined_program,
+    Corner, RandomProgram, generate_classes_program, generate_guarded_program, generate_program,
+    generate_split_program, generate_subgroup_program, generate_undefined_program,
 };
 
 /// One embedded test in five is certified here; `check --certify` certifies all.
-const SHARE: usize = 5;
+const SAMPLING_INTERVAL: usize = 5;
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap_or_else(|| panic!("no model {name}")).unwrap()
 }
 
-fn certificate_of(name: &str, text: &str, model: &Model, unroll: u32) -> Result<Certificate, CertifyError> {
+fn certify_text(name: &str, text: &str, model: &Model, unroll: u32) -> Result<Certificate, CertifyError> {
     let test = litmus::parse(text, name).unwrap_or_else(|errors| panic!("{name}: {errors}"));
     let options = PredictOptions { budget: Budget::from_steps(200_000), unroll };
     certify(CertifiedTest { name, text, test: &test }, model, &options)
@@ -40,11 +40,11 @@ fn tests_of_the_corpus_have_certificates() {
     let models: BTreeMap<&str, Model> = Model::DEFAULTS.iter().map(|name| (*name, shipped(name))).collect();
     let tests = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
     let mut certified = 0;
-    for entry in tests.step_by(SHARE) {
+    for entry in tests.step_by(SAMPLING_INTERVAL) {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let model = &models[Model::default_for_test(&test)];
         let certificate =
-            certificate_of(&entry.id, entry.text, model, 1).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
+            certify_text(&entry.id, entry.text, model, 1).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
         verify(&certificate, &|| false).unwrap_or_else(|error| panic!("{}: {error}", entry.id));
         let text = serde_json::to_string(&certificate).unwrap();
         assert_eq!(serde_json::from_str::<Certificate>(&text).unwrap(), certificate);
@@ -54,7 +54,7 @@ fn tests_of_the_corpus_have_certificates() {
 }
 
 /// Returns the number of random programs: small by default, or `VK_LITMUS_CERTIFICATE_PROGRAMS`.
-fn random_programs() -> u64 {
+fn random_program_count() -> u64 {
     let wanted = std::env::var("VK_LITMUS_CERTIFICATE_PROGRAMS").ok();
     wanted.map_or(300, |text| text.parse().expect("VK_LITMUS_CERTIFICATE_PROGRAMS is a number"))
 }
@@ -62,22 +62,22 @@ fn random_programs() -> u64 {
 #[test]
 fn random_programs_have_certificates() {
     let generators: Vec<Box<dyn Fn(u64) -> RandomProgram>> = vec![
-        Box::new(program),
-        Box::new(undefined_program),
-        Box::new(split_program),
-        Box::new(classes_program),
-        Box::new(subgroup_program),
-        Box::new(guarded_program),
-        Box::new(witness::calls::calls_program),
-        Box::new(|seed| Corner::ALL[seed as usize % Corner::ALL.len()].program(seed)),
+        Box::new(generate_program),
+        Box::new(generate_undefined_program),
+        Box::new(generate_split_program),
+        Box::new(generate_classes_program),
+        Box::new(generate_subgroup_program),
+        Box::new(generate_guarded_program),
+        Box::new(witness::calls::generate_calls_program),
+        Box::new(|seed| Corner::ALL[seed as usize % Corner::ALL.len()].generate_program(seed)),
     ];
     let models = ["vulkan", "vulkan-2019"].map(shipped);
     let (mut certified, mut refused) = (0_u64, BTreeMap::<String, u64>::new());
-    let count = random_programs();
+    let count = random_program_count();
     for seed in 0..count {
         let drawn = generators[seed as usize % generators.len()](seed);
         let model = &models[seed as usize / generators.len() % models.len()];
-        match certificate_of("random", &drawn.text, model, drawn.bound) {
+        match certify_text("random", &drawn.text, model, drawn.bound) {
             Ok(certificate) => {
                 certified += 1;
                 verify(&certificate, &|| false)
@@ -93,13 +93,13 @@ fn random_programs_have_certificates() {
 }
 
 /// A change of a certificate; false if there is nothing to change.
-type Change = fn(&mut Certificate) -> bool;
+type CertificateChange = fn(&mut Certificate) -> bool;
 
 /// Removes a case from a step that combines one per source of a read.
 fn drop_leaf(certificate: &mut Certificate) -> bool {
     let step = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
     step.into_iter().any(|step| match step {
-        Step::Read { cases, .. } => cases.pop().is_some(),
+        ProofStep::Read { cases, .. } => cases.pop().is_some(),
         _ => false,
     })
 }
@@ -107,7 +107,7 @@ fn drop_leaf(certificate: &mut Certificate) -> bool {
 fn drop_choice(certificate: &mut Certificate) -> bool {
     let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
     steps.any(|step| match step {
-        Step::Axiom { choices, .. } => choices.pop().is_some(),
+        ProofStep::Axiom { choices, .. } => choices.pop().is_some(),
         _ => false,
     })
 }
@@ -115,12 +115,12 @@ fn drop_choice(certificate: &mut Certificate) -> bool {
 fn change_choice(certificate: &mut Certificate) -> bool {
     let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
     steps.any(|step| match step {
-        Step::Axiom { choices, .. } => match choices.last_mut() {
-            Some(Choice::Rf(write, _)) => {
+        ProofStep::Axiom { choices, .. } => match choices.last_mut() {
+            Some(ExecutionChoice::Rf(write, _)) => {
                 *write += 1;
                 true
             }
-            Some(Choice::Co(first, second)) => {
+            Some(ExecutionChoice::Co(first, second)) => {
                 std::mem::swap(first, second);
                 true
             }
@@ -133,7 +133,7 @@ fn change_choice(certificate: &mut Certificate) -> bool {
 fn rename_axiom(certificate: &mut Certificate) -> bool {
     let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
     steps.any(|step| match step {
-        Step::Axiom { name, .. } => name.replace("no-axiom-has-this-name".to_owned()).is_some(),
+        ProofStep::Axiom { name, .. } => name.replace("no-axiom-has-this-name".to_owned()).is_some(),
         _ => false,
     })
 }
@@ -141,8 +141,8 @@ fn rename_axiom(certificate: &mut Certificate) -> bool {
 /// Replaces a violated axiom by a statement about values.
 fn flip_lemma(certificate: &mut Certificate) -> bool {
     let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
-    let Some(step) = steps.find(|step| matches!(step, Step::Axiom { .. })) else { return false };
-    *step = Step::Values { choices: Vec::new() };
+    let Some(step) = steps.find(|step| matches!(step, ProofStep::Axiom { .. })) else { return false };
+    *step = ProofStep::Values { choices: Vec::new() };
     true
 }
 
@@ -225,7 +225,7 @@ fn drop_base(certificate: &mut Certificate) -> bool {
 fn change_stored(certificate: &mut Certificate) -> bool {
     let structure = &mut certificate.structures[0];
     structure.stored.iter_mut().flatten().any(|value| match value {
-        certificate::Expression::Known(value) => {
+        certificate::ValueExpression::Known(value) => {
             *value += 1;
             true
         }
@@ -235,7 +235,7 @@ fn change_stored(certificate: &mut Certificate) -> bool {
 
 fn change_final(certificate: &mut Certificate) -> bool {
     let finals = certificate.structures.iter_mut().flat_map(|structure| &mut structure.finals);
-    let known = FinalValue::Expression(certificate::Expression::Known(77));
+    let known = ObservedValue::Expression(certificate::ValueExpression::Known(77));
     finals.into_iter().any(|value| std::mem::replace(value, known.clone()) != known)
 }
 
@@ -263,7 +263,7 @@ fn drop_flags(certificate: &mut Certificate) -> bool {
     certificate.flags.pop().is_some()
 }
 
-const CHANGES: [(&str, Change); 25] = [
+const CHANGES: [(&str, CertificateChange); 25] = [
     ("drop_leaf", drop_leaf),
     ("drop_choice", drop_choice),
     ("change_choice", change_choice),
@@ -299,17 +299,18 @@ const TRUSTED: [&str; 6] =
     ["change_model", "change_base", "change_stored", "change_final", "drop_structure", "end_threads"];
 
 /// Tests whose certificates have every part that the changes modify.
-const CHANGED: [&str; 4] = ["mp/MP+rel-acq", "2+2w/2+2W+fence-fence", "mp/MP+plain", "sb/SB+common-rmw"];
+const CHANGED_TESTS: [&str; 4] =
+    ["mp/MP+rel-acq", "2+2w/2+2W+fence-fence", "mp/MP+plain", "sb/SB+common-rmw"];
 
 #[test]
 fn changed_certificates_are_rejected() {
     let model = shipped("vulkan");
     let mut made: BTreeMap<&str, usize> = BTreeMap::new();
-    for id in CHANGED {
+    for id in CHANGED_TESTS {
         let mut entries = litmus::corpus::tests().into_iter();
         let entry = entries.find(|entry| entry.id == id).unwrap_or_else(|| panic!("no test {id}"));
         let test = litmus::parse(entry.text, &entry.id).unwrap();
-        let certificate = certificate_of(&entry.id, entry.text, &model, 1).unwrap();
+        let certificate = certify_text(&entry.id, entry.text, &model, 1).unwrap();
         assert!(is_accepted(&certificate, &test, &model), "{id}");
         for (name, change) in CHANGES {
             let mut changed = certificate.clone();
@@ -334,7 +335,7 @@ fn changed_certificates_are_rejected() {
 fn an_answer_without_a_proof_has_no_certificate() {
     let id = "lb/LB+false-data-data";
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
-    let refused = certificate_of(id, entry.text, &shipped("amdgpu"), 1);
+    let refused = certify_text(id, entry.text, &shipped("amdgpu"), 1);
     assert!(matches!(refused, Err(CertifyError::PredictionMismatch { .. })), "{refused:?}");
     let options = PredictOptions { budget: Budget::from_steps(1), unroll: 1 };
     let test = litmus::parse(entry.text, id).unwrap();

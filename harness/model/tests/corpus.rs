@@ -7,7 +7,7 @@ use model::{Budget, Model, PredictOptions, predict_with_growing_bound};
 
 #[test]
 fn expectations_hold() {
-    let models: BTreeMap<&str, Model> = Model::names()
+    let models: BTreeMap<&str, Model> = Model::shipped_models()
         .iter()
         .map(|(name, _)| (*name, Model::shipped(name).expect("a shipped model").unwrap()))
         .collect();

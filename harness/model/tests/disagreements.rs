@@ -8,26 +8,31 @@ use std::fmt::Write;
 use std::path::Path;
 
 use litmus::{Race, Test};
-use model::synthesis::{TestStanding, standing_of};
+use model::synthesis::{ConditionVerdict, classify_condition};
 use model::{Budget, Model, PredictError, PredictOptions, predict_summary};
 
 const MODELS: &[&str] = &["vulkan", "vulkan-2024", "vulkan-1.2", "vulkan-2019", "khronos-alloy", "dartagnan"];
 
-struct Row {
+struct DisagreementRow {
     name: &'static str,
     topic: &'static str,
     tests: Vec<&'static str>,
     decision: &'static str,
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<DisagreementRow> {
     include_str!("disagreements.tsv")
         .lines()
         .map(|line| {
             let [name, topic, tests, decision] = line.split('\t').collect::<Vec<_>>()[..] else {
                 panic!("not a row: {line}");
             };
-            Row { name, topic, tests: tests.split(' ').filter(|test| *test != "-").collect(), decision }
+            DisagreementRow {
+                name,
+                topic,
+                tests: tests.split(' ').filter(|test| *test != "-").collect(),
+                decision,
+            }
         })
         .collect()
 }
@@ -47,8 +52,8 @@ fn verdict_text(model: &Model, test: &Test) -> String {
         Err(error) => panic!("{}: {error}", test.name),
     };
     let free = model::PredictionSummary { race: Race::Free, ..verdict.clone() };
-    let reachable = match standing_of(test, &free) {
-        TestStanding::Allowed => "allowed",
+    let reachable = match classify_condition(test, &free) {
+        ConditionVerdict::Allowed => "allowed",
         _ => "forbidden",
     };
     match verdict.race {
@@ -57,7 +62,7 @@ fn verdict_text(model: &Model, test: &Test) -> String {
     }
 }
 
-fn page() -> String {
+fn render_page() -> String {
     let models: Vec<Model> = MODELS.iter().map(|name| Model::shipped(name).unwrap().unwrap()).collect();
     let mut page = String::from(
         "# Where the texts and the peers disagree\n\n\
@@ -65,7 +70,7 @@ fn page() -> String {
          condition of each test. `racy` means that the program has no defined outcome, even if consistent executions show one. A test\n\
          compares this page with the models; its source is `harness/model/tests/disagreements.tsv`.\n",
     );
-    for Row { name, topic, tests, decision } in rows() {
+    for DisagreementRow { name, topic, tests, decision } in rows() {
         write!(page, "\n## {name}: {topic}\n\n{decision}\n").unwrap();
         if tests.is_empty() {
             continue;
@@ -83,7 +88,7 @@ fn page() -> String {
 #[test]
 fn the_page_has_the_current_verdicts() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/disagreements.md");
-    let current = page();
+    let current = render_page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {
         std::fs::write(&path, &current).unwrap();
     }

@@ -52,7 +52,7 @@ fn mask(digits: &str) -> u8 {
 }
 
 impl Fixture {
-    fn read(text: &str) -> Fixture {
+    fn parse_fixture(text: &str) -> Fixture {
         let mut fixture = Fixture::default();
         for line in text.lines().filter_map(|line| line.strip_prefix("// ")) {
             let (word, rest) = line.split_once(' ').unwrap();
@@ -117,7 +117,7 @@ impl<M: Matrix> BaseProvider<M> for Fixture {
     }
 }
 
-fn show<M: Matrix>(value: &CatValue<M>) -> String {
+fn value_text<M: Matrix>(value: &CatValue<M>) -> String {
     let words: Vec<String> = match value {
         CatValue::Set(set) => set.iter().map(|event| event.to_string()).collect(),
         CatValue::Relation(relation) => relation.pairs().map(|(x, y)| format!("{x}-{y}")).collect(),
@@ -125,17 +125,17 @@ fn show<M: Matrix>(value: &CatValue<M>) -> String {
     words.join(" ")
 }
 
-fn check<M: Matrix>(path: &Path, fixture: &Fixture, plan: &cat::CompiledModel) {
+fn check_values<M: Matrix>(path: &Path, fixture: &Fixture, plan: &cat::CompiledModel) {
     let values = cat::evaluate_model::<M>(plan, fixture, fixture.n).unwrap();
     for (name, expected) in &fixture.expected {
         let node =
             plan.find_definition(name).unwrap_or_else(|| panic!("{}: no definition {name}", path.display()));
-        assert_eq!(show(&values[node.to_index()]), *expected, "{}: {name}", path.display());
+        assert_eq!(value_text(&values[node.to_index()]), *expected, "{}: {name}", path.display());
     }
     for (name, expected) in &fixture.axioms {
         let axiom = plan.axioms.iter().find(|axiom| axiom.name.as_ref() == Some(name)).unwrap();
         let holds = cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
-        let outcome = match (axiom.flag, holds) {
+        let outcome = match (axiom.is_flag, holds) {
             (false, true) => "holds",
             (false, false) => "broken",
             (true, true) => "raised",
@@ -156,7 +156,7 @@ fn check_order(plan: &cat::CompiledModel) {
     }
     assert_eq!(plan.nodes.len(), plan.origins.len());
     assert!(
-        plan.needed_for(plan.definitions.iter().map(|definition| definition.node)).len() == plan.nodes.len()
+        plan.mark_needed(plan.definitions.iter().map(|definition| definition.node)).len() == plan.nodes.len()
     );
 }
 
@@ -168,7 +168,7 @@ fn evaluation() {
         let path = entry.unwrap().path();
         assert_eq!(path.extension().unwrap(), "cat", "{}: not a cat file", path.display());
         let text = fs::read_to_string(&path).unwrap();
-        let fixture = Fixture::read(&text);
+        let fixture = Fixture::parse_fixture(&text);
         let resolve = |name: &str| fixture.includes.get(name).cloned();
         let name = path.file_name().unwrap().to_str().unwrap();
         let model =
@@ -190,12 +190,12 @@ fn evaluation() {
                 "{name}: {first}"
             );
         }
-        check::<Matrix8>(&path, &fixture, &plan);
-        check::<Matrix16>(&path, &fixture, &plan);
-        check::<Matrix32>(&path, &fixture, &plan);
-        check::<Matrix64>(&path, &fixture, &plan);
-        check::<Matrix128>(&path, &fixture, &plan);
-        check::<Matrix256>(&path, &fixture, &plan);
+        check_values::<Matrix8>(&path, &fixture, &plan);
+        check_values::<Matrix16>(&path, &fixture, &plan);
+        check_values::<Matrix32>(&path, &fixture, &plan);
+        check_values::<Matrix64>(&path, &fixture, &plan);
+        check_values::<Matrix128>(&path, &fixture, &plan);
+        check_values::<Matrix256>(&path, &fixture, &plan);
         count += 1;
     }
     assert!(count >= 12, "only {count} files");

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use litmus::{QuestionKind, Race, Test, corpus};
 use model::{
-    BrokenAxiom, Budget, ExplainOptions, Explanation, ExplanationAnswer, InstructionChange, Mend, Minimality,
-    Model, PredictError, PredictOptions, explain_outcome, list_consistent_executions, predict,
+    BrokenAxiom, Budget, ExplainOptions, Explanation, ExplanationAnswer, FixSearchResult, InstructionChange,
+    Minimality, Model, PredictError, PredictOptions, explain_outcome, list_consistent_executions, predict,
 };
 
 fn shipped(name: &str) -> Model {
@@ -18,17 +18,17 @@ fn test_of(id: &str) -> (Test, &'static str) {
     (litmus::parse(text, id).unwrap(), text)
 }
 
-fn unhurried() -> ExplainOptions<'static> {
+fn unlimited_options() -> ExplainOptions<'static> {
     ExplainOptions {
-        verdict: Budget::UNLIMITED,
-        budget: Budget::UNLIMITED,
-        fix_programs: 50,
+        verdict_budget: Budget::UNLIMITED,
+        search_budget: Budget::UNLIMITED,
+        max_fix_programs: 50,
         ..ExplainOptions::default()
     }
 }
 
 /// Returns true if the edges form a path from event to event. Parallel edges of a broken `empty` need not.
-fn closes(broken: &BrokenAxiom) -> bool {
+fn is_path(broken: &BrokenAxiom) -> bool {
     let next = broken.edges.iter().cycle().skip(1);
     broken.edges.iter().zip(next).all(|(edge, next)| {
         // An inverse is drawn in its original direction.
@@ -38,9 +38,9 @@ fn closes(broken: &BrokenAxiom) -> bool {
 
 fn check(id: &str, test: &Test, model: &Model) -> Explanation {
     let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
-    let explanation = explain_outcome(test, model, &unhurried()).unwrap();
+    let explanation = explain_outcome(test, model, &unlimited_options()).unwrap();
     assert_eq!(explanation.race, prediction.race, "{id}");
-    assert_eq!(explanation.race_found.is_some(), prediction.race == Race::Racy, "{id}");
+    assert_eq!(explanation.found_race.is_some(), prediction.race == Race::Racy, "{id}");
     let observed = if matches!(test.question.as_ref().unwrap().kind, litmus::QuestionKind::Forall) {
         prediction.misses
     } else {
@@ -56,7 +56,7 @@ fn check(id: &str, test: &Test, model: &Model) -> Explanation {
             let (execution, broken) = closest.as_ref().unwrap();
             assert!(*complete && *candidates > 0, "{id}");
             assert!(!broken.edges.is_empty(), "{id}: {broken:?}");
-            assert!(!broken.cycle || closes(broken), "{id}: {broken:?}");
+            assert!(!broken.is_cycle || is_path(broken), "{id}: {broken:?}");
             for edge in broken.edges.iter().chain(&execution.edges) {
                 assert!(usize::from(edge.from.0) < execution.events.len(), "{id}");
                 assert!(usize::from(edge.to.0) < execution.events.len(), "{id}");
@@ -76,7 +76,7 @@ fn explanations_agree_with_predictions() {
         for entry in corpus::tests() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
             // Plain enumeration is slow for the larger tests of this family.
-            if test.question.is_none() || test.threads.len() > 3 || !model.judges(test.dialect) {
+            if test.question.is_none() || test.threads.len() > 3 || !model.supports_dialect(test.dialect) {
                 continue;
             }
             // Only the models of the Vulkan texts support hosts, parts of locations and similar features.
@@ -92,7 +92,7 @@ fn explanations_agree_with_predictions() {
 }
 
 /// Returns the text with the changed lines of a fix.
-fn changed(text: &str, changes: &[&InstructionChange]) -> String {
+fn apply_changes(text: &str, changes: &[&InstructionChange]) -> String {
     let mut changes = changes.to_vec();
     changes.sort_by_key(|change| std::cmp::Reverse(change.span.offset));
     let mut text = text.to_owned();
@@ -124,18 +124,20 @@ fn fixes_work_and_are_minimal() {
             &test,
             &vulkan,
             &ExplainOptions {
-                verdict: Budget::UNLIMITED,
-                budget: Budget::UNLIMITED,
+                verdict_budget: Budget::UNLIMITED,
+                search_budget: Budget::UNLIMITED,
                 ..ExplainOptions::default()
             },
         )
         .unwrap();
-        let Mend::Found { changes, least, allowed } = &explanation.race_found.as_ref().unwrap().fix else {
-            panic!("{id}: {:?}", explanation.race_found);
+        let FixSearchResult::Found { changes, minimality: least, allowed } =
+            &explanation.found_race.as_ref().unwrap().fix
+        else {
+            panic!("{id}: {:?}", explanation.found_race);
         };
         assert_eq!(*least == Minimality::Cheapest, id != "iriw/IRIW+plain", "{id}");
         let all: Vec<&InstructionChange> = changes.iter().collect();
-        let stronger = changed(text, &all);
+        let stronger = apply_changes(text, &all);
         assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
         let test = litmus::parse(&stronger, "changed").unwrap();
         let meets =
@@ -144,7 +146,7 @@ fn fixes_work_and_are_minimal() {
         for left_out in 0..all.len() {
             let mut some = all.clone();
             some.remove(left_out);
-            assert_eq!(race(&changed(text, &some)), Race::Racy, "{id} without {:?}", all[left_out]);
+            assert_eq!(race(&apply_changes(text, &some)), Race::Racy, "{id} without {:?}", all[left_out]);
         }
         mended += 1;
     }
@@ -155,10 +157,10 @@ fn fixes_work_and_are_minimal() {
 fn reasons_forbid_their_outcome_and_are_minimal() {
     let vulkan = shipped("vulkan");
     let options = ExplainOptions {
-        verdict: Budget::UNLIMITED,
-        budget: Budget::UNLIMITED,
-        fix_programs: 300,
-        forbid: true,
+        verdict_budget: Budget::UNLIMITED,
+        search_budget: Budget::UNLIMITED,
+        max_fix_programs: 300,
+        find_forbidding_fix: true,
         ..ExplainOptions::default()
     };
     let unlimited = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
@@ -166,12 +168,12 @@ fn reasons_forbid_their_outcome_and_are_minimal() {
     for id in ["mp/MP+rlx-rlx", "mp/MP+plain", "isa2/ISA2+rlx-rlx-rlx", "wrc/WRC+rlx-rlx-rlx"] {
         let (test, text) = test_of(id);
         let explanation = explain_outcome(&test, &vulkan, &options).unwrap();
-        let Some(Mend::Found { changes, .. }) = &explanation.forbidding_fix else {
+        let Some(FixSearchResult::Found { changes, .. }) = &explanation.forbidding_fix else {
             panic!("{id}: {:?}", explanation.forbidding_fix)
         };
         let all: Vec<&InstructionChange> = changes.iter().collect();
         let says = |changes: &[&InstructionChange]| {
-            let test = litmus::parse(&changed(text, changes), "changed").unwrap();
+            let test = litmus::parse(&apply_changes(text, changes), "changed").unwrap();
             let prediction = predict(&test, &vulkan, &unlimited).unwrap();
             (prediction.race, prediction.meets)
         };
@@ -185,7 +187,8 @@ fn reasons_forbid_their_outcome_and_are_minimal() {
     }
     assert_eq!(found, 4);
     // No option of an instruction forbids these outcomes. An outcome of sequential consistency has no fix.
-    for (id, forbids) in [("sb/SB+rlx-rlx", Some(Mend::None)), ("coherence/CoRR+rlx", None)] {
+    for (id, forbids) in [("sb/SB+rlx-rlx", Some(FixSearchResult::Impossible)), ("coherence/CoRR+rlx", None)]
+    {
         let (test, _) = test_of(id);
         assert_eq!(explain_outcome(&test, &vulkan, &options).unwrap().forbidding_fix, forbids, "{id}");
     }
@@ -206,7 +209,7 @@ fn an_edge_names_the_alternative_that_holds_and_its_clauses() {
     let ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } = explanation.answer else {
         panic!("it is forbidden")
     };
-    assert_eq!((broken.name.as_deref(), broken.cycle), (Some("consistency"), true));
+    assert_eq!((broken.name.as_deref(), broken.is_cycle), (Some("consistency"), true));
     let locord = broken.edges.iter().find(|edge| edge.relation == "locord").unwrap();
     assert_eq!(locord.via.as_deref(), Some("write-read"));
     assert!(locord.clauses.iter().any(|clause| clause == "VK-LO-05"), "{:?}", locord.clauses);
@@ -215,11 +218,11 @@ fn an_edge_names_the_alternative_that_holds_and_its_clauses() {
         [locord.from, locord.to].map(|id| execution.events[usize::from(id.0)].span.line).to_vec();
     assert_eq!(lines, [8, 10]);
     // One level deeper: happens-before, which consists of program order and synchronizes-with.
-    let mut open = locord.because.clone();
+    let mut open = locord.premises.clone();
     let mut relations = Vec::new();
     while let Some(edge) = open.pop() {
         relations.push(edge.relation.clone());
-        open.extend(edge.because);
+        open.extend(edge.premises);
     }
     for wanted in ["po", "sw", "rf"] {
         assert!(relations.iter().any(|found| found == wanted), "{wanted} in {relations:?}");
@@ -232,7 +235,7 @@ fn a_given_outcome_is_explained() {
     let vulkan = shipped("vulkan");
     let ask = |text: &str| {
         let outcome = Some(litmus::parse_condition(text, "outcome", &test).unwrap());
-        explain_outcome(&test, &vulkan, &ExplainOptions { outcome, ..unhurried() }).unwrap()
+        explain_outcome(&test, &vulkan, &ExplainOptions { outcome, ..unlimited_options() }).unwrap()
     };
     assert!(matches!(
         ask("P0:r0 == 1 /\\ P1:r0 == 1").answer,
@@ -247,16 +250,16 @@ fn a_given_outcome_is_explained() {
 fn incomplete_explanations_are_marked() {
     let (test, _) = test_of("mp/MP+rel-acq");
     let vulkan = shipped("vulkan");
-    let none = ExplainOptions { candidates: 0, ..unhurried() };
+    let none = ExplainOptions { max_candidates: 0, ..unlimited_options() };
     let explanation = explain_outcome(&test, &vulkan, &none).unwrap();
     let ExplanationAnswer::Forbidden { closest: None, candidates: 0, complete: false } = explanation.answer
     else {
         panic!("{:?}", explanation.answer)
     };
     let (test, _) = test_of("mp/MP+plain");
-    let few = ExplainOptions { fix_programs: 3, ..unhurried() };
-    let mend = explain_outcome(&test, &vulkan, &few).unwrap().race_found.unwrap().fix;
-    assert!(matches!(mend, Mend::Found { least: Minimality::Irreducible, .. }), "{mend:?}");
+    let few = ExplainOptions { max_fix_programs: 3, ..unlimited_options() };
+    let mend = explain_outcome(&test, &vulkan, &few).unwrap().found_race.unwrap().fix;
+    assert!(matches!(mend, FixSearchResult::Found { minimality: Minimality::Irreducible, .. }), "{mend:?}");
 }
 
 /// The listed executions have exactly the outcomes that the engine allows.
@@ -266,7 +269,7 @@ fn listed_executions_have_the_allowed_outcomes() {
     let mut compared = 0;
     for entry in corpus::tests() {
         let Ok(test) = litmus::parse(entry.text, &entry.id) else { continue };
-        if !vulkan.judges(test.dialect) {
+        if !vulkan.supports_dialect(test.dialect) {
             continue;
         }
         let Ok(prediction) = predict(&test, &vulkan, &PredictOptions::default()) else { continue };
@@ -277,17 +280,17 @@ fn listed_executions_have_the_allowed_outcomes() {
         let found = list_consistent_executions(&test, &vulkan, &options, usize::MAX).unwrap();
         assert!(found.complete, "{}", entry.id);
         let shown: BTreeSet<&[(String, String)]> =
-            found.found.iter().map(|found| found.execution.outcome.as_slice()).collect();
+            found.executions.iter().map(|found| found.execution.outcome.as_slice()).collect();
         let allowed = prediction.outcomes.values().filter(|says| says.allowed && !says.filtered).count();
         assert_eq!(shown.len(), allowed, "{}", entry.id);
         if let Some(question) = &test.question {
             // For `forall`, the search looks for a violation.
             let shows =
                 if question.kind == QuestionKind::Forall { prediction.misses } else { prediction.meets };
-            assert_eq!(shows, Some(found.found.iter().any(|found| found.witness)), "{}", entry.id);
+            assert_eq!(shows, Some(found.executions.iter().any(|found| found.is_witness)), "{}", entry.id);
         }
         // Racy executions are marked.
-        let flagged = found.found.iter().any(|found| found.flagged);
+        let flagged = found.executions.iter().any(|found| found.is_racy);
         assert_eq!(flagged, prediction.race == Race::Racy, "{}", entry.id);
         assert_eq!(found.loop_bound, None, "{}", entry.id);
         compared += 1;
@@ -300,7 +303,9 @@ fn listed_executions_have_the_allowed_outcomes() {
 fn executions_of_many_writes() {
     let listed = |text: &str| {
         let test = litmus::parse(text, "writes").unwrap();
-        list_consistent_executions(&test, &shipped("vulkan"), &unhurried(), usize::MAX).unwrap().found
+        list_consistent_executions(&test, &shipped("vulkan"), &unlimited_options(), usize::MAX)
+            .unwrap()
+            .executions
     };
     let threads = (0..4).map(|id| format!("P{id}@sg 0, wg {id}, qf 0"));
     let heads = threads.collect::<Vec<_>>().join(" | ");
@@ -325,7 +330,7 @@ fn truncated_executions_are_reported() {
     let shown = |unroll| {
         let options = ExplainOptions { unroll: Some(unroll), ..ExplainOptions::default() };
         let found = list_consistent_executions(&test, &shipped("vulkan"), &options, 10).unwrap();
-        (found.found.len(), found.loop_bound)
+        (found.executions.len(), found.loop_bound)
     };
     assert_eq!(shown(1), (0, Some(1)));
     assert_eq!(shown(2), (0, Some(2)));

@@ -52,7 +52,7 @@ const OPTIONS: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unro
 /// numbers that the program can compute.
 const OUT_OF_THIN_AIR: &[&str] = &["lb/LB+data-data", "lb/LB+false-data-data", "lb/LB+masked-data-data"];
 
-fn order(order: Order) -> &'static str {
+fn c11_order(order: Order) -> &'static str {
     match order {
         Order::Relaxed => "memory_order_relaxed",
         Order::Acquire => "memory_order_acquire",
@@ -68,7 +68,7 @@ fn operand(thread: &Thread, operand: Operand) -> String {
     }
 }
 
-fn word(operation: ArithmeticOperation) -> Option<(&'static str, &'static str)> {
+fn c11_function(operation: ArithmeticOperation) -> Option<(&'static str, &'static str)> {
     match operation {
         ArithmeticOperation::Add => Some(("add", "+")),
         ArithmeticOperation::Subtract => Some(("sub", "-")),
@@ -81,7 +81,7 @@ fn word(operation: ArithmeticOperation) -> Option<(&'static str, &'static str)> 
 
 /// Returns the code of a thread in C; `None` if herd's C dialect cannot express it or gives it another
 /// meaning.
-fn statements(test: &Test, thread: &Thread) -> Option<String> {
+fn c_statements(test: &Test, thread: &Thread) -> Option<String> {
     let mut text = String::new();
     let mut assigned = BTreeSet::new();
     let name = |register: litmus::RegisterId| thread.registers[usize::from(register.0)].name.as_str();
@@ -96,7 +96,7 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
                     return None;
                 }
                 let atomic = match access.strength {
-                    Access::Atomic { semantics, .. } => Some(order(semantics.order)),
+                    Access::Atomic { semantics, .. } => Some(c11_order(semantics.order)),
                     _ => None,
                 };
                 if access.components() > 1 || access.place.offset > 0 || access.place.address.is_some() {
@@ -120,7 +120,7 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
                         let (function, value) = match operation {
                             RmwOperation::Exchange(value) => ("exchange".to_owned(), value),
                             RmwOperation::Fetch(operation, value) => {
-                                (format!("fetch_{}", word(operation)?.0), value)
+                                (format!("fetch_{}", c11_function(operation)?.0), value)
                             }
                             RmwOperation::CompareExchange { .. } => return None,
                         };
@@ -131,13 +131,13 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
                 }
             }
             InstructionKind::Fence { semantics, .. } => {
-                format!("atomic_thread_fence({});", order(semantics.order))
+                format!("atomic_thread_fence({});", c11_order(semantics.order))
             }
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => format!(
                 "int {} = {} {} {};",
                 name(*destination),
                 operand(thread, *left),
-                word(*operation)?.1,
+                c11_function(*operation)?.1,
                 operand(thread, *right)
             ),
             _ => return None,
@@ -154,7 +154,7 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
 }
 
 /// Prints the test in herd's C dialect, with all locations observed.
-fn program(test: &Test) -> Option<String> {
+fn print_c_program(test: &Test) -> Option<String> {
     let host = |thread: &Thread| thread.place == litmus::ThreadPlace::Host;
     let kinds =
         test.threads.iter().flat_map(|thread| &thread.instructions).map(|instruction| &instruction.kind);
@@ -181,7 +181,7 @@ fn program(test: &Test) -> Option<String> {
     let mut text = format!("C test\n{{ {initial}}}\n");
     let mut shown: Vec<String> = names.iter().map(|name| format!("{name};")).collect();
     for (index, thread) in test.threads.iter().enumerate() {
-        let body = statements(test, thread)?;
+        let body = c_statements(test, thread)?;
         writeln!(text, "P{index} ({parameters}) {{\n{body}}}").unwrap();
         for register in thread.instructions.iter().flat_map(|instruction| instruction.kind.destinations()) {
             shown.push(format!("{index}:{};", thread.registers[usize::from(register.0)].name));
@@ -192,9 +192,9 @@ fn program(test: &Test) -> Option<String> {
 }
 
 /// The outcomes, and true if the program is undefined.
-type Answer = (BTreeSet<BTreeSet<String>>, bool);
+type HerdAnswer = (BTreeSet<BTreeSet<String>>, bool);
 
-fn herd(model: &Path, test: &Path) -> Answer {
+fn run_herd(model: &Path, test: &Path) -> HerdAnswer {
     let program = std::env::var_os("VK_LITMUS_HERD").unwrap();
     let output = Command::new(program).arg("-model").arg(model).arg(test).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -214,7 +214,7 @@ fn herd(model: &Path, test: &Path) -> Answer {
     (states, text.contains("\nUndef\n") || text.contains("Flag"))
 }
 
-fn ours(model: &Model, test: &Test) -> Answer {
+fn run_model(model: &Model, test: &Test) -> HerdAnswer {
     let whole = (0..test.locations.len()).map(|index| Term::Location(litmus::LocationId(index as u16), 0));
     let test = Test { listed: whole.collect(), filter: None, question: None, ..test.clone() };
     let prediction = predict(&test, model, &OPTIONS).unwrap();
@@ -245,7 +245,7 @@ fn ours(model: &Model, test: &Test) -> Answer {
 }
 
 /// Release and acquire, in the forms of herd's language.
-const BY_FORMS: &str = r#"
+const WITH_HERD_FORMS: &str = r#"
 "by forms"
 include "stdlib.cat"
 if "cos-opt"
@@ -272,7 +272,7 @@ undefined_unless empty dr as race
 "#;
 
 /// The same without these forms.
-const PLAINLY: &str = r#"
+const WITHOUT_HERD_FORMS: &str = r#"
 (* options: rmw=fused init=per-location *)
 let sw = [REL]; rf; [ACQ]
 let hb = (po | sw)+
@@ -284,8 +284,10 @@ flag ~empty dr as race
 
 #[test]
 fn forms_of_herd_equal_their_expansion() {
-    let by_forms = Model::from_text("forms", BY_FORMS, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
-    let plainly = Model::from_text("plain", PLAINLY, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
+    let by_forms =
+        Model::from_text("forms", WITH_HERD_FORMS, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
+    let plainly =
+        Model::from_text("plain", WITHOUT_HERD_FORMS, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
     let mut compared = 0;
     for entry in litmus::corpus::tests() {
         let test =
@@ -338,7 +340,7 @@ fn models_of_herd_load_unchanged_and_answer_as_in_herd() {
         if OUT_OF_THIN_AIR.contains(&entry.id.as_str()) {
             continue;
         }
-        let text = (test.dialect == litmus::Dialect::Vulkan).then(|| program(&test)).flatten();
+        let text = (test.dialect == litmus::Dialect::Vulkan).then(|| print_c_program(&test)).flatten();
         // Only the models of the Vulkan texts have events for some accesses and scopes.
         let known = Model::shipped("sc").unwrap().unwrap();
         if let Err(PredictError::NotAvailable { .. }) = predict(&test, &known, &OPTIONS) {
@@ -363,7 +365,7 @@ fn models_of_herd_load_unchanged_and_answer_as_in_herd() {
         };
         let mut equal = 0;
         for (id, test, file) in &tests {
-            let (theirs, own) = (herd(&path, file), ours(&model, test));
+            let (theirs, own) = (run_herd(&path, file), run_model(&model, test));
             if theirs == own {
                 equal += 1;
             } else {

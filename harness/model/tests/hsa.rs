@@ -4,7 +4,7 @@
 
 use crate::random;
 
-use crate::hsa_letter;
+use crate::hsa_oracle;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn hsa() -> Model {
     Model::shipped("hsa").expect("a shipped model").unwrap()
 }
 
-fn predicted(test: &Test, model: &Model) -> Prediction {
+fn predict_unlimited(test: &Test, model: &Model) -> Prediction {
     let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     assert!(prediction.complete, "{}", test.name);
     prediction
@@ -35,7 +35,7 @@ fn corpus() -> Vec<(String, Test)> {
 }
 
 /// Returns the verdict as in the table of examples.
-fn verdict(prediction: &Prediction) -> String {
+fn verdict_text(prediction: &Prediction) -> String {
     match (prediction.race, prediction.level, prediction.meets) {
         (Race::Free, None, Some(true)) => "allowed".to_owned(),
         (Race::Free, None, Some(false)) => "forbidden".to_owned(),
@@ -73,8 +73,8 @@ fn the_worked_examples() {
     for (id, test) in corpus() {
         let Some(origin) = &test.metadata.origin else { continue };
         let section = origin.rsplit(' ').next().unwrap().to_owned();
-        let again = verdicts.insert(section, verdict(&predicted(&test, &model)));
-        assert_eq!(again, None, "{id} is a second form of {origin}");
+        let previous = verdicts.insert(section, verdict_text(&predict_unlimited(&test, &model)));
+        assert_eq!(previous, None, "{id} is a second form of {origin}");
     }
     let expected: BTreeMap<String, String> =
         EXAMPLES.iter().map(|(section, verdict)| ((*section).to_owned(), (*verdict).to_owned())).collect();
@@ -112,7 +112,7 @@ fn the_worked_examples_as_others_wrote_them() {
         let path = folder.join("hsa-examples").join(format!("hsa-{}.litmus", row[0]));
         let text = std::fs::read_to_string(&path).unwrap();
         let test = litmus::parse(&text, &row[0]).unwrap_or_else(|e| panic!("{}: {:?}", row[0], e.messages()));
-        assert_eq!(verdict(&predicted(&test, &model)), expected.trim(), "{}", row[0]);
+        assert_eq!(verdict_text(&predict_unlimited(&test, &model)), expected.trim(), "{}", row[0]);
         agreed += 1;
     }
     println!("{agreed} of {agreed} examples agree");
@@ -138,7 +138,7 @@ fn levels_of_undefinedness() {
     let model = hsa();
     let mut program_level = Vec::new();
     for (id, test) in corpus() {
-        let prediction = predicted(&test, &model);
+        let prediction = predict_unlimited(&test, &model);
         assert_eq!(prediction.level.is_some(), prediction.race == Race::Racy, "{id}");
         if prediction.level == Some(Undefinedness::Program) {
             program_level.push(id);
@@ -156,7 +156,7 @@ fn outcomes_list_value_registers_and_the_locations_of_the_condition() {
     let names: Vec<String> =
         test.observables().into_iter().map(|observable| test.observable_name(observable)).collect();
     assert_eq!(names, ["P0:$s3", "P0:$s0", "P1:$s1", "y"]);
-    let prediction = predicted(&test, &hsa());
+    let prediction = predict_unlimited(&test, &hsa());
     let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
     let allowed: Vec<&Outcome> = allowed.map(|(outcome, _)| outcome).collect();
     let values = [0, 0, 0xFFFF_FFFF, 5].map(litmus::Value).to_vec();
@@ -168,20 +168,20 @@ fn outcomes_list_value_registers_and_the_locations_of_the_condition() {
 fn a_dialect_under_a_foreign_model_is_refused() {
     let (_, handoff) = corpus().swap_remove(0);
     let native = litmus::parse("VULKAN t\n{ x = 0; } P0@sg 0, wg 0, qf 0 ; ld.sc0 r0, x ;", "t").unwrap();
-    for (name, _) in Model::names() {
+    for (name, _) in Model::shipped_models() {
         let model = Model::shipped(name).expect("a shipped model").unwrap();
         for test in [&handoff, &native] {
             let answer = predict(test, &model, &PredictOptions::default());
-            if model.judges(test.dialect) {
+            if model.supports_dialect(test.dialect) {
                 answer.unwrap();
             } else {
                 let error = answer.unwrap_err();
-                assert!(matches!(error, PredictError::ForeignModel { .. }), "{name}: {error}");
+                assert!(matches!(error, PredictError::UnsupportedDialect { .. }), "{name}: {error}");
             }
         }
-        assert_eq!(model.judges(Dialect::Hsa), *name == "hsa");
+        assert_eq!(model.supports_dialect(Dialect::Hsa), *name == "hsa");
     }
-    assert_eq!(Model::default_for(Dialect::Hsa), "hsa");
+    assert_eq!(Model::default_for_dialect(Dialect::Hsa), "hsa");
 }
 
 /// Returns the number of random tests: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
@@ -222,8 +222,8 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
     assert_eq!(levels.borrow().len(), 3, "races of both levels and programs without races");
 }
 
-/// Returns the answer of `hsa_letter`, if the test is small enough and does not add registers to memory.
-fn literal_answer(test: &Test) -> Option<hsa_letter::Answer> {
+/// Returns the answer of `hsa_oracle`, if the test is small enough and does not add registers to memory.
+fn literal_answer(test: &Test) -> Option<hsa_oracle::HsaAnswer> {
     let mut highest = 2;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         if let Some(MemoryAccess {
@@ -238,22 +238,22 @@ fn literal_answer(test: &Test) -> Option<hsa_letter::Answer> {
         }
     }
     let domain: Vec<u64> = (0..=highest).collect();
-    hsa_letter::answer(test, &domain, 60_000)
+    hsa_oracle::judge_test(test, &domain, 60_000)
 }
 
 /// Returns the answer of the engine, if it lists all outcomes (at most 65,536).
-fn engine_answer(test: &Test, model: &Model) -> Option<hsa_letter::Answer> {
+fn engine_answer(test: &Test, model: &Model) -> Option<hsa_oracle::HsaAnswer> {
     let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     if !prediction.complete {
         return None;
     }
     let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
-    Some(hsa_letter::Answer {
+    Some(hsa_oracle::HsaAnswer {
         outcomes: allowed
             .map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect())
             .collect::<BTreeSet<_>>(),
         racy: prediction.race == Race::Racy,
-        program: prediction.level == Some(Undefinedness::Program),
+        is_program_undefined: prediction.level == Some(Undefinedness::Program),
     })
 }
 

@@ -27,7 +27,7 @@ fn tests(share: usize) -> Vec<(String, Test)> {
 }
 
 /// Returns `None` for a test that the model refuses.
-fn predicted(test: &Test, model: &Model) -> Option<Prediction> {
+fn predict_if_supported(test: &Test, model: &Model) -> Option<Prediction> {
     match predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }) {
         Ok(prediction) => Some(prediction),
         Err(PredictError::NotAvailable { .. } | PredictError::TwoStorageClasses { .. }) => None,
@@ -65,18 +65,18 @@ const OWN_STORES: &[&str] =
 
 const TRANSLATIONS: &[Translation] = &[
     // As in NVIDIA's drivers.
-    Translation { source: "vulkan", target: "ptx", program: as_it_is, exceptions: &[] },
+    Translation { source: "vulkan", target: "ptx", program: unchanged_program, exceptions: &[] },
     // "The AMDGPU memory model is a special case of the Vulkan memory model."
-    Translation { source: "vulkan", target: "amdgpu", program: as_it_is, exceptions: API },
+    Translation { source: "vulkan", target: "amdgpu", program: unchanged_program, exceptions: API },
     // The mapping that the PTX paper proves for scoped C++, here for OpenCL.
-    Translation { source: "opencl-3.1", target: "ptx", program: as_it_is, exceptions: &[] },
-    Translation { source: "opencl", target: "opencl-3.1", program: as_it_is, exceptions: &[] },
+    Translation { source: "opencl-3.1", target: "ptx", program: unchanged_program, exceptions: &[] },
+    Translation { source: "opencl", target: "opencl-3.1", program: unchanged_program, exceptions: &[] },
     // As in clspv, and in LLVM.
     Translation { source: "opencl", target: "vulkan", program: opencl_program, exceptions: OWN_STORES },
     Translation { source: "opencl", target: "amdgpu", program: opencl_program, exceptions: OWN_STORES },
 ];
 
-fn as_it_is(test: &Test) -> Option<Test> {
+fn unchanged_program(test: &Test) -> Option<Test> {
     Some(test.clone())
 }
 
@@ -140,10 +140,11 @@ fn race_free_programs_keep_their_outcomes_in_translation() {
         let mut compared = 0;
         for (id, test) in &tests {
             let Some(test) = program(test) else { continue };
-            let Some(first) = predicted(&test, &source).filter(|first| first.race == Race::Free) else {
+            let Some(first) = predict_if_supported(&test, &source).filter(|first| first.race == Race::Free)
+            else {
                 continue;
             };
-            let Some(second) = predicted(&test, &target) else { continue };
+            let Some(second) = predict_if_supported(&test, &target) else { continue };
             compared += 1;
             let additional = additional_outcome(&first, &second);
             if additional.is_some() != exceptions.contains(&id.as_str()) {
@@ -162,13 +163,14 @@ fn sequentially_consistent_outcomes_are_allowed() {
     let sc = shipped("sc");
     let tests: Vec<(String, Test, Prediction)> = tests(4)
         .into_iter()
-        .filter_map(|(id, test)| predicted(&test, &sc).map(|interleaved| (id, test, interleaved)))
+        .filter_map(|(id, test)| predict_if_supported(&test, &sc).map(|interleaved| (id, test, interleaved)))
         .collect();
     for name in ["ptx", "opencl", "opencl-3.1", "amdgpu", "wgsl"] {
         let model = shipped(name);
         let mut compared = 0;
         for (id, test, interleaved) in &tests {
-            let Some(prediction) = predicted(test, &model).filter(|prediction| prediction.race != Race::Racy)
+            let Some(prediction) =
+                predict_if_supported(test, &model).filter(|prediction| prediction.race != Race::Racy)
             else {
                 continue;
             };
@@ -244,11 +246,11 @@ fn wgsl_is_vulkan_on_mapped_programs() {
     let mut racy = 0;
     for (id, test) in tests(3) {
         let mapped = as_wgsl(&test);
-        let Some(expected) = predicted(&mapped, &vulkan) else { continue };
+        let Some(expected) = predict_if_supported(&mapped, &vulkan) else { continue };
         // The model replaces scopes and accesses; the program with the original ones must have the same
         // verdict.
-        for program in [replaced(&test, &mapped), mapped] {
-            let Some(answer) = predicted(&program, &wgsl) else { continue };
+        for program in [with_original_accesses(&test, &mapped), mapped] {
+            let Some(answer) = predict_if_supported(&program, &wgsl) else { continue };
             compared += 1;
             racy += usize::from(answer.race == Race::Racy);
             let allowed = |prediction: &Prediction| -> Vec<String> {
@@ -263,7 +265,7 @@ fn wgsl_is_vulkan_on_mapped_programs() {
 }
 
 /// Returns a WGSL program with the scopes and the plain accesses of the original test.
-fn replaced(test: &Test, mapped: &Test) -> Test {
+fn with_original_accesses(test: &Test, mapped: &Test) -> Test {
     let mut program = mapped.clone();
     for (thread, original) in program.threads.iter_mut().zip(&test.threads) {
         let fences = |kind: &InstructionKind| matches!(kind, InstructionKind::Fence { .. });

@@ -18,27 +18,31 @@ fn shipped(name: &str) -> Model {
 }
 
 /// Both models, and the model of devices without chains.
-struct Models {
+struct LoweringModels {
     hsa: Model,
     vulkan: Model,
     nochains: Model,
 }
 
-impl Models {
-    fn new() -> Models {
-        Models { hsa: shipped("hsa"), vulkan: shipped("vulkan"), nochains: shipped("vulkan-nochains") }
+impl LoweringModels {
+    fn new() -> LoweringModels {
+        LoweringModels {
+            hsa: shipped("hsa"),
+            vulkan: shipped("vulkan"),
+            nochains: shipped("vulkan-nochains"),
+        }
     }
 }
 
-fn predicted(test: &Test, model: &Model) -> Prediction {
+fn predict_unlimited(test: &Test, model: &Model) -> Prediction {
     predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
 }
 
 /// Predicts the program as a device executes it: without its filter, which only selects outcomes.
-fn on_device(lowered: &Test, model: &Model) -> Prediction {
+fn predict_on_device(lowered: &Test, model: &Model) -> Prediction {
     let mut program = lowered.clone();
     program.filter = None;
-    let mut prediction = predicted(&program, model);
+    let mut prediction = predict_unlimited(&program, model);
     if let Some(filter) = &lowered.filter {
         for (outcome, says) in &mut prediction.outcomes {
             says.filtered = !outcome.meets_condition(lowered, &prediction.observables, filter);
@@ -47,8 +51,13 @@ fn on_device(lowered: &Test, model: &Model) -> Prediction {
     prediction
 }
 
-fn compared(test: &Test, lowered: &Lowered, hsa: &Model, vulkan: &Model) -> HsaComparison {
-    compare_predictions(test, lowered, predicted(test, hsa), &on_device(&lowered.test, vulkan))
+fn compare_models(test: &Test, lowered: &Lowered, hsa: &Model, vulkan: &Model) -> HsaComparison {
+    compare_predictions(
+        test,
+        lowered,
+        predict_unlimited(test, hsa),
+        &predict_on_device(&lowered.test, vulkan),
+    )
 }
 
 fn corpus() -> Vec<(String, Test)> {
@@ -82,7 +91,7 @@ const EXAMPLES: [(&str, PortabilityClass, PortabilityClass); 17] = {
 
 #[test]
 fn the_worked_examples() {
-    let models = Models::new();
+    let models = LoweringModels::new();
     let mut seen = Vec::new();
     for (id, test) in corpus() {
         let Some(origin) = &test.metadata.origin else { continue };
@@ -90,8 +99,8 @@ fn the_worked_examples() {
         let Some((section, ..)) = EXAMPLES.iter().find(|(known, ..)| *known == section) else { continue };
         let lowered = lower_to_vulkan(&test).unwrap_or_else(|error| panic!("{id}: {error}"));
         let class = |vulkan| {
-            let beside = compared(&test, &lowered, &models.hsa, vulkan);
-            beside.class.unwrap_or_else(|| panic!("{id}: {:?}", beside.fault))
+            let comparison = compare_models(&test, &lowered, &models.hsa, vulkan);
+            comparison.class.unwrap_or_else(|| panic!("{id}: {:?}", comparison.fault))
         };
         seen.push((*section, class(&models.vulkan), class(&models.nochains)));
     }
@@ -107,12 +116,12 @@ fn the_worked_examples_as_others_wrote_them() {
         println!("1 skipped: no hsa-examples beside VK_LITMUS_CORPORA");
         return;
     };
-    let models = Models::new();
+    let models = LoweringModels::new();
     for (section, with_chains, without) in EXAMPLES {
         let text = std::fs::read_to_string(folder.join(format!("hsa-{section}.litmus"))).unwrap();
         let test = litmus::parse(&text, section).unwrap();
         let lowered = lower_to_vulkan(&test).unwrap_or_else(|error| panic!("{section}: {error}"));
-        let class = |vulkan| compared(&test, &lowered, &models.hsa, vulkan).class;
+        let class = |vulkan| compare_models(&test, &lowered, &models.hsa, vulkan).class;
         assert_eq!(
             (class(&models.vulkan), class(&models.nochains)),
             (Some(with_chains), Some(without)),
@@ -154,21 +163,21 @@ const REGRESSIONS: [(&str, PortabilityClass); 9] = [
 
 #[test]
 fn classes_of_the_corpus() {
-    let models = Models::new();
+    let models = LoweringModels::new();
     let mut table = String::new();
     let mut classes = BTreeMap::new();
     for (id, test) in corpus() {
         let row = match lower_to_vulkan(&test) {
             Err(error) => format!("refused: {error}, line {}", error.span().line),
             Ok(lowered) => {
-                let says = |vulkan| {
-                    let beside = compared(&test, &lowered, &models.hsa, vulkan);
-                    let class = beside.class.unwrap_or_else(|| panic!("{id}: {:?}", beside.fault));
+                let comparison_class = |vulkan| {
+                    let comparison = compare_models(&test, &lowered, &models.hsa, vulkan);
+                    let class = comparison.class.unwrap_or_else(|| panic!("{id}: {:?}", comparison.fault));
                     (class, class.word())
                 };
-                let (class, word) = says(&models.vulkan);
+                let (class, word) = comparison_class(&models.vulkan);
                 classes.insert(id.clone(), class);
-                format!("{word}, without chains {}", says(&models.nochains).1)
+                format!("{word}, without chains {}", comparison_class(&models.nochains).1)
             }
         };
         table.push_str(&format!("{id}: {row}\n"));
@@ -179,79 +188,80 @@ fn classes_of_the_corpus() {
     }
 }
 
-/// Returns the number of random tests and the seed: `VK_LITMUS_SOAK_CASES` from any seed, otherwise `few` from a fixed one.
-fn cases(few: u32, seed: u64) -> (u32, RngSeed) {
+/// Returns the number of random tests, `VK_LITMUS_SOAK_CASES` or `default_cases`, and the seed.
+fn cases(default_cases: u32, seed: u64) -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
-        None => (few, RngSeed::Fixed(seed)),
+        None => (default_cases, RngSeed::Fixed(seed)),
     }
 }
 
 /// Statistics of the random tests.
 #[derive(Default)]
-struct Tally {
-    compared: Cell<u32>,
-    refused: Cell<u32>,
+struct ComparisonCounts {
+    compared_tests: Cell<u32>,
+    refused_tests: Cell<u32>,
     classes: RefCell<BTreeMap<&'static str, u32>>,
 }
 
-impl Tally {
+impl ComparisonCounts {
     /// Lowers a test, reads its text back, and compares the models.
-    fn compare(&self, text: &str, models: &Models) -> Result<(), TestCaseError> {
+    fn compare(&self, text: &str, models: &LoweringModels) -> Result<(), TestCaseError> {
         let mut test = litmus::parse(text, "random").unwrap();
         // If no outcome meets the condition, all outcomes are compared.
         test.question = test.question.filter(|question| question.kind != litmus::QuestionKind::NotExists);
         let lowered = match lower_to_vulkan(&test) {
             Ok(lowered) => lowered,
             Err(LoweringError::AgentScope { .. }) => {
-                self.refused.set(self.refused.get() + 1);
+                self.refused_tests.set(self.refused_tests.get() + 1);
                 return Ok(());
             }
             Err(error) => return Err(TestCaseError::fail(format!("{error}\n{text}"))),
         };
         let printed = litmus::print(&lowered.test);
         prop_assert_eq!(&litmus::parse(&printed, "printed").unwrap(), &lowered.test, "{}", printed);
-        let hsa = predicted(&test, &models.hsa);
+        let hsa = predict_unlimited(&test, &models.hsa);
         for vulkan in [&models.vulkan, &models.nochains] {
-            let beside = compare_predictions(&test, &lowered, hsa.clone(), &on_device(&lowered.test, vulkan));
-            prop_assert_eq!(&beside.fault, &None, "{}\n{}", text, printed);
-            if let Some(class) = beside.class {
+            let comparison =
+                compare_predictions(&test, &lowered, hsa.clone(), &predict_on_device(&lowered.test, vulkan));
+            prop_assert_eq!(&comparison.fault, &None, "{}\n{}", text, printed);
+            if let Some(class) = comparison.class {
                 *self.classes.borrow_mut().entry(class.word()).or_insert(0_u32) += 1;
-                self.compared.set(self.compared.get() + 1);
+                self.compared_tests.set(self.compared_tests.get() + 1);
             }
         }
         Ok(())
     }
 
-    fn tell(&self, cases: u32) {
+    fn print_counts(&self, cases: u32) {
         println!(
             "{} predictions of {cases} random tests compared, {} tests refused: {:?}",
-            self.compared.get(),
-            self.refused.get(),
+            self.compared_tests.get(),
+            self.refused_tests.get(),
             self.classes.borrow()
         );
-        assert!(self.compared.get() > cases, "most random tests must be lowered and answered");
+        assert!(self.compared_tests.get() > cases, "most random tests must be lowered and answered");
     }
 }
 
-fn config(few: u32, seed: u64) -> Config {
-    let (cases, rng_seed) = cases(few, seed);
+fn config(default_cases: u32, seed: u64) -> Config {
+    let (cases, rng_seed) = cases(default_cases, seed);
     Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
 }
 
 #[test]
 fn lowering_preserves_outcomes_of_random_tests() {
-    let (models, tally, config) = (Models::new(), Tally::default(), config(250, 47));
+    let (models, tally, config) = (LoweringModels::new(), ComparisonCounts::default(), config(250, 47));
     let cases = config.cases;
     TestRunner::new(config)
         .run(&random::text(2..=3, 3), |text| tally.compare(&text, &models))
         .unwrap_or_else(|e| panic!("{e}"));
-    tally.tell(cases);
+    tally.print_counts(cases);
     assert!(tally.classes.borrow().len() >= 3, "most classes must occur");
 }
 
 /// Two work-items of a work-group, with two synchronizing atomics each: the total order matters.
-fn synchronizing() -> impl Strategy<Value = String> {
+fn synchronizing_programs() -> impl Strategy<Value = String> {
     const OPERATIONS: [&str; 5] = [
         "atomic_st_global_screl_wg_u32 1, [L]",
         "atomic_ld_global_scacq_wg_u32 R, [L]",
@@ -279,12 +289,12 @@ fn synchronizing() -> impl Strategy<Value = String> {
 
 #[test]
 fn outcomes_forbidden_by_the_total_order_are_model_only() {
-    let (models, tally, config) = (Models::new(), Tally::default(), config(1000, 48));
+    let (models, tally, config) = (LoweringModels::new(), ComparisonCounts::default(), config(1000, 48));
     let cases = config.cases;
     TestRunner::new(config)
-        .run(&synchronizing(), |text| tally.compare(&text, &models))
+        .run(&synchronizing_programs(), |text| tally.compare(&text, &models))
         .unwrap_or_else(|e| panic!("{e}"));
-    tally.tell(cases);
+    tally.print_counts(cases);
     let classes = tally.classes.borrow();
     assert_eq!(classes.keys().copied().collect::<Vec<_>>(), ["model-only", "portable"]);
     assert!(classes.get("model-only") >= Some(&8), "some random tests must turn on the total order");
@@ -292,7 +302,7 @@ fn outcomes_forbidden_by_the_total_order_are_model_only() {
 
 /// One work-item that computes, compares and jumps. Condition registers are used twice, later than their
 /// comparison, or after a change of their operands.
-fn computing() -> impl Strategy<Value = String> {
+fn computing_programs() -> impl Strategy<Value = String> {
     const CONSTANTS: [&str; 6] = ["0", "1", "-1", "2147483647", "0x80000000", "4294967295"];
     const RELATIONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
     const OPERATIONS: [&str; 6] = ["add", "sub", "mul", "and", "or", "xor"];
@@ -328,21 +338,21 @@ fn computing() -> impl Strategy<Value = String> {
 
 #[test]
 fn lowering_preserves_the_results_of_one_work_item() {
-    let (models, tally, config) = (Models::new(), Tally::default(), config(250, 49));
+    let (models, tally, config) = (LoweringModels::new(), ComparisonCounts::default(), config(250, 49));
     let cases = config.cases;
     let held = Cell::new(0_u32);
     TestRunner::new(config)
-        .run(&computing(), |text| {
+        .run(&computing_programs(), |text| {
             tally.compare(&text, &models)?;
             // No outcome is lost and each side has one, so they are equal.
             let test = litmus::parse(&text, "random").unwrap();
             let lowered = lower_to_vulkan(&test).unwrap().test;
-            prop_assert_eq!(predicted(&lowered, &models.vulkan).outcomes.len(), 1, "{}", text);
-            prop_assert_eq!(predicted(&test, &models.hsa).outcomes.len(), 1, "{}", text);
+            prop_assert_eq!(predict_unlimited(&lowered, &models.vulkan).outcomes.len(), 1, "{}", text);
+            prop_assert_eq!(predict_unlimited(&test, &models.hsa).outcomes.len(), 1, "{}", text);
             held.set(held.get() + u32::from(lowered.threads[0].registers.len() > 3));
             Ok(())
         })
         .unwrap_or_else(|e| panic!("{e}"));
-    tally.tell(cases);
+    tally.print_counts(cases);
     assert!(held.get() > cases / 10, "comparisons must be held in registers now and then");
 }

@@ -8,7 +8,7 @@ use litmus::{Prediction, QuestionKind, Race, Test};
 use model::{Model, PredictError, PredictOptions, answer_queries, predict};
 
 /// One row of `dat3m/verdicts.csv`.
-struct Row {
+struct PeerVerdict {
     path: String,
     check: String,
     expected: bool,
@@ -18,7 +18,7 @@ fn corpora() -> Option<PathBuf> {
     std::env::var_os("VK_LITMUS_CORPORA").map(PathBuf::from)
 }
 
-fn rows() -> Option<(PathBuf, Vec<Row>)> {
+fn rows() -> Option<(PathBuf, Vec<PeerVerdict>)> {
     let Some(folder) = corpora().map(|c| c.join("dat3m")) else {
         println!("skipped: VK_LITMUS_CORPORA is not set");
         return None;
@@ -33,14 +33,14 @@ fn rows() -> Option<(PathBuf, Vec<Row>)> {
             let (path, check, rest) =
                 (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());
             let expected = rest.rsplit(',').nth(2).unwrap();
-            Row { path: path.to_owned(), check: check.to_owned(), expected: expected == "1" }
+            PeerVerdict { path: path.to_owned(), check: check.to_owned(), expected: expected == "1" }
         })
         .collect();
     Some((folder, rows))
 }
 
 /// Returns true if the condition of a test has the answer that Dartagnan calls PASS.
-fn safety(test: &Test, prediction: &Prediction) -> Option<bool> {
+fn safety_answer(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref().unwrap().kind {
         QuestionKind::Exists | QuestionKind::Final => prediction.meets,
         QuestionKind::NotExists => prediction.meets.map(|meets| !meets),
@@ -49,13 +49,13 @@ fn safety(test: &Test, prediction: &Prediction) -> Option<bool> {
 }
 
 /// The rows on which a shipped model differs, as `check path`.
-fn differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
+fn shipped_differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
     let shipped = |name: &str| Model::shipped(name).unwrap().unwrap();
-    differences_of(shipped(chains), shipped(nochains))
+    model_differences(shipped(chains), shipped(nochains))
 }
 
 /// The rows on which a model differs, as `check path`.
-fn differences_of(chains: Model, nochains: Model) -> Option<Vec<String>> {
+fn model_differences(chains: Model, nochains: Model) -> Option<Vec<String>> {
     let (folder, rows) = rows()?;
     let name = chains.name().to_owned();
     let models: BTreeMap<bool, Model> = [(true, chains), (false, nochains)].into_iter().collect();
@@ -74,7 +74,7 @@ fn differences_of(chains: Model, nochains: Model) -> Option<Vec<String>> {
             prediction => prediction.unwrap(),
         };
         let answer = match row.check.as_str() {
-            "safety-chains" | "safety-nochains" => safety(&test, &prediction),
+            "safety-chains" | "safety-nochains" => safety_answer(&test, &prediction),
             _ => (prediction.race != Race::Unknown).then_some(prediction.race == Race::Free),
         };
         match answer {
@@ -90,7 +90,7 @@ fn differences_of(chains: Model, nochains: Model) -> Option<Vec<String>> {
 
 #[test]
 fn the_dartagnan_model_has_dartagnans_verdicts() {
-    let Some(differences) = differences("dartagnan", "dartagnan-nochains") else { return };
+    let Some(differences) = shipped_differences("dartagnan", "dartagnan-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
@@ -110,14 +110,16 @@ fn dartagnans_files_give_its_verdicts() {
         let include = |file: &str| std::fs::read_to_string(folder.join(file)).ok();
         Model::from_text(name, &text, &include).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
     };
-    let Some(differences) = differences_of(model("vulkan.cat"), model("vulkan-nochains.cat")) else { return };
+    let Some(differences) = model_differences(model("vulkan.cat"), model("vulkan-nochains.cat")) else {
+        return;
+    };
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
 /// The remaining differences are decisions, with reasons in docs/dev/decisions.md.
 #[test]
 fn vulkan_differs_only_by_decision() {
-    let Some(differences) = differences("vulkan", "vulkan-nochains") else { return };
+    let Some(differences) = shipped_differences("vulkan", "vulkan-nochains") else { return };
     assert_eq!(differences, ["safety-chains Manual/CoWW-RR.litmus"]);
 }
 

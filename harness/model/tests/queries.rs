@@ -4,15 +4,15 @@
 use model::{Model, PredictOptions, answer_queries};
 
 /// Returns true for each query of a file that holds under a shipped model; NOCHAINS lines use the same model.
-fn answers(text: &str, name: &str) -> Vec<Option<bool>> {
+fn query_answers(text: &str, name: &str) -> Vec<Option<bool>> {
     let test = litmus::parse(text, "t.test").unwrap_or_else(|errors| panic!("{:?}", errors.messages()));
     let model = Model::shipped(name).unwrap().unwrap();
     answer_queries(&test, &model, Some(&model), &PredictOptions::default()).unwrap()
 }
 
-fn expect(text: &str, name: &str, expected: &[bool]) {
+fn assert_answers(text: &str, name: &str, expected: &[bool]) {
     let expected: Vec<Option<bool>> = expected.iter().copied().map(Some).collect();
-    assert_eq!(answers(text, name), expected, "{name}\n{text}");
+    assert_eq!(query_answers(text, name), expected, "{name}\n{text}");
 }
 
 /// D2: mutual order that is not transitive. A transitive order of the three stores would include the pair
@@ -36,8 +36,8 @@ SATISFIABLE consistent[X] && #dr=0
 NOSOLUTION consistent[X] && #dr>0
 SATISFIABLE #rs>0
 ";
-    expect(text, "vulkan", &[true, true, true]);
-    expect(text, "khronos-alloy", &[false, true, true]);
+    assert_answers(text, "vulkan", &[true, true, true]);
+    assert_answers(text, "khronos-alloy", &[false, true, true]);
 }
 
 /// D8: a read-modify-write whose write is ordered and whose read is not.
@@ -55,8 +55,8 @@ SATISFIABLE consistent[X] && #dr=0
 NOSOLUTION consistent[X] && #dr>0
 SATISFIABLE #rs=1
 ";
-    expect(text, "khronos-alloy", &[true, true, true]);
-    expect(text, "vulkan", &[false, false, true]);
+    assert_answers(text, "khronos-alloy", &[true, true, true]);
+    assert_answers(text, "vulkan", &[false, false, true]);
 }
 
 /// A release sequence includes the release itself, and two consecutive read-modify-writes.
@@ -72,7 +72,7 @@ NOSOLUTION consistent[X] && #rs!=3
 SATISFIABLE #rs<3
 ";
     for name in ["khronos-alloy", "vulkan", "dartagnan"] {
-        expect(text, name, &[true, true, true]);
+        assert_answers(text, name, &[true, true, true]);
     }
 }
 
@@ -100,7 +100,7 @@ fn values_only_constrain_reads_from() {
     for (program, contradictory) in cases {
         let text = format!("NEWTHREAD\n{program}\nNOSOLUTION consistent[X]\nSATISFIABLE consistent[X]\n");
         for name in ["khronos-alloy", "vulkan", "dartagnan"] {
-            expect(&text, name, &[contradictory, !contradictory]);
+            assert_answers(&text, name, &[contradictory, !contradictory]);
         }
     }
 }
@@ -109,8 +109,8 @@ fn values_only_constrain_reads_from() {
 #[test]
 fn inconsistent_executions_count_without_a_consistency_term() {
     let text = "NEWTHREAD\nld.sc0 x\nst.sc0 x\nSATISFIABLE #dr=0\nSATISFIABLE consistent[X] && #dr=0\n";
-    expect(text, "khronos-alloy", &[true, false]);
-    expect(text, "vulkan", &[true, false]);
+    assert_answers(text, "khronos-alloy", &[true, false]);
+    assert_answers(text, "vulkan", &[true, false]);
 }
 
 #[test]
@@ -122,5 +122,5 @@ fn undecidable_queries_have_no_answer() {
     assert_eq!(answers, [None, Some(true)]);
     // Sequential consistency has no race condition.
     let races = text.replace("consistent[X]", "#dr=0");
-    assert_eq!(self::answers(&races, "sc"), [None, None]);
+    assert_eq!(self::query_answers(&races, "sc"), [None, None]);
 }

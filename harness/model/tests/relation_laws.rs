@@ -21,8 +21,8 @@ fn samples(capacity: usize) -> impl Strategy<Value = Sample> {
     (0..=capacity).prop_flat_map(move |n| {
         let event = 0..n.max(1);
         // Sparse, so that closures of large relations are not always full.
-        let most = if n == 0 { 0 } else { 2 * n.min(60) };
-        let pairs = move || proptest::collection::btree_set((0..n.max(1), 0..n.max(1)), 0..=most);
+        let max_pairs = if n == 0 { 0 } else { 2 * n.min(60) };
+        let pairs = move || proptest::collection::btree_set((0..n.max(1), 0..n.max(1)), 0..=max_pairs);
         let events = move || proptest::collection::btree_set(event.clone(), 0..=n.min(60));
         (pairs(), pairs(), events(), events()).prop_map(move |(r, s, a, b)| Sample { n, r, s, a, b })
     })
@@ -67,7 +67,7 @@ fn events<B: Bits>(set: B) -> Events {
     set.iter().collect()
 }
 
-fn agrees_with_sets<M: Matrix>(sample: &Sample) {
+fn assert_agrees_with_sets<M: Matrix>(sample: &Sample) {
     let Sample { n, .. } = *sample;
     let (r, s): (M, M) = (relation(n, &sample.r), relation(n, &sample.s));
     let (a, b) = (set::<M>(&sample.a), set::<M>(&sample.b));
@@ -134,7 +134,7 @@ fn agrees_with_sets<M: Matrix>(sample: &Sample) {
     assert_eq!(edited, s);
 }
 
-fn keeps_laws<M: Matrix>(sample: &Sample) {
+fn assert_laws<M: Matrix>(sample: &Sample) {
     let n = sample.n;
     let (r, s): (M, M) = (relation(n, &sample.r), relation(n, &sample.s));
     assert_eq!(r.plus().plus(), r.plus());
@@ -151,7 +151,7 @@ fn keeps_laws<M: Matrix>(sample: &Sample) {
     assert_eq!(r.compose(&M::identity_on(n, a)), r.restrict_columns(a));
 }
 
-fn cycles_are_cycles<M: Matrix>(sample: &Sample) {
+fn assert_cycles_are_cycles<M: Matrix>(sample: &Sample) {
     let r: M = relation(sample.n, &sample.r);
     match r.shortest_cycle() {
         None => assert!(r.is_acyclic()),
@@ -180,17 +180,17 @@ macro_rules! matrix_tests {
 
                     #[test]
                     fn as_sets(sample in samples(<$matrix>::CAPACITY)) {
-                        agrees_with_sets::<$matrix>(&sample);
+                        assert_agrees_with_sets::<$matrix>(&sample);
                     }
 
                     #[test]
                     fn laws(sample in samples(<$matrix>::CAPACITY)) {
-                        keeps_laws::<$matrix>(&sample);
+                        assert_laws::<$matrix>(&sample);
                     }
 
                     #[test]
                     fn cycles(sample in samples(<$matrix>::CAPACITY)) {
-                        cycles_are_cycles::<$matrix>(&sample);
+                        assert_cycles_are_cycles::<$matrix>(&sample);
                     }
                 }
             }

@@ -24,11 +24,16 @@ fn case_count(full: u32) -> u32 {
 }
 
 /// Checks that a strategy agrees with the naive enumerator.
-fn agrees(model: &str, ways: ExplorationStrategy) {
-    agrees_on(&random::test(), 150, model, ways);
+fn assert_agrees(model: &str, strategy: ExplorationStrategy) {
+    assert_agrees_on(&random::test(), 150, model, strategy);
 }
 
-fn agrees_on(tests: &impl Strategy<Value = Test>, cases: u32, model: &str, ways: ExplorationStrategy) {
+fn assert_agrees_on(
+    tests: &impl Strategy<Value = Test>,
+    cases: u32,
+    model: &str,
+    strategy: ExplorationStrategy,
+) {
     let model = Model::shipped(model).unwrap().unwrap();
     let config = Config {
         cases: case_count(cases),
@@ -40,33 +45,34 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, cases: u32, model: &str, ways:
     TestRunner::new(config)
         .run(tests, |test| {
             let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
-            let fast = predict_with_strategy(&test, &model, &options, ways).unwrap();
+            let fast = predict_with_strategy(&test, &model, &options, strategy).unwrap();
             let observables = test.observables();
-            let says = |wanted: bool| {
+            let expected_answer = |wanted: bool| {
                 slow.allowed.iter().any(|outcome| {
-                    let kept =
+                    let is_in_filter =
                         test.filter.as_ref().is_none_or(|f| outcome.meets_condition(&test, &observables, f));
                     let condition = &test.question.as_ref().unwrap().condition;
-                    kept && outcome.meets_condition(&test, &observables, condition) == wanted
+                    is_in_filter && outcome.meets_condition(&test, &observables, condition) == wanted
                 })
             };
             let those = |is: &dyn Fn(&PredictedOutcome) -> bool| -> HashSet<Outcome> {
                 fast.outcomes.iter().filter(|(_, p)| is(p)).map(|(o, _)| o.clone()).collect()
             };
             let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
-            let is_undone = ways.prefers_decision && !fast.complete && fast.outcomes.is_empty();
+            let is_undone = strategy.prefers_decision && !fast.complete && fast.outcomes.is_empty();
             // Results that need more iterations than the loop bound are unknown.
-            let known = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
+            let if_decided = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
             let race =
                 if slow.race == Race::Free && fast.truncated_runs > 0 { Race::Unknown } else { slow.race };
             // The answer is known for a test that initializes every location.
             let uninitialised =
-                if test.has_undefined() { known(slow.uninitialised_read) } else { Some(false) };
+                if test.has_undefined() { if_decided(slow.uninitialised_read) } else { Some(false) };
             let same = (fast.race, fast.race_thin_air)
                 == (race, slow.race_thin_air && fast.truncated_runs == 0)
-                && (fast.meets, fast.misses) == (known(says(true)), known(says(false)))
+                && (fast.meets, fast.misses)
+                    == (if_decided(expected_answer(true)), if_decided(expected_answer(false)))
                 && fast.uninitialised_read == uninitialised
-                && (!ways.lists_outcomes || is_undone || listed == (slow.allowed, slow.thin_air));
+                && (!strategy.lists_outcomes || is_undone || listed == (slow.allowed, slow.thin_air));
             if same {
                 Ok(())
             } else {
@@ -78,26 +84,26 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, cases: u32, model: &str, ways:
 
 #[test]
 fn searches_without_brute_force() {
-    agrees("vulkan", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
-    agrees("khronos-alloy", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
+    assert_agrees("vulkan", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
+    assert_agrees("khronos-alloy", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
 }
 
 #[test]
 fn decision_before_the_list() {
     for listing_steps in [0, u64::MAX] {
-        let ways = ExplorationStrategy {
+        let strategy = ExplorationStrategy {
             first_listing_steps: 0,
             listing_steps,
             ..ExplorationStrategy::DECIDE_THEN_LIST
         };
-        agrees("vulkan", ways);
-        agrees("dartagnan", ways);
+        assert_agrees("vulkan", strategy);
+        assert_agrees("dartagnan", strategy);
     }
 }
 
 #[test]
 fn outcomes_one_by_one() {
-    agrees(
+    assert_agrees(
         "vulkan",
         ExplorationStrategy {
             brute_force: false,
@@ -107,7 +113,7 @@ fn outcomes_one_by_one() {
             ..ExplorationStrategy::FULL
         },
     );
-    agrees(
+    assert_agrees(
         "dartagnan",
         ExplorationStrategy {
             brute_force: false,
@@ -117,7 +123,7 @@ fn outcomes_one_by_one() {
             ..ExplorationStrategy::FULL
         },
     );
-    agrees(
+    assert_agrees(
         "tso",
         ExplorationStrategy {
             brute_force: false,
@@ -132,7 +138,7 @@ fn outcomes_one_by_one() {
 #[test]
 fn outcomes_one_by_one_by_conflicts() {
     for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-        agrees(
+        assert_agrees(
             model,
             ExplorationStrategy {
                 brute_force: false,
@@ -149,7 +155,7 @@ fn outcomes_one_by_one_by_conflicts() {
 #[test]
 fn the_corpus_by_conflicts() {
     let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    let ways = ExplorationStrategy {
+    let strategy = ExplorationStrategy {
         brute_force: false,
         search_steps: 0,
         decide_steps: 0,
@@ -159,21 +165,21 @@ fn the_corpus_by_conflicts() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
-        if !model.judges(test.dialect) {
+        if !model.supports_dialect(test.dialect) {
             continue;
         }
-        let says = |ways| {
+        let predict_with = |ways| {
             let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
             (prediction.outcomes, prediction.race, prediction.meets, prediction.misses)
         };
-        assert_eq!(says(ways), says(ExplorationStrategy::FULL), "{}", entry.id);
+        assert_eq!(predict_with(strategy), predict_with(ExplorationStrategy::FULL), "{}", entry.id);
     }
 }
 
 #[test]
 fn questions_by_conflicts() {
     for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
-        agrees(
+        assert_agrees(
             model,
             ExplorationStrategy {
                 brute_force: false,
@@ -188,7 +194,7 @@ fn questions_by_conflicts() {
 
 #[test]
 fn conditions_without_outcome_lists() {
-    agrees(
+    assert_agrees(
         "vulkan",
         ExplorationStrategy {
             brute_force: false,
@@ -198,7 +204,7 @@ fn conditions_without_outcome_lists() {
             ..ExplorationStrategy::FULL
         },
     );
-    agrees(
+    assert_agrees(
         "vulkan-2019-nochains",
         ExplorationStrategy {
             brute_force: false,
@@ -208,7 +214,7 @@ fn conditions_without_outcome_lists() {
             ..ExplorationStrategy::FULL
         },
     );
-    agrees(
+    assert_agrees(
         "sc",
         ExplorationStrategy {
             brute_force: false,
@@ -223,14 +229,14 @@ fn conditions_without_outcome_lists() {
 #[test]
 fn undefined_values_in_every_search() {
     for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)] {
-        let ways = ExplorationStrategy {
+        let strategy = ExplorationStrategy {
             brute_force: false,
             search_steps: steps,
             decide_steps: alone,
             lists_outcomes: listing,
             ..ExplorationStrategy::FULL
         };
-        agrees_on(&random::undefined(), 150, "vulkan", ways);
+        assert_agrees_on(&random::undefined(), 150, "vulkan", strategy);
     }
 }
 
@@ -249,13 +255,13 @@ fn a_dependency_cycle_with_any_value() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
-        let ways = ExplorationStrategy {
+        let strategy = ExplorationStrategy {
             brute_force: false,
             search_steps: 0,
             decide_steps: 0,
             ..ExplorationStrategy::FULL
         };
-        let fast = predict_with_strategy(&test, &model, &options, ways).unwrap();
+        let fast = predict_with_strategy(&test, &model, &options, strategy).unwrap();
         let allowed: HashSet<Outcome> =
             fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
         assert_eq!((fast.meets, allowed), (Some(false), slow.allowed), "{text}");
@@ -264,7 +270,7 @@ fn a_dependency_cycle_with_any_value() {
 }
 
 /// Tests with symmetric threads, on equal or different memory, in one subgroup or workgroup or in several.
-fn alike() -> impl Strategy<Value = Test> {
+fn symmetric_tests() -> impl Strategy<Value = Test> {
     let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
     (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
         let bodies = [test.threads[0].clone(), test.threads[1].clone()];
@@ -309,7 +315,7 @@ fn alike() -> impl Strategy<Value = Test> {
 /// observes.
 ///
 /// The condition is invariant under the symmetry, or distinguishes some threads.
-fn counting() -> impl Strategy<Value = Test> {
+fn counter_tests() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let operation = one(&[
         "add r0, x, 1",
@@ -321,14 +327,14 @@ fn counting() -> impl Strategy<Value = Test> {
         "cas r0, x, 1, 0",
     ]);
     let order = one(&["", "acq", "rel", "acq_rel"]);
-    let before = one(&[
+    let prefix = one(&[
         "",
         "st.atom.dv.sc0 d, 1",
         "rmw.atom.dv.sc0.add r2, d, 1",
         "st.sc0 d, 1",
         "ld.atom.dv.sc0 r2, y",
     ]);
-    let behind = one(&[
+    let suffix = one(&[
         "",
         "st.atom.dv.sc0 y, 1",
         "ld.atom.dv.sc0 r1, d",
@@ -353,7 +359,7 @@ fn counting() -> impl Strategy<Value = Test> {
     ]);
     let filter = one(&["", "", "filter (y == 0)\n", "filter (P0:r0 == 0)\n"]);
     let shape = (3..4usize, proptest::option::of(0..3u32), proptest::bool::ANY);
-    (operation, order, before, behind, onlooker, condition, filter, shape).prop_map(
+    (operation, order, prefix, suffix, onlooker, condition, filter, shape).prop_map(
         |(operation, order, before, behind, onlooker, condition, filter, (count, value, together))| {
             let semantics = if order.is_empty() { String::new() } else { format!(".{order}") };
             let class = if order.is_empty() { "" } else { ".semsc0" };
@@ -385,7 +391,7 @@ fn counting() -> impl Strategy<Value = Test> {
 /// since the enumerator tries every order of the increments.
 #[test]
 fn threads_that_count() {
-    let ways = ExplorationStrategy {
+    let strategy = ExplorationStrategy {
         brute_force: false,
         search_steps: 0,
         decide_steps: 0,
@@ -394,20 +400,20 @@ fn threads_that_count() {
     };
     // Without any step left, the search falls back to enumeration.
     for (model, ordered_steps) in [("vulkan", u64::MAX), ("tso", u64::MAX), ("vulkan", 1)] {
-        agrees_on(&counting(), 64, model, ExplorationStrategy { ordered_steps, ..ways });
+        assert_agrees_on(&counter_tests(), 64, model, ExplorationStrategy { ordered_steps, ..strategy });
     }
 }
 
 /// Threads that take tickets from a counter and use them as an index, as a value to store, or not at all.
 ///
 /// Optionally another thread reads the counter, or writes it without an RMW.
-fn taking() -> impl Strategy<Value = Test> {
+fn slot_tests() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let order = one(&["", "acq", "rel", "acq_rel"]);
     let step = one(&["1", "1", "1", "2"]);
     let scope = one(&["dv", "dv", "wg"]);
-    let before = one(&["", "st.sc0 d, 1", "st.av.dv.sc0 d, 1", "st.atom.dv.sc0 d, 1"]);
-    let way = || {
+    let prefix = one(&["", "st.sc0 d, 1", "st.av.dv.sc0 d, 1", "st.atom.dv.sc0 d, 1"]);
+    let slot_access = || {
         one(&[
             "",
             "st.sc0 a, 1",
@@ -426,8 +432,8 @@ fn taking() -> impl Strategy<Value = Test> {
     let condition =
         one(&["x == 3", "P0:r0 == 1", "P0:r0 < P1:r0 /\\ x == 3", "P2:r0 == 2 /\\ P0:r0 == 0", "P0:r1 == 1"]);
     let shape = (0..3u32, proptest::bool::ANY, 0..3usize);
-    let values = (way(), way(), waits, onlooker, condition, shape);
-    (order, step, scope, before, values).prop_map(
+    let values = (slot_access(), slot_access(), waits, onlooker, condition, shape);
+    (order, step, scope, prefix, values).prop_map(
         |(
             order,
             step,
@@ -466,7 +472,7 @@ fn taking() -> impl Strategy<Value = Test> {
 /// Threads that take tickets: RMW chains compared with every candidate execution.
 #[test]
 fn threads_that_take_numbers() {
-    let ways = ExplorationStrategy {
+    let strategy = ExplorationStrategy {
         brute_force: false,
         search_steps: 0,
         decide_steps: 0,
@@ -475,9 +481,9 @@ fn threads_that_take_numbers() {
         ..ExplorationStrategy::FULL
     };
     for model in ["vulkan", "tso"] {
-        agrees_on(&taking(), 100, model, ways);
+        assert_agrees_on(&slot_tests(), 100, model, strategy);
     }
-    agrees_on(&taking(), 100, "vulkan", ExplorationStrategy::FULL);
+    assert_agrees_on(&slot_tests(), 100, "vulkan", ExplorationStrategy::FULL);
 }
 
 /// The answers do not depend on RMW chains, spin-loop reduction, the supply of values or thread order.
@@ -492,35 +498,39 @@ fn counters_change_no_answer() {
             failure_persistence: None,
             ..Config::default()
         };
-        let found = TestRunner::new(config).run(&taking(), |test| {
-            let ways = ExplorationStrategy {
+        let found = TestRunner::new(config).run(&slot_tests(), |test| {
+            let strategy = ExplorationStrategy {
                 rmw_chains: false,
                 spin_loops: false,
                 value_supply: false,
                 symmetry: false,
                 ..ExplorationStrategy::DECIDE_ONLY
             };
-            let says = |ways: ExplorationStrategy| {
-                let said = predict_with_strategy(&test, &model, &options, ways).unwrap();
-                (said.race, said.race_thin_air, said.meets, said.misses)
+            let outcomes_with = |ways: ExplorationStrategy| {
+                let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
+                (prediction.race, prediction.race_thin_air, prediction.meets, prediction.misses)
             };
             for other in [
                 ExplorationStrategy::DECIDE_ONLY,
-                ExplorationStrategy { rmw_chains: true, ..ways },
-                ExplorationStrategy { spin_loops: true, ..ways },
-                ExplorationStrategy { value_supply: true, ..ways },
+                ExplorationStrategy { rmw_chains: true, ..strategy },
+                ExplorationStrategy { spin_loops: true, ..strategy },
+                ExplorationStrategy { value_supply: true, ..strategy },
                 ExplorationStrategy {
                     rmw_chains: true,
                     spin_loops: true,
                     brute_force: false,
                     decide_steps: 0,
-                    ..ways
+                    ..strategy
                 },
             ] {
-                if says(other) != says(ways) {
+                if outcomes_with(other) != outcomes_with(strategy) {
                     let text = litmus::print(&test);
-                    let said = format!("{other:?}: {:?}, not {:?}\n{text}", says(other), says(ways));
-                    return Err(TestCaseError::fail(said));
+                    let message = format!(
+                        "{other:?}: {:?}, not {:?}\n{text}",
+                        outcomes_with(other),
+                        outcomes_with(strategy)
+                    );
+                    return Err(TestCaseError::fail(message));
                 }
             }
             Ok(())
@@ -567,9 +577,9 @@ fn adjacent_plain_reads() {
                         Instruction { kind: InstructionKind::Access(access), span: Span::default() }
                     });
                     let [first, second] = reads;
-                    let at = (*at).min(thread.instructions.len());
+                    let position = (*at).min(thread.instructions.len());
                     let reads = if turned { [second, first] } else { [first, second] };
-                    thread.instructions.splice(at..at, reads);
+                    thread.instructions.splice(position..position, reads);
                 }
                 test.system_sync.clear();
                 test
@@ -578,7 +588,7 @@ fn adjacent_plain_reads() {
         });
     for name in ["vulkan", "vulkan-nochains", "vulkan-2024", "vulkan-2019", "vulkan-by-letter"] {
         let model = Model::shipped(name).unwrap().unwrap();
-        assert!(model.semantic().knows_text);
+        assert!(model.execution_semantics().is_shipped_vulkan);
         let config = Config {
             cases: case_count(300),
             rng_seed: RngSeed::Fixed(9),
@@ -586,28 +596,39 @@ fn adjacent_plain_reads() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&tests, |(test, turned)| {
-            let ways = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
-            let says = |test: &Test| {
-                let said = predict_with_strategy(test, &model, &options, ways).unwrap();
+            let strategy = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
+            let outcomes_of = |test: &Test| {
+                let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
                 // The flag `weak` depends on another model, so it is not compared.
-                let outcomes =
-                    said.outcomes.into_iter().map(|(outcome, says)| (outcome, says.allowed, says.thin_air));
-                (said.race, said.race_thin_air, outcomes.collect::<HashSet<_>>(), said.consistent_executions)
+                let outcomes = prediction
+                    .outcomes
+                    .into_iter()
+                    .map(|(outcome, says)| (outcome, says.allowed, says.thin_air));
+                (
+                    prediction.race,
+                    prediction.race_thin_air,
+                    outcomes.collect::<HashSet<_>>(),
+                    prediction.consistent_executions,
+                )
             };
-            if says(&test) == says(&turned) {
+            if outcomes_of(&test) == outcomes_of(&turned) {
                 Ok(())
             } else {
                 let text = litmus::print(&test) + &litmus::print(&turned);
-                Err(TestCaseError::fail(format!("{:?}\n{:?}\n{text}", says(&test), says(&turned))))
+                Err(TestCaseError::fail(format!(
+                    "{:?}\n{:?}\n{text}",
+                    outcomes_of(&test),
+                    outcomes_of(&turned)
+                )))
             }
         });
         found.unwrap();
     }
 }
 
-/// Widens narrower scopes to `least`, and replaces the storage classes of all semantics if given.
-fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Test {
-    let wide = |scope: &mut Scope| *scope = (*scope).max(least);
+/// Widens narrower scopes to `narrowest`, and replaces the storage classes of all semantics if given.
+fn widen_scopes(mut test: Test, narrowest: Scope, classes: Option<StorageClassSet>) -> Test {
+    let wide = |scope: &mut Scope| *scope = (*scope).max(narrowest);
     let order = |semantics: &mut Semantics| {
         if semantics.order != Order::Relaxed {
             semantics.classes = classes.unwrap_or(semantics.classes);
@@ -650,7 +671,7 @@ fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Te
 }
 
 /// The scope width of a test, and the storage classes of all semantics if they must be equal.
-fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
+fn scope_width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
     let classes = (1..4u8).prop_map(|classes| Some(StorageClassSet(classes)));
     let one = (proptest::sample::select(vec![Scope::Workgroup, Scope::QueueFamily]), classes);
     proptest::prop_oneof![one, proptest::prelude::Just((Scope::Device, None))]
@@ -661,11 +682,11 @@ fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
 fn placements_that_no_scope_distinguishes() {
     let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
-    let tests = (random::test(), random::test(), width(), places).prop_map(
+    let tests = (random::test(), random::test(), scope_width(), places).prop_map(
         |(test, other, (least, classes), places)| {
             // Longer threads, for chains of several links.
-            let mut test = widened(test, least, classes);
-            for (thread, more) in test.threads.iter_mut().zip(widened(other, least, classes).threads) {
+            let mut test = widen_scopes(test, least, classes);
+            for (thread, more) in test.threads.iter_mut().zip(widen_scopes(other, least, classes).threads) {
                 let follows = |kind: &InstructionKind| !matches!(kind, InstructionKind::Flow(_));
                 let more = more.instructions.into_iter().filter(|i| follows(&i.kind));
                 thread.instructions.extend(more);
@@ -690,7 +711,7 @@ fn placements_that_no_scope_distinguishes() {
     );
     for name in ["vulkan", "vulkan-nochains", "vulkan-2024", "vulkan-2019", "vulkan-by-letter"] {
         let model = Model::shipped(name).unwrap().unwrap();
-        assert!(model.semantic().placed_by_scope);
+        assert!(model.execution_semantics().has_scope_symmetry);
         let config = Config {
             cases: case_count(300),
             rng_seed: RngSeed::Fixed(7),
@@ -698,17 +719,21 @@ fn placements_that_no_scope_distinguishes() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&tests, |(test, moved)| {
-            let ways =
+            let strategy =
                 ExplorationStrategy { symmetry: false, lists_outcomes: false, ..ExplorationStrategy::FULL };
-            let says = |test: &Test| {
-                let said = predict_with_strategy(test, &model, &options, ways).unwrap();
-                (said.race, said.meets, said.misses, said.consistent_executions)
+            let outcomes_of = |test: &Test| {
+                let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
+                (prediction.race, prediction.meets, prediction.misses, prediction.consistent_executions)
             };
-            if says(&test) == says(&moved) {
+            if outcomes_of(&test) == outcomes_of(&moved) {
                 Ok(())
             } else {
                 let text = litmus::print(&test) + &litmus::print(&moved);
-                Err(TestCaseError::fail(format!("{:?}\n{:?}\n{text}", says(&test), says(&moved))))
+                Err(TestCaseError::fail(format!(
+                    "{:?}\n{:?}\n{text}",
+                    outcomes_of(&test),
+                    outcomes_of(&moved)
+                )))
             }
         });
         found.unwrap();
@@ -727,21 +752,23 @@ fn a_condition_that_distinguishes_threads() {
     for first in 0..3 {
         let text = format!("VULKAN apart\n{{ x = 0; y = 0; }}\n{columns}exists (P{first}:r0 == 0)\n");
         let test = litmus::parse(&text, "apart").unwrap();
-        let said = predict_with_strategy(&test, &model, &options, ExplorationStrategy::DECIDE_ONLY).unwrap();
-        assert_eq!((said.meets, said.misses), (Some(true), Some(true)), "{first}");
+        let prediction =
+            predict_with_strategy(&test, &model, &options, ExplorationStrategy::DECIDE_ONLY).unwrap();
+        assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(true)), "{first}");
     }
 }
 
 /// The answers do not depend on the use of thread symmetry.
 #[test]
 fn symmetric_threads() {
-    answers_are_the_same(&alike());
-    answers_are_the_same(
-        &(alike(), width()).prop_map(|(test, (least, classes))| widened(test, least, classes)),
+    assert_same_answers(&symmetric_tests());
+    assert_same_answers(
+        &(symmetric_tests(), scope_width())
+            .prop_map(|(test, (least, classes))| widen_scopes(test, least, classes)),
     );
 }
 
-fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
+fn assert_same_answers(tests: &impl Strategy<Value = Test>) {
     let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
         let model = Model::shipped(name).unwrap().unwrap();
@@ -753,7 +780,7 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
         };
         let found = TestRunner::new(config).run(tests, |test| {
             for (steps, in_order, listing) in [(20_000, 0, true), (0, 0, false), (0, 20, false)] {
-                let ways = ExplorationStrategy {
+                let strategy = ExplorationStrategy {
                     brute_force: false,
                     search_steps: steps,
                     decide_steps: 0,
@@ -761,22 +788,22 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
                     lists_outcomes: listing,
                     ..ExplorationStrategy::FULL
                 };
-                let says = |symmetry| {
+                let outcomes_with = |symmetry| {
                     let prediction = predict_with_strategy(
                         &test,
                         &model,
                         &options,
-                        ExplorationStrategy { symmetry, ..ways },
+                        ExplorationStrategy { symmetry, ..strategy },
                     )
                     .unwrap();
                     // With ordered threads, the search determines more often which runs have executions.
-                    let known = in_order == 0;
-                    let runs = known.then_some((prediction.runs, prediction.truncated_runs));
+                    let is_decided = in_order == 0;
+                    let runs = is_decided.then_some((prediction.runs, prediction.truncated_runs));
                     let counts = (runs, prediction.candidate_executions);
                     let race = (prediction.race, prediction.race_thin_air);
                     (prediction.outcomes, race, prediction.meets, prediction.misses, counts)
                 };
-                let (all, alike) = (says(false), says(true));
+                let (all, alike) = (outcomes_with(false), outcomes_with(true));
                 if all != alike {
                     let text = litmus::print(&test);
                     return Err(TestCaseError::fail(format!("{all:?}\n{alike:?}\n{text}")));

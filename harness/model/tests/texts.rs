@@ -11,20 +11,20 @@ use std::path::Path;
 
 use litmus::{Dialect, Race, Test};
 use model::mutation::Difference;
-use model::synthesis::{TestStanding, standing_of};
+use model::synthesis::{ConditionVerdict, classify_condition};
 use model::{Budget, Model, PredictOptions, PredictionSummary, predict_summary};
 
-const OLD: &str = "vulkan-1.4.305";
-const NEW: &str = "vulkan";
+const OLD_MODEL: &str = "vulkan-1.4.305";
+const NEW_MODEL: &str = "vulkan";
 
 /// A change of the appendix.
-struct Change {
+struct TextChange {
     version: &'static str,
     date: &'static str,
     clauses: Vec<&'static str>,
-    what: &'static str,
+    description: &'static str,
     /// Text for a change that affects no verdict.
-    without: &'static str,
+    reverted_model: &'static str,
 }
 
 fn fields<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
@@ -33,14 +33,14 @@ fn fields<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static 
     })
 }
 
-fn changes() -> Vec<Change> {
+fn changes() -> Vec<TextChange> {
     let rows = fields(include_str!("texts.tsv"));
-    let change = |[version, date, clauses, what, without]: [&'static str; 5]| Change {
+    let change = |[version, date, clauses, what, without]: [&'static str; 5]| TextChange {
         version,
         date,
         clauses: clauses.split(' ').collect(),
-        what,
-        without,
+        description: what,
+        reverted_model: without,
     };
     rows.map(change).collect()
 }
@@ -48,7 +48,8 @@ fn changes() -> Vec<Change> {
 /// Returns the verdict on the outcome of the test, and on races.
 fn verdict_text(test: &Test, verdict: &PredictionSummary) -> String {
     let free = PredictionSummary { race: Race::Free, ..verdict.clone() };
-    let reachable = if standing_of(test, &free) == TestStanding::Allowed { "allowed" } else { "forbidden" };
+    let reachable =
+        if classify_condition(test, &free) == ConditionVerdict::Allowed { "allowed" } else { "forbidden" };
     match verdict.race {
         Race::Racy => format!("{reachable}, racy"),
         _ => reachable.to_owned(),
@@ -56,7 +57,7 @@ fn verdict_text(test: &Test, verdict: &PredictionSummary) -> String {
 }
 
 /// A test with different verdicts under two texts.
-struct Differing {
+struct DifferingTest {
     id: String,
     clauses: Vec<String>,
     old: String,
@@ -64,8 +65,8 @@ struct Differing {
 }
 
 /// Returns the number of embedded tests with a verdict under both texts, and those with different verdicts.
-fn compared() -> (usize, Vec<Differing>) {
-    let [old, new] = [OLD, NEW].map(|name| Model::shipped(name).unwrap().unwrap());
+fn compare_texts() -> (usize, Vec<DifferingTest>) {
+    let [old, new] = [OLD_MODEL, NEW_MODEL].map(|name| Model::shipped(name).unwrap().unwrap());
     let options = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };
     let mut differing = Vec::new();
     let mut compared = 0;
@@ -80,17 +81,17 @@ fn compared() -> (usize, Vec<Differing>) {
             |model| predict_summary(&test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
         let (first, second) = (ask(&old), ask(&new));
         compared += 1;
-        if Difference::between(&first, &second).is_some() {
+        if Difference::compare(&first, &second).is_some() {
             let (old, new) = (verdict_text(&test, &first), verdict_text(&test, &second));
             let clauses = test.metadata.clauses.clone();
-            differing.push(Differing { id: entry.id, clauses, old, new });
+            differing.push(DifferingTest { id: entry.id, clauses, old, new });
         }
     }
     (compared, differing)
 }
 
-fn page() -> String {
-    let (compared, differing) = compared();
+fn render_page() -> String {
+    let (compared, differing) = compare_texts();
     let mut page = String::from(
         "# The texts of the specification\n\n\
          The memory model is an appendix of the Vulkan specification and changes with it. A profile is a model of one text; each has a\n\
@@ -105,24 +106,24 @@ fn page() -> String {
     write!(
         page,
         "\n## Effect of each change\n\n\
-         `vk-litmus compare --model {OLD} --model {NEW}` over the {compared} embedded tests: they differ on {}. The tables\n\
+         `vk-litmus compare --model {OLD_MODEL} --model {NEW_MODEL}` over the {compared} embedded tests: they differ on {}. The tables\n\
          list the answers of both models to the condition of each test.\n",
         differing.len()
     )
     .unwrap();
     let mut attributed: BTreeSet<&str> = BTreeSet::new();
-    for Change { version, date, clauses, what, without } in changes() {
+    for TextChange { version, date, clauses, description: what, reverted_model: without } in changes() {
         write!(page, "\n### {version} ({date}): {}\n\n{what}\n", clauses.join(", ")).unwrap();
-        let own: Vec<&Differing> = differing
+        let own_tests: Vec<&DifferingTest> = differing
             .iter()
             .filter(|test| test.clauses.iter().any(|clause| clauses.contains(&clause.as_str())))
             .collect();
-        if own.is_empty() {
+        if own_tests.is_empty() {
             write!(page, "\nNo test is judged differently. {without}\n").unwrap();
             continue;
         }
-        write!(page, "\n| test | {OLD} | {NEW} |\n|---|---|---|\n").unwrap();
-        for test in own {
+        write!(page, "\n| test | {OLD_MODEL} | {NEW_MODEL} |\n|---|---|---|\n").unwrap();
+        for test in own_tests {
             writeln!(page, "| `{}` | {} | {} |", test.id, test.old, test.new).unwrap();
             attributed.insert(&test.id);
         }
@@ -139,7 +140,7 @@ fn page() -> String {
 #[test]
 fn the_page_has_the_current_changes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/texts.md");
-    let current = page();
+    let current = render_page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {
         std::fs::write(&path, &current).unwrap();
     }
@@ -152,7 +153,7 @@ fn the_page_has_the_current_changes() {
 
 #[test]
 fn changes_name_known_clauses_and_versions_known_profiles() {
-    let clauses: BTreeSet<&str> = model::clauses::clauses().iter().map(|clause| clause.id).collect();
+    let clauses: BTreeSet<&str> = model::clauses::list_clauses().iter().map(|clause| clause.id).collect();
     for change in changes() {
         for clause in change.clauses {
             assert!(clauses.contains(clause), "{clause}");

@@ -4,12 +4,12 @@
 mod budget;
 mod cells;
 mod conflict;
-mod growing;
+mod guarantee;
+mod iterative_deepening;
 mod liveness;
 mod model;
-mod promise;
 mod semantics;
-mod stored;
-mod supply;
+mod spin_loop;
+mod storage_values;
 mod symmetry;
-mod wait;
+mod value_supply;

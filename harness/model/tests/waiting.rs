@@ -9,11 +9,11 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use crate::common::waiting;
 
 /// Maximum number of candidate executions of the naive enumerator for one test.
-const LIMIT: u64 = 1_000;
+const MAX_EXECUTIONS: u64 = 1_000;
 
 /// Returns the number of random tests and the seed: fixed, or `VK_LITMUS_SOAK_CASES` tests from a random
 /// seed.
-fn cases() -> (u32, RngSeed) {
+fn case_count_and_seed() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
         None => (600, RngSeed::Fixed(27)),
@@ -23,11 +23,11 @@ fn cases() -> (u32, RngSeed) {
 /// Compares the decision with and without the condition, and the prediction, with the oracle; `None` if the
 /// test is too large for it.
 fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
-    let slow = naive::enumerate(test, model, 1, LIMIT).map_err(|e| e.to_string())?;
+    let slow = naive::enumerate(test, model, 1, MAX_EXECUTIONS).map_err(|e| e.to_string())?;
     let Some(slow) = slow else { return Ok(None) };
     let observables = test.observables();
     let question = test.question.as_ref().expect("a question");
-    let says = |wanted: bool| {
+    let expected_answer = |wanted: bool| {
         slow.allowed.iter().any(|outcome| {
             test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &observables, filter))
                 && outcome.meets_condition(test, &observables, &question.condition) == wanted
@@ -40,25 +40,32 @@ fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
         ("decided, unasked", predict_without_outcomes(&unasked, model, &options)),
         ("predicted", predict(test, model, &options)),
     ] {
-        let said = said.map_err(|e| e.to_string())?;
+        let prediction = said.map_err(|e| e.to_string())?;
         // Without a counterexample, the result beyond the loop bound is unknown.
-        let known = |found: bool| (found || said.truncated_runs == 0).then_some(found);
-        let race = if slow.race == Race::Free && said.truncated_runs > 0 { Race::Unknown } else { slow.race };
-        let answers = (known(says(true)), known(says(false)));
+        let if_decided = |found: bool| (found || prediction.truncated_runs == 0).then_some(found);
+        let race =
+            if slow.race == Race::Free && prediction.truncated_runs > 0 { Race::Unknown } else { slow.race };
+        let answers = (if_decided(expected_answer(true)), if_decided(expected_answer(false)));
         let answers = if way == "decided, unasked" { (None, None) } else { answers };
-        let uninitialised = if test.has_undefined() { known(slow.uninitialised_read) } else { Some(false) };
-        let wanted = (race, slow.race_thin_air && said.truncated_runs == 0, answers, uninitialised);
-        let found = (said.race, said.race_thin_air, (said.meets, said.misses), said.uninitialised_read);
-        if found != wanted {
-            return Err(format!("{way}: {found:?}, not {wanted:?}"));
+        let uninitialised =
+            if test.has_undefined() { if_decided(slow.uninitialised_read) } else { Some(false) };
+        let expected = (race, slow.race_thin_air && prediction.truncated_runs == 0, answers, uninitialised);
+        let actual = (
+            prediction.race,
+            prediction.race_thin_air,
+            (prediction.meets, prediction.misses),
+            prediction.uninitialised_read,
+        );
+        if actual != expected {
+            return Err(format!("{way}: {actual:?}, not {expected:?}"));
         }
     }
     Ok(Some(slow.race))
 }
 
-fn agrees_on(tests: &impl Strategy<Value = Test>, name: &str, share: u32) {
+fn assert_agrees_on(tests: &impl Strategy<Value = Test>, name: &str, share: u32) {
     let model = Model::shipped(name).expect("a shipped model").unwrap();
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let cases = cases / share;
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let (free, racy) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
@@ -76,8 +83,8 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, name: &str, share: u32) {
 
 #[test]
 fn threads_that_wait() {
-    agrees_on(&waiting::waiting(), "vulkan", 2);
-    agrees_on(&waiting::waiting(), "vulkan-2019", 4);
+    assert_agrees_on(&waiting::waiting_tests(), "vulkan", 2);
+    assert_agrees_on(&waiting::waiting_tests(), "vulkan-2019", 4);
 }
 
 /// A loop that writes back the value that it read has the same outcomes as its first three iterations.
@@ -103,7 +110,7 @@ fn loops_that_put_a_value_back() {
     let onlooker =
         pick(&["ld.atom.acq.dv.sc0.semsc0 r0, l; ld.sc0 r1, x", "st.atom.dv.sc0 l, 1", "ld.sc0 r1, x"]);
     let tests = ((take(), inside(), leave()), (take(), inside(), leave()), onlooker, 0..2usize);
-    let (cases, rng_seed) = cases();
+    let (cases, rng_seed) = case_count_and_seed();
     let config = Config { cases: cases / 10, rng_seed, failure_persistence: None, ..Config::default() };
     let compared = std::cell::Cell::new(0u32);
     let found = TestRunner::new(config).run(&tests, |(one, other, onlooker, together)| {
@@ -116,15 +123,15 @@ fn loops_that_put_a_value_back() {
             let text = format!("VULKAN back\n{{ l = 0; x = 0; f = 0; P0:r8 = 1; P1:r8 = 1; }}\n{table}");
             litmus::parse(&text, "back").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
         };
-        let says = |operand, unroll| {
+        let answer_with = |operand, unroll| {
             let options = PredictOptions { budget: Budget::UNLIMITED, unroll };
-            let said = predict(&program(operand), &model, &options).unwrap();
-            let allowed = said.outcomes.iter().filter(|(_, outcome)| outcome.allowed);
+            let prediction = predict(&program(operand), &model, &options).unwrap();
+            let allowed = prediction.outcomes.iter().filter(|(_, outcome)| outcome.allowed);
             let allowed: std::collections::BTreeSet<_> =
                 allowed.map(|(outcome, _)| outcome.clone()).collect();
-            (said.race == Race::Racy, allowed, said.truncated_runs)
+            (prediction.race == Race::Racy, allowed, prediction.truncated_runs)
         };
-        let (reduced, unrolled) = (says("1", 1), says("r8", 3));
+        let (reduced, unrolled) = (answer_with("1", 1), answer_with("r8", 3));
         // If the loop writes back another value, the loop bound applies.
         if reduced.2 > 0 {
             return Ok(());
@@ -160,13 +167,13 @@ fn turns_that_may_race_or_store_a_final_value() {
             "",
         ])
     };
-    let after = pick(&[
+    let suffix = pick(&[
         "st.atom.dv.sc0 y, 1",
         "st.atom.rel.dv.sc0.semsc0.semav y, 1",
         "st.sc0 o, 3; st.atom.dv.sc0 y, 1",
         "st.atom.rel.dv.sc0.semsc0.semav y, 1; st.sc0 o, 3",
     ]);
-    let before = pick(&[
+    let prefix = pick(&[
         "st.atom.dv.sc0 f, 1",
         "st.atom.rel.dv.sc0.semsc0.semav f, 1",
         "st.sc0 x, 2; st.atom.rel.dv.sc0.semsc0.semav f, 1",
@@ -178,9 +185,9 @@ fn turns_that_may_race_or_store_a_final_value() {
         "ld.atom.acq.dv.sc0.semsc0.semvis r0, y",
     ]);
     let end = pick(&["st.sc0 x, 1", "ld.sc0 r2, x", "st.sc0 o, 7", "st.atom.dv.sc0 o, 7", ""]);
-    let asked = pick(&["x == 1", "o == 1", "o == 0 /\\ P1:r0 == 1", "o == 7", "P1:r0 == 0"]);
-    let tests = (poll, (turn(), turn()), after, before, wait, end, asked, 0..2usize);
-    let (cases, rng_seed) = cases();
+    let condition = pick(&["x == 1", "o == 1", "o == 0 /\\ P1:r0 == 1", "o == 7", "P1:r0 == 0"]);
+    let tests = (poll, (turn(), turn()), suffix, prefix, wait, end, condition, 0..2usize);
+    let (cases, rng_seed) = case_count_and_seed();
     let config = Config { cases: cases / 3, rng_seed, failure_persistence: None, ..Config::default() };
     let (racy, free) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
     let found =
@@ -195,14 +202,18 @@ fn turns_that_may_race_or_store_a_final_value() {
                 litmus::parse(&text, "turns").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
             };
             let decided = |test: &Test, unroll| {
-                let said = predict_without_outcomes(
+                let prediction = predict_without_outcomes(
                     test,
                     &model,
                     &PredictOptions { budget: Budget::UNLIMITED, unroll },
                 )
                 .unwrap();
-                let answers = (said.race == Race::Racy, said.meets == Some(true), said.misses == Some(true));
-                (answers, said.truncated_runs)
+                let answers = (
+                    prediction.race == Race::Racy,
+                    prediction.meets == Some(true),
+                    prediction.misses == Some(true),
+                );
+                (answers, prediction.truncated_runs)
             };
             let reduced = program("", "");
             let (answers, cut) = decided(&reduced, 1);

@@ -2,17 +2,17 @@
 //! files with it.
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
-use crate::minimal;
+use crate::reduction;
 
 use std::collections::BTreeMap;
 
 use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
-use model::mutation::{Difference, MUTATED, Mutant, mutants};
+use model::mutation::{Difference, MUTATED_MODELS, Mutant, generate_mutants};
 use model::{Model, PredictError, complete_prediction, predict, predict_summary};
-use witness::calls::calls_program;
+use witness::calls::generate_calls_program;
 use witness::generate::{
-    Corner, Family, RandomProgram, classes_program, guarded_program, program, split_program,
-    subgroup_program, undefined_program,
+    Corner, ProgramFamily, RandomProgram, generate_classes_program, generate_guarded_program,
+    generate_program, generate_split_program, generate_subgroup_program, generate_undefined_program,
 };
 use witness::{Races, SearchBounds, TextProfile, UnsupportedTest, WitnessAnswer, judge};
 
@@ -26,13 +26,13 @@ struct Differences {
     /// One line per difference.
     text: Vec<String>,
     /// True if all are races that only the engine finds.
-    race_alone: bool,
+    only_race: bool,
     /// True if all are values of a dependency cycle that only one of the two tries.
-    values_alone: bool,
+    only_values: bool,
 }
 
 /// Compares engine and witness on a test; `None` if they agree.
-fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) -> Option<Differences> {
+fn compare_answers(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) -> Option<Differences> {
     let options = model::PredictOptions { budget: model::Budget::UNLIMITED, unroll: bound };
     let prediction = match predict(test, model, &options) {
         Ok(prediction) => prediction,
@@ -45,8 +45,8 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
     // If the engine cannot list the outcomes, they are queried individually, as for results of devices.
     let unlisted = !prediction.complete && prediction.outcomes.is_empty();
     let listed = if unlisted {
-        let seen = answer.outcomes.keys();
-        match complete_prediction(&prediction, test, model, seen, &options) {
+        let observed = answer.outcomes.keys();
+        match complete_prediction(&prediction, test, model, observed, &options) {
             Ok(settled) => settled,
             // Sequential consistency does not support all of these operations, so it is unknown which
             // outcomes are weak.
@@ -56,7 +56,7 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
     } else {
         Some(prediction.clone())
     };
-    let mut found = Differences { text: Vec::new(), race_alone: true, values_alone: true };
+    let mut found = Differences { text: Vec::new(), only_race: true, only_values: true };
     let race = match answer.races {
         Races::Never => Race::Free,
         Races::OutOfThinAir | Races::Sometimes => Race::Racy,
@@ -65,19 +65,19 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
     let unknown = prediction.truncated_runs > 0 && (prediction.race, race) == (Race::Unknown, Race::Free);
     let marked = !prediction.race_thin_air || answer.races == Races::OutOfThinAir;
     if !unknown && (prediction.race != race || !marked) {
-        found.race_alone &= answer.races == Races::Never;
-        found.values_alone = false;
+        found.only_race &= answer.races == Races::Never;
+        found.only_values = false;
         found.text.push(format!("the engine says {:?}, the witness {:?}", prediction.race, answer.races));
     }
     // A truncated run may have an uninitialized read, unless every location has a value.
-    let known = prediction.truncated_runs == 0 || answer.uninitialised || !test.has_undefined();
-    let expected = known.then_some(answer.uninitialised);
+    let is_decided = prediction.truncated_runs == 0 || answer.reads_uninitialised || !test.has_undefined();
+    let expected = is_decided.then_some(answer.reads_uninitialised);
     if prediction.uninitialised_read != expected {
-        found.race_alone &= !answer.uninitialised;
-        found.values_alone = false;
+        found.only_race &= !answer.reads_uninitialised;
+        found.only_values = false;
         found.text.push(format!(
             "of uninitialised reads the engine says {:?}, the witness {}",
-            prediction.uninitialised_read, answer.uninitialised
+            prediction.uninitialised_read, answer.reads_uninitialised
         ));
     }
     // Individual outcomes are also unknown if runs are truncated.
@@ -96,8 +96,8 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
             (engine, witness) => engine.is_none() == witness.is_none(),
         };
         if !agree {
-            found.race_alone = false;
-            found.values_alone &= matches!((engine, thin_air), (Some(true), None) | (None, Some(true)));
+            found.only_race = false;
+            found.only_values &= matches!((engine, thin_air), (Some(true), None) | (None, Some(true)));
             found.text.push(format!(
                 "{outcome:?}: the engine {engine:?}, the witness {thin_air:?} (out of thin air)"
             ));
@@ -105,8 +105,8 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
     }
     for (outcome, thin_air) in &answer.outcomes {
         if !listed.outcomes.contains_key(outcome) {
-            found.race_alone = false;
-            found.values_alone &= *thin_air;
+            found.only_race = false;
+            found.only_values &= *thin_air;
             found.text.push(format!(
                 "{outcome:?}: unknown to the engine, the witness allows it (thin air: {thin_air})"
             ));
@@ -116,16 +116,16 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
 }
 
 /// Both tools mark a dependency cycle of values, and each tries other values.
-const VALUES: &str = "values of a circle that any value would do for (VK-AC-06)";
+const OPEN_VALUE_CYCLES: &str = "values of a circle that any value would do for (VK-AC-06)";
 
 /// Open questions of the text: differences in them are counted and listed, but are not failures.
-fn unsettled(answer: &WitnessAnswer, found: &Differences) -> Option<&'static str> {
+fn open_question(answer: &WitnessAnswer, found: &Differences) -> Option<&'static str> {
     // The witness only considers executions that end.
-    let endless = answer.cut || answer.stuck;
-    if found.values_alone {
-        return Some(VALUES);
+    let endless = answer.is_truncated || answer.has_endless_wait;
+    if found.only_values {
+        return Some(OPEN_VALUE_CYCLES);
     }
-    (endless && found.race_alone).then_some("races of executions that do not end (VK-DR-03, VK-SSW-01)")
+    (endless && found.only_race).then_some("races of executions that do not end (VK-DR-03, VK-SSW-01)")
 }
 
 fn corpus() -> impl Iterator<Item = (String, Test)> {
@@ -136,7 +136,7 @@ fn corpus() -> impl Iterator<Item = (String, Test)> {
 }
 
 /// Bound on loop iterations within which the witness searches for an allowed outcome of the corpus.
-const TURNS: u32 = 3;
+const MAX_ITERATIONS: u32 = 3;
 
 /// The witness confirms the verdicts in the corpus.
 #[test]
@@ -145,7 +145,9 @@ fn the_witness_confirms_the_corpus() {
     let mut checked = 0;
     for (id, test) in corpus() {
         for expectation in &test.metadata.expectations {
-            let Some(profile) = TextProfile::all().find(|profile| profile.name() == expectation.model) else {
+            let Some(profile) =
+                TextProfile::all_profiles().find(|profile| profile.name() == expectation.model)
+            else {
                 continue;
             };
             let mut answer = match judge(&test, profile, &SearchBounds::default()) {
@@ -157,22 +159,23 @@ fn the_witness_confirms_the_corpus() {
             };
             checked += 1;
             let observables = test.observables();
-            let wanted = test.question.as_ref().map(|question| &question.condition);
+            let test_condition = test.question.as_ref().map(|question| &question.condition);
             let asked_for = |outcome: &litmus::Outcome| {
                 let meets = |condition| outcome.meets_condition(&test, &observables, condition);
-                let asked = wanted.is_none_or(meets);
+                let is_allowed = test_condition.is_none_or(meets);
                 let forall = test.question.as_ref().is_some_and(|q| q.kind == QuestionKind::Forall);
-                test.filter.as_ref().is_none_or(meets) && asked != forall
+                test.filter.as_ref().is_none_or(meets) && is_allowed != forall
             };
             let reached = |answer: &WitnessAnswer| answer.outcomes.keys().any(&asked_for);
             let expected = expectation.reachability == Reachability::Allowed;
             // A loop with effects may need more than one turn.
-            for bound in 2..=TURNS {
-                if !expected || !answer.cut || reached(&answer) {
+            for bound in 2..=MAX_ITERATIONS {
+                if !expected || !answer.is_truncated || reached(&answer) {
                     break;
                 }
-                answer = judge(&test, profile, &SearchBounds { bound, ..SearchBounds::default() })
-                    .expect("an answer");
+                answer =
+                    judge(&test, profile, &SearchBounds { loop_bound: bound, ..SearchBounds::default() })
+                        .expect("an answer");
             }
             if reached(&answer) != expected {
                 wrong.push(format!("{id} under {}: reached {}", profile.name(), !expected));
@@ -181,8 +184,12 @@ fn the_witness_confirms_the_corpus() {
             if expectation.race.is_some_and(|race| (race == Race::Racy) != races) {
                 wrong.push(format!("{id} under {}: {:?}", profile.name(), answer.races));
             }
-            if expectation.race.is_some() && expectation.uninitialised != answer.uninitialised {
-                wrong.push(format!("{id} under {}: uninitialised {}", profile.name(), answer.uninitialised));
+            if expectation.race.is_some() && expectation.uninitialised != answer.reads_uninitialised {
+                wrong.push(format!(
+                    "{id} under {}: uninitialised {}",
+                    profile.name(),
+                    answer.reads_uninitialised
+                ));
             }
         }
     }
@@ -196,14 +203,14 @@ fn the_witness_confirms_the_corpus() {
 fn the_corpus_has_one_answer() {
     let mut wrong = Vec::new();
     let mut compared = 0;
-    for profile in TextProfile::all() {
+    for profile in TextProfile::all_profiles() {
         let model = model_of(profile);
         for (id, test) in corpus() {
             match judge(&test, profile, &SearchBounds::default()) {
                 Ok(answer) => {
                     compared += 1;
-                    let Some(found) = difference(&test, &model, &answer, 1) else { continue };
-                    match unsettled(&answer, &found) {
+                    let Some(found) = compare_answers(&test, &model, &answer, 1) else { continue };
+                    match open_question(&answer, &found) {
                         Some(corner) => println!("{id} under {}: {corner}", profile.name()),
                         None => {
                             wrong.push(format!("{id} under {}:\n{}", profile.name(), found.text.join("\n")))
@@ -221,15 +228,15 @@ fn the_corpus_has_one_answer() {
 }
 
 /// Returns the number of random programs per profile: small by default, or `VK_LITMUS_WITNESS_PROGRAMS`.
-fn programs() -> u64 {
-    let wanted = std::env::var("VK_LITMUS_WITNESS_PROGRAMS").ok();
-    wanted.map_or(120, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
+fn random_program_count() -> u64 {
+    let requested_programs = std::env::var("VK_LITMUS_WITNESS_PROGRAMS").ok();
+    requested_programs.map_or(120, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
 }
 
 /// The first seed, `VK_LITMUS_WITNESS_SEED`.
 fn first_seed() -> u64 {
-    let wanted = std::env::var("VK_LITMUS_WITNESS_SEED").ok();
-    wanted.map_or(0, |text| text.parse().expect("VK_LITMUS_WITNESS_SEED is a number"))
+    let requested_seed = std::env::var("VK_LITMUS_WITNESS_SEED").ok();
+    requested_seed.map_or(0, |text| text.parse().expect("VK_LITMUS_WITNESS_SEED is a number"))
 }
 
 /// Compares engine and witness on a program, and returns the open question that explains a difference.
@@ -239,17 +246,18 @@ fn disagreement(
     model: &Model,
     bound: u32,
 ) -> Option<(Differences, Option<&'static str>)> {
-    let options = SearchBounds { bound, ..SearchBounds::default() };
+    let options = SearchBounds { loop_bound: bound, ..SearchBounds::default() };
     // If no thread can end within the bound, the outcomes are unknown.
     let answer = judge(test, profile, &options).ok().filter(|answer| !answer.outcomes.is_empty())?;
-    let found = difference(test, model, &answer, bound)?;
-    let corner = unsettled(&answer, &found);
+    let found = compare_answers(test, model, &answer, bound)?;
+    let corner = open_question(&answer, &found);
     Some((found, corner))
 }
 
 /// Returns the profiles with these names.
 fn profiles(names: &[&str]) -> Vec<TextProfile> {
-    let found: Vec<TextProfile> = TextProfile::all().filter(|known| names.contains(&known.name())).collect();
+    let found: Vec<TextProfile> =
+        TextProfile::all_profiles().filter(|known| names.contains(&known.name())).collect();
     assert_eq!(found.len(), names.len());
     found
 }
@@ -257,7 +265,7 @@ fn profiles(names: &[&str]) -> Vec<TextProfile> {
 /// Random programs under every profile, two profiles at a time.
 #[test]
 fn random_programs_have_one_answer() {
-    under_every(&TextProfile::all().collect::<Vec<_>>(), &program);
+    compare_under_every(&TextProfile::all_profiles().collect::<Vec<_>>(), &generate_program);
 }
 
 macro_rules! corners {
@@ -267,7 +275,7 @@ macro_rules! corners {
         #[test]
         fn $name() {
             let profiles = profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]);
-            under_every(&profiles, &|seed| Corner::$corner.program(seed));
+            compare_under_every(&profiles, &|seed| Corner::$corner.generate_program(seed));
         }
     )*};
 }
@@ -287,40 +295,43 @@ corners! {
 /// Random chains with links of different classes, under every profile.
 #[test]
 fn random_chains_of_classes_have_one_answer() {
-    under_every(&TextProfile::all().collect::<Vec<_>>(), &classes_program);
+    compare_under_every(&TextProfile::all_profiles().collect::<Vec<_>>(), &generate_classes_program);
 }
 
 /// Random rounds of split barriers under the texts that have them, by round and by the literal text.
 #[test]
 fn random_split_barriers_have_one_answer() {
-    under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-by-letter"]), &split_program);
+    compare_under_every(
+        &profiles(&["vulkan", "vulkan-nochains", "vulkan-by-letter"]),
+        &generate_split_program,
+    );
 }
 
 /// Random programs with calls, under the current text and the oldest one.
 #[test]
 fn random_calls_have_one_answer() {
-    under_every(&profiles(&["vulkan", "vulkan-2019"]), &calls_program);
+    compare_under_every(&profiles(&["vulkan", "vulkan-2019"]), &generate_calls_program);
 }
 
 /// Random programs with subgroup operations, which order nothing in any text.
 #[test]
 fn random_subgroup_operations_have_one_answer() {
-    under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]), &subgroup_program);
+    compare_under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]), &generate_subgroup_program);
 }
 
 /// Random programs with subgroup operations that branches skip, under each reading of reconvergence.
 #[test]
 fn random_divergence_has_one_answer() {
-    under_every(&TextProfile::of_divergence().collect::<Vec<_>>(), &guarded_program);
+    compare_under_every(&TextProfile::divergence_readings().collect::<Vec<_>>(), &generate_guarded_program);
 }
 
 /// The answers differ on some programs; otherwise the profiles would be equivalent.
 #[test]
 fn answers_to_divergence_differ() {
-    let models: Vec<Model> = TextProfile::of_divergence().map(model_of).collect();
+    let models: Vec<Model> = TextProfile::divergence_readings().map(model_of).collect();
     let mut different = [0; 3];
     for seed in 0..100 {
-        let test = litmus::parse(&guarded_program(seed).text, "random.litmus").unwrap();
+        let test = litmus::parse(&generate_guarded_program(seed).text, "random.litmus").unwrap();
         let shown: Vec<_> = models
             .iter()
             .map(|model| predict_summary(&test, model, &Default::default()).unwrap().allowed)
@@ -337,14 +348,14 @@ fn answers_to_divergence_differ() {
 /// Random programs with undefined initial values, under every profile.
 #[test]
 fn random_undefined_values_have_one_answer() {
-    under_every(&TextProfile::all().collect::<Vec<_>>(), &undefined_program);
+    compare_under_every(&TextProfile::all_profiles().collect::<Vec<_>>(), &generate_undefined_program);
 }
 
-fn under_every(profiles: &[TextProfile], make: &(impl Fn(u64) -> RandomProgram + Sync)) {
+fn compare_under_every(profiles: &[TextProfile], make: &(impl Fn(u64) -> RandomProgram + Sync)) {
     let failures: Vec<String> = std::thread::scope(|scope| {
         let halves: Vec<_> = profiles
             .chunks(profiles.len().div_ceil(2))
-            .map(|half| scope.spawn(|| compare(half, make)))
+            .map(|half| scope.spawn(|| find_disagreements(half, make)))
             .collect();
         halves.into_iter().flat_map(|half| half.join().expect("no panic")).collect()
     });
@@ -352,24 +363,24 @@ fn under_every(profiles: &[TextProfile], make: &(impl Fn(u64) -> RandomProgram +
 }
 
 /// Returns a few reduced disagreements on the random programs of some profiles.
-fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Vec<String> {
-    const SHOWN: usize = 8;
+fn find_disagreements(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Vec<String> {
+    const MAX_SHOWN: usize = 8;
     let mut shown = Vec::new();
     for profile in profiles {
         let model = model_of(*profile);
-        let mut compared: BTreeMap<Family, u64> = BTreeMap::new();
+        let mut compared: BTreeMap<ProgramFamily, u64> = BTreeMap::new();
         let mut open: BTreeMap<&str, u64> = BTreeMap::new();
         let mut different = 0;
-        for seed in first_seed()..first_seed() + programs() {
+        for seed in first_seed()..first_seed() + random_program_count() {
             let program = make(seed);
             let test = litmus::parse(&program.text, "random.litmus")
                 .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
             *compared.entry(program.family).or_default() += 1;
             // In cycles without arithmetic that must come out true, both try the same values.
-            let strict = program.family == Family::Corner(Corner::Circle);
+            let strict = program.family == ProgramFamily::Corner(Corner::Circle);
             let is_open = |test: &Test| {
                 let found = disagreement(test, *profile, &model, program.bound);
-                found.map(|(_, corner)| corner.filter(|corner| !strict || *corner != VALUES))
+                found.map(|(_, corner)| corner.filter(|corner| !strict || *corner != OPEN_VALUE_CYCLES))
             };
             match is_open(&test) {
                 None => continue,
@@ -379,8 +390,8 @@ fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Ve
                 }
                 Some(None) => different += 1,
             }
-            if different <= SHOWN {
-                let small = minimal::minimal(&test, &|test| is_open(test) == Some(None));
+            if different <= MAX_SHOWN {
+                let small = reduction::reduce_test(&test, &|test| is_open(test) == Some(None));
                 let why = disagreement(&small, *profile, &model, program.bound).unwrap_or_default().0.text;
                 shown.push(format!(
                     "seed {seed} under {}, bound {}:\n{}{}",
@@ -392,9 +403,9 @@ fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Ve
             }
         }
         // They are rare; more of them would be a bug in one of the two.
-        let circles = open.get(VALUES).copied().unwrap_or_default();
-        if circles * 1_000 > programs().max(3_000) {
-            shown.push(format!("{}: {circles} programs differ in {VALUES}", profile.name()));
+        let circles = open.get(OPEN_VALUE_CYCLES).copied().unwrap_or_default();
+        if circles * 1_000 > random_program_count().max(3_000) {
+            shown.push(format!("{}: {circles} programs differ in {OPEN_VALUE_CYCLES}", profile.name()));
         }
         println!("{}: {different} differences of {compared:?}, unsettled: {open:?}", profile.name());
     }
@@ -402,7 +413,7 @@ fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Ve
 }
 
 /// Number of random programs to measure coverage, and the number that every run of the tests tries.
-const COVERAGE: (u64, u64) = (3_000, 40);
+const COVERAGE_PROGRAMS: (u64, u64) = (3_000, 40);
 /// Sampling interval of the mutants without `VK_LITMUS_SOAK`.
 const SAMPLED_MUTANTS: usize = 5;
 
@@ -412,30 +423,33 @@ const SAMPLED_MUTANTS: usize = 5;
 fn random_programs_need_the_statements() {
     let full = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let mut report = String::new();
-    for (name, file) in MUTATED.iter().filter(|(name, _)| *name != "hsa") {
+    for (name, file) in MUTATED_MODELS.iter().filter(|(name, _)| *name != "hsa") {
         let model = Model::shipped(name).unwrap().unwrap();
-        let mut alive = mutants(&model, &|source| file.is_none_or(|file| file == source));
+        let mut alive = generate_mutants(&model, &|source| file.is_none_or(|file| file == source));
         if !full {
             alive = alive.into_iter().step_by(SAMPLED_MUTANTS).collect();
         }
         let all = alive.len();
-        for seed in 0..if full { COVERAGE.0 } else { COVERAGE.1 } {
-            let program = program(seed);
+        for seed in 0..if full { COVERAGE_PROGRAMS.0 } else { COVERAGE_PROGRAMS.1 } {
+            let program = generate_program(seed);
             let test = litmus::parse(&program.text, "random.litmus").unwrap();
             let options = model::PredictOptions { budget: model::Budget::UNLIMITED, unroll: program.bound };
             let Ok(expected) = predict_summary(&test, &model, &options) else { continue };
-            let told = |mutant: &Mutant| {
-                let shown = predict_summary(&test, &mutant.model, &options).ok();
-                shown.and_then(|shown| Difference::between(&expected, &shown)).is_some()
+            let is_distinguished = |mutant: &Mutant| {
+                let summary = predict_summary(&test, &mutant.model, &options).ok();
+                summary.and_then(|shown| Difference::compare(&expected, &shown)).is_some()
             };
-            alive.retain(|mutant| !told(mutant));
+            alive.retain(|mutant| !is_distinguished(mutant));
         }
-        let told = all - alive.len();
+        let distinguished_count = all - alive.len();
         for mutant in &alive {
             report += &format!("{name}: {} {}\n", mutant.mutation.statement, mutant.mutation.change);
         }
-        println!("{name}: {told} of {all} mutants are told apart");
-        assert!(told * 5 > all, "the generator tells {told} of {all} mutants of {name} apart");
+        println!("{name}: {distinguished_count} of {all} mutants are told apart");
+        assert!(
+            distinguished_count * 5 > all,
+            "the generator tells {distinguished_count} of {all} mutants of {name} apart"
+        );
     }
     println!("not told apart:\n{report}");
 }

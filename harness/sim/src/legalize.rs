@@ -275,7 +275,7 @@ impl Legalizer<'_, '_> {
             SpirvOperation::CopyMemory { target, source, memory: [of_store, of_load] } => {
                 let value = self.fresh_id();
                 let pointer = self.types.get(&source).and_then(|ty| self.loaded.type_of(*ty));
-                let Some(SpirvType::Pointer { to: ty, .. }) = pointer else {
+                let Some(SpirvType::Pointer { pointee: ty, .. }) = pointer else {
                     let what = "OpCopyMemory of an operand that is not a pointer";
                     return Err(malformed_module(own.word, what));
                 };

@@ -344,12 +344,12 @@ impl Lowering<'_> {
             }
             self.types.insert(id, ty);
             let meaning = match module.type_of(ty) {
-                Some(SpirvType::Pointer { to, .. }) if placed.op == SpirvOp::Variable => {
+                Some(SpirvType::Pointer { pointee: to, .. }) if placed.op == SpirvOp::Variable => {
                     LoweredValue::Variable(self.allocate_value(*to, placed)?)
                 }
                 Some(SpirvType::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
                 // A variable of composite type has no address operand; its parts do.
-                Some(SpirvType::Pointer { to, .. })
+                Some(SpirvType::Pointer { pointee: to, .. })
                     if matches!(module.type_of(*to), Some(SpirvType::Struct { .. })) =>
                 {
                     continue;

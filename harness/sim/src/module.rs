@@ -175,7 +175,8 @@ impl<'m> LoadedModule<'m> {
                     format!("a matrix of {count} columns")
                 }
                 SpirvType::Handle(Op::TypeImage) => {
-                    let image = self.image_type(module.handles.get(&id).map_or(&[], Vec::as_slice))?;
+                    let image =
+                        self.image_type(module.handle_operands.get(&id).map_or(&[], Vec::as_slice))?;
                     self.images.insert(id, image);
                     continue;
                 }
@@ -230,7 +231,7 @@ impl<'m> LoadedModule<'m> {
             ConstantValue::Composite(parts) => return parts,
             // An undefined number is 0.
             _ if self.is_number(ty) => {
-                self.constants.insert(id, (ty, value.number().unwrap_or(0)));
+                self.constants.insert(id, (ty, value.as_number().unwrap_or(0)));
             }
             _ if self.nulls.contains(&(id, ty)) => {}
             _ => self.nulls.push((id, ty)),

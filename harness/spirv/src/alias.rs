@@ -15,8 +15,8 @@ impl SpirvModule {
     pub fn alias_descriptor(&mut self, from: (u32, u32), to: (u32, u32)) -> bool {
         let ids = self.variables_at(from);
         for id in &ids {
-            if let Some(own) = self.decorations.get_mut(id) {
-                (own.set, own.binding) = (Some(to.0), Some(to.1));
+            if let Some(decorations) = self.decorations.get_mut(id) {
+                (decorations.set, decorations.binding) = (Some(to.0), Some(to.1));
             }
         }
         let mut at = HEADER_WORDS;

@@ -143,28 +143,28 @@ impl Annotations {
                 loop {
                     let input = parser.parse_input().map_err(&wrong)?;
                     found.inputs.push(input);
-                    if !parser.eat_word(",") {
+                    if !parser.consume_word_if(",") {
                         break;
                     }
                 }
                 parser.expect_end().map_err(&wrong)?;
             } else if let Some(rest) = comment.strip_prefix("@Output:") {
                 let mut parser = FormulaParser { rest };
-                let quantifier = if parser.eat_word("forall") {
+                let quantifier = if parser.consume_word_if("forall") {
                     Quantifier::Forall
-                } else if parser.eat_word("exists") {
+                } else if parser.consume_word_if("exists") {
                     Quantifier::Exists
-                } else if parser.eat_word("not exists") || parser.eat_word("~exists") {
+                } else if parser.consume_word_if("not exists") || parser.consume_word_if("~exists") {
                     Quantifier::NotExists
                 } else {
                     return Err(wrong(format!("a quantifier expected: `{rest}`")));
                 };
-                let formula = parser.disjunction(0).map_err(&wrong)?;
+                let formula = parser.parse_disjunction(0).map_err(&wrong)?;
                 parser.expect_end().map_err(&wrong)?;
                 found.outputs.push(QuantifiedFormula { quantifier, formula, line: number });
             } else if let Some(rest) = comment.strip_prefix("@Filter:") {
                 let mut parser = FormulaParser { rest };
-                let formula = parser.disjunction(0).map_err(&wrong)?;
+                let formula = parser.parse_disjunction(0).map_err(&wrong)?;
                 parser.expect_end().map_err(&wrong)?;
                 found.filter = Some(match found.filter.take() {
                     Some(before) => Formula::And(vec![before, formula]),
@@ -188,7 +188,7 @@ pub fn parse_binding(name: &str) -> Option<(u32, u32)> {
 /// Describes the syntax error.
 pub fn parse_formula(text: &str) -> Result<Formula, SpirvProblem> {
     let mut parser = FormulaParser { rest: text };
-    let formula = parser.disjunction(0).map_err(SpirvProblem::Annotation)?;
+    let formula = parser.parse_disjunction(0).map_err(SpirvProblem::Annotation)?;
     parser.expect_end().map_err(SpirvProblem::Annotation)?;
     Ok(formula)
 }
@@ -203,12 +203,12 @@ const MAX_NESTING: u32 = 128;
 type Parsed<T> = Result<T, String>;
 
 impl<'t> FormulaParser<'t> {
-    fn eat_word(&mut self, word: &str) -> bool {
+    fn consume_word_if(&mut self, word: &str) -> bool {
         self.rest = self.rest.trim_start();
         // A word ends at a name boundary: `nothing` is not `not hing`.
         let is_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());
-        let goes_on = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        match self.rest.strip_prefix(word).filter(|rest| !(is_word && goes_on(rest))) {
+        let continues_name = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        match self.rest.strip_prefix(word).filter(|rest| !(is_word && continues_name(rest))) {
             Some(rest) => {
                 self.rest = rest;
                 true
@@ -218,7 +218,11 @@ impl<'t> FormulaParser<'t> {
     }
 
     fn expect_word(&mut self, word: &str) -> Parsed<()> {
-        if self.eat_word(word) { Ok(()) } else { Err(format!("`{word}` expected before `{}`", self.rest)) }
+        if self.consume_word_if(word) {
+            Ok(())
+        } else {
+            Err(format!("`{word}` expected before `{}`", self.rest))
+        }
     }
 
     fn expect_end(&mut self) -> Parsed<()> {
@@ -234,7 +238,7 @@ impl<'t> FormulaParser<'t> {
     }
 
     fn parse_number(&mut self) -> Parsed<i64> {
-        let negative = self.eat_word("-");
+        let negative = self.consume_word_if("-");
         let digits = self.take_word(|c| c.is_ascii_alphanumeric());
         let magnitude = match digits.strip_prefix("0x") {
             Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16).ok(),
@@ -249,7 +253,7 @@ impl<'t> FormulaParser<'t> {
     }
 
     fn parse_name(&mut self) -> Parsed<String> {
-        self.eat_word("%");
+        self.consume_word_if("%");
         let name = self.take_word(|c| c.is_ascii_alphanumeric() || ['_', '$', '@'].contains(&c));
         if name.is_empty() { Err(format!("a name expected: `{}`", self.rest)) } else { Ok(name.to_owned()) }
     }
@@ -275,13 +279,13 @@ impl<'t> FormulaParser<'t> {
         if depth > MAX_NESTING {
             return Err("braces too deep".to_owned());
         }
-        if !self.eat_word("{") {
+        if !self.consume_word_if("{") {
             return Ok(Initial::Number(self.parse_number()?));
         }
         let mut parts = Vec::new();
-        while !self.eat_word("}") {
+        while !self.consume_word_if("}") {
             parts.push(self.parse_initial(depth + 1)?);
-            if !self.eat_word(",") {
+            if !self.consume_word_if(",") {
                 self.expect_word("}")?;
                 break;
             }
@@ -289,49 +293,49 @@ impl<'t> FormulaParser<'t> {
         Ok(Initial::Parts(parts))
     }
 
-    fn disjunction(&mut self, depth: u32) -> Parsed<Formula> {
-        let mut parts = vec![self.conjunction(depth)?];
-        while self.eat_word("or") || self.eat_word("\\/") || self.eat_word("||") {
-            parts.push(self.conjunction(depth)?);
+    fn parse_disjunction(&mut self, depth: u32) -> Parsed<Formula> {
+        let mut parts = vec![self.parse_conjunction(depth)?];
+        while self.consume_word_if("or") || self.consume_word_if("\\/") || self.consume_word_if("||") {
+            parts.push(self.parse_conjunction(depth)?);
         }
         Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Formula::Or(parts) })
     }
 
-    fn conjunction(&mut self, depth: u32) -> Parsed<Formula> {
-        let mut parts = vec![self.atom(depth)?];
-        while self.eat_word("and") || self.eat_word("/\\") || self.eat_word("&&") {
-            parts.push(self.atom(depth)?);
+    fn parse_conjunction(&mut self, depth: u32) -> Parsed<Formula> {
+        let mut parts = vec![self.parse_atom(depth)?];
+        while self.consume_word_if("and") || self.consume_word_if("/\\") || self.consume_word_if("&&") {
+            parts.push(self.parse_atom(depth)?);
         }
         Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Formula::And(parts) })
     }
 
-    fn atom(&mut self, depth: u32) -> Parsed<Formula> {
+    fn parse_atom(&mut self, depth: u32) -> Parsed<Formula> {
         if depth > MAX_NESTING {
             return Err("parentheses too deep".to_owned());
         }
-        if self.eat_word("not") || self.eat_word("~") {
-            return Ok(Formula::Not(Box::new(self.atom(depth + 1)?)));
+        if self.consume_word_if("not") || self.consume_word_if("~") {
+            return Ok(Formula::Not(Box::new(self.parse_atom(depth + 1)?)));
         }
-        if self.eat_word("(") {
-            let inner = self.disjunction(depth + 1)?;
+        if self.consume_word_if("(") {
+            let inner = self.parse_disjunction(depth + 1)?;
             self.expect_word(")")?;
             return Ok(inner);
         }
         let before = self.rest;
-        if self.eat_word("true") || self.eat_word("false") {
+        if self.consume_word_if("true") || self.consume_word_if("false") {
             return Ok(Formula::Known(before.trim_start().starts_with("true")));
         }
-        let left = self.side()?;
+        let left = self.parse_term()?;
         for sign in ["==", "!=", "<=", ">=", "<", ">", "="] {
-            if self.eat_word(sign) {
+            if self.consume_word_if(sign) {
                 let sign = if sign == "=" { "==" } else { sign };
-                return Ok(Formula::Compare(left, sign, self.side()?));
+                return Ok(Formula::Compare(left, sign, self.parse_term()?));
             }
         }
         Err(format!("a comparison expected: `{}`", self.rest))
     }
 
-    fn side(&mut self) -> Parsed<FormulaTerm> {
+    fn parse_term(&mut self) -> Parsed<FormulaTerm> {
         self.rest = self.rest.trim_start();
         let binding = self.parse_binding();
         if binding.is_none() && self.rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
@@ -343,11 +347,11 @@ impl<'t> FormulaParser<'t> {
         };
         let mut path = Vec::new();
         loop {
-            if self.eat_word("[") {
+            if self.consume_word_if("[") {
                 let index = self.parse_number()?;
                 path.push(PathStep::Index(u64::try_from(index).map_err(|_| "a negative index".to_owned())?));
                 self.expect_word("]")?;
-            } else if self.eat_word(".") {
+            } else if self.consume_word_if(".") {
                 path.push(PathStep::Member(self.parse_name()?));
             } else {
                 return Ok(FormulaTerm::Element(name, path));

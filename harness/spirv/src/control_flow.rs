@@ -84,8 +84,8 @@ impl SpirvModule {
     pub(crate) fn check_calls(&self) -> Result<(), SpirvError> {
         let calls_of = |function: u32| -> Vec<(u32, SourcePosition)> {
             let code = self.functions.get(&function).into_iter().flat_map(|function| &function.code);
-            let called = |one: &SpirvInstruction| match self.operation(one) {
-                SpirvOperation::Call { function, .. } => Some((function, one.place)),
+            let called = |instruction: &SpirvInstruction| match self.operation(instruction) {
+                SpirvOperation::Call { function, .. } => Some((function, instruction.place)),
                 _ => None,
             };
             code.filter_map(called).collect()

@@ -33,12 +33,12 @@ impl SpirvModule {
         op: Op,
         operands: &'o [u32],
     ) -> Result<SpirvOperation<'o>, SpirvProblem> {
-        SpirvOperation::decode(op, operands, &self.extended)
+        SpirvOperation::decode(op, operands, &self.extended_sets)
     }
 
     /// Returns the refusal of an instruction of an unknown set, or with an unknown number.
-    pub fn unknown_extended(&self, set: u32, number: u32) -> SpirvProblem {
-        let set = self.extended.get(&set).map_or("", String::as_str);
+    pub fn unknown_extended_instruction(&self, set: u32, number: u32) -> SpirvProblem {
+        let set = self.extended_sets.get(&set).map_or("", String::as_str);
         unsupported(format!("instruction {number} of `{set}`"))
     }
 
@@ -84,14 +84,16 @@ impl<'m> SpirvOperation<'m> {
             Op::SetMeshOutputsEXT => Self::SetMeshOutputs { counts: [next()?, next()?] },
             Op::Variable => {
                 next()?;
-                Self::Variable { initializer: cursor.optional() }
+                Self::Variable { initializer: cursor.next_optional() }
             }
-            Op::Load => Self::Load { pointer: next()?, memory: cursor.memory()? },
-            Op::Store => Self::Store { pointer: next()?, value: next()?, memory: cursor.memory()? },
+            Op::Load => Self::Load { pointer: next()?, memory: cursor.next_memory_operands()? },
+            Op::Store => {
+                Self::Store { pointer: next()?, value: next()?, memory: cursor.next_memory_operands()? }
+            }
             Op::CopyMemory => {
-                let (target, source, first) = (next()?, next()?, cursor.memory()?);
+                let (target, source, first) = (next()?, next()?, cursor.next_memory_operands()?);
                 // One mask is about both accesses.
-                let second = if cursor.is_at_end() { first } else { cursor.memory()? };
+                let second = if cursor.is_at_end() { first } else { cursor.next_memory_operands()? };
                 Self::CopyMemory { target, source, memory: [first, second] }
             }
             Op::CopyMemorySized => Self::CopyMemorySized { target: next()?, source: next()? },
@@ -121,28 +123,37 @@ impl<'m> SpirvOperation<'m> {
             }
             Op::BeginInvocationInterlockEXT => Self::BeginInterlock,
             Op::EndInvocationInterlockEXT => Self::EndInterlock,
-            Op::ImageRead => {
-                Self::ImageRead { image: next()?, coordinate: next()?, operands: cursor.texel()? }
-            }
-            Op::ImageFetch => {
-                Self::ImageFetch { image: next()?, coordinate: next()?, operands: cursor.texel()? }
-            }
+            Op::ImageRead => Self::ImageRead {
+                image: next()?,
+                coordinate: next()?,
+                operands: cursor.next_texel_operands()?,
+            },
+            Op::ImageFetch => Self::ImageFetch {
+                image: next()?,
+                coordinate: next()?,
+                operands: cursor.next_texel_operands()?,
+            },
             Op::ImageWrite => {
                 let (image, coordinate, texel) = (next()?, next()?, next()?);
-                Self::ImageWrite { image, coordinate, texel, operands: cursor.texel()? }
+                Self::ImageWrite { image, coordinate, texel, operands: cursor.next_texel_operands()? }
             }
             Op::ImageTexelPointer => Self::ImageTexelPointer { image: next()?, coordinate: next()? },
             Op::ImageGather => {
                 let (image, coordinate) = (next()?, next()?);
                 let sampling = ImageSampling::Gather { component: next()? };
-                Self::ImageSample { sampling, image, coordinate, operands: cursor.texel()? }
+                Self::ImageSample { sampling, image, coordinate, operands: cursor.next_texel_operands()? }
             }
             Op::ImageSampleExplicitLod | Op::ImageSampleImplicitLod => {
                 let sampling = match op {
                     Op::ImageSampleExplicitLod => ImageSampling::ExplicitLod,
                     _ => ImageSampling::Other,
                 };
-                Self::ImageSample { sampling, image: next()?, coordinate: next()?, operands: cursor.texel()? }
+                Self::ImageSample {
+                    sampling,
+                    image: next()?,
+                    coordinate: next()?,
+                    operands: cursor.next_texel_operands()?,
+                }
             }
             Op::ImageSampleDrefImplicitLod
             | Op::ImageSampleDrefExplicitLod
@@ -154,7 +165,7 @@ impl<'m> SpirvOperation<'m> {
             | Op::ImageQueryLod => {
                 let (image, coordinate) = (next()?, next()?);
                 // Executors do not compute these, so that the operands that follow do not matter.
-                let operands = OperandCursor::new(op, &[]).texel()?;
+                let operands = OperandCursor::new(op, &[]).next_texel_operands()?;
                 Self::ImageSample { sampling: ImageSampling::Other, image, coordinate, operands }
             }
             Op::ImageQuerySize => Self::ImageQuery { image: next()?, query: ImageQuery::Size },
@@ -165,10 +176,12 @@ impl<'m> SpirvOperation<'m> {
             Op::ImageQuerySamples => Self::ImageQuery { image: next()?, query: ImageQuery::Samples },
             Op::Image => Self::Image { sampled: next()? },
             Op::SampledImage => Self::SampledImage { image: next()?, sampler: next()? },
-            Op::CooperativeMatrixLoadKHR => Self::CooperativeMatrixLoad(matrix_access(next()?, cursor)?),
+            Op::CooperativeMatrixLoadKHR => {
+                Self::CooperativeMatrixLoad(decode_matrix_access(next()?, cursor)?)
+            }
             Op::CooperativeMatrixStoreKHR => {
                 let (pointer, value) = (next()?, next()?);
-                Self::CooperativeMatrixStore { value, access: matrix_access(pointer, cursor)? }
+                Self::CooperativeMatrixStore { value, access: decode_matrix_access(pointer, cursor)? }
             }
             Op::CooperativeMatrixMulAddKHR => Self::CooperativeMatrixMulAdd { operands },
             Op::Undef => Self::Undef,
@@ -307,12 +320,12 @@ fn decode_atomic(op: Op, cursor: &mut OperandCursor<'_>) -> Result<Option<Atomic
 
 fn decode_group<'m>(op: Op, mut cursor: OperandCursor<'m>) -> Result<SpirvOperation<'m>, SpirvProblem> {
     if let Some(instruction) = reduced_instruction(op) {
-        let (scope, operation, value) = (cursor.next()?, cursor.group_operation()?, cursor.next()?);
+        let (scope, operation, value) = (cursor.next()?, cursor.next_group_operation()?, cursor.next()?);
         return Ok(SpirvOperation::Subgroup(SubgroupInstruction {
             function: SubgroupFunction::Reduce { instruction, operation },
             scope: Some(scope),
             value: Some(value),
-            argument: cursor.optional(),
+            argument: cursor.next_optional(),
         }));
     }
     // The numbers of scopes, values and arguments.
@@ -339,7 +352,7 @@ fn decode_group<'m>(op: Op, mut cursor: OperandCursor<'m>) -> Result<SpirvOperat
     let mut operand = |count: u32| if count > 0 { cursor.next().map(Some) } else { Ok(None) };
     let (scope, value, argument) = (operand(scopes)?, operand(values)?, operand(arguments)?);
     let function = match function {
-        SubgroupFunction::Rotate { .. } => SubgroupFunction::Rotate { cluster: cursor.optional() },
+        SubgroupFunction::Rotate { .. } => SubgroupFunction::Rotate { cluster: cursor.next_optional() },
         function => function,
     };
     Ok(SpirvOperation::Subgroup(SubgroupInstruction { function, scope, value, argument }))
@@ -349,7 +362,7 @@ fn decode_ballot_query<'m>(
     op: Op,
     mut cursor: OperandCursor<'m>,
 ) -> Result<SpirvOperation<'m>, SpirvProblem> {
-    let scope = cursor.optional().unwrap_or(0);
+    let scope = cursor.next_optional().unwrap_or(0);
     let mut next = || cursor.next();
     let (query, ballot) = match op {
         Op::GroupNonUniformInverseBallot => (BallotQuery::Inverse, next()?),
@@ -358,7 +371,7 @@ fn decode_ballot_query<'m>(
             (BallotQuery::BitExtract { index: next()? }, ballot)
         }
         Op::GroupNonUniformBallotBitCount => {
-            let operation = cursor.group_operation()?;
+            let operation = cursor.next_group_operation()?;
             (BallotQuery::BitCount { operation }, cursor.next()?)
         }
         Op::GroupNonUniformBallotFindLSB => (BallotQuery::FindLsb, next()?),
@@ -392,7 +405,7 @@ fn reduced_instruction(op: Op) -> Option<Instruction> {
     })
 }
 
-fn matrix_access(pointer: u32, mut cursor: OperandCursor<'_>) -> Result<MatrixAccess, SpirvProblem> {
-    let (layout, stride) = (cursor.next()?, cursor.optional());
-    Ok(MatrixAccess { pointer, layout, stride, memory: cursor.memory()? })
+fn decode_matrix_access(pointer: u32, mut cursor: OperandCursor<'_>) -> Result<MatrixAccess, SpirvProblem> {
+    let (layout, stride) = (cursor.next()?, cursor.next_optional());
+    Ok(MatrixAccess { pointer, layout, stride, memory: cursor.next_memory_operands()? })
 }

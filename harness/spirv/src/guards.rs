@@ -12,8 +12,12 @@ use crate::module::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule}
 impl SpirvModule {
     /// Removes the decrements of loop guards.
     pub(crate) fn remove_loop_guards(&self, function: &mut SpirvFunction) {
-        let guards = function.code.iter().filter(|one| one.op == Op::Variable && self.counts_from_all(one));
-        let guards = guards.map(|variable| variable.result).filter(|guard| self.is_guard(function, *guard));
+        let guards = function
+            .code
+            .iter()
+            .filter(|instruction| instruction.op == Op::Variable && self.starts_with_all_ones(instruction));
+        let guards =
+            guards.map(|variable| variable.result).filter(|guard| self.is_loop_guard(function, *guard));
         for guard in guards.collect::<Vec<u32>>() {
             for store in &mut function.code {
                 if store.op == Op::Store && self.operands_of(store).first() == Some(&guard) {
@@ -24,7 +28,7 @@ impl SpirvModule {
     }
 
     /// Returns true if a variable starts as two words of all ones.
-    fn counts_from_all(&self, variable: &SpirvInstruction) -> bool {
+    fn starts_with_all_ones(&self, variable: &SpirvInstruction) -> bool {
         let constant = |id: &u32| self.constants.get(id).map(|(_, constant)| constant);
         let ones = |id: &u32| constant(id) == Some(&SpirvConstant::Scalar(u64::from(u32::MAX)));
         match self.operands_of(variable).get(1).and_then(constant) {
@@ -34,7 +38,7 @@ impl SpirvModule {
     }
 
     /// Returns true if a variable is only compared and decremented.
-    fn is_guard(&self, function: &SpirvFunction, guard: u32) -> bool {
+    fn is_loop_guard(&self, function: &SpirvFunction, guard: u32) -> bool {
         let mut values = HashSet::new();
         let mut counted = HashSet::new();
         function.code.iter().all(|one| {

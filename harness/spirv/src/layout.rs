@@ -31,7 +31,7 @@ pub enum ConstantValue {
 
 impl ConstantValue {
     /// Returns the number of a scalar.
-    pub fn number(&self) -> Option<u64> {
+    pub fn as_number(&self) -> Option<u64> {
         match self {
             ConstantValue::Number(number) => Some(*number),
             ConstantValue::Null => Some(0),
@@ -147,19 +147,21 @@ impl<'m> Specialized<'m> {
         arguments: &[ConstantValue],
     ) -> Result<ConstantValue, SpirvProblem> {
         let refuse = || unsupported(format!("specialization by Op{op:?}"));
-        let whole = matches!(op, Op::CompositeExtract | Op::CompositeInsert | Op::VectorShuffle);
+        let needs_composite = matches!(op, Op::CompositeExtract | Op::CompositeInsert | Op::VectorShuffle);
         // Vectors are computed by component; a select may have one condition for all.
-        if let (Some(SpirvType::Vector { element, count }), false) = (self.module.types.get(&ty), whole) {
+        if let (Some(SpirvType::Vector { element, count }), false) =
+            (self.module.types.get(&ty), needs_composite)
+        {
             let vector = |id: &u32| {
                 let ty = self.module.constants.get(id).and_then(|(ty, _)| self.module.types.get(ty));
                 matches!(ty, Some(SpirvType::Vector { .. }))
             };
             let component = |index: u32| {
-                let each = operands.iter().zip(arguments).map(|(id, value)| match vector(id) {
+                let componentwise = operands.iter().zip(arguments).map(|(id, value)| match vector(id) {
                     true => value.part(index as usize).ok_or_else(refuse),
                     false => Ok(value.clone()),
                 });
-                self.fold_operation(op, *element, operands, &each.collect::<Result<Vec<_>, _>>()?)
+                self.fold_operation(op, *element, operands, &componentwise.collect::<Result<Vec<_>, _>>()?)
             };
             return Ok(ConstantValue::Composite(Rc::new(
                 (0..*count).map(component).collect::<Result<_, _>>()?,
@@ -197,7 +199,7 @@ impl<'m> Specialized<'m> {
             _ => {
                 let numbers: Vec<u64> = arguments
                     .iter()
-                    .map(|argument| argument.number().ok_or_else(refuse))
+                    .map(|argument| argument.as_number().ok_or_else(refuse))
                     .collect::<Result<_, _>>()?;
                 let of = operands.first().and_then(|id| self.module.constants.get(id)).map(|(ty, _)| *ty);
                 let from = self.scalar_bits(of.unwrap_or(ty))?;
@@ -234,7 +236,7 @@ impl<'m> Specialized<'m> {
 
     /// Returns a numeric constant.
     pub fn constant_number(&self, id: u32) -> Option<u64> {
-        self.constants.get(&id).and_then(ConstantValue::number)
+        self.constants.get(&id).and_then(ConstantValue::as_number)
     }
 
     /// Returns the bits of a scalar or of a vector's components; pointers have 64.
@@ -261,7 +263,7 @@ impl<'m> Specialized<'m> {
         });
         let sizes: Vec<u64> = match (decorated, self.module.declared_local_size(function)) {
             (Some((id, _)), _) => {
-                (0..3).filter_map(|axis| self.constants.get(id)?.part(axis)?.number()).collect()
+                (0..3).filter_map(|axis| self.constants.get(id)?.part(axis)?.as_number()).collect()
             }
             (None, Some((numbers, false))) => numbers.iter().map(|number| u64::from(*number)).collect(),
             (None, Some((ids, true))) => ids.iter().filter_map(|id| self.constant_number(*id)).collect(),
@@ -401,7 +403,7 @@ impl<'m> Specialized<'m> {
     }
 
     /// Does the same, except for row-major matrices and matrices with gaps.
-    pub fn part_without_gaps(&self, ty: u32, index: u64) -> Result<TypePart, SpirvProblem> {
+    pub fn dense_part_of(&self, ty: u32, index: u64) -> Result<TypePart, SpirvProblem> {
         let part = self.part_of(ty, index)?;
         let decorations = self.module.member_decorations.get(&(ty, index as u32));
         let Some((decorations, stride)) = decorations.and_then(|all| Some((all, all.matrix_stride?))) else {

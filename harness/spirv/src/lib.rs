@@ -9,6 +9,7 @@ pub mod annotations;
 mod atomic;
 mod control_flow;
 mod decode;
+mod enumerant;
 mod error;
 mod guards;
 mod layout;
@@ -20,10 +21,10 @@ mod operation;
 mod stage;
 mod terms;
 mod text;
-mod word;
 
 pub use atomic::{AtomicAccess, AtomicFunction, AtomicKind};
 pub use control_flow::{SwitchCase, switch_cases};
+pub use enumerant::extended_instruction_number;
 pub use error::{SourcePosition, SpirvError, SpirvProblem};
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
@@ -38,5 +39,4 @@ pub use operation::{
 };
 pub use stage::{BuiltInComponents, Stage};
 pub use terms::{memory_class, scope_from_word, scope_word, semantics_from_word, semantics_word};
-pub use text::{Assembled, assemble_text, decode_string, to_half_bits};
-pub use word::number_of_extended;
+pub use text::{AssembledModule, assemble_text, decode_string, to_half_bits};

@@ -12,7 +12,7 @@ use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
 use crate::opcode;
 use crate::stage::Stage;
-use crate::text::{MAGIC, MAX_INSTRUCTIONS, assemble_text, decode_string};
+use crate::text::{MAGIC_NUMBER, MAX_INSTRUCTIONS, assemble_text, decode_string};
 
 /// The words before the first instruction.
 pub const HEADER_WORDS: usize = 5;
@@ -75,7 +75,7 @@ pub enum SpirvType {
     },
     Pointer {
         class: StorageClass,
-        to: u32,
+        pointee: u32,
     },
     Function {
         result: u32,
@@ -133,7 +133,7 @@ pub struct ModuleEntryPoint {
 impl ModuleEntryPoint {
     /// Returns the stage. [`SpirvModule::find_entry`] returns only supported ones.
     pub fn shader_stage(&self) -> Stage {
-        Stage::from_model(self.model).unwrap_or_default()
+        Stage::from_execution_model(self.model).unwrap_or_default()
     }
 }
 
@@ -172,9 +172,9 @@ pub struct SpirvModule {
     pub functions: BTreeMap<u32, SpirvFunction>,
     pub entry_points: Vec<ModuleEntryPoint>,
     /// The nesting depth of each type.
-    depths: FxHashMap<u32, u32>,
+    type_depths: FxHashMap<u32, u32>,
     /// Pointer types that are declared after their use.
-    forward: BTreeSet<u32>,
+    forward_pointers: BTreeSet<u32>,
     local_sizes: FxHashMap<u32, ([u32; 3], bool)>,
     /// The modes of each entry point that have no operands.
     execution_modes: FxHashMap<u32, Vec<ExecutionMode>>,
@@ -183,13 +183,13 @@ pub struct SpirvModule {
     pub names: FxHashMap<u32, String>,
     pub member_names: FxHashMap<(u32, u32), String>,
     pub lines: Vec<SourceLine>,
-    pub extended: FxHashMap<u32, String>,
+    pub extended_sets: FxHashMap<u32, String>,
     /// clspv's reflection of push and specialization constants: instruction number and operands.
     pub reflection: Vec<(u32, Vec<u32>)>,
     /// True for the Vulkan memory model, false for GLSL450.
-    pub vulkan: bool,
+    pub uses_vulkan_model: bool,
     /// Operands of image, matrix and similar types.
-    pub handles: FxHashMap<u32, Vec<u32>>,
+    pub handle_operands: FxHashMap<u32, Vec<u32>>,
     /// The pointer type of each module-level variable.
     pub variable_types: FxHashMap<u32, u32>,
     /// The ids of names in the text.
@@ -246,7 +246,7 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, SpirvError> {
 /// # Errors
 /// Returns the position of the first error.
 pub fn read_words(words: &[u32]) -> Result<SpirvModule, SpirvError> {
-    if words.first() != Some(&MAGIC) {
+    if words.first() != Some(&MAGIC_NUMBER) {
         return Err(malformed("it does not start with the magic number").located_at(SourcePosition::Word(0)));
     }
     let module = SpirvModule::from_words(words.to_vec(), None)?;
@@ -260,8 +260,8 @@ struct DebugInfo {
     strings: HashMap<u32, String>,
     /// Sources of `NonSemantic.Shader.DebugInfo.100`: the string of each file.
     sources: HashMap<u32, u32>,
-    known: HashMap<SourceLine, u32>,
-    current: u32,
+    line_indices: HashMap<SourceLine, u32>,
+    current_line: u32,
 }
 
 impl SpirvModule {
@@ -290,8 +290,8 @@ impl SpirvModule {
                 let bound = MAX_INSTRUCTIONS;
                 return Err(SpirvProblem::Budget { what: "instructions", bound }.located_at(place));
             }
-            let done = module.add_instruction(&mut instruction, &mut debug, &mut function);
-            done.map_err(|problem| problem.located_at(place))?;
+            let added = module.add_instruction(&mut instruction, &mut debug, &mut function);
+            added.map_err(|problem| problem.located_at(place))?;
         }
         if function.is_some() {
             return Err(malformed("a function does not end").located_at(SourcePosition::Word(at as u32)));
@@ -315,8 +315,8 @@ impl SpirvModule {
             return Err(unsupported(format!("instruction number {number}")));
         };
         let mut next = at + 1;
-        let mut take = |wanted: bool| {
-            if !wanted {
+        let mut take = |is_present: bool| {
+            if !is_present {
                 return Ok(0);
             }
             next += 1;
@@ -385,17 +385,17 @@ impl SpirvModule {
         match instruction.op {
             Op::Line => {
                 let (file, line) = (self.operand_at(instruction, 0)?, self.operand_at(instruction, 1)?);
-                self.at_line(debug, file, line);
+                self.set_current_line(debug, file, line);
                 return Ok(());
             }
             Op::NoLine => {
-                debug.current = 0;
+                debug.current_line = 0;
                 return Ok(());
             }
             Op::ExtInst => {
                 let operands = self.operands_of(instruction).to_vec();
                 let set =
-                    operands.first().and_then(|set| self.extended.get(set)).cloned().unwrap_or_default();
+                    operands.first().and_then(|set| self.extended_sets.get(set)).cloned().unwrap_or_default();
                 if set.starts_with("NonSemantic.") {
                     self.add_debug_instruction(
                         &set,
@@ -408,7 +408,7 @@ impl SpirvModule {
             }
             _ => {}
         }
-        instruction.line = debug.current;
+        instruction.line = debug.current_line;
         if let Some((_, function)) = function.as_mut().filter(|_| instruction.ty != 0) {
             function.types.insert(instruction.result, instruction.ty);
         }
@@ -421,12 +421,12 @@ impl SpirvModule {
                     self.remove_loop_guards(&mut function);
                     self.functions.insert(id, function);
                 }
-                debug.current = 0;
+                debug.current_line = 0;
             }
             (Op::FunctionParameter, Some((_, function))) => function.parameters.push(instruction.result),
             (op, Some((_, function))) => {
                 if op == Op::Label {
-                    debug.current = 0;
+                    debug.current_line = 0;
                     instruction.line = 0;
                     function.labels.insert(instruction.result, function.code.len());
                 }
@@ -437,11 +437,11 @@ impl SpirvModule {
         Ok(())
     }
 
-    fn at_line(&mut self, debug: &mut DebugInfo, file: u32, line: u32) {
+    fn set_current_line(&mut self, debug: &mut DebugInfo, file: u32, line: u32) {
         let file = debug.strings.get(&file).cloned().unwrap_or_default();
         let source = SourceLine { file, line };
         let lines = &mut self.lines;
-        debug.current = *debug.known.entry(source.clone()).or_insert_with(|| {
+        debug.current_line = *debug.line_indices.entry(source.clone()).or_insert_with(|| {
             lines.push(source);
             (lines.len() - 1) as u32
         });
@@ -461,11 +461,11 @@ impl SpirvModule {
                 (103, [source, line, ..]) => {
                     let file = debug.sources.get(source).copied().unwrap_or(0);
                     if let Some((_, SpirvConstant::Scalar(line))) = self.constants.get(line) {
-                        self.at_line(debug, file, *line as u32);
+                        self.set_current_line(debug, file, *line as u32);
                     }
                 }
                 // `DebugNoLine`.
-                (104, _) => debug.current = 0,
+                (104, _) => debug.current_line = 0,
                 _ => {}
             }
         }
@@ -487,7 +487,7 @@ impl SpirvModule {
                 debug.strings.insert(result, decode_string(&operands).0);
             }
             Op::ExtInstImport => {
-                self.extended.insert(result, decode_string(&operands).0);
+                self.extended_sets.insert(result, decode_string(&operands).0);
             }
             Op::Name => {
                 let name = decode_string(operands.get(1..).unwrap_or_default()).0;
@@ -500,7 +500,7 @@ impl SpirvModule {
                 self.member_names.insert((operand(0)?, operand(1)?), name);
             }
             Op::MemoryModel => {
-                self.vulkan = match MemoryModel::from_u32(operand(1)?) {
+                self.uses_vulkan_model = match MemoryModel::from_u32(operand(1)?) {
                     Some(MemoryModel::Vulkan) => true,
                     Some(MemoryModel::GLSL450) => false,
                     other => return Err(unsupported(format!("memory model {other:?}"))),
@@ -537,7 +537,7 @@ impl SpirvModule {
                 apply_decoration(entry, operand(2)?, operands.get(3).copied());
             }
             Op::Variable => {
-                let Some(SpirvType::Pointer { class, to }) = self.types.get(&instruction.ty) else {
+                let Some(SpirvType::Pointer { class, pointee: to }) = self.types.get(&instruction.ty) else {
                     return Err(malformed("a variable whose type is not a pointer"));
                 };
                 let declared_class = StorageClass::from_u32(operand(0)?).unwrap_or(*class);
@@ -563,7 +563,7 @@ impl SpirvModule {
             }
             // A forward-declared pointer; the type nesting ends there.
             Op::TypeForwardPointer => {
-                self.forward.insert(operand(0)?);
+                self.forward_pointers.insert(operand(0)?);
             }
             Op::ConstantTrue | Op::SpecConstantTrue => {
                 self.add_constant(instruction, SpirvConstant::Scalar(1))?
@@ -584,17 +584,17 @@ impl SpirvModule {
             op => {
                 if let Some(ty) = self.parse_type(op, &operands)? {
                     // A forward declaration must become a pointer, so that no type contains itself.
-                    if self.forward.contains(&result) && !matches!(ty, SpirvType::Pointer { .. }) {
+                    if self.forward_pointers.contains(&result) && !matches!(ty, SpirvType::Pointer { .. }) {
                         return Err(malformed("a forward pointer that is not a pointer"));
                     }
                     if matches!(ty, SpirvType::Handle(_)) {
-                        self.handles.insert(result, operands);
+                        self.handle_operands.insert(result, operands);
                     }
                     let depth = self.type_depth(&ty);
                     if depth > MAX_DEPTH {
                         return Err(malformed(format!("types more than {MAX_DEPTH} deep")));
                     }
-                    self.depths.insert(result, depth);
+                    self.type_depths.insert(result, depth);
                     self.types.insert(result, ty);
                 }
             }
@@ -632,7 +632,7 @@ impl SpirvModule {
         // A type must be declared before its use, so that none contains itself.
         let inner = |index: usize| {
             let id = operand(index)?;
-            match self.types.contains_key(&id) || self.forward.contains(&id) {
+            match self.types.contains_key(&id) || self.forward_pointers.contains(&id) {
                 true => Ok(id),
                 false => Err(malformed(format!("Op{op:?} of an id that is not a preceding type"))),
             }
@@ -662,7 +662,7 @@ impl SpirvModule {
                 let class = operand(0)?;
                 let class = StorageClass::from_u32(class)
                     .ok_or_else(|| unsupported(format!("storage class {class}")))?;
-                SpirvType::Pointer { class: self.effective_class(class), to: operand(1)? }
+                SpirvType::Pointer { class: self.effective_class(class), pointee: operand(1)? }
             }
             Op::TypeFunction => SpirvType::Function { result: operand(0)? },
             _ if format!("{op:?}").starts_with("Type") => SpirvType::Handle(op),
@@ -685,7 +685,7 @@ impl SpirvModule {
 
     /// Returns the nesting depth of a type whose parts are declared.
     fn type_depth(&self, ty: &SpirvType) -> u32 {
-        let depth = |id: &u32| self.depths.get(id).copied().unwrap_or(0);
+        let depth = |id: &u32| self.type_depths.get(id).copied().unwrap_or(0);
         1 + match ty {
             SpirvType::Vector { element, .. }
             | SpirvType::Array { element, .. }
@@ -720,7 +720,7 @@ impl SpirvModule {
     }
 
     /// Returns the member names of a structure.
-    pub fn members(&self, ty: u32) -> Vec<String> {
+    pub fn names_of_members(&self, ty: u32) -> Vec<String> {
         let Some(SpirvType::Struct { members }) = self.types.get(&ty) else { return Vec::new() };
         let name = |index| self.member_names.get(&(ty, index)).filter(|name| !name.is_empty()).cloned();
         (0..members.len() as u32).filter_map(name).collect()
@@ -796,7 +796,7 @@ impl SpirvModule {
     pub fn entry_points(&self) -> Vec<&str> {
         self.entry_points
             .iter()
-            .filter(|entry| Stage::from_model(entry.model).is_some())
+            .filter(|entry| Stage::from_execution_model(entry.model).is_some())
             .map(|entry| entry.name.as_str())
             .collect()
     }
@@ -807,7 +807,7 @@ impl SpirvModule {
     }
 
     /// Describes that no entry point has a supported stage.
-    pub fn no_entry_point(&self) -> String {
+    pub fn describe_missing_entry_point(&self) -> String {
         let other = |of: &ModuleEntryPoint| {
             format!("; `{}` has the stage {:?}; use `lint` for it", of.name, of.model)
         };
@@ -832,7 +832,7 @@ impl SpirvModule {
         let mut found = self.entry_points.iter().filter(|entry| name.is_none_or(|name| entry.name == name));
         let problem = match (found.next(), found.next(), name) {
             (Some(entry), None, _) | (Some(entry), Some(_), Some(_)) => {
-                match Stage::from_model(entry.model) {
+                match Stage::from_execution_model(entry.model) {
                     Some(_) => return Ok(entry),
                     None => unsupported(format!("entry points of execution model {:?}", entry.model)),
                 }
@@ -884,7 +884,7 @@ fn apply_decoration(entry: &mut Decorations, decoration: u32, parameter: Option<
     }
 }
 
-/// Returns true for the names that compilers give to a member that the source does not name.
+/// Returns true for the names that compilers generate for members without a name in the source.
 pub fn is_synthetic_name(name: &str) -> bool {
     name.is_empty() || name.starts_with('@')
 }

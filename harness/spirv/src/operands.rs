@@ -72,11 +72,11 @@ impl<'m> OperandCursor<'m> {
 
     /// Returns the next operand.
     pub fn next(&mut self) -> Result<u32, SpirvProblem> {
-        self.optional().ok_or_else(|| malformed(format!("Op{:?} lacks operand {}", self.op, self.at)))
+        self.next_optional().ok_or_else(|| malformed(format!("Op{:?} lacks operand {}", self.op, self.at)))
     }
 
     /// Returns the next operand, if there is one.
-    pub fn optional(&mut self) -> Option<u32> {
+    pub fn next_optional(&mut self) -> Option<u32> {
         let word = self.words.get(self.at).copied();
         self.at += usize::from(word.is_some());
         word
@@ -94,34 +94,34 @@ impl<'m> OperandCursor<'m> {
     }
 
     /// Returns the next operand, which is a literal group operation.
-    pub fn group_operation(&mut self) -> Result<GroupOperation, SpirvProblem> {
+    pub fn next_group_operation(&mut self) -> Result<GroupOperation, SpirvProblem> {
         let number = self.next()?;
         GroupOperation::from_u32(number)
             .ok_or_else(|| malformed(format!("Op{:?} with the group operation {number}", self.op)))
     }
 
     /// Returns the memory operands that come next; without a mask, all are absent.
-    pub fn memory(&mut self) -> Result<MemoryOperands, SpirvProblem> {
-        let mask = MemoryAccess::from_bits_retain(self.optional().unwrap_or(0));
+    pub fn next_memory_operands(&mut self) -> Result<MemoryOperands, SpirvProblem> {
+        let mask = MemoryAccess::from_bits_retain(self.next_optional().unwrap_or(0));
         if mask.contains(MemoryAccess::ALIGNED) {
             self.next()?;
         }
         let operands = MemoryOperands {
             volatile: mask.contains(MemoryAccess::VOLATILE),
             non_private: mask.contains(MemoryAccess::NON_PRIVATE_POINTER),
-            available: self.selected(mask.contains(MemoryAccess::MAKE_POINTER_AVAILABLE))?,
-            visible: self.selected(mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE))?,
+            available: self.next_if(mask.contains(MemoryAccess::MAKE_POINTER_AVAILABLE))?,
+            visible: self.next_if(mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE))?,
             nontemporal: mask.contains(MemoryAccess::NONTEMPORAL),
         };
-        self.selected(mask.contains(MemoryAccess::ALIAS_SCOPE_INTEL_MASK))?;
-        self.selected(mask.contains(MemoryAccess::NO_ALIAS_INTEL_MASK))?;
+        self.next_if(mask.contains(MemoryAccess::ALIAS_SCOPE_INTEL_MASK))?;
+        self.next_if(mask.contains(MemoryAccess::NO_ALIAS_INTEL_MASK))?;
         Ok(operands)
     }
 
     /// Returns the image operands that come next; without a mask, all are absent.
-    pub fn texel(&mut self) -> Result<TexelOperands, SpirvProblem> {
-        let mask = ImageOperands::from_bits_retain(self.optional().unwrap_or(0));
-        let mut next = |flag: ImageOperands| self.selected(mask.contains(flag));
+    pub fn next_texel_operands(&mut self) -> Result<TexelOperands, SpirvProblem> {
+        let mask = ImageOperands::from_bits_retain(self.next_optional().unwrap_or(0));
+        let mut next = |flag: ImageOperands| self.next_if(mask.contains(flag));
         next(ImageOperands::BIAS)?;
         let lod = next(ImageOperands::LOD)?;
         // A gradient is two ids.
@@ -141,7 +141,7 @@ impl<'m> OperandCursor<'m> {
         Ok(TexelOperands { mask, lod, offset, memory })
     }
 
-    fn selected(&mut self, is_selected: bool) -> Result<Option<u32>, SpirvProblem> {
+    fn next_if(&mut self, is_selected: bool) -> Result<Option<u32>, SpirvProblem> {
         if is_selected { self.next().map(Some) } else { Ok(None) }
     }
 }

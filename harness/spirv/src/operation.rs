@@ -299,7 +299,7 @@ pub enum ImageQuery {
     Samples,
 }
 
-/// A subgroup operation, for which the lanes have to meet.
+/// A subgroup operation, which the lanes of a tangle execute together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct SubgroupInstruction {
@@ -416,10 +416,10 @@ impl SpirvOperation<'_> {
     }
 
     /// Returns the effect of an instruction on memory.
-    pub fn effect(&self) -> MemoryEffect {
+    pub fn memory_effect(&self) -> MemoryEffect {
         let load = |pointer, memory| PointerAccess { pointer, writes: false, memory };
         let store = |pointer, memory| PointerAccess { pointer, writes: true, memory };
-        let unnamed = MemoryOperands::default();
+        let no_operands = MemoryOperands::default();
         match *self {
             Self::Load { pointer, memory } => MemoryEffect::Access([Some(load(pointer, memory)), None]),
             Self::Store { pointer, memory, .. } => MemoryEffect::Access([Some(store(pointer, memory)), None]),
@@ -427,10 +427,10 @@ impl SpirvOperation<'_> {
                 MemoryEffect::Access([Some(load(source, of_load)), Some(store(target, of_store))])
             }
             Self::CopyMemorySized { target, source } => {
-                MemoryEffect::Access([Some(load(source, unnamed)), Some(store(target, unnamed))])
+                MemoryEffect::Access([Some(load(source, no_operands)), Some(store(target, no_operands))])
             }
             Self::ComputeAndStore { pointer, .. } => {
-                MemoryEffect::Access([Some(store(pointer, unnamed)), None])
+                MemoryEffect::Access([Some(store(pointer, no_operands)), None])
             }
             Self::CooperativeMatrixLoad(access) => {
                 MemoryEffect::Access([Some(load(access.pointer, access.memory)), None])
@@ -498,7 +498,7 @@ impl SpirvOperation<'_> {
 
     /// Returns true if an instruction may write memory, order it or call a function.
     pub fn may_change_memory(&self) -> bool {
-        match self.effect() {
+        match self.memory_effect() {
             MemoryEffect::Access(accesses) => accesses.into_iter().flatten().any(|access| access.writes),
             MemoryEffect::Texel { writes, .. } => writes,
             MemoryEffect::Atomic(_)
@@ -510,7 +510,7 @@ impl SpirvOperation<'_> {
     }
 
     /// Returns the pointer of a load, a store or an atomic.
-    pub fn pointer(&self) -> Option<u32> {
+    pub fn accessed_pointer(&self) -> Option<u32> {
         match self {
             Self::Load { pointer, .. } | Self::Store { pointer, .. } => Some(*pointer),
             Self::Atomic(access) => Some(access.pointer),
@@ -519,8 +519,8 @@ impl SpirvOperation<'_> {
     }
 
     /// Returns the ids of the memory semantics of an atomic or a barrier.
-    pub fn semantics(&self) -> impl Iterator<Item = u32> + use<> {
-        let [first, unequal] = match self.effect() {
+    pub fn semantics_ids(&self) -> impl Iterator<Item = u32> + use<> {
+        let [first, unequal] = match self.memory_effect() {
             MemoryEffect::Barrier { semantics, .. } => [Some(semantics), None],
             MemoryEffect::Atomic(access) => match access.kind {
                 AtomicKind::CompareExchange { unequal, .. } => [Some(access.semantics), Some(unequal)],
@@ -539,9 +539,9 @@ impl SpirvOperation<'_> {
     }
 
     /// Returns the ids of the memory scopes of atomics, barriers, and availability and visibility operations.
-    pub fn memory_scopes(&self) -> Vec<u32> {
+    pub fn memory_scope_ids(&self) -> Vec<u32> {
         let scopes_of = |memory: MemoryOperands| [memory.available, memory.visible];
-        let scopes: Vec<Option<u32>> = match self.effect() {
+        let scopes: Vec<Option<u32>> = match self.memory_effect() {
             MemoryEffect::Barrier { scope, .. } => vec![Some(scope)],
             MemoryEffect::Atomic(access) => vec![Some(access.scope)],
             MemoryEffect::Access(accesses) => {

@@ -36,7 +36,7 @@ pub type BuiltInComponents = Vec<Option<u32>>;
 
 impl Stage {
     /// Returns the stage of an execution model; `None` if unsupported.
-    pub fn from_model(model: ExecutionModel) -> Option<Stage> {
+    pub fn from_execution_model(model: ExecutionModel) -> Option<Stage> {
         match model {
             ExecutionModel::GLCompute => Some(Stage::Compute),
             ExecutionModel::Vertex => Some(Stage::Vertex),
@@ -61,7 +61,7 @@ impl Stage {
     ///
     /// The components are empty if the value is unknown.
     pub fn built_in_components(self, built_in: BuiltIn, [x, y, z]: [u32; 3]) -> Option<BuiltInComponents> {
-        let middle = |pixel: u32| Some((pixel as f32 + 0.5).to_bits());
+        let pixel_center = |pixel: u32| Some((pixel as f32 + 0.5).to_bits());
         Some(match (self, built_in) {
             (Stage::Task | Stage::Mesh, BuiltIn::DrawIndex) => vec![Some(0)],
             (Stage::Compute | Stage::Task | Stage::Mesh, _) => return None,
@@ -70,7 +70,7 @@ impl Stage {
             (Stage::Vertex, BuiltIn::BaseVertex | BuiltIn::BaseInstance | BuiltIn::DrawIndex) => {
                 vec![Some(0)]
             }
-            (Stage::Fragment, BuiltIn::FragCoord) => vec![middle(x), middle(y), None, None],
+            (Stage::Fragment, BuiltIn::FragCoord) => vec![pixel_center(x), pixel_center(y), None, None],
             (Stage::Fragment, BuiltIn::PrimitiveId) => vec![Some(z)],
             (Stage::Fragment, BuiltIn::HelperInvocation | BuiltIn::SampleId) => vec![Some(0)],
             (Stage::Fragment, BuiltIn::Layer | BuiltIn::ViewportIndex) => vec![Some(0)],
@@ -92,12 +92,12 @@ impl Stage {
     /// Describes a number of invocations.
     pub fn describe_count(self, grid: [u32; 3]) -> Option<String> {
         let [x, y, z] = grid;
-        let of = |count: u32, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+        let count_of = |count: u32, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         match self {
             Stage::Compute | Stage::Task | Stage::Mesh => None,
-            Stage::Vertex if y == 1 => Some(of(x, "vertex").replace("vertexs", "vertices")),
+            Stage::Vertex if y == 1 => Some(count_of(x, "vertex").replace("vertexs", "vertices")),
             Stage::Vertex => Some(format!("{x} vertices of each of {y} instances")),
-            Stage::Fragment => Some(format!("{x} by {y} pixels, {} of each", of(z, "fragment"))),
+            Stage::Fragment => Some(format!("{x} by {y} pixels, {} of each", count_of(z, "fragment"))),
         }
     }
 }

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use rspirv::grammar::{OperandKind, OperandQuantifier};
 use rspirv::spirv::Op;
 
+use crate::enumerant::{enumerant_value, extended_instruction_number, has_parameters};
 use crate::error::{SourcePosition, SpirvError, SpirvProblem};
 use crate::opcode::{self, InstructionForm};
-use crate::word::{has_parameters, number_of_extended, word_of};
 
 /// An assembled module, with the names of its ids.
 #[derive(Clone, Debug, Default)]
-pub struct Assembled {
+pub struct AssembledModule {
     /// The words of the module.
     pub words: Vec<u32>,
     /// The line of each instruction.
@@ -32,8 +32,8 @@ enum AsmToken<'t> {
 }
 
 /// SPIR-V version of assembled modules: 1.6.
-const VERSION: u32 = 0x0001_0600;
-pub(crate) const MAGIC: u32 = 0x0723_0203;
+const ASSEMBLED_VERSION: u32 = 0x0001_0600;
+pub(crate) const MAGIC_NUMBER: u32 = 0x0723_0203;
 /// Upper bound on the instructions of a module.
 pub(crate) const MAX_INSTRUCTIONS: usize = 4_000_000;
 
@@ -41,10 +41,10 @@ pub(crate) const MAX_INSTRUCTIONS: usize = 4_000_000;
 ///
 /// # Errors
 /// Returns the line of the first syntax error.
-pub fn assemble_text(text: &str) -> Result<Assembled, SpirvError> {
+pub fn assemble_text(text: &str) -> Result<AssembledModule, SpirvError> {
     let tokens = tokenize(text)?;
     let mut assembler = Assembler::default();
-    assembler.out.words = vec![MAGIC, VERSION, 0, 0, 0];
+    assembler.assembled.words = vec![MAGIC_NUMBER, ASSEMBLED_VERSION, 0, 0, 0];
     let mut at = 0;
     while at < tokens.len() {
         let start = at;
@@ -57,10 +57,10 @@ pub fn assemble_text(text: &str) -> Result<Assembled, SpirvError> {
         assembler
             .assemble_instruction(&tokens)
             .map_err(|problem| problem.located_at(SourcePosition::Line(line)))?;
-        assembler.out.lines.push(line);
+        assembler.assembled.lines.push(line);
     }
-    assembler.out.words[3] = assembler.next + 1;
-    Ok(assembler.out)
+    assembler.assembled.words[3] = assembler.last_id + 1;
+    Ok(assembler.assembled)
 }
 
 /// Returns true if a token starts the next instruction.
@@ -100,12 +100,12 @@ fn tokenize(text: &str) -> Result<Vec<(AsmToken<'_>, u32)>, SpirvError> {
             found.push((AsmToken::Equals, line));
             rest = &rest[1..];
         } else if first == '"' {
-            let begun = line;
+            let first_line = line;
             let (string, after) = parse_quoted(&rest[1..], &mut line).ok_or_else(|| {
                 SpirvProblem::Syntax("a string without a closing quote".to_owned())
-                    .located_at(SourcePosition::Line(begun))
+                    .located_at(SourcePosition::Line(first_line))
             })?;
-            found.push((AsmToken::Text(string), begun));
+            found.push((AsmToken::Text(string), first_line));
             rest = after;
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || c == ';' || c == '=').unwrap_or(rest.len());
@@ -138,31 +138,31 @@ fn parse_quoted<'t>(text: &'t str, line: &mut u32) -> Option<(String, &'t str)> 
 #[derive(Clone, Copy)]
 struct AsmNumberType {
     bits: u32,
-    float: bool,
+    is_float: bool,
 }
 
 #[derive(Default)]
 struct Assembler {
-    out: Assembled,
-    next: u32,
+    assembled: AssembledModule,
+    last_id: u32,
     /// Numeric types by id.
-    numbers: HashMap<u32, AsmNumberType>,
+    number_types: HashMap<u32, AsmNumberType>,
     /// Types of results by id.
-    types: HashMap<u32, u32>,
+    result_types: HashMap<u32, u32>,
     /// Extended instruction sets by id.
-    sets: HashMap<u32, String>,
+    extended_sets: HashMap<u32, String>,
 }
 
 type Tokens<'a, 't> = &'a [&'a AsmToken<'t>];
 
 impl Assembler {
     fn id_of_name(&mut self, name: &str) -> u32 {
-        if let Some(id) = self.out.names.get(name) {
+        if let Some(id) = self.assembled.names.get(name) {
             return *id;
         }
-        self.next += 1;
-        self.out.names.insert(name.to_owned(), self.next);
-        self.next
+        self.last_id += 1;
+        self.assembled.names.insert(name.to_owned(), self.last_id);
+        self.last_id
     }
 
     fn assemble_instruction(&mut self, tokens: Tokens<'_, '_>) -> Result<(), SpirvProblem> {
@@ -196,29 +196,29 @@ impl Assembler {
         }
         words.extend(result);
         self.encode_operands(form, ty, operands, &mut words)?;
-        self.remember_type(form.op, ty, result, &words);
+        self.record_type(form.op, ty, result, &words);
         let count = u32::try_from(words.len()).ok().filter(|count| *count < 1 << 16);
         let Some(count) = count else {
             return Err(SpirvProblem::Syntax(format!("{name} has too many words")));
         };
         words[0] = count << 16 | form.op as u32;
-        self.out.words.append(&mut words);
+        self.assembled.words.append(&mut words);
         Ok(())
     }
 
-    fn remember_type(&mut self, op: Op, ty: Option<u32>, result: Option<u32>, words: &[u32]) {
+    fn record_type(&mut self, op: Op, ty: Option<u32>, result: Option<u32>, words: &[u32]) {
         let Some(result) = result else { return };
         match op {
             Op::TypeInt | Op::TypeFloat => {
                 let bits = words.get(2).copied().unwrap_or(32);
-                self.numbers.insert(result, AsmNumberType { bits, float: op == Op::TypeFloat });
+                self.number_types.insert(result, AsmNumberType { bits, is_float: op == Op::TypeFloat });
             }
             Op::ExtInstImport => {
-                self.sets.insert(result, decode_string(words.get(2..).unwrap_or_default()).0);
+                self.extended_sets.insert(result, decode_string(words.get(2..).unwrap_or_default()).0);
             }
             _ => {
                 if let Some(ty) = ty {
-                    self.types.insert(result, ty);
+                    self.result_types.insert(result, ty);
                 }
             }
         }
@@ -288,26 +288,27 @@ impl Assembler {
             (OperandKind::LiteralString, AsmToken::Text(text)) => push_string(text, words),
             (OperandKind::LiteralInteger | OperandKind::LiteralFloat, AsmToken::Word(word)) => {
                 words.extend(
-                    encode_number(word, AsmNumberType { bits: 32, float: false }).ok_or_else(unexpected)?,
+                    encode_number(word, AsmNumberType { bits: 32, is_float: false })
+                        .ok_or_else(unexpected)?,
                 );
             }
             (OperandKind::LiteralContextDependentNumber, AsmToken::Word(word)) => {
-                let ty = ty.and_then(|ty| self.numbers.get(&ty)).copied();
+                let ty = ty.and_then(|ty| self.number_types.get(&ty)).copied();
                 let ty = ty.ok_or_else(|| {
                     SpirvProblem::Syntax(format!("Op{}: its type has no numbers", form.name))
                 })?;
                 words.extend(encode_number(word, ty).ok_or_else(unexpected)?);
             }
             (OperandKind::PairLiteralIntegerIdRef, AsmToken::Word(word)) => {
-                let selector = words.get(1).and_then(|selector| self.types.get(selector));
-                let ty = selector.and_then(|ty| self.numbers.get(ty)).copied();
-                let ty = ty.unwrap_or(AsmNumberType { bits: 32, float: false });
+                let selector = words.get(1).and_then(|selector| self.result_types.get(selector));
+                let ty = selector.and_then(|ty| self.number_types.get(ty)).copied();
+                let ty = ty.unwrap_or(AsmNumberType { bits: 32, is_float: false });
                 words.extend(encode_number(word, ty).ok_or_else(unexpected)?);
                 rest = self.encode_operand(form, Some(0), OperandKind::IdRef, rest, words)?;
             }
             (OperandKind::LiteralExtInstInteger, AsmToken::Word(word)) => {
-                let set = words.get(3).and_then(|set| self.sets.get(set)).map_or("", String::as_str);
-                let number = number_of_extended(set, word).or_else(|| word.parse().ok());
+                let set = words.get(3).and_then(|set| self.extended_sets.get(set)).map_or("", String::as_str);
+                let number = extended_instruction_number(set, word).or_else(|| word.parse().ok());
                 let what = || SpirvProblem::Syntax(format!("`{word}` is not an instruction of `{set}`"));
                 words.push(number.ok_or_else(what)?);
                 // Ids follow, or literals in older debug instruction sets.
@@ -319,7 +320,7 @@ impl Assembler {
                 rest = self.encode_parameters(rest, true, words)?;
             }
             (kind, AsmToken::Word(word)) => {
-                words.push(word_of(kind, word).or_else(|| word.parse().ok()).ok_or_else(unexpected)?);
+                words.push(enumerant_value(kind, word).or_else(|| word.parse().ok()).ok_or_else(unexpected)?);
                 if has_parameters(kind) {
                     let all = matches!(kind, OperandKind::Decoration | OperandKind::ExecutionMode);
                     rest = self.encode_parameters(rest, all, words)?;
@@ -330,25 +331,27 @@ impl Assembler {
         Ok(rest)
     }
 
-    /// Encodes parameters: ids, numbers, strings and, with `words_too`, words.
+    /// Encodes parameters: ids, numbers, strings and, with `accepts_words`, words.
     fn encode_parameters<'a, 't>(
         &mut self,
         mut tokens: Tokens<'a, 't>,
-        words_too: bool,
+        accepts_words: bool,
         words: &mut Vec<u32>,
     ) -> Result<Tokens<'a, 't>, SpirvProblem> {
         while let Some((token, rest)) = tokens.split_first() {
             match token {
                 AsmToken::Id(name) => words.push(self.id_of_name(name)),
                 AsmToken::Text(text) => push_string(text, words),
-                AsmToken::Word(word) => match encode_number(word, AsmNumberType { bits: 32, float: false }) {
-                    Some(number) => words.extend(number),
-                    None if !words_too => return Ok(tokens),
-                    None => words.push(
-                        crate::word::word_of_parameter(word)
-                            .ok_or_else(|| SpirvProblem::Syntax(format!("unknown word `{word}`")))?,
-                    ),
-                },
+                AsmToken::Word(word) => {
+                    match encode_number(word, AsmNumberType { bits: 32, is_float: false }) {
+                        Some(number) => words.extend(number),
+                        None if !accepts_words => return Ok(tokens),
+                        None => words.push(
+                            crate::enumerant::parameter_value(word)
+                                .ok_or_else(|| SpirvProblem::Syntax(format!("unknown word `{word}`")))?,
+                        ),
+                    }
+                }
                 AsmToken::Equals => return Err(SpirvProblem::Syntax("unexpected `=`".to_owned())),
             }
             tokens = rest;
@@ -370,7 +373,7 @@ fn describe_token(token: &AsmToken<'_>) -> String {
 fn encode_number(word: &str, ty: AsmNumberType) -> Option<Vec<u32>> {
     let bits: u64 = if let Some(raw) = word.strip_prefix('!') {
         return Some(vec![raw.parse().ok()?]);
-    } else if ty.float {
+    } else if ty.is_float {
         let value: f64 = word.parse().ok()?;
         match ty.bits {
             64 => value.to_bits(),

@@ -6,7 +6,7 @@ use rspirv::spirv::{GlslStd450Op, Op};
 use spirv_reader::{MemoryOperands, assemble_text, read_module, read_words, reduction_identity};
 
 /// A function with these instructions between its label and its return.
-fn kernel(code: &str) -> String {
+fn function_text(code: &str) -> String {
     let head = "OpCapability Shader\n%glsl = OpExtInstImport \"GLSL.std.450\"\n\
          %other = OpExtInstImport \"Other\"\nOpMemoryModel Logical Vulkan\nOpEntryPoint GLCompute %main \"main\"\n\
          %void = OpTypeVoid\n%f = OpTypeFunction %void\n%u = OpTypeInt 32 0\n%c = OpConstant %u 1\n\
@@ -15,8 +15,8 @@ fn kernel(code: &str) -> String {
 }
 
 /// Returns the decoded instruction, with `%c` for the id of the constant.
-fn decoded(code: &str) -> String {
-    let module = read_module(kernel(code).as_bytes()).unwrap();
+fn decode_to_text(code: &str) -> String {
+    let module = read_module(function_text(code).as_bytes()).unwrap();
     let function = module.functions.values().next().unwrap();
     let text = format!("{:?}", module.operation(&function.code[1]));
     text.replace(&module.id_by_name("c").unwrap().to_string(), "c")
@@ -71,14 +71,14 @@ fn operands_have_names() {
         ("OpEmitVertex", "Unknown { op: EmitVertex }"),
     ];
     for (code, expected) in table {
-        assert_eq!(decoded(code), expected, "{code}");
+        assert_eq!(decode_to_text(code), expected, "{code}");
     }
 }
 
 /// Two masks of a copy are about the store and the load; one is about both.
 #[test]
 fn copies_have_operands_for_store_and_load() {
-    let non_private = |code: &str| decoded(code).matches("non_private: true").count();
+    let non_private = |code: &str| decode_to_text(code).matches("non_private: true").count();
     assert_eq!(non_private("OpCopyMemory %c %c NonPrivatePointer"), 2);
     assert_eq!(non_private("OpCopyMemory %c %c None NonPrivatePointer"), 1);
     let scoped = MemoryOperands { non_private: true, visible: Some(7), ..MemoryOperands::default() };
@@ -114,7 +114,7 @@ fn empty_reductions_have_the_identity() {
 /// A missing operand is an error at the word of its instruction.
 #[test]
 fn missing_operands_have_a_place() {
-    let mut words = assemble_text(&kernel("OpStore %c %c")).unwrap().words;
+    let mut words = assemble_text(&function_text("OpStore %c %c")).unwrap().words;
     let store = words.iter().position(|word| *word == 3 << 16 | Op::Store as u32).unwrap();
     words[store] = 2 << 16 | Op::Store as u32;
     words.remove(store + 2);

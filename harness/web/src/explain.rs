@@ -18,7 +18,10 @@ pub fn explain(
     outcome: Option<&str>,
 ) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
     let ParsedQuestion { test, model, budget } = ParsedQuestion::parse(question)?;
-    let options = ExplainOptions { forbid: true, ..explain_options(parse_outcome(outcome, &test)?, budget) };
+    let options = ExplainOptions {
+        find_forbidding_fix: true,
+        ..explain_options(parse_outcome(outcome, &test)?, budget)
+    };
     let explanation = explain_outcome(&test, &model, &options).map_err(model_mistake)?;
     let explained = Explained { test: &test, source: &question.text, file: FILE, explanation: &explanation };
     Ok(PlaygroundAnswer::Explain(PlaygroundExplanation {
@@ -50,5 +53,5 @@ fn parse_outcome(outcome: Option<&str>, test: &litmus::Test) -> Result<Option<Co
 }
 
 fn explain_options(outcome: Option<Condition>, budget: Budget<'_>) -> ExplainOptions<'_> {
-    ExplainOptions { outcome, verdict: budget, budget, ..ExplainOptions::default() }
+    ExplainOptions { outcome, verdict_budget: budget, search_budget: budget, ..ExplainOptions::default() }
 }

@@ -89,7 +89,7 @@ fn catalogue() -> PlaygroundCatalogue {
     PlaygroundCatalogue {
         schema: PLAYGROUND_SCHEMA.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
-        models: Model::names().iter().copied().map(to_name).collect(),
+        models: Model::shipped_models().iter().copied().map(to_name).collect(),
         collections: gallery::collections(),
         tests: corpus::tests().into_iter().map(|test| test.id).collect(),
         faults: sim::FAULTS.iter().map(|row| to_name((row.name, row.rule))).collect(),
@@ -97,7 +97,7 @@ fn catalogue() -> PlaygroundCatalogue {
 }
 
 fn shipped_model(name: String) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
-    match Model::text(&name) {
+    match Model::shipped_text(&name) {
         Some(text) => Ok(PlaygroundAnswer::Model { name, text: text.to_owned() }),
         None => Err(question::mistake_without_position(format!(
             "unknown model `{name}`: `catalogue` lists the models"

@@ -38,7 +38,7 @@ impl ParsedQuestion {
             ),
             None => shipped_model(name)?,
         };
-        if !model.judges(test.dialect) {
+        if !model.supports_dialect(test.dialect) {
             return Err(mistake_without_position(format!(
                 "the model `{}` does not judge tests of this dialect",
                 model.name()

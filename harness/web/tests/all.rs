@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use answers::wgsl::OverrideValues;
-use campaign::check::{CheckModels, CheckOptions, Checked, checked};
-use campaign::source::{Origin, TestSource};
+use campaign::check::{CheckModels, CheckOptions, CheckResult, check_source};
+use campaign::source::{SourceOrigin, TestSource};
 use explanation::Explained;
 use litmus::corpus;
 use model::{ExplainOptions, Model};
@@ -38,7 +38,7 @@ fn library_check(id: &str, text: &str, models: &CheckModels) -> CheckLine {
         file: "test.litmus".to_owned(),
         argument: id.to_owned(),
         variant: String::new(),
-        origin: Origin::Embedded(id.to_owned()),
+        origin: SourceOrigin::Embedded(id.to_owned()),
         text: Ok(text.to_owned()),
     };
     let options = CheckOptions {
@@ -47,9 +47,9 @@ fn library_check(id: &str, text: &str, models: &CheckModels) -> CheckLine {
         unroll: None,
         progress: None,
     };
-    match checked(source, models, options) {
-        Checked::Answered(line, ..) => CheckLine { id: line.name.clone(), micros: 0, ..*line },
-        Checked::Rejected(rejected) => panic!("{id}: {rejected:?}"),
+    match check_source(source, models, options) {
+        CheckResult::Answered(line, ..) => CheckLine { id: line.name.clone(), micros: 0, ..*line },
+        CheckResult::Rejected(rejected) => panic!("{id}: {rejected:?}"),
     }
 }
 
@@ -79,7 +79,7 @@ fn explanations_are_those_of_the_library() {
         let PlaygroundAnswer::Explain(told) = answer(&request) else { panic!("{id}") };
         let test = litmus::parse(text, "test.litmus").unwrap();
         let model = Model::shipped("vulkan").unwrap().unwrap();
-        let options = ExplainOptions { forbid: true, ..ExplainOptions::default() };
+        let options = ExplainOptions { find_forbidding_fix: true, ..ExplainOptions::default() };
         let explanation = model::explain_outcome(&test, &model, &options).unwrap();
         let explained =
             Explained { test: &test, source: text, file: "test.litmus", explanation: &explanation };

@@ -4,22 +4,23 @@ use std::time::Duration;
 
 use answers::refusal_text;
 use frontend::{
-    AnalysisOptions, FindingKind, ModelQuery, Problem, Refusal, SourcePosition, SpirvModule, Until,
+    AnalysisOptions, DeadlinePredicate, FindingKind, ModelQuery, Problem, Refusal, SourcePosition,
+    SpirvModule,
 };
 use model::{Budget, Model};
 
-use super::Checked;
-use crate::patience::patience;
+use super::CheckResult;
+use crate::time_limit::stop_after;
 
 /// Factor for the time limit that is suggested.
-const LONGER: u32 = 6;
+const SUGGESTED_TIMEOUT_FACTOR: u32 = 6;
 /// A budget that shows only whether the model accepts a kernel.
-const FEW_STEPS: u64 = 100;
+const ACCEPTANCE_CHECK_STEPS: u64 = 100;
 /// Loop bounds to try, the largest first.
-const BODIES: [u32; 4] = [8, 4, 2, 1];
+const LOOP_BOUNDS: [u32; 4] = [8, 4, 2, 1];
 
-/// Describes why the model cannot answer a query; the text follows "stays unanswered".
-pub fn lacks(refusal: &Refusal) -> String {
+/// Describes why the model cannot answer a query; the text follows "has no answer".
+pub fn describe_refusal(refusal: &Refusal) -> String {
     match (&refusal.what, refusal.place) {
         (Problem::Budget { what, .. }, _) if what.starts_with("invocations") => {
             " on a grid of this size".to_owned()
@@ -32,7 +33,7 @@ pub fn lacks(refusal: &Refusal) -> String {
 }
 
 /// An undecided shader with the options of its check.
-pub struct Undecided<'a> {
+pub struct UndecidedShader<'a> {
     pub module: &'a SpirvModule,
     /// The inputs and the entry point.
     pub options: &'a AnalysisOptions,
@@ -41,34 +42,41 @@ pub struct Undecided<'a> {
     pub timeout: Duration,
 }
 
-impl Undecided<'_> {
+impl UndecidedShader<'_> {
     /// Returns the limit that stopped the model and the option that raises it; None if no option helps.
-    pub fn words(&self, answered: Result<&Result<Checked, String>, &Refusal>) -> Option<String> {
+    pub fn describe_limit(&self, answered: Result<&Result<CheckResult, String>, &Refusal>) -> Option<String> {
         let (why, option) = match answered {
-            Ok(Ok(Checked::Answered(line, ..))) if line.cut > 0 => {
+            Ok(Ok(CheckResult::Answered(line, ..))) if line.cut > 0 => {
                 let why = format!("the model cut off runs after {} iterations of a loop", line.bound);
                 (why, format!("`--unroll {}` continues them", 2 * line.bound))
             }
-            Ok(Ok(Checked::Answered(line, ..))) => {
+            Ok(Ok(CheckResult::Answered(line, ..))) => {
                 let divergent = FindingKind::DivergentBarrier.name();
                 if line.findings.iter().flatten().any(|found| found.kind == divergent) {
                     return None;
                 }
-                self.later()
+                self.time_limit_texts()
             }
             Ok(Ok(_)) => return None,
-            Ok(Err(why)) => (format!("the model cannot be used: {why}"), self.fewer_bodies(self.options)),
-            Err(Refusal { what: Problem::OutOfTime | Problem::Orders { .. }, .. }) => self.later(),
+            Ok(Err(why)) => {
+                (format!("the model cannot be used: {why}"), self.suggest_loop_bound(self.options))
+            }
+            Err(Refusal { what: Problem::OutOfTime | Problem::TooFewSchedules { .. }, .. }) => {
+                self.time_limit_texts()
+            }
             Err(Refusal { what: Problem::Budget { what, bound }, .. }) if what.starts_with("invocations") => {
                 let why = format!("the model supports at most {bound} invocations");
-                (why, self.fewer_invocations(*bound))
+                (why, self.suggest_grid(*bound))
             }
             Err(Refusal { what: Problem::Budget { what, bound }, place }) => {
                 let place = match place {
                     SourcePosition::Line(line) => format!(" at line {line}"),
                     SourcePosition::Word(_) | SourcePosition::Module => String::new(),
                 };
-                (format!("the model supports at most {bound} {what}{place}"), self.fewer_bodies(self.options))
+                (
+                    format!("the model supports at most {bound} {what}{place}"),
+                    self.suggest_loop_bound(self.options),
+                )
             }
             Err(Refusal { what, place }) => {
                 let at = match place {
@@ -83,21 +91,21 @@ impl Undecided<'_> {
     }
 
     /// Describes the limit that stopped the interpreter.
-    pub fn walk(&self, refusal: &Refusal) -> String {
+    pub fn describe_interpreter_limit(&self, refusal: &Refusal) -> String {
         match &refusal.what {
             Problem::Budget { bound, .. } => {
                 format!("unknown: the execution of the whole grid does not end within {bound} steps")
             }
             _ => {
-                let (why, option) = self.later();
+                let (why, option) = self.time_limit_texts();
                 format!("unknown: {why}; {option}")
             }
         }
     }
 
     /// Returns the texts for a reached time limit.
-    fn later(&self) -> (String, String) {
-        let seconds = (self.timeout * LONGER).as_secs().max(1);
+    fn time_limit_texts(&self) -> (String, String) {
+        let seconds = (self.timeout * SUGGESTED_TIMEOUT_FACTOR).as_secs().max(1);
         (
             "the time limit of the model was reached".to_owned(),
             format!("`--timeout {seconds}s` gives it more time"),
@@ -105,19 +113,19 @@ impl Undecided<'_> {
     }
 
     /// Suggests the largest loop bound with which the model accepts the kernel.
-    fn fewer_bodies(&self, options: &AnalysisOptions) -> String {
-        let stop = || false;
-        let until = Some(Until::new(patience(self.timeout / 2)));
-        let taken = |bodies: &&u32| {
+    fn suggest_loop_bound(&self, options: &AnalysisOptions) -> String {
+        let never_stop = || false;
+        let until = Some(DeadlinePredicate::new(stop_after(self.timeout / 2)));
+        let is_accepted = |bodies: &&u32| {
             let options =
                 AnalysisOptions { unroll: Some(**bodies), deadline: until.clone(), ..options.clone() };
             let Ok(lifted) = frontend::lift(self.module, &options) else { return false };
-            let budget = Budget::until(&stop).with_step_limit(FEW_STEPS);
-            let asking = ModelQuery { budget, race: true, question: true, places: false };
-            frontend::answer_with_model(&lifted, self.model, &asking).is_ok()
+            let budget = Budget::until(&never_stop).with_step_limit(ACCEPTANCE_CHECK_STEPS);
+            let query = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: false };
+            frontend::answer_with_model(&lifted, self.model, &query).is_ok()
         };
-        let below = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
-        match BODIES.iter().filter(below).find(taken) {
+        let is_below_bound = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
+        match LOOP_BOUNDS.iter().filter(is_below_bound).find(is_accepted) {
             Some(1) => "`--unroll 1` analyzes the first iteration of each loop".to_owned(),
             Some(bodies) => {
                 format!("`--unroll {bodies}` analyzes the first {bodies} iterations of each loop")
@@ -127,8 +135,8 @@ impl Undecided<'_> {
     }
 
     /// Suggests the largest grid that the model accepts.
-    fn fewer_invocations(&self, bound: usize) -> String {
-        let until = Some(Until::new(patience(self.timeout)));
+    fn suggest_grid(&self, bound: usize) -> String {
+        let until = Some(DeadlinePredicate::new(stop_after(self.timeout)));
         let options = AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.options.clone() };
         match frontend::lift(self.module, &options) {
             Err(Refusal { what: Problem::Budget { what, .. }, .. }) if what.starts_with("invocations") => {
@@ -139,7 +147,7 @@ impl Undecided<'_> {
             Ok(lifted) if !lifted.invocations.is_empty() => {
                 format!("`--grid {}` has this number", (bound / lifted.invocations.len()).max(1))
             }
-            _ => format!("with `--grid 1` {}", self.fewer_bodies(&options)),
+            _ => format!("with `--grid 1` {}", self.suggest_loop_bound(&options)),
         }
     }
 }

@@ -14,7 +14,7 @@ use codegen::{Form, FormKernel};
 use litmus::Test;
 use runner::pool::{self, AttemptEnd, Limits, PoolCallbacks, PoolEvent};
 
-use crate::compiling::{CompilationResult, CompileAnswer, CompileFailure, CompileJob, KernelToCompile};
+use crate::compile_worker::{CompilationResult, CompileAnswer, CompileFailure, CompileJob, KernelToCompile};
 use crate::{Failure, workers};
 
 use super::targets::CompilerTarget;
@@ -27,139 +27,154 @@ pub struct FormKernels {
     /// The form.
     pub form: Form,
     /// The kernels.
-    pub units: Vec<FormKernel>,
+    pub kernels: Vec<FormKernel>,
 }
 
-/// The options for running compilers.
+/// Runs compilers in worker processes.
 #[derive(Clone, Debug)]
-pub struct Engine {
+pub struct CompilerEngine {
     /// Also return intermediate representations.
-    pub forms: bool,
+    pub wants_representations: bool,
     /// Time limit for the kernels of one job.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Fault injection for the tests of this tool.
-    pub misbehave: Option<String>,
+    pub injected_fault: Option<String>,
     /// The executable that workers are started from.
     pub program: PathBuf,
 }
 
 /// The result of compiling a kernel; `K` is the value that the caller extracts from it.
 #[derive(Clone, Debug)]
-pub enum Made<K> {
+pub enum KernelResult<K> {
     /// The driver compiled the kernel.
     Compiled(K),
     /// The compiler crashed, was killed or returned an error, described here.
     Crashed(String),
     /// The device lacks this feature.
-    Lacks(String),
+    MissingFeature(String),
 }
 
 /// Extracts a value from a compiled kernel.
-pub type Keep<'a, K> = &'a (dyn Fn(&FormKernels, &FormKernel, &CompilationResult) -> K + Sync);
+pub type ResultExtractor<'a, K> = &'a (dyn Fn(&FormKernels, &FormKernel, &CompilationResult) -> K + Sync);
 
 /// Kernels of a job: enough that messages cost little compared with compiling.
-const KERNELS_OF_A_JOB: usize = 16;
+const KERNELS_PER_JOB: usize = 16;
 
-impl Engine {
+impl CompilerEngine {
     /// Creates an engine without intermediate representations.
     ///
     /// # Errors
     /// If the path of this executable is unknown.
-    pub fn new(patience: Duration, misbehave: Option<String>) -> Result<Engine, Failure> {
-        Ok(Engine { forms: false, patience, misbehave, program: workers::program()? })
+    pub fn new(timeout: Duration, injected_fault: Option<String>) -> Result<CompilerEngine, Failure> {
+        Ok(CompilerEngine {
+            wants_representations: false,
+            timeout,
+            injected_fault,
+            program: workers::program_path()?,
+        })
     }
 
-    /// Compiles the kernels of `questions` on `target`. The result has one entry for every kernel of every
-    /// question.
+    /// Compiles the kernels of `kernel_sets` on `target`. The result has one entry for every kernel of every
+    /// set.
     ///
     /// Equal kernels are compiled once, because many tests share the code of a thread.
-    pub fn ask<K>(
+    pub fn compile_forms<K>(
         &self,
         target: &CompilerTarget,
-        questions: &[&FormKernels],
-        keep: Keep<'_, K>,
-    ) -> Vec<Vec<Made<K>>> {
-        let mut numbers: BTreeMap<KernelToCompile, usize> = BTreeMap::new();
+        kernel_sets: &[&FormKernels],
+        extract: ResultExtractor<'_, K>,
+    ) -> Vec<Vec<KernelResult<K>>> {
+        let mut indices: BTreeMap<KernelToCompile, usize> = BTreeMap::new();
         let mut kernels: Vec<KernelToCompile> = Vec::new();
-        let mut places: Vec<Vec<usize>> = Vec::with_capacity(questions.len());
-        for question in questions {
-            let number_of = |unit: &FormKernel| {
+        let mut kernel_indices: Vec<Vec<usize>> = Vec::with_capacity(kernel_sets.len());
+        for kernel_set in kernel_sets {
+            let index_of = |unit: &FormKernel| {
                 let kernel = KernelToCompile::from(&unit.kernel);
-                *numbers.entry(kernel).or_insert_with_key(|kernel| {
+                *indices.entry(kernel).or_insert_with_key(|kernel| {
                     kernels.push(kernel.clone());
                     kernels.len() - 1
                 })
             };
-            places.push(question.units.iter().map(number_of).collect());
+            kernel_indices.push(kernel_set.kernels.iter().map(index_of).collect());
         }
-        let made = self.compile(target, &kernels);
-        let one = |question: &FormKernels, unit: &FormKernel, number: &usize| match made.get(*number) {
-            Some(Made::Compiled(compiled)) => Made::Compiled(keep(question, unit, compiled)),
-            Some(Made::Crashed(how)) => Made::Crashed(how.clone()),
-            Some(Made::Lacks(what)) => Made::Lacks(what.clone()),
-            None => Made::Crashed("no answer for the kernel".to_owned()),
-        };
-        questions
+        let results = self.compile_kernels(target, &kernels);
+        let extract_one =
+            |kernel_set: &FormKernels, unit: &FormKernel, number: &usize| match results.get(*number) {
+                Some(KernelResult::Compiled(compiled)) => {
+                    KernelResult::Compiled(extract(kernel_set, unit, compiled))
+                }
+                Some(KernelResult::Crashed(how)) => KernelResult::Crashed(how.clone()),
+                Some(KernelResult::MissingFeature(what)) => KernelResult::MissingFeature(what.clone()),
+                None => KernelResult::Crashed("no answer for the kernel".to_owned()),
+            };
+        kernel_sets
             .iter()
-            .zip(&places)
-            .map(|(question, numbers)| {
-                question.units.iter().zip(numbers).map(|(unit, number)| one(question, unit, number)).collect()
+            .zip(&kernel_indices)
+            .map(|(kernel_set, numbers)| {
+                kernel_set
+                    .kernels
+                    .iter()
+                    .zip(numbers)
+                    .map(|(unit, number)| extract_one(kernel_set, unit, number))
+                    .collect()
             })
             .collect()
     }
 
     /// Compiles each kernel and returns its result.
-    pub fn compile(
+    pub fn compile_kernels(
         &self,
         target: &CompilerTarget,
         kernels: &[KernelToCompile],
-    ) -> Vec<Made<CompilationResult>> {
-        let jobs: Vec<&[KernelToCompile]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
-        let answers = self.run(target, &jobs);
-        let mut found = Vec::with_capacity(kernels.len());
+    ) -> Vec<KernelResult<CompilationResult>> {
+        let jobs: Vec<&[KernelToCompile]> = kernels.chunks(KERNELS_PER_JOB).collect();
+        let answers = self.run_jobs(target, &jobs);
+        let mut results = Vec::with_capacity(kernels.len());
         for (kernels, answer) in jobs.into_iter().zip(answers) {
             match answer {
-                Ok(answer) => found.extend(made(kernels.len(), answer)),
-                Err(together) => found.extend(self.one_by_one(target, kernels, &together)),
+                Ok(answer) => results.extend(result(kernels.len(), answer)),
+                Err(batch_error) => results.extend(self.compile_one_by_one(target, kernels, &batch_error)),
             }
         }
-        found
+        results
     }
 
     /// Returns true if the compiler crashes on these kernels, without finding out on which.
-    pub fn ends(&self, target: &CompilerTarget, kernels: &[KernelToCompile]) -> bool {
-        self.run(target, &[kernels]).into_iter().any(|answer| match answer {
-            Ok(answer) => made(kernels.len(), answer).iter().any(|made| matches!(made, Made::Crashed(_))),
+    pub fn crashes(&self, target: &CompilerTarget, kernels: &[KernelToCompile]) -> bool {
+        self.run_jobs(target, &[kernels]).into_iter().any(|answer| match answer {
+            Ok(answer) => {
+                result(kernels.len(), answer).iter().any(|made| matches!(made, KernelResult::Crashed(_)))
+            }
             Err(_) => true,
         })
     }
 
-    fn one_by_one(
+    fn compile_one_by_one(
         &self,
         target: &CompilerTarget,
         kernels: &[KernelToCompile],
-        together: &str,
-    ) -> Vec<Made<CompilationResult>> {
-        let each: Vec<&[KernelToCompile]> = kernels.chunks(1).collect();
-        let answers = self.run(target, &each);
-        let mut found: Vec<Made<CompilationResult>> = answers
+        batch_error: &str,
+    ) -> Vec<KernelResult<CompilationResult>> {
+        let single_kernels: Vec<&[KernelToCompile]> = kernels.chunks(1).collect();
+        let answers = self.run_jobs(target, &single_kernels);
+        let mut results: Vec<KernelResult<CompilationResult>> = answers
             .into_iter()
             .flat_map(|answer| match answer {
-                Ok(answer) => made(1, answer),
-                Err(how) => vec![Made::Crashed(how)],
+                Ok(answer) => result(1, answer),
+                Err(how) => vec![KernelResult::Crashed(how)],
             })
             .collect();
         // Each kernel compiles separately, so the crash depends on the kernels before it.
-        if found.iter().all(|made| matches!(made, Made::Compiled(_)))
-            && let Some(last) = found.last_mut()
+        if results.iter().all(|result| matches!(result, KernelResult::Compiled(_)))
+            && let Some(last) = results.last_mut()
         {
-            *last = Made::Crashed(format!("{together} (after other kernels, not alone)"));
+            *last = KernelResult::Crashed(format!("{batch_error} (after other kernels, not alone)"));
         }
-        found
+        results
     }
 
     /// Runs jobs in a pool with one worker; returns the answer or the crash of each.
-    fn run(
+    fn run_jobs(
         &self,
         target: &CompilerTarget,
         jobs: &[&[KernelToCompile]],
@@ -169,7 +184,7 @@ impl Engine {
             return answers;
         }
         let limits =
-            Limits { silence: self.patience, give_up_after: NEVER_GIVE_UP, ..Limits::with_memory_limit() };
+            Limits { silence: self.timeout, give_up_after: NEVER_GIVE_UP, ..Limits::with_memory_limit() };
         pool::run(
             &limits,
             jobs.len(),
@@ -178,8 +193,8 @@ impl Engine {
                 make_job: &mut |number, _| CompileJob {
                     device: target.selector.clone(),
                     kernels: jobs.get(number).map(|kernels| kernels.to_vec()).unwrap_or_default(),
-                    forms: self.forms,
-                    misbehave: self.misbehave.clone(),
+                    forms: self.wants_representations,
+                    misbehave: self.injected_fault.clone(),
                 },
                 on_event: &mut |event| {
                     if let PoolEvent::Finished(report) = event {
@@ -201,19 +216,19 @@ impl Engine {
 const NEVER_GIVE_UP: u32 = 1 << 24;
 
 /// Splits an answer into the results of its `count` kernels.
-fn made(count: usize, answer: CompileAnswer) -> Vec<Made<CompilationResult>> {
+fn result(count: usize, answer: CompileAnswer) -> Vec<KernelResult<CompilationResult>> {
     let failure = answer.failure;
     let mut kernels = answer.kernels.into_iter();
-    let failed = |failure: Option<CompileFailure>| match failure {
-        Some(CompileFailure::Lacks(what)) => Made::Lacks(what),
-        Some(CompileFailure::Driver(what)) => Made::Crashed(what),
-        None => Made::Crashed("no answer for the kernel".to_owned()),
+    let to_result = |failure: Option<CompileFailure>| match failure {
+        Some(CompileFailure::Lacks(what)) => KernelResult::MissingFeature(what),
+        Some(CompileFailure::Driver(what)) => KernelResult::Crashed(what),
+        None => KernelResult::Crashed("no answer for the kernel".to_owned()),
     };
     (0..count)
         .map(|_| match kernels.next() {
-            Some(Ok(compiled)) => Made::Compiled(compiled),
-            Some(Err(failure)) => failed(Some(failure)),
-            None => failed(failure.clone()),
+            Some(Ok(compiled)) => KernelResult::Compiled(compiled),
+            Some(Err(failure)) => to_result(Some(failure)),
+            None => to_result(failure.clone()),
         })
         .collect()
 }

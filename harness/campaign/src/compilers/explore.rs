@@ -11,12 +11,12 @@ use results::wire::{
     CodegenExploreVerdict, CodegenStep, CodegenWitness,
 };
 
-use super::engine::{Engine, FormKernels, Made};
+use super::engine::{CompilerEngine, FormKernels, KernelResult};
 use super::targets::CompilerTarget;
-use super::{CodegenRequest, CompiledTest, by_device, relaxations};
+use super::{CodegenRequest, CompiledTest, for_each_device, relaxations};
 use crate::Failure;
-use crate::compiling::CompilationResult;
-use crate::parallel::map;
+use crate::compile_worker::CompilationResult;
+use crate::parallel::parallel_map;
 
 /// The model whose forbidden outcomes are searched; devices without chains use its variant.
 const MODEL: &str = "vulkan";
@@ -30,59 +30,60 @@ type Predictions = Vec<Result<Prediction, String>>;
 /// The answers about a device, and the results of editing its code.
 pub type ExploredLines = (Vec<CodegenExploreLine>, Vec<CodegenEditLine>);
 
-/// Explores the code of every kernel on every device and delivers the answers for each device. With `edits`,
+/// Explores the code of every kernel on every device and delivers the answers per device. With `with_edits`,
 /// it removes one instruction or bit at a time instead.
 ///
 /// # Errors
 /// Those of `deliver`.
-pub fn explore(
-    engine: &Engine,
-    asked: &CodegenRequest,
-    edits: bool,
+pub fn explore_devices(
+    engine: &CompilerEngine,
+    request: &CodegenRequest,
+    with_edits: bool,
     mut deliver: impl FnMut(&CompilerTarget, ExploredLines) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let facts = FactTable::shipped().map_err(Failure::environment_error)?;
     let mut predictions: BTreeMap<&'static str, Predictions> = BTreeMap::new();
-    for name in asked.targets.iter().map(model_of) {
+    for name in request.targets.iter().map(model_name_for) {
         if !predictions.contains_key(name) {
-            predictions.insert(name, predict_all(name, asked)?);
+            predictions.insert(name, predict_all(name, request)?);
         }
     }
-    if edits {
-        let conforming = relaxations::conforming(asked)?;
-        for of_model in predictions.values_mut() {
-            let others = of_model.iter_mut().zip(&conforming).filter(|(_, conforms)| !**conforms);
-            others.for_each(|(prediction, _)| *prediction = Err(NO_EDIT_MATTERS.to_owned()));
+    if with_edits {
+        let forbidden_flags = relaxations::forbidden_flags(request)?;
+        for model_predictions in predictions.values_mut() {
+            let not_forbidden =
+                model_predictions.iter_mut().zip(&forbidden_flags).filter(|(_, conforms)| !**conforms);
+            not_forbidden.for_each(|(prediction, _)| *prediction = Err(NO_EDIT_MATTERS.to_owned()));
         }
     }
-    let explored = |target: &CompilerTarget| {
-        let predictions = predictions.get(model_of(target)).map(Vec::as_slice).unwrap_or_default();
-        explore_on(engine, target, asked, predictions, &facts, edits)
+    let explore_one = |target: &CompilerTarget| {
+        let predictions = predictions.get(model_name_for(target)).map(Vec::as_slice).unwrap_or_default();
+        explore_target(engine, target, request, predictions, &facts, with_edits)
     };
-    by_device(asked, explored, &mut deliver)
+    for_each_device(request, explore_one, &mut deliver)
 }
 
 /// Returns true if documented behaviour lets a device break the model.
-pub fn is_broken(line: &CodegenExploreLine) -> bool {
+pub fn breaks_model(line: &CodegenExploreLine) -> bool {
     line.verdict == CodegenExploreVerdict::Reachable && line.profile == Profile::Documented.to_string()
 }
 
-fn model_of(target: &CompilerTarget) -> &'static str {
-    let chains = target.listed.capabilities.availability_visibility_chains;
-    answers::name_without_chains(MODEL).filter(|_| !chains).unwrap_or(MODEL)
+fn model_name_for(target: &CompilerTarget) -> &'static str {
+    let has_chains = target.listed.capabilities.availability_visibility_chains;
+    answers::name_without_chains(MODEL).filter(|_| !has_chains).unwrap_or(MODEL)
 }
 
-fn predict_all(name: &str, asked: &CodegenRequest) -> Result<Predictions, Failure> {
+fn predict_all(name: &str, request: &CodegenRequest) -> Result<Predictions, Failure> {
     let model = Model::shipped(name).ok_or_else(|| Failure::not_available(format!("model `{name}`")))?;
     let model = model.map_err(Failure::input)?;
-    let all = map(&asked.items, |item| {
-        if !model.judges(item.test.dialect) {
+    let all = parallel_map(&request.tests, |item| {
+        if !model.supports_dialect(item.test.dialect) {
             return Err(format!("the model `{name}` does not support this dialect"));
         }
-        let said =
+        let effective_test =
             shaders::effective_test(&item.test, item.variant.shader).map_err(|error| error.to_string())?;
-        let prediction =
-            predict(&said, &model, &PredictOptions::default()).map_err(|error| error.to_string())?;
+        let prediction = predict(&effective_test, &model, &PredictOptions::default())
+            .map_err(|error| error.to_string())?;
         match prediction.race {
             Race::Free => Ok(prediction),
             Race::Racy if prediction.race_thin_air => Ok(prediction),
@@ -93,48 +94,56 @@ fn predict_all(name: &str, asked: &CodegenRequest) -> Result<Predictions, Failur
     Ok(all)
 }
 
-fn explore_on(
-    engine: &Engine,
+fn explore_target(
+    engine: &CompilerEngine,
     target: &CompilerTarget,
-    asked: &CodegenRequest,
+    request: &CodegenRequest,
     predictions: &[Result<Prediction, String>],
     facts: &FactTable,
     with_edits: bool,
 ) -> ExploredLines {
     let (mut lines, mut edits) = (Vec::new(), Vec::new());
-    let mut questions: Vec<&FormKernels> = Vec::new();
-    let mut of_question = Vec::new();
-    for ((item, told), prediction) in asked.items.iter().zip(asked.told_for(target)).zip(predictions) {
-        for form in told {
-            let blank = blank_line(item, form.form, target, asked);
-            let skipped = match (&form.made, prediction) {
+    let mut kernel_sets: Vec<&FormKernels> = Vec::new();
+    let mut set_contexts = Vec::new();
+    for ((item, forms), prediction) in request.tests.iter().zip(request.forms_for(target)).zip(predictions) {
+        for form in forms {
+            let blank = blank_line(item, form.form, target, request);
+            let skipped = match (&form.kernels, prediction) {
                 (Err(why), _) | (_, Err(why)) => Some(why.clone()),
-                (Ok(question), Ok(_)) => target.lacks(&question.units, &item.test.metadata.needs),
+                (Ok(kernel_set), Ok(_)) => {
+                    target.missing_feature(&kernel_set.kernels, &item.test.metadata.needs)
+                }
             };
-            match (skipped, &form.made, prediction) {
-                (None, Ok(question), Ok(prediction)) => {
-                    questions.push(question);
-                    of_question.push((item, prediction, blank));
+            match (skipped, &form.kernels, prediction) {
+                (None, Ok(kernel_set), Ok(prediction)) => {
+                    kernel_sets.push(kernel_set);
+                    set_contexts.push((item, prediction, blank));
                 }
                 (why, ..) => lines.push(CodegenExploreLine { detail: why, ..blank }),
             }
         }
     }
-    let keep = |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| compiled.assembly().to_owned();
-    let compiled = engine.ask(target, &questions, &keep);
-    for (((item, prediction, blank), question), made) in of_question.into_iter().zip(questions).zip(compiled)
+    let extract_assembly =
+        |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| compiled.assembly().to_owned();
+    let results = engine.compile_forms(target, &kernel_sets, &extract_assembly);
+    for (((item, prediction, blank), kernel_set), set_results) in
+        set_contexts.into_iter().zip(kernel_sets).zip(results)
     {
-        let texts: Result<Vec<String>, String> = made
+        let texts: Result<Vec<String>, String> = set_results
             .into_iter()
-            .map(|made| match made {
-                Made::Compiled(text) => Ok(text),
-                Made::Crashed(why) | Made::Lacks(why) => Err(why),
+            .map(|result| match result {
+                KernelResult::Compiled(text) => Ok(text),
+                KernelResult::Crashed(why) | KernelResult::MissingFeature(why) => Err(why),
             })
             .collect();
         match texts {
-            Ok(texts) => match build_question(item, question, prediction, &texts, target, asked) {
-                Ok(asks) if with_edits => edits.extend(edits_of(&asks, question, &blank, facts)),
-                Ok(asks) => lines.extend(explore_form(&asks, question, &texts, &blank, facts)),
+            Ok(texts) => match build_question(item, kernel_set, prediction, &texts, target, request) {
+                Ok(machine_question) if with_edits => {
+                    edits.extend(edit_lines(&machine_question, kernel_set, &blank, facts))
+                }
+                Ok(machine_question) => {
+                    lines.extend(explore_form(&machine_question, kernel_set, &texts, &blank, facts))
+                }
                 Err(why) => {
                     let verdict = CodegenExploreVerdict::Unsupported;
                     lines.push(CodegenExploreLine { verdict, detail: Some(why), ..blank });
@@ -147,19 +156,19 @@ fn explore_on(
 }
 
 /// Returns the results of editing a form's code.
-fn edits_of(
-    asks: &isa::MachineQuestion,
-    question: &FormKernels,
+fn edit_lines(
+    machine_question: &isa::MachineQuestion,
+    kernel_set: &FormKernels,
     blank: &CodegenExploreLine,
     facts: &FactTable,
 ) -> Vec<CodegenEditLine> {
-    let edited = mutation_test::mutate_code(asks, Profile::Documented, facts).unwrap_or_default();
+    let edited = mutation_test::mutate_code(machine_question, Profile::Documented, facts).unwrap_or_default();
     let line = |edited: mutation_test::EditResult| CodegenEditLine {
         schema: CODEGEN_EDIT_SCHEMA.to_owned(),
         id: blank.id.clone(),
         device: blank.device.clone(),
         form: blank.form.clone(),
-        kernel: question.units.get(edited.kernel).map(|unit| unit.name.clone()).unwrap_or_default(),
+        kernel: kernel_set.kernels.get(edited.kernel).map(|unit| unit.name.clone()).unwrap_or_default(),
         code: edited.text,
         edit: edited.kind.to_string(),
         caught: edited.verdict.is_detected(),
@@ -172,7 +181,7 @@ fn blank_line(
     item: &CompiledTest,
     form: Form,
     target: &CompilerTarget,
-    asked: &CodegenRequest,
+    request: &CodegenRequest,
 ) -> CodegenExploreLine {
     CodegenExploreLine {
         schema: CODEGEN_EXPLORE_SCHEMA.to_owned(),
@@ -180,7 +189,7 @@ fn blank_line(
         device: target.name.clone(),
         driver: target.driver(),
         form: form.to_string(),
-        model: model_of(target).to_owned(),
+        model: model_name_for(target).to_owned(),
         profile: String::new(),
         verdict: CodegenExploreVerdict::Skipped,
         detail: None,
@@ -189,24 +198,24 @@ fn blank_line(
         states: 0,
         witness: None,
         note: CODEGEN_EXPLORE_NOTE.to_owned(),
-        replay: asked.replay(item, target).replace("--emit asm", "--explore"),
+        replay: request.replay_command(item, target).replace("--emit asm", "--explore"),
     }
 }
 
 /// Explores the code of a form under each profile.
 fn explore_form(
-    asks: &isa::MachineQuestion,
-    question: &FormKernels,
+    machine_question: &isa::MachineQuestion,
+    kernel_set: &FormKernels,
     texts: &[String],
     blank: &CodegenExploreLine,
     facts: &FactTable,
 ) -> Vec<CodegenExploreLine> {
     facts
-        .distinct_profiles(asks.family.generation())
+        .distinct_profiles(machine_question.family.generation())
         .into_iter()
         .map(|profile| {
             let line = CodegenExploreLine { profile: profile.to_string(), ..blank.clone() };
-            answer(isa::explore(asks, profile, facts), line, question, texts)
+            answer_line(isa::explore(machine_question, profile, facts), line, kernel_set, texts)
         })
         .collect()
 }
@@ -214,21 +223,21 @@ fn explore_form(
 /// Builds the question for the explorer, or returns the reason why there is none.
 fn build_question(
     item: &CompiledTest,
-    question: &FormKernels,
+    kernel_set: &FormKernels,
     prediction: &Prediction,
     texts: &[String],
     target: &CompilerTarget,
-    asked: &CodegenRequest,
+    request: &CodegenRequest,
 ) -> Result<isa::MachineQuestion, String> {
     let family = target.family.ok_or("machine code of another vendor")?;
     let descriptors = family.find_vendor().and_then(|vendor| vendor.descriptors);
     let descriptors = descriptors.ok_or("the explorer does not support this vendor's machine code")?;
-    let sizes = target.sizes(asked.lanes);
+    let sizes = target.kernel_sizes(request.lanes);
     let family: AmdFamily =
         family.name.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
-    let read: Result<Vec<isa::MachineProgram>, _> = texts.iter().map(|text| isa::parse(text)).collect();
-    let texts = read.map_err(|error| error.to_string())?;
-    let program = form::form_program(&item.test, question.form, item.variant.shader, &sizes)
+    let programs: Result<Vec<isa::MachineProgram>, _> = texts.iter().map(|text| isa::parse(text)).collect();
+    let texts = programs.map_err(|error| error.to_string())?;
+    let program = form::form_program(&item.test, kernel_set.form, item.variant.shader, &sizes)
         .map_err(|error| error.to_string())?;
     let kernels = CompiledKernels {
         test: &item.test,
@@ -241,10 +250,10 @@ fn build_question(
     codegen::machine_question(&kernels, prediction).map_err(|error| error.to_string())
 }
 
-fn answer(
+fn answer_line(
     verdict: MachineVerdict,
     line: CodegenExploreLine,
-    question: &FormKernels,
+    kernel_set: &FormKernels,
     texts: &[String],
 ) -> CodegenExploreLine {
     match verdict {
@@ -270,8 +279,8 @@ fn answer(
                     .map(|step| CodegenStep {
                         workgroup: step.workgroup as u64,
                         wave: step.wave as u64,
-                        kernel: question
-                            .units
+                        kernel: kernel_set
+                            .kernels
                             .get(step.kernel)
                             .map(|unit| unit.name.clone())
                             .unwrap_or_default(),

@@ -8,9 +8,9 @@ use runner::Stress;
 use shaders::{KernelConfig, Program};
 use sim::Fault;
 
-use super::engine::{Engine, Made};
+use super::engine::{CompilerEngine, KernelResult};
 use super::targets::CompilerTarget;
-use crate::compiling::KernelToCompile;
+use crate::compile_worker::KernelToCompile;
 use crate::{Failure, probe};
 
 /// The device and the settings that kernels are generated for.
@@ -29,26 +29,26 @@ impl GenerationTarget {
     ///
     /// # Errors
     /// None for the presets that are shipped.
-    pub fn of(target: Option<CompilerTarget>) -> Result<GenerationTarget, Failure> {
+    pub fn for_target(target: Option<CompilerTarget>) -> Result<GenerationTarget, Failure> {
         let listed = target.as_ref().map(|target| target.listed.clone());
-        GenerationTarget::made_for(target, listed.as_ref())
+        GenerationTarget::from_device(target, listed.as_ref())
     }
 
     /// Returns the settings for the simulated GPU.
     ///
     /// # Errors
     /// None for the presets that are shipped.
-    pub fn simulated() -> Result<GenerationTarget, Failure> {
-        GenerationTarget::made_for(None, Some(&probe::simulated(0, Fault::None)))
+    pub fn for_simulated_gpu() -> Result<GenerationTarget, Failure> {
+        GenerationTarget::from_device(None, Some(&probe::simulated_device(0, Fault::None)))
     }
 
-    fn made_for(
+    fn from_device(
         target: Option<CompilerTarget>,
         listed: Option<&ListedDevice>,
     ) -> Result<GenerationTarget, Failure> {
         let stress = match listed {
             Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities),
-            None => Stress::preset(ANY_DEVICE),
+            None => Stress::preset(GENERIC_PRESET),
         };
         let stress = stress.map_err(Failure::environment_error)?;
         let config =
@@ -59,33 +59,38 @@ impl GenerationTarget {
 }
 
 /// The stress preset for an unknown device.
-const ANY_DEVICE: &str = "gpu";
+const GENERIC_PRESET: &str = "gpu";
 
 /// Returns the machine code of each kernel, as the driver prints it.
 ///
 /// # Errors
 /// If the device lacks a feature, or the compiler crashes.
-pub fn machine_code(target: &CompilerTarget, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
-    let engine = Engine::new(PATIENCE, None)?;
+pub fn compile_machine_code(target: &CompilerTarget, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
+    let engine = CompilerEngine::new(COMPILER_TIMEOUT, None)?;
     let kernels: Vec<KernelToCompile> = program.kernels().map(KernelToCompile::from).collect();
-    let made = engine.compile(target, &kernels);
-    made.into_iter()
-        .map(|made| match made {
-            Made::Compiled(compiled) => Ok(compiled.assembly().as_bytes().to_vec()),
-            Made::Lacks(what) => Err(Failure::environment_message(format!("{} lacks {what}", target.name))),
-            Made::Crashed(how) => Err(Failure::environment_message(format!("{}: {how}", target.name))),
+    let results = engine.compile_kernels(target, &kernels);
+    results
+        .into_iter()
+        .map(|result| match result {
+            KernelResult::Compiled(compiled) => Ok(compiled.assembly().as_bytes().to_vec()),
+            KernelResult::MissingFeature(what) => {
+                Err(Failure::environment_message(format!("{} lacks {what}", target.name)))
+            }
+            KernelResult::Crashed(how) => {
+                Err(Failure::environment_message(format!("{}: {how}", target.name)))
+            }
         })
         .collect()
 }
 
 /// Time limit of a compiler.
-const PATIENCE: Duration = Duration::from_secs(10);
+const COMPILER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the SPIR-V of a kernel, as a binary or as text.
 ///
 /// # Errors
 /// If the words are not SPIR-V.
-pub fn bytes(words: &[u32], as_text: bool) -> Result<Vec<u8>, Failure> {
+pub fn encode_spirv(words: &[u32], as_text: bool) -> Result<Vec<u8>, Failure> {
     if !as_text {
         return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
     }
@@ -95,7 +100,7 @@ pub fn bytes(words: &[u32], as_text: bool) -> Result<Vec<u8>, Failure> {
 }
 
 /// Returns the path of a kernel's file: `k.spv`, then `k.1.spv` and so on.
-pub fn numbered(path: &Path, number: usize) -> PathBuf {
+pub fn numbered_path(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();
     }

@@ -5,11 +5,11 @@ use codegen::{Disassembly, FormKernel, LineSource, align};
 use litmus::{AccessKind, Keyword, MemoryAccess, Test};
 use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
-use super::source::source_text;
-use crate::compiling::CompilationResult;
+use super::line_source::source_text;
+use crate::compile_worker::CompilationResult;
 
 /// Returns the orders of a kernel.
-pub fn orders(
+pub fn check_orders(
     test: &Test,
     unit: &FormKernel,
     machine: &Disassembly,
@@ -18,26 +18,28 @@ pub fn orders(
 ) -> Vec<CodegenOrder> {
     let alignment = align(test, unit, machine);
     let nir = compiled.forms.iter().rev().find(|(_, text)| text.contains("impl main {"));
-    let loads = atomic_loads(test, unit);
-    let order = |asked: RequiredOrder| CodegenOrder {
-        order: match asked.order {
+    let loads = count_atomic_loads(test, unit);
+    let order_record = |required: RequiredOrder| CodegenOrder {
+        order: match required.order {
             vendor::order::Order::Acquire => "acquire",
             vendor::order::Order::Release => "release",
         }
         .to_owned(),
-        scope: asked.scope.keyword().to_owned(),
-        first: source_text(test, asked.first),
-        second: source_text(test, asked.second),
-        code: ordered(order::check_order(&asked, machine, &alignment, compiler_target)),
+        scope: required.scope.keyword().to_owned(),
+        first: source_text(test, required.first),
+        second: source_text(test, required.second),
+        code: order_result(order::check_order(&required, machine, &alignment, compiler_target)),
         nir: nir
-            .filter(|_| !unit.form.is_merged() && is_load(test, asked.first) && is_load(test, asked.second))
-            .and_then(|(_, text)| order::check_nir(&asked, text, loads))
-            .map(ordered),
+            .filter(|_| {
+                !unit.form.is_merged() && is_load(test, required.first) && is_load(test, required.second)
+            })
+            .and_then(|(_, text)| order::check_nir(&required, text, loads))
+            .map(order_result),
     };
-    order::find_required_orders(test, unit).into_iter().map(order).collect()
+    order::find_required_orders(test, unit).into_iter().map(order_record).collect()
 }
 
-fn ordered(found: OrderFinding) -> CodegenOrdered {
+fn order_result(found: OrderFinding) -> CodegenOrdered {
     let verdict = match found.verdict {
         OrderVerdict::Kept => CodegenOrderVerdict::Kept,
         OrderVerdict::Weakened => CodegenOrderVerdict::Weakened,
@@ -52,7 +54,7 @@ fn ordered(found: OrderFinding) -> CodegenOrdered {
     }
 }
 
-fn atomic_loads(test: &Test, unit: &FormKernel) -> usize {
+fn count_atomic_loads(test: &Test, unit: &FormKernel) -> usize {
     let instructions = unit.threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
     instructions
         .filter_map(|instruction| instruction.kind.access())

@@ -2,41 +2,42 @@
 
 use codegen::{Form, form_kernels, shrink};
 use litmus::Test;
-use model::synthesis::weakenings;
+use model::synthesis::weaken_test;
 
-use super::engine::Engine;
+use super::engine::CompilerEngine;
 use super::targets::CompilerTarget;
 use super::{CodegenRequest, CompiledTest};
-use crate::compiling::KernelToCompile;
+use crate::compile_worker::KernelToCompile;
 
 /// Limits on the compiler calls for one test: a hang costs the full time limit on each try.
-const MOST_TRIES: u32 = 200;
-const MOST_TRIES_OF_HANGS: u32 = 8;
+const MAX_TRIES: u32 = 200;
+const MAX_HANG_TRIES: u32 = 8;
 
 /// The start of the message about a compiler that did not answer in time.
-const HANG: &str = "no answer after";
+const HANG_MESSAGE_START: &str = "no answer after";
 
 /// Returns the text of the smallest test whose kernels of `form` still crash the compiler of `target`.
-pub fn reduced(
-    engine: &Engine,
+pub fn reduce_test(
+    engine: &CompilerEngine,
     item: &CompiledTest,
     form: Form,
-    how: &str,
+    crash_message: &str,
     target: &CompilerTarget,
-    asked: &CodegenRequest,
+    request: &CodegenRequest,
 ) -> String {
-    let sizes = target.sizes(asked.lanes);
-    let mut ends = |test: &Test| {
+    let sizes = target.kernel_sizes(request.lanes);
+    let mut still_crashes = |test: &Test| {
         // With only one workgroup left, the test cannot be split, and its kernel is the merged one.
-        let made = form_kernels(test, form, item.variant.shader, &sizes)
+        let result = form_kernels(test, form, item.variant.shader, &sizes)
             .or_else(|_| form_kernels(test, Form::Merged, form.compile_variant(item.variant.shader), &sizes));
-        let Ok(units) = made else { return false };
+        let Ok(units) = result else { return false };
         let kernels: Vec<KernelToCompile> =
             units.iter().map(|unit| KernelToCompile::from(&unit.kernel)).collect();
-        engine.ends(target, &kernels)
+        engine.crashes(target, &kernels)
     };
-    let weaker = |test: &Test| weakenings(test).into_iter().map(|weakened| weakened.test).collect::<Vec<_>>();
-    let most = if how.starts_with(HANG) { MOST_TRIES_OF_HANGS } else { MOST_TRIES };
-    let shrunk = shrink(&item.test, most, &weaker, &mut ends);
+    let weaker =
+        |test: &Test| weaken_test(test).into_iter().map(|weakened| weakened.test).collect::<Vec<_>>();
+    let max_tries = if crash_message.starts_with(HANG_MESSAGE_START) { MAX_HANG_TRIES } else { MAX_TRIES };
+    let shrunk = shrink(&item.test, max_tries, &weaker, &mut still_crashes);
     litmus::print(&shrunk.test)
 }

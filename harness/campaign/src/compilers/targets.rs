@@ -10,9 +10,9 @@ use device::ListedDevice;
 use vendor::{ChipFamily, Vendor};
 
 use crate::Failure;
-use crate::probe::{self, CompileOnly, DeviceSelector};
-use crate::targets::no_such_device;
-use crate::workers::{Process, Task};
+use crate::probe::{self, CompileOnlyDevice, DeviceSelector};
+use crate::targets::unknown_device_error;
+use crate::workers::{WorkerEnvironment, WorkerTask};
 
 /// A device whose compiler is run.
 #[derive(Clone, Debug)]
@@ -27,31 +27,37 @@ pub struct CompilerTarget {
     pub vendor: Option<&'static Vendor>,
     /// The GPU family, if known.
     pub family: Option<&'static ChipFamily>,
-    process: Process,
+    worker_environment: WorkerEnvironment,
 }
 
 impl CompilerTarget {
     /// Returns the target for a device of a run.
-    pub fn of_run(target: &crate::targets::DeviceTarget) -> CompilerTarget {
-        let (name, selector) = (target.device().to_owned(), target.selector.clone());
-        CompilerTarget::new(name, selector, target.listed.clone(), target.process.clone())
+    pub fn from_run_target(target: &crate::targets::DeviceTarget) -> CompilerTarget {
+        let (name, selector) = (target.device_argument().to_owned(), target.selector.clone());
+        CompilerTarget::new(name, selector, target.listed.clone(), target.worker_environment.clone())
     }
 
-    fn new(name: String, selector: String, listed: ListedDevice, process: Process) -> CompilerTarget {
+    fn new(
+        name: String,
+        selector: String,
+        listed: ListedDevice,
+        worker_environment: WorkerEnvironment,
+    ) -> CompilerTarget {
         let identity = &listed.identity;
-        let of = vendor::find_by_identity(&identity.name, &identity.device_name, identity.driver_id);
+        let vendor_family =
+            vendor::find_by_identity(&identity.name, &identity.device_name, identity.driver_id);
         CompilerTarget {
             name,
             selector,
-            vendor: of.map(|(vendor, _)| vendor),
-            family: of.and_then(|(_, family)| family),
+            vendor: vendor_family.map(|(vendor, _)| vendor),
+            family: vendor_family.and_then(|(_, family)| family),
             listed,
-            process,
+            worker_environment,
         }
     }
 
     /// Returns the name without the driver version.
-    pub fn plain_name(&self) -> &str {
+    pub fn name_without_version(&self) -> &str {
         &self.listed.identity.name
     }
 
@@ -62,25 +68,26 @@ impl CompilerTarget {
     }
 
     /// Returns the sizes that kernels are generated for.
-    pub fn sizes(&self, lanes: u32) -> KernelSizes {
+    pub fn kernel_sizes(&self, lanes: u32) -> KernelSizes {
         let capabilities = &self.listed.capabilities;
         KernelSizes {
             subgroup_size: capabilities.subgroup_size,
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             device_scope: capabilities.device_scope,
             lanes,
-            intel_split_barriers: self.takes_intel_split_barriers(),
+            intel_split_barriers: self.has_intel_split_barriers(),
         }
     }
 
     /// Returns true if the device lacks split barriers but its compiler accepts `SPV_INTEL_split_barrier`.
     ///
     /// Only `codegen` uses this: a compiler may accept the instructions without implementing them.
-    fn takes_intel_split_barriers(&self) -> bool {
-        let has = self.listed.capabilities.has_feature(Feature::ShaderSplitBarrier);
-        !has && self
-            .vendor
-            .is_some_and(|vendor| vendor.has_intel_split_barriers(&self.listed.identity.driver_info))
+    fn has_intel_split_barriers(&self) -> bool {
+        let has_feature = self.listed.capabilities.has_feature(Feature::ShaderSplitBarrier);
+        !has_feature
+            && self
+                .vendor
+                .is_some_and(|vendor| vendor.has_intel_split_barriers(&self.listed.identity.driver_info))
     }
 
     /// Returns the compiler's name of the chip, or an empty string.
@@ -95,30 +102,32 @@ impl CompilerTarget {
 
     /// Returns the first feature that the device lacks for these kernels; `needs` are the features that the
     /// test lists.
-    pub fn lacks(&self, units: &[FormKernel], needs: &[String]) -> Option<String> {
+    pub fn missing_feature(&self, units: &[FormKernel], needs: &[String]) -> Option<String> {
         let capabilities = &self.listed.capabilities;
-        let mut own = units.iter().flat_map(|unit| &unit.kernel.requirements.features);
-        let missing = own.find(|feature| !capabilities.has_feature(**feature)).map(ToString::to_string);
-        let named = || needs.iter().find(|name| !capabilities.has_feature_named(name)).cloned();
-        missing.or_else(named).or_else(|| {
-            let by_subgroup = units.iter().any(|unit| unit.kernel.requirements.subgroup_size.is_some());
-            (by_subgroup && !capabilities.full_subgroups).then(|| Feature::ComputeFullSubgroups.to_string())
+        let mut required = units.iter().flat_map(|unit| &unit.kernel.requirements.features);
+        let missing = required.find(|feature| !capabilities.has_feature(**feature)).map(ToString::to_string);
+        let missing_named = || needs.iter().find(|name| !capabilities.has_feature_named(name)).cloned();
+        missing.or_else(missing_named).or_else(|| {
+            let has_required_subgroup_size =
+                units.iter().any(|unit| unit.kernel.requirements.subgroup_size.is_some());
+            (has_required_subgroup_size && !capabilities.full_subgroups)
+                .then(|| Feature::ComputeFullSubgroups.to_string())
         })
     }
 
     /// Returns the `--mesa` argument for a device that comes from a Mesa build folder.
-    pub fn folder_argument(&self) -> String {
-        match &self.process {
-            Process::CompileOnly { mesa, .. } => {
+    pub fn mesa_argument(&self) -> String {
+        match &self.worker_environment {
+            WorkerEnvironment::CompileOnly { mesa, .. } => {
                 mesa.root().map_or_else(String::new, |root| format!(" --mesa '{}'", root.display()))
             }
-            Process::Drivers(_) => String::new(),
+            WorkerEnvironment::Drivers(_) => String::new(),
         }
     }
 
     /// Returns the command of a worker.
     pub fn command(&self, program: &Path) -> Command {
-        self.process.command(program, &Task::Compile)
+        self.worker_environment.command(program, &WorkerTask::Compile)
     }
 }
 
@@ -127,37 +136,39 @@ impl CompilerTarget {
 ///
 /// # Errors
 /// If a device does not exist, or is the simulated GPU, which has no compiler.
-pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<CompilerTarget>, Failure> {
-    let meant = probe::selectors(devices)?;
-    let environment = probe::environment(&meant)?;
-    let (listed, trouble) = if meant.iter().any(|meant| matches!(meant, DeviceSelector::Listed(_))) {
-        probe::list(&environment, &meant)?
-    } else {
-        (Vec::new(), probe::Trouble::default())
-    };
-    let mesas = if meant.iter().any(|meant| matches!(meant, DeviceSelector::CompileOnly { .. })) {
-        probe::mesas(mesa)?
+pub fn select_targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<CompilerTarget>, Failure> {
+    let selectors = probe::parse_selectors(devices)?;
+    let environment = probe::driver_environment(&selectors)?;
+    let (listed, driver_problems) =
+        if selectors.iter().any(|meant| matches!(meant, DeviceSelector::Listed(_))) {
+            probe::list_devices(&environment, &selectors)?
+        } else {
+            (Vec::new(), probe::DriverProblems::default())
+        };
+    let mesas = if selectors.iter().any(|meant| matches!(meant, DeviceSelector::CompileOnly { .. })) {
+        probe::find_mesas(mesa)?
     } else {
         Vec::new()
     };
     let mut found: Vec<CompilerTarget> = Vec::new();
-    for meant in &meant {
-        match meant {
+    for selector in &selectors {
+        match selector {
             DeviceSelector::Sim => {
                 return Err(Failure::input_message(
                     "the simulated GPU executes SPIR-V and has no machine code",
                 ));
             }
             DeviceSelector::Listed(_) => {
-                if let Some(device) = probe::compile_only_at(meant, listed.len()) {
+                if let Some(device) = probe::compile_only_at(selector, listed.len()) {
                     add_compile_only(&mut found, device);
                     continue;
                 }
-                let device =
-                    meant.choose(&listed).map_err(|error| no_such_device(&error, &listed, &trouble))?;
+                let device = selector
+                    .choose_from(&listed)
+                    .map_err(|error| unknown_device_error(&error, &listed, &driver_problems))?;
                 let selector = probe::exact_selector(device, &listed);
-                let process = Process::Drivers(environment.clone());
-                add(
+                let process = WorkerEnvironment::Drivers(environment.clone());
+                add_target(
                     &mut found,
                     CompilerTarget::new(device.identity.name.clone(), selector, device.clone(), process),
                 );
@@ -172,12 +183,15 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<CompilerTa
     Ok(found)
 }
 
-fn add_compile_only(found: &mut Vec<CompilerTarget>, device: CompileOnly) {
+fn add_compile_only(found: &mut Vec<CompilerTarget>, device: CompileOnlyDevice) {
     let selector = device.listed.identity.name.clone();
-    add(found, CompilerTarget::new(device.name(), selector, device.listed.clone(), device.process()));
+    add_target(
+        found,
+        CompilerTarget::new(device.name(), selector, device.listed.clone(), device.worker_environment()),
+    );
 }
 
-fn add(found: &mut Vec<CompilerTarget>, target: CompilerTarget) {
+fn add_target(found: &mut Vec<CompilerTarget>, target: CompilerTarget) {
     if !found.iter().any(|known| known.name == target.name) {
         found.push(target);
     }

@@ -1,7 +1,7 @@
 //! Runs of litmus tests: each test runs for its share of the time or for a number of instances, and its model
 //! judges it.
 
-mod expected;
+mod expected_outcomes;
 pub mod mutants;
 pub mod plan;
 pub mod planned;
@@ -18,15 +18,15 @@ use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
 use runner::{ContentionTimeShares, RunSettings};
 
 use super::RunOptions;
-use crate::misbehave::Misbehaviour;
+use crate::fault_injection::FaultInjection;
 use crate::run::{self, JudgedJob, RunKind};
 use crate::targets::DeviceTarget;
-use crate::workers::Task;
+use crate::workers::WorkerTask;
 use plan::LitmusPlan;
 use planned::DeviceTest;
 
 /// The minimum time for the tests of a device, after long predictions.
-const LEAST_TIME: Duration = Duration::from_millis(500);
+const MIN_DEVICE_TIME: Duration = Duration::from_millis(500);
 
 /// The time or the instances for the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl std::fmt::Display for TestBudget {
 }
 
 /// A plan with the options of its run.
-pub struct Litmus<'a> {
+pub struct LitmusKind<'a> {
     /// The plan.
     pub plan: &'a LitmusPlan,
     /// The command-line options.
@@ -69,10 +69,10 @@ pub struct Litmus<'a> {
     /// The start of the program. The time for predictions counts against the budget.
     pub started: Instant,
     /// Fault injection for tests.
-    pub misbehaviour: &'a Misbehaviour,
+    pub fault_injection: &'a FaultInjection,
 }
 
-impl RunKind for Litmus<'_> {
+impl RunKind for LitmusKind<'_> {
     type Job = Job;
     type Snapshot = Snapshot;
     type Answer = JobResult;
@@ -81,106 +81,115 @@ impl RunKind for Litmus<'_> {
         self.plan.targets.iter().collect()
     }
 
-    fn cells(&self) -> Vec<run::TestOnDevice> {
+    fn test_runs(&self) -> Vec<run::TestOnDevice> {
         let cell = |cell: &DeviceTest| run::TestOnDevice {
-            target: cell.target,
-            id: self.plan.items[cell.item].loaded.source.id.clone(),
-            missing: cell.ready.as_ref().err().cloned(),
+            target: cell.target_index,
+            id: self.plan.tests[cell.test_index].loaded.source.id.clone(),
+            skip_reason: cell.prediction.as_ref().err().cloned(),
         };
-        self.plan.cells.iter().map(cell).collect()
+        self.plan.device_tests.iter().map(cell).collect()
     }
 
-    fn task(&self) -> Task {
-        Task::Run { validate: self.options.validate }
+    fn task(&self) -> WorkerTask {
+        WorkerTask::Run { validate: self.options.validate }
     }
 
     fn limits(&self, target: usize, waiting: usize) -> Limits {
         Limits {
             workers: self.options.jobs,
-            time: self.share_of(target, waiting),
+            time: self.device_time(target, waiting),
             retries: self.options.retries,
             grace: self.options.grace,
             ..Limits::with_memory_limit()
         }
     }
 
-    fn job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Job {
+    fn create_job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Job {
         // Compiling the next test ahead needs one worker, or the next test would be unknown, and an idle host
         // processor.
-        let target = &self.plan.targets[self.plan.cells[cell].target];
+        let target = &self.plan.targets[self.plan.device_tests[cell].target_index];
         let is_last = next.is_none();
-        let ahead = self.options.jobs == 1 && !target.listed.capabilities.is_cpu;
-        let next = next.filter(|_| ahead);
-        let next = next.map(|next| Box::new(Job { serial: Vec::new(), ..self.alone(next, None) }));
-        let parts =
-            share.map_or_else(ContentionTimeShares::default, |share| self.parts(target, share, is_last));
-        Job { next, parts, ..self.alone(cell, share) }
+        let compiles_ahead = self.options.jobs == 1 && !target.listed.capabilities.is_cpu;
+        let next = next.filter(|_| compiles_ahead);
+        let next = next.map(|next| Box::new(Job { serial: Vec::new(), ..self.single_job(next, None) }));
+        let parts = share
+            .map_or_else(ContentionTimeShares::default, |share| self.time_shares(target, share, is_last));
+        Job { next, parts, ..self.single_job(cell, share) }
     }
 
-    fn smaller(&self, job: Job, lost: u32) -> Job {
+    fn with_smaller_submissions(&self, job: Job, lost: u32) -> Job {
         Job { stress: job.stress.map(|stress| stress.halved(lost)), ..job }
     }
 
-    fn failure(answer: &JobResult) -> Option<&IncompleteReason> {
+    fn incomplete_reason(answer: &JobResult) -> Option<&IncompleteReason> {
         answer.failure.as_ref()
     }
 
-    fn shown(snapshot: &Snapshot) -> (u64, f64) {
-        let seen = Observation::from(&snapshot.observation);
-        (seen.accounted_instances(), seen.seconds)
+    fn snapshot_progress(snapshot: &Snapshot) -> (u64, f64) {
+        let observation = Observation::from(&snapshot.observation);
+        (observation.accounted_instances(), observation.seconds)
     }
 
-    fn skipped(&self, cell: usize, missing: &str) -> RunLine {
-        verdict::skipped(self, &self.plan.cells[cell], missing)
+    fn skipped_line(&self, cell: usize, missing: &str) -> RunLine {
+        verdict::skipped_line(self, &self.plan.device_tests[cell], missing)
     }
 
-    fn recorded(&self, cell: usize, line: &RunLine) -> Result<RunLine, String> {
-        verdict::recorded(self, &self.plan.cells[cell], line)
+    fn verify_recorded(&self, cell: usize, line: &RunLine) -> Result<RunLine, String> {
+        verdict::verify_recorded(self, &self.plan.device_tests[cell], line)
     }
 
-    fn judged(
+    fn judge(
         &self,
         cell: usize,
         report: JobReport<Snapshot, JobResult>,
         before: Option<Reason>,
     ) -> JudgedJob {
-        verdict::judged(self, &self.plan.cells[cell], report, before)
+        verdict::judge_report(self, &self.plan.device_tests[cell], report, before)
     }
 }
 
-impl Litmus<'_> {
+impl LitmusKind<'_> {
     /// Returns the time for all devices, if it is bounded.
-    pub fn whole_time(&self) -> Option<Duration> {
+    pub fn total_time(&self) -> Option<Duration> {
         let devices = u32::try_from(self.plan.targets.len()).unwrap_or(u32::MAX);
         self.budget.time().map(|time| time * devices)
     }
 
     /// Returns the time for `waiting` of the tests of one device. The time of the first device includes the
     /// predictions.
-    fn share_of(&self, target: usize, waiting: usize) -> Option<Duration> {
+    fn device_time(&self, target: usize, waiting: usize) -> Option<Duration> {
         let TestBudget::Time(time) = self.budget else { return None };
         let time = if target == 0 { time.saturating_sub(self.started.elapsed()) } else { time };
-        let runnable = self.plan.cells.iter().filter(|c| c.target == target && c.ready.is_ok()).count();
+        let runnable = self
+            .plan
+            .device_tests
+            .iter()
+            .filter(|c| c.target_index == target && c.prediction.is_ok())
+            .count();
         let share = waiting as f64 / runnable.max(1) as f64;
-        Some(time.mul_f64(share.clamp(0.0, 1.0)).max(LEAST_TIME))
+        Some(time.mul_f64(share.clamp(0.0, 1.0)).max(MIN_DEVICE_TIME))
     }
 
     /// Returns the parts of its share of the time that a test may use. An exercised test leaves half of its
     /// share to later tests. One that is not exercised may use more, unless earlier tests took an amount such that
     /// later ones would get too little.
-    fn parts(&self, target: &DeviceTarget, share: Duration, is_last: bool) -> ContentionTimeShares {
-        let of_target = |cell: &&DeviceTest| {
-            self.plan.targets.get(cell.target).is_some_and(|own| own.name == target.name)
+    fn time_shares(&self, target: &DeviceTarget, share: Duration, is_last: bool) -> ContentionTimeShares {
+        let is_on_target = |cell: &&DeviceTest| {
+            self.plan
+                .targets
+                .get(cell.target_index)
+                .is_some_and(|test_target| test_target.name == target.name)
         };
-        let runnable = self.plan.cells.iter().filter(of_target).filter(|cell| cell.ready.is_ok()).count();
-        let even = self.budget.time().unwrap_or_default().div_f64(runnable.max(1) as f64);
-        split_share(share, even, is_last)
+        let runnable =
+            self.plan.device_tests.iter().filter(is_on_target).filter(|cell| cell.prediction.is_ok()).count();
+        let even_share = self.budget.time().unwrap_or_default().div_f64(runnable.max(1) as f64);
+        split_share(share, even_share, is_last)
     }
 
-    fn alone(&self, index: usize, share: Option<Duration>) -> Job {
-        let cell = &self.plan.cells[index];
-        let item = &self.plan.items[cell.item];
-        let target = &self.plan.targets[cell.target];
+    fn single_job(&self, index: usize, share: Option<Duration>) -> Job {
+        let cell = &self.plan.device_tests[index];
+        let item = &self.plan.tests[cell.test_index];
+        let target = &self.plan.targets[cell.target_index];
         let instances = match self.budget {
             TestBudget::Instances(instances) => Some(instances),
             TestBudget::Time(_) => None,
@@ -189,47 +198,51 @@ impl Litmus<'_> {
             id: item.loaded.source.id.clone(),
             text: item.loaded.text.clone(),
             variant: item.variant.to_string(),
-            kernel: cell.kernel.clone(),
-            device: self.misbehaviour.selector(&item.loaded.source.id, &target.selector),
+            kernel: cell.kernel_hash.clone(),
+            device: self.fault_injection.mark_selector(&item.loaded.source.id, &target.selector),
             stress: Some(target.stress.clone()),
             instances,
             seconds: share.map(|share| share.as_secs_f64()),
             seed: runner::test_seed(self.seed, &item.hash),
-            plausible: cell.ready.as_ref().map(|prediction| plausible(prediction)).unwrap_or_default(),
-            twin: item.judged.thread_overlap() != Overlap::Ordered,
+            plausible: cell
+                .prediction
+                .as_ref()
+                .map(|prediction| plausible_values(prediction))
+                .unwrap_or_default(),
+            twin: item.judged_test.thread_overlap() != Overlap::Ordered,
             serial: serial_outcomes(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: ContentionTimeShares::default(),
-            expected: cell.expected.iter().map(values_of).collect(),
-            calibrated: cell.calibrated.iter().map(values_of).collect(),
+            expected: cell.expected_outcomes.iter().map(outcome_values).collect(),
+            calibrated: cell.calibrated_outcomes.iter().map(outcome_values).collect(),
             patience: RunSettings::SUBMISSION_TIMEOUT.as_secs_f64(),
             next: None,
         }
     }
 }
 
-/// Computes the parts for a `share` of the time. `even` is the share of each test if none took more.
-fn split_share(share: Duration, even: Duration, is_last: bool) -> ContentionTimeShares {
+/// Computes the parts for a `share` of the time. `even_share` is the share of each test if none took more.
+fn split_share(share: Duration, even_share: Duration, is_last: bool) -> ContentionTimeShares {
     ContentionTimeShares {
         exercised: if is_last { 100 } else { 50 },
         // Overhead between tests reduces the shares by about a quarter.
-        seeking: if share * 5 >= even * 3 { 250 } else { 100 },
+        seeking: if share * 5 >= even_share * 3 { 250 } else { 100 },
     }
 }
 
 /// Returns the outcomes of executing whole threads in sequence.
 fn serial_outcomes(cell: &DeviceTest) -> Vec<Vec<u64>> {
-    let Ok(prediction) = &cell.ready else { return Vec::new() };
-    let serial = prediction.outcomes.iter().filter(|(_, says)| says.serial);
-    serial.map(|(outcome, _)| values_of(outcome)).collect()
+    let Ok(prediction) = &cell.prediction else { return Vec::new() };
+    let serial = prediction.outcomes.iter().filter(|(_, predicted)| predicted.serial);
+    serial.map(|(outcome, _)| outcome_values(outcome)).collect()
 }
 
-fn values_of(outcome: &Outcome) -> Vec<u64> {
+fn outcome_values(outcome: &Outcome) -> Vec<u64> {
     outcome.0.iter().map(|value| value.0).collect()
 }
 
 /// Returns the values that an instance may show by the prediction.
-pub(crate) fn plausible(prediction: &litmus::Prediction) -> Vec<u32> {
+pub(crate) fn plausible_values(prediction: &litmus::Prediction) -> Vec<u32> {
     let outcomes = prediction.outcomes.keys();
     let mut words: Vec<u32> = outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();
     words.sort_unstable();
@@ -244,16 +257,16 @@ mod tests {
     /// Returns the times of `count` tests in sequence; tests that `is_exercised` rejects use their whole
     /// part.
     fn times(count: u32, is_exercised: impl Fn(u32) -> bool) -> Vec<Duration> {
-        let whole = Duration::from_secs(15);
-        let mut left = whole;
+        let total = Duration::from_secs(15);
+        let mut remaining = total;
         let mut times = Vec::new();
         for test in 0..count {
-            let share = left / (count - test);
-            let parts = split_share(share, whole / count, test + 1 == count);
+            let share = remaining / (count - test);
+            let parts = split_share(share, total / count, test + 1 == count);
             let percent = if is_exercised(test) { parts.exercised } else { parts.seeking };
-            let took = (share * percent / 100).min(left);
-            left -= took;
-            times.push(took);
+            let used = (share * percent / 100).min(remaining);
+            remaining -= used;
+            times.push(used);
         }
         times
     }

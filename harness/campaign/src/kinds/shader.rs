@@ -1,7 +1,7 @@
 //! Runs of user shaders: each shader is dispatched repeatedly on each device with its inputs. The final
 //! buffer contents are judged if the model's allowed contents are known.
 //!
-//! [`read`](crate::shader::read) computes the facts about a shader from its file.
+//! [`analysis`](crate::shader::analysis) computes the facts about a shader from its file.
 
 mod judge;
 
@@ -21,11 +21,11 @@ use runner::wire::IncompleteReason;
 use super::RunOptions;
 use super::litmus::TestBudget;
 use crate::Failure;
-use crate::choice::{self, Chosen};
-use crate::misbehave::Misbehaviour;
+use crate::fault_injection::FaultInjection;
+use crate::models::{self, LoadedModel};
 use crate::run::{self, JudgedJob, RunKind};
 use crate::targets::{self, DeviceTarget};
-use crate::workers::Task;
+use crate::workers::WorkerTask;
 
 /// A number in a buffer with known final values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,16 +64,16 @@ pub enum ExpectedContents {
     /// The contents are unknown.
     Unknown {
         /// The shader is known to be free of races.
-        race_free: bool,
+        is_race_free: bool,
         /// The reason.
         why: String,
     },
 }
 
 /// Evaluates a claim on the values of its numbers.
-pub type Holds = Arc<dyn Fn(&[u64]) -> bool + Send + Sync>;
+pub type ClaimPredicate = Arc<dyn Fn(&[u64]) -> bool + Send + Sync>;
 /// Returns the names of words, each given by its writable buffer and its index.
-pub type Names = Arc<dyn Fn(&[(u32, u64)]) -> Vec<String> + Send + Sync>;
+pub type WordNamer = Arc<dyn Fn(&[(u32, u64)]) -> Vec<String> + Send + Sync>;
 
 /// A claim about all contents.
 #[derive(Clone)]
@@ -83,7 +83,7 @@ pub struct ShaderClaim {
     /// The numbers that it uses.
     pub cells: Vec<FinalNumber>,
     /// Evaluates the formula.
-    pub holds: Holds,
+    pub holds: ClaimPredicate,
 }
 
 /// A shader with its inputs and its analysis.
@@ -100,19 +100,19 @@ pub struct AnalyzedShader {
     /// The part that a worker gets.
     pub shader: runner::shader::Shader,
     /// The names of its buffers.
-    pub names: Vec<String>,
+    pub buffer_names: Vec<String>,
     /// The names of their words.
-    pub words: Names,
+    pub word_names: WordNamer,
     /// Invocations of a workgroup.
     pub local_size: [u32; 3],
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u64,
     /// Required Vulkan features. Each group needs one of its members.
-    pub needs: Vec<Vec<plan::Feature>>,
+    pub required_features: Vec<Vec<plan::Feature>>,
     /// Required capabilities that the harness enables on no device.
-    pub unknown: Vec<String>,
+    pub unsupported_capabilities: Vec<String>,
     /// True if it has loops.
-    pub loops: bool,
+    pub has_loops: bool,
     /// The contents that it may produce.
     pub expected: ExpectedContents,
     /// The claim about them.
@@ -120,7 +120,7 @@ pub struct AnalyzedShader {
     /// Notes for the reader of a report.
     pub notes: Vec<String>,
     /// Why the shader can run on no device.
-    pub unavailable: Option<String>,
+    pub unavailable_reason: Option<String>,
 }
 
 impl AnalyzedShader {
@@ -133,7 +133,7 @@ impl AnalyzedShader {
     }
 
     /// Returns the words that a worker reports for every content.
-    fn watched(&self) -> Vec<(u32, u64)> {
+    fn watched_words(&self) -> Vec<(u32, u64)> {
         let known = match &self.expected {
             ExpectedContents::Known { cells, .. } => cells.as_slice(),
             ExpectedContents::Undefined(_) | ExpectedContents::Unknown { .. } => &[],
@@ -141,41 +141,53 @@ impl AnalyzedShader {
         let claimed = self.claim.iter().flat_map(|claim| &claim.cells);
         let cells = known.iter().chain(claimed);
         let mut words: Vec<(u32, u64)> =
-            cells.flat_map(|cell| words_of(cell).map(|word| (cell.buffer, word))).collect();
+            cells.flat_map(|cell| overlapping_words(cell).map(|word| (cell.buffer, word))).collect();
         words.sort_unstable();
         words.dedup();
         words
     }
 
     /// Returns the first requirement that a device lacks.
-    fn lack(&self, identity: &plan::Identity, capabilities: &plan::Capabilities) -> Option<String> {
-        if let Some(why) = &self.unavailable {
+    fn missing_requirement(
+        &self,
+        identity: &plan::Identity,
+        capabilities: &plan::Capabilities,
+    ) -> Option<String> {
+        if let Some(why) = &self.unavailable_reason {
             return Some(why.clone());
         }
         let version = self.shader.words.get(1).map_or(0, |word| word >> 8 & 0xff);
-        if version > NEWEST_MINOR || version == NEWEST_MINOR && identity.api_version.starts_with("1.2") {
+        if version > NEWEST_SPIRV_MINOR
+            || version == NEWEST_SPIRV_MINOR && identity.api_version.starts_with("1.2")
+        {
             return Some(format!("device lacks SPIR-V 1.{version} (it has Vulkan {})", identity.api_version));
         }
         let has = |feature: &plan::Feature| capabilities.has_feature(*feature);
-        if let Some(missing) = self.needs.iter().find(|group| !group.iter().any(has)) {
+        if let Some(missing) = self.required_features.iter().find(|group| !group.iter().any(has)) {
             let names: Vec<&str> = missing.iter().map(|feature| feature.name()).collect();
             return Some(format!("device lacks {}", names.join(" and ")));
         }
-        if let Some(unknown) = self.unknown.first() {
+        if let Some(unknown) = self.unsupported_capabilities.first() {
             return Some(format!("not available: vk-litmus does not enable the capability {unknown}"));
         }
         let [x, y, z] = self.local_size;
-        let each = [x, y, z].iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
+        let workgroup_invocations =
+            [x, y, z].iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
         let limits = [
-            (each, u64::from(capabilities.max_workgroup_invocations), "invocations in a workgroup"),
+            (
+                workgroup_invocations,
+                u64::from(capabilities.max_workgroup_invocations),
+                "invocations in a workgroup",
+            ),
             (
                 self.workgroup_bytes,
                 capabilities.max_workgroup_memory_bytes.into(),
                 "bytes of workgroup memory",
             ),
         ];
-        if let Some((needed, there, what)) = limits.into_iter().find(|(needed, there, _)| needed > there) {
-            return Some(format!("device lacks {needed} {what} (it has {there})"));
+        if let Some((needed, available, what)) = limits.into_iter().find(|(needed, there, _)| needed > there)
+        {
+            return Some(format!("device lacks {needed} {what} (it has {available})"));
         }
         let plan = self.shader.plan();
         match plan.validate().and_then(|()| capabilities.check_plan(&plan)) {
@@ -187,10 +199,10 @@ impl AnalyzedShader {
 }
 
 /// The newest minor version of SPIR-V 1, for Vulkan 1.3 and later. Vulkan 1.2 supports one less.
-const NEWEST_MINOR: u32 = 6;
+const NEWEST_SPIRV_MINOR: u32 = 6;
 
 /// Returns the words of its buffer that a number overlaps.
-fn words_of(cell: &FinalNumber) -> std::ops::RangeInclusive<u64> {
+fn overlapping_words(cell: &FinalNumber) -> std::ops::RangeInclusive<u64> {
     cell.offset / 4..=(cell.offset + u64::from(cell.bytes.clamp(1, 8)) - 1) / 4
 }
 
@@ -200,22 +212,22 @@ pub struct ShaderPlan {
     hashes: Vec<String>,
     targets: Vec<DeviceTarget>,
     /// The skip reason of each shader on each device.
-    missing: Vec<Option<String>>,
-    chosen: Chosen,
+    skip_reasons: Vec<Option<String>>,
+    chosen: LoadedModel,
 }
 
 impl ShaderPlan {
     /// Checks each shader against each device.
-    pub fn new(targets: Vec<DeviceTarget>, shaders: Vec<AnalyzedShader>, chosen: Chosen) -> ShaderPlan {
-        let lack = |target: &DeviceTarget, shader: &AnalyzedShader| {
-            shader.lack(&target.listed.identity, &target.listed.capabilities)
+    pub fn new(targets: Vec<DeviceTarget>, shaders: Vec<AnalyzedShader>, chosen: LoadedModel) -> ShaderPlan {
+        let missing_of = |target: &DeviceTarget, shader: &AnalyzedShader| {
+            shader.missing_requirement(&target.listed.identity, &target.listed.capabilities)
         };
-        let missing = targets
+        let skip_reasons = targets
             .iter()
-            .flat_map(|target| shaders.iter().map(move |shader| lack(target, shader)))
+            .flat_map(|target| shaders.iter().map(move |shader| missing_of(target, shader)))
             .collect();
         let hashes = shaders.iter().map(AnalyzedShader::hash).collect();
-        ShaderPlan { shaders, hashes, targets, missing, chosen }
+        ShaderPlan { shaders, hashes, targets, skip_reasons, chosen }
     }
 
     /// Returns the ids of all shaders.
@@ -225,33 +237,33 @@ impl ShaderPlan {
 
     /// Returns the number of shader runs.
     pub fn len(&self) -> usize {
-        self.missing.len()
+        self.skip_reasons.len()
     }
 
     /// Returns true if the plan has no shader runs.
     pub fn is_empty(&self) -> bool {
-        self.missing.is_empty()
+        self.skip_reasons.is_empty()
     }
 
     /// Returns the records of its devices.
     ///
     /// # Errors
     /// If a record cannot be serialized.
-    pub fn devices(&self) -> Result<Vec<DeviceRecord>, Failure> {
+    pub fn device_records(&self) -> Result<Vec<DeviceRecord>, Failure> {
         self.targets.iter().map(targets::device_record).collect()
     }
 
-    /// Skips the shaders for which `skips` returns a reason, by device and id.
-    pub fn skip(&mut self, skips: &dyn Fn(&str, &str) -> Option<String>) {
+    /// Skips the shaders for which `skip_reason_of` returns a reason, by device and id.
+    pub fn skip_shaders(&mut self, skip_reason_of: &dyn Fn(&str, &str) -> Option<String>) {
         let count = self.shaders.len().max(1);
-        for (index, missing) in self.missing.iter_mut().enumerate() {
+        for (index, skip_reason) in self.skip_reasons.iter_mut().enumerate() {
             let (Some(target), Some(shader)) =
                 (self.targets.get(index / count), self.shaders.get(index % count))
             else {
                 continue;
             };
-            if let Some(reason) = skips(&target.name, &shader.id) {
-                *missing = Some(reason);
+            if let Some(reason) = skip_reason_of(&target.name, &shader.id) {
+                *skip_reason = Some(reason);
             }
         }
     }
@@ -260,7 +272,7 @@ impl ShaderPlan {
     ///
     /// # Errors
     /// If a device cannot be serialized.
-    pub fn record(&self, options: &RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
+    pub fn to_record(&self, options: &RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
         let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
         let test = |(shader, hash): (&AnalyzedShader, &String)| TestRecord {
             id: shader.id.clone(),
@@ -279,13 +291,13 @@ impl ShaderPlan {
             budget: budget.to_string(),
             stress: options.stress.clone().unwrap_or_else(|| DEFAULT_STRESS.to_owned()),
             shard: options.shard.map(|shard| shard.to_string()),
-            devices: self.devices()?,
+            devices: self.device_records()?,
             tests: self.shaders.iter().zip(&self.hashes).map(test).collect(),
-            environment: Some(targets::environment(options)),
+            environment: Some(targets::record_environment(options)),
         })
     }
 
-    fn place(&self, cell: usize) -> (&DeviceTarget, &AnalyzedShader, &str) {
+    fn shader_run(&self, cell: usize) -> (&DeviceTarget, &AnalyzedShader, &str) {
         let count = self.shaders.len().max(1);
         let number = cell % count;
         (&self.targets[cell / count], &self.shaders[number], &self.hashes[number])
@@ -293,7 +305,7 @@ impl ShaderPlan {
 }
 
 /// A plan with the options of its run.
-pub struct Shaders<'a> {
+pub struct ShaderKind<'a> {
     /// The plan.
     pub plan: &'a ShaderPlan,
     /// The command-line options.
@@ -303,10 +315,10 @@ pub struct Shaders<'a> {
     /// The seed of the whole run.
     pub seed: u64,
     /// Fault injection for tests.
-    pub misbehaviour: &'a Misbehaviour,
+    pub fault_injection: &'a FaultInjection,
 }
 
-impl RunKind for Shaders<'_> {
+impl RunKind for ShaderKind<'_> {
     type Job = UserShaderJob;
     type Snapshot = ShaderObservations;
     type Answer = Answer;
@@ -315,25 +327,25 @@ impl RunKind for Shaders<'_> {
         self.plan.targets.iter().collect()
     }
 
-    fn cells(&self) -> Vec<run::TestOnDevice> {
+    fn test_runs(&self) -> Vec<run::TestOnDevice> {
         let cell = |(index, missing): (usize, &Option<String>)| run::TestOnDevice {
             target: index / self.plan.shaders.len().max(1),
-            id: self.plan.place(index).1.id.clone(),
-            missing: missing.clone(),
+            id: self.plan.shader_run(index).1.id.clone(),
+            skip_reason: missing.clone(),
         };
-        self.plan.missing.iter().enumerate().map(cell).collect()
+        self.plan.skip_reasons.iter().enumerate().map(cell).collect()
     }
 
-    fn task(&self) -> Task {
-        Task::Shader { validate: self.options.validate }
+    fn task(&self) -> WorkerTask {
+        WorkerTask::Shader { validate: self.options.validate }
     }
 
     fn limits(&self, target: usize, waiting: usize) -> Limits {
         let time = match self.budget {
             TestBudget::Time(time) => {
                 let count = self.plan.shaders.len();
-                let own = self.plan.missing.iter().skip(target * count).take(count);
-                let runnable = own.filter(|missing| missing.is_none()).count().max(1);
+                let device_runs = self.plan.skip_reasons.iter().skip(target * count).take(count);
+                let runnable = device_runs.filter(|missing| missing.is_none()).count().max(1);
                 Some(time.mul_f64((waiting as f64 / runnable as f64).clamp(0.0, 1.0)))
             }
             TestBudget::Instances(_) => None,
@@ -346,13 +358,13 @@ impl RunKind for Shaders<'_> {
         }
     }
 
-    fn job(&self, cell: usize, _next: Option<usize>, share: Option<Duration>) -> UserShaderJob {
-        let (target, shader, hash) = self.plan.place(cell);
+    fn create_job(&self, cell: usize, _next: Option<usize>, share: Option<Duration>) -> UserShaderJob {
+        let (target, shader, hash) = self.plan.shader_run(cell);
         UserShaderJob {
             id: shader.id.clone(),
-            device: self.misbehaviour.selector(&shader.id, &target.selector),
+            device: self.fault_injection.mark_selector(&shader.id, &target.selector),
             shader: shader.shader.clone(),
-            watched: shader.watched(),
+            watched: shader.watched_words(),
             instances: match self.budget {
                 TestBudget::Instances(instances) => Some(instances),
                 TestBudget::Time(_) => None,
@@ -364,25 +376,25 @@ impl RunKind for Shaders<'_> {
         }
     }
 
-    fn failure(answer: &Answer) -> Option<&IncompleteReason> {
+    fn incomplete_reason(answer: &Answer) -> Option<&IncompleteReason> {
         answer.failure.as_ref()
     }
 
-    fn shown(snapshot: &ShaderObservations) -> (u64, f64) {
+    fn snapshot_progress(snapshot: &ShaderObservations) -> (u64, f64) {
         (snapshot.dispatches, snapshot.seconds)
     }
 
-    fn skipped(&self, cell: usize, missing: &str) -> RunLine {
-        judge::skipped(self, cell, missing)
+    fn skipped_line(&self, cell: usize, missing: &str) -> RunLine {
+        judge::skipped_line(self, cell, missing)
     }
 
-    fn judged(
+    fn judge(
         &self,
         cell: usize,
         report: JobReport<ShaderObservations, Answer>,
         before: Option<Reason>,
     ) -> JudgedJob {
-        judge::judged(self, cell, report, before)
+        judge::judge_report(self, cell, report, before)
     }
 }
 
@@ -390,15 +402,15 @@ impl RunKind for Shaders<'_> {
 ///
 /// # Errors
 /// If the model does not exist.
-pub fn model(named: Option<&str>) -> Result<Chosen, Failure> {
-    choice::load(named.unwrap_or(model::Model::default_for(litmus::Dialect::Vulkan)))
+pub fn load_model(name: Option<&str>) -> Result<LoadedModel, Failure> {
+    models::load(name.unwrap_or(model::Model::default_for_dialect(litmus::Dialect::Vulkan)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cell(offset: u64, bytes: u32) -> FinalNumber {
+    fn number_at(offset: u64, bytes: u32) -> FinalNumber {
         FinalNumber { name: "x".to_owned(), buffer: 0, offset, bytes }
     }
 
@@ -406,7 +418,11 @@ mod tests {
     fn values_map_to_the_words_that_they_overlap() {
         let cases = [(0, 4, vec![0]), (4, 8, vec![1, 2]), (6, 2, vec![1]), (3, 1, vec![0]), (8, 4, vec![2])];
         for (offset, bytes, expected) in cases {
-            assert_eq!(words_of(&cell(offset, bytes)).collect::<Vec<_>>(), expected, "{offset} {bytes}");
+            assert_eq!(
+                overlapping_words(&number_at(offset, bytes)).collect::<Vec<_>>(),
+                expected,
+                "{offset} {bytes}"
+            );
         }
     }
 }

@@ -11,17 +11,17 @@ use runner::Stress;
 use runner::classic::StoreBuffering;
 use runner::native;
 
-use super::{Measurement, Subject};
+use super::{MeasuredTest, Measurement};
 use crate::Failure;
-use crate::targets::{DeviceTarget, Tell};
-use crate::workers::Task;
+use crate::targets::{DeviceTarget, MessageSink};
+use crate::workers::WorkerTask;
 
 /// The test of the main rates.
-const HEADLINE: &str = "sb/SB+rlx-rlx";
+const HEADLINE_TEST: &str = "sb/SB+rlx-rlx";
 /// Repetitions of the main measurement, whose median is published.
 const REPETITIONS: usize = 5;
 /// The other tests. Each is measured once, with the device's own preset.
-const OTHERS: [&str; 6] = [
+const OTHER_TESTS: [&str; 6] = [
     "mp/MP+early-read",
     "mp/MP+rel-acq",
     "r/R+rlx-rlx",
@@ -32,81 +32,89 @@ const OTHERS: [&str; 6] = [
 /// A fixed seed, so that every bench draws the same parameters.
 const SEED: u64 = 5;
 /// Duration of a main run, of a throughput run, and of other runs.
-const TIMES: [Duration; 3] =
+const RUN_DURATIONS: [Duration; 3] =
     [Duration::from_millis(1000), Duration::from_millis(700), Duration::from_millis(400)];
 /// Duration and number of the runs that measure how soon a weak outcome appears.
-const AT_ONCE: (Duration, usize) = (Duration::from_millis(10), 5);
+const FIRST_OUTCOME_RUNS: (Duration, usize) = (Duration::from_millis(10), 5);
 /// Time limit of all trials.
-const LIMIT: Duration = Duration::from_secs(14);
+const TRIALS_TIMEOUT: Duration = Duration::from_secs(14);
 /// Duration and number of the runs of the classic scheme.
-const CLASSIC: (Duration, usize) = (Duration::from_millis(900), 3);
+const CLASSIC_RUNS: (Duration, usize) = (Duration::from_millis(900), 3);
 /// Time limit for a classic run beyond its duration.
-const CLASSIC_PATIENCE: Duration = Duration::from_millis(1500);
+const CLASSIC_TIMEOUT_MARGIN: Duration = Duration::from_millis(1500);
 /// Duration of the native runs before and after the others.
-const NATIVE: Duration = Duration::from_millis(400);
+const NATIVE_DURATION: Duration = Duration::from_millis(400);
 
-fn baseline(scheme: &str, seen: &[StoreBuffering]) -> Baseline {
-    Baseline::new(scheme, seen.iter().map(baseline_run).collect())
+fn baseline(scheme: &str, runs: &[StoreBuffering]) -> Baseline {
+    Baseline::new(scheme, runs.iter().map(baseline_run).collect())
 }
 
-fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
+fn baseline_run(run: &StoreBuffering) -> BaselineRun {
     let counts = Counts {
-        instances: seen.instances(),
-        interleaved: seen.interleaved_instances(),
-        weak: seen.weak_instances(),
-        seconds: seen.seconds,
+        instances: run.instances(),
+        interleaved: run.interleaved_instances(),
+        weak: run.weak_instances(),
+        seconds: run.seconds,
         ..Counts::default()
     };
-    BaselineRun { rates: counts.rates(), counts: seen.counts, other: seen.other, seconds: seen.seconds }
+    BaselineRun { rates: counts.rates(), counts: run.counts, other: run.other, seconds: run.seconds }
 }
 
-/// Measures a device for about 20 seconds; `scale` shortens each run. `begins` gets a message before the
+/// Measures a device for about 20 seconds; `scale` shortens each run. `on_start` gets a message before the
 /// first run.
 ///
 /// # Errors
 /// If `scale` is outside 0 to 1, or the main test does not run on the device.
-pub fn bench(target: &DeviceTarget, scale: f64, begins: Tell<'_>) -> Result<BenchReport, Failure> {
+pub fn run_bench(
+    target: &DeviceTarget,
+    scale: f64,
+    on_start: MessageSink<'_>,
+) -> Result<BenchReport, Failure> {
     if !(0.0..=1.0).contains(&scale) {
         return Err(Failure::input_message("`--scale` is from 0 to 1"));
     }
     let scaled = |time: Duration| time.mul_f64(scale);
     let started = Instant::now();
     let throughput = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
-    let headline = Subject::of_arguments(&[HEADLINE], target)?;
-    let others = Subject::of_arguments(&OTHERS, target)?;
+    let headline = MeasuredTest::from_arguments(&[HEADLINE_TEST], target)?;
+    let others = MeasuredTest::from_arguments(&OTHER_TESTS, target)?;
     let Some(headline) = headline.first() else { return Err(Failure::input_message("no headline test")) };
-    begins(&format!("measuring {} for about 20 s", target.name));
+    on_start(&format!("measuring {} for about 20 s", target.name));
 
-    let planned = plan_trials(target, headline, &others, &throughput, scale);
-    let trials: Vec<Measurement<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
-    let mut calibration = vec![native::run(scaled(NATIVE))];
-    let ended = super::run(target, &trials, LIMIT)?;
-    let classic = (0..CLASSIC.1)
+    let trial_plan = plan_trials(target, headline, &others, &throughput, scale);
+    let trials: Vec<Measurement<'_>> = trial_plan.iter().map(|(_, trial)| *trial).collect();
+    let mut calibration = vec![native::run(scaled(NATIVE_DURATION))];
+    let ended = super::run_trials(target, &trials, TRIALS_TIMEOUT)?;
+    let classic = (0..CLASSIC_RUNS.1)
         .map(|_| {
-            let seconds = scaled(CLASSIC.0).as_secs_f64();
-            let task = Task::Classic { selector: target.selector.clone(), seconds };
-            let text = super::ask(&target.process, &task, CLASSIC.0 + CLASSIC_PATIENCE)?;
+            let seconds = scaled(CLASSIC_RUNS.0).as_secs_f64();
+            let task = WorkerTask::Classic { selector: target.selector.clone(), seconds };
+            let text = super::ask_worker(
+                &target.worker_environment,
+                &task,
+                CLASSIC_RUNS.0 + CLASSIC_TIMEOUT_MARGIN,
+            )?;
             serde_json::from_str(&text)
                 .map_err(|_| Failure::environment_message(format!("the classic scheme: {text}")))
         })
         .collect::<Result<Vec<StoreBuffering>, Failure>>()?;
-    calibration.push(native::run(scaled(NATIVE)));
+    calibration.push(native::run(scaled(NATIVE_DURATION)));
 
-    let runs: Vec<BenchTrial> = planned
+    let runs: Vec<BenchTrial> = trial_plan
         .iter()
         .zip(ended)
         .map(|((purpose, trial), ended)| match ended {
-            Ok(seen) => run_of(*purpose, trial, &seen, None),
-            Err(why) => run_of(*purpose, trial, &Observation::default(), Some(why)),
+            Ok(observation) => bench_trial(*purpose, trial, &observation, None),
+            Err(why) => bench_trial(*purpose, trial, &Observation::default(), Some(why)),
         })
         .collect();
-    let rates = |purpose: Purpose| {
-        let of = runs.iter().filter(|run| run.purpose == purpose && run.error.is_none());
-        median(of.map(|run| run.counts.rates()).collect())
+    let median_rates = |purpose: Purpose| {
+        let purpose_runs = runs.iter().filter(|run| run.purpose == purpose && run.error.is_none());
+        median(purpose_runs.map(|run| run.counts.rates()).collect())
     };
-    let Some(best) = rates(Purpose::Headline) else {
+    let Some(best) = median_rates(Purpose::Headline) else {
         let why = runs.iter().find_map(|run| run.error.clone()).unwrap_or_default();
-        return Err(Failure::environment_message(format!("{HEADLINE} did not run: {why}")));
+        return Err(Failure::environment_message(format!("{HEADLINE_TEST} did not run: {why}")));
     };
     Ok(BenchReport {
         schema: BENCH_SCHEMA.to_owned(),
@@ -114,7 +122,9 @@ pub fn bench(target: &DeviceTarget, scale: f64, begins: Tell<'_>) -> Result<Benc
         driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
         rates: best,
         preset: target.stress.name.clone(),
-        throughput_instances_per_second: rates(Purpose::Throughput).unwrap_or_default().instances_per_second,
+        throughput_instances_per_second: median_rates(Purpose::Throughput)
+            .unwrap_or_default()
+            .instances_per_second,
         runs,
         classic: baseline("64 workgroups of 256, stride 2, both threads an invocation", &classic),
         calibration: baseline("two native threads, a meeting for each 8 instances", &calibration),
@@ -122,18 +132,18 @@ pub fn bench(target: &DeviceTarget, scale: f64, begins: Tell<'_>) -> Result<Benc
     })
 }
 
-type Planned<'a> = (Purpose, Measurement<'a>);
+type PlannedTrial<'a> = (Purpose, Measurement<'a>);
 
 /// Returns every trial of a bench. Repetitions are spread over the whole time, so that a load spike of the
 /// machine affects few of them.
 fn plan_trials<'a>(
     target: &'a DeviceTarget,
-    headline: &'a Subject,
-    others: &'a [Subject],
+    headline: &'a MeasuredTest,
+    others: &'a [MeasuredTest],
     throughput: &'a Stress,
     scale: f64,
-) -> Vec<Planned<'a>> {
-    let [long, middle, short] = TIMES;
+) -> Vec<PlannedTrial<'a>> {
+    let [long, middle, short] = RUN_DURATIONS;
     let trial = |subject, stress, time: Duration, seed| Measurement {
         subject,
         stress,
@@ -152,29 +162,29 @@ fn plan_trials<'a>(
             planned.push((Purpose::Shape, trial(subject, &target.stress, short, seed)));
         }
     }
-    for repetition in 0..AT_ONCE.1 {
+    for repetition in 0..FIRST_OUTCOME_RUNS.1 {
         planned.push((
             Purpose::AtOnce,
-            trial(headline, &target.stress, AT_ONCE.0, SEED + 100 + repetition as u64),
+            trial(headline, &target.stress, FIRST_OUTCOME_RUNS.0, SEED + 100 + repetition as u64),
         ));
     }
     planned
 }
 
-fn run_of(
+fn bench_trial(
     purpose: Purpose,
     trial: &Measurement<'_>,
-    seen: &Observation,
+    observation: &Observation,
     error: Option<String>,
 ) -> BenchTrial {
     let subject = trial.subject;
-    let outcomes = seen.histogram.counts.iter().map(|(outcome, count)| {
-        let says = subject.prediction.outcomes.get(outcome);
+    let outcomes = observation.histogram.counts.iter().map(|(outcome, count)| {
+        let predicted = subject.prediction.outcomes.get(outcome);
         BenchOutcome {
             state: results::state::format_outcome(&subject.test, &subject.prediction.observables, outcome),
             count: *count,
-            weak: says.is_none_or(|says| says.weak),
-            serial: says.is_some_and(|says| says.serial),
+            weak: predicted.is_none_or(|says| says.weak),
+            serial: predicted.is_some_and(|says| says.serial),
         }
     });
     BenchTrial {
@@ -183,7 +193,7 @@ fn run_of(
         purpose,
         seed: trial.seed,
         asked_seconds: trial.time.as_secs_f64(),
-        counts: subject.counts(seen),
+        counts: subject.count_outcomes(observation),
         outcomes: outcomes.collect(),
         error,
     }

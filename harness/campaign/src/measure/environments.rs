@@ -7,28 +7,28 @@ use results::bench::Counts;
 use results::wire::{BENCH_STRESS_SCHEMA, BenchStressRecord, StressCounts, StressRecord, StressTest};
 use runner::Stress;
 
-use super::{Measurement, Relaxed};
+use super::{Measurement, RelaxedSubject};
 use crate::kinds::litmus::plan::LitmusPlan;
-use crate::source::{Loaded, TestSource};
-use crate::targets::{self, DeviceTarget, Tell};
+use crate::source::{LoadedTest, TestSource};
+use crate::targets::{self, DeviceTarget, MessageSink};
 use crate::{Failure, inputs};
 
 /// The suite if the command line names no test.
-const SUITE: &str = "quick";
+const DEFAULT_SUITE: &str = "quick";
 /// The minimum duration of a trial.
-const LEAST: Duration = Duration::from_millis(30);
+const MIN_TRIAL_TIME: Duration = Duration::from_millis(30);
 /// A sufficient duration of a trial. More time adds rounds instead, so that a load spike of the machine
 /// affects all environments.
-const LOOK: Duration = Duration::from_millis(100);
+const SUFFICIENT_TRIAL_TIME: Duration = Duration::from_millis(100);
 /// The maximum number of rounds.
-const ROUNDS: u32 = 10;
+const MAX_ROUNDS: u32 = 10;
 /// Time limit for a round beyond its trials, for starting a worker.
-const OVERHEAD: Duration = Duration::from_secs(60);
-const BUILDING: Duration = Duration::from_secs(3);
+const ROUND_OVERHEAD: Duration = Duration::from_secs(60);
+const BUILD_OVERHEAD: Duration = Duration::from_secs(3);
 
 /// The options of a comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct Environments<'a> {
+pub struct EnvironmentOptions<'a> {
     /// The stresses, as presets or files.
     pub stresses: &'a [String],
     /// The tests, as command-line arguments.
@@ -41,31 +41,33 @@ pub struct Environments<'a> {
     pub seed: u64,
 }
 
-/// Compares environments on a device; `begins` gets a message before the first round.
+/// Compares environments on a device; `on_start` gets a message before the first round.
 ///
 /// # Errors
 /// If an environment or a test does not exist, or no test can be measured.
-pub fn environments(
+pub fn compare_environments(
     target: DeviceTarget,
-    asked: &Environments<'_>,
-    tell: Tell<'_>,
-    begins: Tell<'_>,
+    options: &EnvironmentOptions<'_>,
+    on_message: MessageSink<'_>,
+    on_start: MessageSink<'_>,
 ) -> Result<BenchStressRecord, Failure> {
-    let plan = &LitmusPlan::new(vec![target], tests(asked.tests, asked.suite)?, None, None, &|_, _| None)?;
+    let plan =
+        &LitmusPlan::new(vec![target], load_tests(options.tests, options.suite)?, None, None, &|_, _| None)?;
     let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let mut environments = vec![target.stress.clone()];
-    for name in asked.stresses {
-        let stress = targets::stress_for(Some(&targets::stress(name)?), &target.listed, tell)?;
+    for name in options.stresses {
+        let stress =
+            targets::stress_for_device(Some(&targets::load_stress(name)?), &target.listed, on_message)?;
         if !environments.iter().any(|known| known.name == stress.name) {
             environments.push(stress);
         }
     }
-    let relaxed = Relaxed::of_plan(plan);
+    let relaxed = RelaxedSubject::from_plan(plan);
     if relaxed.is_empty() {
         return Err(Failure::input_message("no test among these has an allowed outcome as its condition"));
     }
-    let (rounds, time) = trial_shares(asked.time, relaxed.len() * environments.len());
-    begins(&format!(
+    let (rounds, time) = trial_shares(options.time, relaxed.len() * environments.len());
+    on_start(&format!(
         "{} tests in {} environments on {}: {rounds} rounds of {} ms each",
         relaxed.len(),
         environments.len(),
@@ -87,25 +89,29 @@ pub fn environments(
             .iter()
             .filter_map(|(test, environment)| {
                 let (subject, stress) = (&relaxed.get(*test)?.subject, environments.get(*environment)?);
-                Some(Measurement { subject, stress, time, seed: asked.seed.wrapping_add(u64::from(round)) })
+                Some(Measurement { subject, stress, time, seed: options.seed.wrapping_add(u64::from(round)) })
             })
             .collect();
         let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
-        let ended = super::run(target, &trials, OVERHEAD + (time + BUILDING).saturating_mul(count))?;
+        let ended = super::run_trials(
+            target,
+            &trials,
+            ROUND_OVERHEAD + (time + BUILD_OVERHEAD).saturating_mul(count),
+        )?;
         for ((test, environment), ended) in order.iter().zip(ended) {
             let Some(cell) = cells.get_mut(*test).and_then(|row| row.get_mut(*environment)) else { continue };
-            let Some(of) = relaxed.get(*test) else { continue };
+            let Some(relaxed_test) = relaxed.get(*test) else { continue };
             match ended {
-                Ok(seen) => {
-                    cell.counts.add(&of.subject.counts(&seen));
-                    cell.deaths += of.subject.deaths(&seen);
+                Ok(observation) => {
+                    cell.counts.add(&relaxed_test.subject.count_outcomes(&observation));
+                    cell.deaths += relaxed_test.subject.count_kills(&observation);
                 }
                 Err(why) => cell.error = Some(why),
             }
         }
     }
 
-    let mutants: Vec<bool> = relaxed.iter().map(|of| !of.mutant_of.is_empty()).collect();
+    let mutants: Vec<bool> = relaxed.iter().map(|relaxed_test| !relaxed_test.mutant_of.is_empty()).collect();
     let mut summed: Vec<StressRecord> = Vec::with_capacity(environments.len());
     for (number, stress) in environments.iter().enumerate() {
         let column: Vec<&StressCounts> = cells.iter().filter_map(|row| row.get(number)).collect();
@@ -116,7 +122,7 @@ pub fn environments(
         schema: BENCH_STRESS_SCHEMA.to_owned(),
         device: target.name.clone(),
         driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
-        seed: asked.seed,
+        seed: options.seed,
         rounds,
         trial_seconds: time.as_secs_f64(),
         tests: relaxed.len(),
@@ -125,9 +131,9 @@ pub fn environments(
         rows: relaxed
             .into_iter()
             .zip(cells)
-            .map(|(of, environments)| StressTest {
-                test: of.subject.id,
-                mutant_of: of.mutant_of,
+            .map(|(relaxed_test, environments)| StressTest {
+                test: relaxed_test.subject.id,
+                mutant_of: relaxed_test.mutant_of,
                 environments,
             })
             .collect(),
@@ -138,12 +144,12 @@ pub fn environments(
 ///
 /// # Errors
 /// If the suite does not exist, or a test is invalid.
-pub(super) fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
+pub(super) fn load_tests(arguments: &[String], suite: Option<&str>) -> Result<Vec<LoadedTest>, Failure> {
     let mut sources: Vec<TestSource> =
-        named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
+        arguments.iter().flat_map(|argument| inputs::argument_sources(argument)).collect();
     match suite {
-        Some(suite) => sources.extend(inputs::of_suite(suite)?),
-        None if named.is_empty() => sources.extend(inputs::of_suite(SUITE)?),
+        Some(suite) => sources.extend(inputs::suite_tests(suite)?),
+        None if arguments.is_empty() => sources.extend(inputs::suite_tests(DEFAULT_SUITE)?),
         None => {}
     }
     let loaded = |source: TestSource| source.load().map_err(|rejected| rejected.failure);
@@ -154,17 +160,19 @@ pub(super) fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>
 fn trial_shares(time: Duration, pairs: usize) -> (u32, Duration) {
     let pairs = u32::try_from(pairs).unwrap_or(u32::MAX).max(1);
     let each = time / pairs;
-    let rounds = u32::try_from(each.as_millis() / LOOK.as_millis()).unwrap_or(u32::MAX).clamp(1, ROUNDS);
-    (rounds, (each / rounds).max(LEAST))
+    let rounds = u32::try_from(each.as_millis() / SUFFICIENT_TRIAL_TIME.as_millis())
+        .unwrap_or(u32::MAX)
+        .clamp(1, MAX_ROUNDS);
+    (rounds, (each / rounds).max(MIN_TRIAL_TIME))
 }
 
 /// Returns the trials of a round as pairs of test and environment. Each test runs in all environments before
 /// the next test; the first environment rotates.
 fn trial_order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = (usize, usize)> {
-    let of_test = move |test: usize| {
+    let trials_of_test = move |test: usize| {
         (0..environments).map(move |place| (test, (place + round as usize + test) % environments))
     };
-    (0..tests).flat_map(of_test)
+    (0..tests).flat_map(trials_of_test)
 }
 
 /// Sums a column; ratios are relative to `first`.
@@ -182,15 +190,15 @@ fn sum_column(
         .filter(|(_, mutant)| **mutant)
         .map(|(cell, _)| cell.counts.per_second(cell.deaths))
         .collect();
-    let mean = |of: &dyn Fn(f64) -> f64| {
-        rates.iter().map(|rate| of(*rate)).sum::<f64>() / (rates.len().max(1) as f64)
+    let mean = |transform: &dyn Fn(f64) -> f64| {
+        rates.iter().map(|rate| transform(*rate)).sum::<f64>() / (rates.len().max(1) as f64)
     };
     let weak = counts.per_second(counts.weak);
     let (deaths, typical) = (mean(&|rate| rate), mean(&f64::ln_1p).exp_m1());
     // The first environment is compared with itself.
-    let ratio = |own: f64, of_first: Option<f64>| {
-        let other = of_first.unwrap_or(own);
-        (other > 0.0).then_some(own / other)
+    let ratio = |rate: f64, first_rate: Option<f64>| {
+        let other = first_rate.unwrap_or(rate);
+        (other > 0.0).then_some(rate / other)
     };
     Ok(StressRecord {
         name: stress.name.clone(),
@@ -233,7 +241,7 @@ mod tests {
     #[test]
     fn time_is_divided_among_environments() {
         assert_eq!(trial_shares(Duration::from_secs(60), 100), (6, Duration::from_millis(100)));
-        assert_eq!(trial_shares(Duration::from_secs(60), 10_000), (1, LEAST));
+        assert_eq!(trial_shares(Duration::from_secs(60), 10_000), (1, MIN_TRIAL_TIME));
         assert_eq!(trial_shares(Duration::from_secs(600), 10), (10, Duration::from_secs(6)));
     }
 

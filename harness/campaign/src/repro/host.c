@@ -1,15 +1,15 @@
-/* Runs the kernels beside this file on a Vulkan device, many times, and counts what they show.
+/* Runs the kernels in this folder on a Vulkan device, many times, and counts outcomes.
  *
  *     cc -O2 -o host host.c -lvulkan && ./host
  *
- * in this folder; it needs a C compiler and the headers and the loader of Vulkan (Debian: libvulkan-dev), and nothing else.
+ * in this folder; it needs a C compiler and the headers and the loader of Vulkan (Debian: libvulkan-dev), only.
  *
- *     ./host [SECONDS [DEVICE [SEED]]]       10 seconds, the first device that is no CPU, seed 1
+ *     ./host [SECONDS [DEVICE [SEED]]]       10 seconds, the first device that is not a CPU, seed 1
  *
- * Exit code: 0 nothing forbidden was seen, 1 something forbidden was seen, 3 the device or the loader failed.
+ * Exit code: 0 no forbidden outcome, 1 a forbidden outcome, 3 the device or the loader failed.
  *
- * Each dispatch plays `groups * rounds * LANES` instances of the test. An instance has its own locations, so that every row of
- * the table is one run of the test. What plays where is decided by the push constants, drawn anew for each dispatch. */
+ * Each dispatch runs `groups * rounds * LANES` instances of the test. An instance has its own locations, so that every row of
+ * the table is one run of the test. The push constants, drawn for each dispatch, place the threads. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 #define POISON 0xa7c53d91u
 #define DONE 0x600d600du
 #define RENDEZVOUS_SPACING 16u
-/* Some drivers end loops of a kernel after 65,535 turns without a word. */
+/* Some drivers end loops of a kernel silently after 65,535 iterations. */
 #define LOOP_BUDGET 60000u
 #define LOCATION_WORDS (4u << 20)
 #define RESULT_WORDS (2u << 20)
@@ -119,7 +119,7 @@ static struct parameters draw(uint32_t party) {
 static VkPhysicalDevice physical;
 static VkDevice device;
 static uint32_t family;
-/* Whether a pipeline may ask for a size of subgroups; where a device has one size alone, it need not. */
+/* A pipeline may require a subgroup size; a device with only one size needs no request. */
 static int may_require;
 
 static uint32_t memory_type(uint32_t bits, VkMemoryPropertyFlags wanted) {
@@ -134,7 +134,7 @@ static uint32_t memory_type(uint32_t bits, VkMemoryPropertyFlags wanted) {
 struct buffer {
     VkBuffer handle;
     VkDeviceSize size;
-    uint32_t *words; /* where the host sees it */
+    uint32_t *words; /* the mapped memory */
 };
 
 static struct buffer make_buffer(uint32_t words, int of_host) {
@@ -160,7 +160,7 @@ static struct buffer make_buffer(uint32_t words, int of_host) {
 static uint32_t *read_words(const char *name, size_t *bytes) {
     FILE *file = fopen(name, "rb");
     if (!file) {
-        fprintf(stderr, "host: %s is not here: start this program in its folder\n", name);
+        fprintf(stderr, "host: %s not found: start this program in its folder\n", name);
         exit(3);
     }
     fseek(file, 0, SEEK_END);
@@ -209,7 +209,7 @@ static void open_device(long wanted, char *name) {
     for (family = 0; family < families && !(queues[family].queueFlags & VK_QUEUE_COMPUTE_BIT);) ++family;
     if (family == families) fail("no queue computes", 0);
 
-    /* Devices without the extension have one size, and say nothing of full subgroups. */
+    /* Devices without the extension have one size, and no property of full subgroups. */
     uint32_t extensions = 0;
     check(vkEnumerateDeviceExtensionProperties(physical, NULL, &extensions, NULL), "vkEnumerateDeviceExtensionProperties");
     VkExtensionProperties *known = calloc(extensions + 1, sizeof *known);
@@ -315,7 +315,7 @@ static uint32_t value_of(const struct value *value, uint32_t word) {
     return word >> value->shift & value->mask;
 }
 
-/* Counts the instances of a dispatch; those of one that was not executed as a whole are left out. */
+/* Counts the instances of a dispatch; those of an incompletely executed one are omitted. */
 static uint64_t count_dispatch(const struct parameters *p, uint32_t instances, const uint32_t *results, const uint32_t *locations) {
     for (uint64_t word = 0; word < (uint64_t)SLOTS * instances; ++word)
         if (results[word] == POISON) return instances;
@@ -490,7 +490,7 @@ int main(int argc, char **argv) {
         for (uint32_t number = 0; number < KERNELS; ++number) {
             const struct kernel *kernel = &kernels[number];
             if (number > 0 && kernel->phase != kernels[number - 1].phase) {
-                /* What the test says stands between its dispatches. */
+                /* The barrier of the test between its dispatches. */
                 barrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
                         VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, between[kernel->phase].available,
                         between[kernel->phase].visible);
@@ -521,7 +521,7 @@ int main(int argc, char **argv) {
     } while (now() - start < seconds);
 
     printf("%llu instances in %llu dispatches", (unsigned long long)instances, (unsigned long long)dispatches);
-    if (unresolved) printf(", %llu with a loop that was given up", (unsigned long long)unresolved);
+    if (unresolved) printf(", %llu with an unfinished loop", (unsigned long long)unresolved);
     if (not_executed) printf(", %llu not executed", (unsigned long long)not_executed);
     if (lost_rows) printf(", %llu more with other values", (unsigned long long)lost_rows);
     printf("\n");

@@ -8,34 +8,34 @@ use runner::Stress;
 use shaders::carrier::Carrier;
 use shaders::{Binding, Program, ResultSlot};
 
-use crate::compilers::kernels::numbered;
+use crate::compilers::kernels::numbered_path;
 
 /// The template, with a mark for the declarations.
 const TEMPLATE: &str = include_str!("host.c");
 /// The mark.
-const MARK: &str = "@TEST@";
+const DECLARATIONS_MARK: &str = "@TEST@";
 /// The file name of the first kernel.
-pub const KERNEL: &str = "kernel.spv";
+pub const KERNEL_FILE: &str = "kernel.spv";
 
 /// Why a test has no C program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoHost {
+pub enum HostProgramError {
     /// The test uses memory that the program does not create.
     #[error("the C program supports only storage buffers and workgroup memory, and the test has {0}")]
-    Memory(&'static str),
+    UnsupportedMemory(&'static str),
     /// A value does not fit a word.
     #[error("the C program counts values of one word, and `{0}` is wider or narrower")]
-    Value(String),
+    UnsupportedValue(String),
     /// The program does not enable a required feature.
     #[error("the C program does not enable `{0}`")]
-    Feature(Feature),
+    UnsupportedFeature(Feature),
     /// The allowed outcomes are unknown.
     #[error("the model does not list the outcomes of the test")]
-    Outcomes,
+    UnknownOutcomes,
 }
 
 /// The Vulkan version whose feature structure contains each feature.
-const FEATURES: [(Feature, u32); 9] = [
+const FEATURE_VERSIONS: [(Feature, u32); 9] = [
     (Feature::ShaderInt16, 10),
     (Feature::ShaderInt64, 10),
     (Feature::StorageBuffer16BitAccess, 11),
@@ -51,13 +51,14 @@ const FEATURES: [(Feature, u32); 9] = [
 ///
 /// # Errors
 /// If the program does not support the test.
-pub fn write(
+pub fn write_host_program(
     test: &Test,
     program: &Program,
     prediction: Option<&Prediction>,
     stress: &Stress,
-) -> Result<String, NoHost> {
-    let predicted = prediction.filter(|prediction| prediction.complete).ok_or(NoHost::Outcomes)?;
+) -> Result<String, HostProgramError> {
+    let predicted =
+        prediction.filter(|prediction| prediction.complete).ok_or(HostProgramError::UnknownOutcomes)?;
     let requirements: Vec<_> = program.kernels().map(|kernel| &kernel.requirements).collect();
     for (memory, has) in [
         ("images", program.kernels().any(|kernel| !kernel.images.is_empty())),
@@ -67,35 +68,37 @@ pub fn write(
         ("memory that the host accesses", requirements.iter().any(|kernel| kernel.host_visible)),
     ] {
         if has {
-            return Err(NoHost::Memory(memory));
+            return Err(HostProgramError::UnsupportedMemory(memory));
         }
     }
     let mut text = String::new();
-    let mut line = |part: String| {
+    let mut push_line = |part: String| {
         text += &part;
         text.push('\n');
     };
-    let judged = !predicted.is_undefined();
-    line(format!("#define TEST {}", c_string(&test.name)));
-    line("/* 0: the program races, and nothing of it is forbidden. */".to_owned());
-    line(format!("#define JUDGED {}", u32::from(judged)));
-    line("/* Instances of a workgroup in a round; locations of an instance, in words; results of an instance. */".to_owned());
-    line(format!("#define LANES {}u", program.lanes));
-    line(format!("#define STORAGES {}u", program.storages.max(1)));
-    line(format!("#define STORAGE_WORDS {}u", program.storage_words.max(1)));
-    line(format!("#define SLOTS {}u", program.results.len()));
-    line(format!("#define CLASSES {}u", program.max_workgroups_per_group()));
-    line(format!("#define LOOP_TURNS {}u", program.max_loop_iterations()));
+    let is_judged = !predicted.is_undefined();
+    push_line(format!("#define TEST {}", c_string(&test.name)));
+    push_line("/* 0: the program races, so that no outcome is forbidden. */".to_owned());
+    push_line(format!("#define JUDGED {}", u32::from(is_judged)));
+    push_line("/* Instances of a workgroup in a round; locations of an instance, in words; results of an instance. */".to_owned());
+    push_line(format!("#define LANES {}u", program.lanes));
+    push_line(format!("#define STORAGES {}u", program.storages.max(1)));
+    push_line(format!("#define STORAGE_WORDS {}u", program.storage_words.max(1)));
+    push_line(format!("#define SLOTS {}u", program.results.len()));
+    push_line(format!("#define CLASSES {}u", program.max_workgroups_per_group()));
+    push_line(format!("#define LOOP_TURNS {}u", program.max_loop_iterations()));
 
     let mut features = String::new();
     for feature in program.features() {
-        let (_, version) =
-            FEATURES.iter().find(|(known, _)| *known == feature).ok_or(NoHost::Feature(feature))?;
+        let (_, version) = FEATURE_VERSIONS
+            .iter()
+            .find(|(known, _)| *known == feature)
+            .ok_or(HostProgramError::UnsupportedFeature(feature))?;
         let _ = write!(features, " NEED(IN_{version}, {feature})");
     }
-    line(format!("#define FEATURES(NEED){features}"));
+    push_line(format!("#define FEATURES(NEED){features}"));
 
-    line("/* Ranges that each dispatch draws from. */".to_owned());
+    push_line("/* Ranges that each dispatch draws from. */".to_owned());
     let groups = if program.max_workgroups_per_group() == 1 { stress.groups_within } else { stress.groups };
     for (name, (low, high)) in [
         ("groups", groups),
@@ -105,23 +108,23 @@ pub fn write(
         ("hold", stress.hold),
         ("spacing", stress.spacing),
     ] {
-        line(format!("static const uint32_t {name}_range[2] = {{{low}, {high}}};"));
+        push_line(format!("static const uint32_t {name}_range[2] = {{{low}, {high}}};"));
     }
 
-    line("/* The kernels in their order: workgroups of a group, and what is bound: L locations, R results, M where workgroups".to_owned());
-    line(" * meet. Kernels of one phase are dispatched with nothing between them. Then the size of subgroups that a kernel asks".to_owned());
-    line(" * for, 0 for any; and whether all of them are full, or may differ in size. */".to_owned());
-    line(format!("#define KERNELS {}", program.kernels().count()));
-    line(format!("#define PHASES {}", program.phases.len()));
-    line(
+    push_line("/* The kernels in their order: workgroups of a group, and bindings: L locations, R results, M where workgroups".to_owned());
+    push_line(" * meet. Kernels of one phase are dispatched with nothing between them. Then the subgroup size that a kernel requires".to_owned());
+    push_line(" * (0 for any), and whether all of them are full, or may differ in size. */".to_owned());
+    push_line(format!("#define KERNELS {}", program.kernels().count()));
+    push_line(format!("#define PHASES {}", program.phases.len()));
+    push_line(
         "struct kernel { const char *file; uint32_t classes; const char *bindings; uint32_t phase, subgroup_size; int full, varying; };"
             .to_owned(),
     );
-    line("static const struct kernel kernels[] = {".to_owned());
+    push_line("static const struct kernel kernels[] = {".to_owned());
     let mut number = 0;
     for (phase, parts) in program.phases.iter().enumerate() {
         for part in &parts.kernels {
-            let file = numbered(KERNEL.as_ref(), number);
+            let file = numbered_path(KERNEL_FILE.as_ref(), number);
             number += 1;
             let bindings = part.kernel.bindings.iter().map(|binding| match binding {
                 Binding::Results => 'R',
@@ -130,7 +133,7 @@ pub fn write(
             });
             let (file, bindings) = (file.display(), bindings.collect::<String>());
             let subgroups = runner::subgroup_requirements(&part.kernel);
-            line(format!(
+            push_line(format!(
                 "    {{\"{file}\", {}, \"{bindings}\", {phase}, {}u, {}, {}}},",
                 part.kernel.roles.classes.len(),
                 subgroups.required_size().unwrap_or(0),
@@ -139,19 +142,19 @@ pub fn write(
             ));
         }
     }
-    line("};".to_owned());
-    line("/* What stands before each phase. */".to_owned());
-    line("static const struct { VkAccessFlags available, visible; } between[PHASES] = {".to_owned());
+    push_line("};".to_owned());
+    push_line("/* The memory barrier before each phase. */".to_owned());
+    push_line("static const struct { VkAccessFlags available, visible; } between[PHASES] = {".to_owned());
     for phase in &program.phases {
         let (available, visible) =
             (access_flags(phase.dependency.available), access_flags(phase.dependency.visible));
-        line(format!("    {{{available}, {visible}}},"));
+        push_line(format!("    {{{available}, {visible}}},"));
     }
-    line("};".to_owned());
+    push_line("};".to_owned());
     let initial = program.initial_values.iter().flat_map(|bits| {
         (0..program.storage_words.max(1)).map(move |word| (bits >> (32 * word.min(3))) as u32)
     });
-    line(format!(
+    push_line(format!(
         "static const uint32_t initial_values[STORAGES * STORAGE_WORDS] = {{{}}};",
         word_list(initial)
     ));
@@ -160,56 +163,60 @@ pub fn write(
         .filter(|(_, slot)| matches!(slot, ResultSlot::Done(_)))
         .map(|(number, _)| number.to_string())
         .collect();
-    line("/* Results that say that a thread has ended; -1 stands for none. */".to_owned());
+    push_line("/* The results that record the end of a thread; -1 for none. */".to_owned());
     let done = if done.is_empty() { "-1".to_owned() } else { done.join(", ") };
-    line(format!("static const int32_t done_slots[] = {{{done}}};"));
+    push_line(format!("static const int32_t done_slots[] = {{{done}}};"));
 
     let observables = &predicted.observables;
     if observables.is_empty() {
-        return Err(NoHost::Outcomes);
+        return Err(HostProgramError::UnknownOutcomes);
     }
-    line("/* What an outcome is made of: a result, or a word of a location. */".to_owned());
-    line(format!("#define VALUES {}u", observables.len()));
-    line("struct value { const char *name; int in_memory; uint32_t number, word, shift, mask; int is_float; };".to_owned());
-    line("static const struct value values[VALUES] = {".to_owned());
+    push_line("/* The values of an outcome: a result, or a word of a location. */".to_owned());
+    push_line(format!("#define VALUES {}u", observables.len()));
+    push_line("struct value { const char *name; int in_memory; uint32_t number, word, shift, mask; int is_float; };".to_owned());
+    push_line("static const struct value values[VALUES] = {".to_owned());
     for observable in observables {
-        line(format!("    {},", value(test, program, *observable)?));
+        push_line(format!("    {},", value_initializer(test, program, *observable)?));
     }
-    line("};".to_owned());
-    line("/* What the model says of every outcome. */".to_owned());
-    line("static const struct { uint32_t values[VALUES]; const char *says; } outcomes[] = {".to_owned());
-    for (outcome, said) in &predicted.outcomes {
-        let says = match (judged, said.allowed, said.weak) {
+    push_line("};".to_owned());
+    push_line("/* The model's answer for every outcome. */".to_owned());
+    push_line("static const struct { uint32_t values[VALUES]; const char *says; } outcomes[] = {".to_owned());
+    for (outcome, verdict) in &predicted.outcomes {
+        let says = match (is_judged, verdict.allowed, verdict.weak) {
             (false, ..) => "",
             (true, true, false) => "allowed",
             (true, true, true) => "allowed, weak",
             (true, false, _) => "forbidden",
         };
-        line(format!(
+        push_line(format!(
             "    {{{{{}}}, \"{says}\"}},",
             word_list(outcome.0.iter().map(|value: &Value| value.0 as u32))
         ));
     }
-    line("};".to_owned());
-    Ok(TEMPLATE.replacen(MARK, &text, 1))
+    push_line("};".to_owned());
+    Ok(TEMPLATE.replacen(DECLARATIONS_MARK, &text, 1))
 }
 
-/// Returns the position of an observable in memory.
-fn value(test: &Test, program: &Program, observable: Observable) -> Result<String, NoHost> {
+/// Returns the C initializer for the position of an observable.
+fn value_initializer(
+    test: &Test,
+    program: &Program,
+    observable: Observable,
+) -> Result<String, HostProgramError> {
     let name = test.observable_name(observable);
     let scalar = test.observable_type(observable);
-    let lacks = || NoHost::Value(name.clone());
+    let unsupported = || HostProgramError::UnsupportedValue(name.clone());
     // The C program compares 32-bit words.
     if scalar.bits() > 32 || matches!(scalar, ScalarType::I8 | ScalarType::I16) {
-        return Err(lacks());
+        return Err(unsupported());
     }
     let slot = program.results.iter().position(|slot| *slot == ResultSlot::Register(observable));
-    let shown = c_string(&name);
+    let quoted_name = c_string(&name);
     if let Some(slot) = slot {
-        return Ok(format!("{{{shown}, 0, {slot}, 0, 0, 0xffffffffu, 0}}"));
+        return Ok(format!("{{{quoted_name}, 0, {slot}, 0, 0, 0xffffffffu, 0}}"));
     }
     let (_, storage) =
-        program.final_values.iter().find(|(known, _)| *known == observable).ok_or_else(lacks)?;
+        program.final_values.iter().find(|(known, _)| *known == observable).ok_or_else(unsupported)?;
     // Components of a vector are consecutive.
     let component = match observable {
         Observable::Location(_, component) => u32::from(component),
@@ -219,7 +226,7 @@ fn value(test: &Test, program: &Program, observable: Observable) -> Result<Strin
     let mask = if scalar.bits() == 32 { u32::MAX } else { (1 << scalar.bits()) - 1 };
     let (word, shift) = (byte / 4, 8 * (byte % 4));
     let is_float = u32::from(scalar == ScalarType::F32);
-    Ok(format!("{{{shown}, 1, {storage}, {word}, {shift}, 0x{mask:x}u, {is_float}}}"))
+    Ok(format!("{{{quoted_name}, 1, {storage}, {word}, {shift}, 0x{mask:x}u, {is_float}}}"))
 }
 
 /// Returns the Vulkan access mask for that of a test.

@@ -19,78 +19,81 @@ pub struct ReadmeContent<'a> {
     /// The prediction, if it is complete.
     pub prediction: Option<&'a Prediction>,
     /// The recorded verdict.
-    pub seen: Option<&'a RecordedVerdict>,
+    pub recorded: Option<&'a RecordedVerdict>,
     /// The device that kernels are generated for, with its driver.
     pub device: Option<String>,
     /// The error of a compiler that failed.
-    pub ended: Option<&'a str>,
+    pub compiler_error: Option<&'a str>,
     /// The explanation; may be empty.
-    pub explained: &'a str,
+    pub explanation: &'a str,
     /// The files.
     pub bundle: &'a Bundle,
 }
 
 /// Returns the README. Control characters of untrusted text, such as device names, are removed.
-pub fn write(said: &ReadmeContent<'_>) -> String {
-    let mut text =
-        format!("# {}: {}\n\n", escape::escape_line(said.subject.name()), escape::escape_line(&title(said)));
-    let why = said.subject.loaded.test.metadata.why.join(" ");
+pub fn render_readme(content: &ReadmeContent<'_>) -> String {
+    let mut text = format!(
+        "# {}: {}\n\n",
+        escape::escape_line(content.subject.name()),
+        escape::escape_line(&headline(content))
+    );
+    let why = content.subject.loaded.test.metadata.why.join(" ");
     if !why.is_empty() {
         let _ = writeln!(text, "{why}\n");
     }
-    let _ = writeln!(text, "```litmus\n{}\n```\n", said.subject.text.trim_end());
-    if let Some(seen) = said.seen {
-        text += &what_was_seen(seen);
+    let _ = writeln!(text, "```litmus\n{}\n```\n", content.subject.text.trim_end());
+    if let Some(recorded) = content.recorded {
+        text += &format_observations(recorded);
     }
-    if !said.explained.is_empty() {
+    if !content.explanation.is_empty() {
         let _ = writeln!(
             text,
-            "## Why\n\nThe model is `{}`, the memory model of the Vulkan specification as cat; its clauses are named in brackets. \
+            "## Why\n\nThe model is `{}`, the memory model of the Vulkan specification as cat; brackets name its clauses. \
              The same as a picture: `explanation.svg`.\n\n```text\n{}\n```\n",
-            said.model,
-            said.explained.trim_end()
+            content.model,
+            content.explanation.trim_end()
         );
     }
-    if let Some(ended) = said.ended {
+    if let Some(ended) = content.compiler_error {
         let _ = writeln!(text, "## The compiler\n\n```text\n{}\n```\n", ended.trim());
     }
-    text += &how_to_see_it(said);
+    text += &format_instructions(content);
     text += "## Files\n\n| file | |\n|---|---|\n";
-    for file in &said.bundle.written {
-        let _ = writeln!(text, "| `{}` | {} |", file.name, file.what);
+    for file in &content.bundle.files {
+        let _ = writeln!(text, "| `{}` | {} |", file.name, file.description);
     }
     text.push('\n');
-    for lack in &said.bundle.lacking {
-        let _ = writeln!(text, "{lack}\n");
+    for note in &content.bundle.missing {
+        let _ = writeln!(text, "{note}\n");
     }
     let _ = writeln!(text, "Written by vk-litmus {}.", env!("CARGO_PKG_VERSION"));
     escape::escape_block(&text).into_owned()
 }
 
-fn title(said: &ReadmeContent<'_>) -> String {
-    if let Some(RecordedVerdict { line, .. }) = said.seen
+fn headline(content: &ReadmeContent<'_>) -> String {
+    if let Some(RecordedVerdict { line, .. }) = content.recorded
         && line.verdict == VerdictWord::Violates
     {
         return format!("{} shows what `{}` forbids", line.device, line.model);
     }
-    match said.prediction {
-        None => format!("`{}` gives no complete answer", said.model),
+    match content.prediction {
+        None => format!("`{}` gives no complete answer", content.model),
         Some(prediction) if prediction.is_undefined() => {
-            format!("the program races under `{}`, so its behaviour is undefined", said.model)
+            format!("the program races under `{}`, so its behaviour is undefined", content.model)
         }
         Some(prediction) if prediction.race == Race::Unknown => {
-            format!("it is unknown whether the program races under `{}`", said.model)
+            format!("it is unknown whether the program races under `{}`", content.model)
         }
         Some(prediction) => {
             let forbidden = prediction.outcomes.values().filter(|outcome| !outcome.allowed).count();
             let all = prediction.outcomes.len();
-            format!("`{}` forbids {forbidden} of {all} outcomes", said.model)
+            format!("`{}` forbids {forbidden} of {all} outcomes", content.model)
         }
     }
 }
 
-fn what_was_seen(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
-    let mut text = "## What was seen\n\n".to_owned();
+fn format_observations(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
+    let mut text = "## Observed outcomes\n\n".to_owned();
     let instances = number::format_count(line.instances);
     let _ = writeln!(text, "{instances} instances on `{}`: {}.\n", line.device, line.verdict.text());
     text += "| count | outcome | the model |\n|---:|---|---|\n";
@@ -108,12 +111,12 @@ fn what_was_seen(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
             state::format_state(&outcome.state)
         );
     }
-    for odd in &line.unexpected {
+    for unexpected in &line.unexpected {
         let _ = writeln!(
             text,
-            "| {} | raw values {:x?} | **no execution has them** |",
-            number::format_count(odd.count),
-            odd.raw
+            "| {} | raw values {:x?} | **no execution produces them** |",
+            number::format_count(unexpected.count),
+            unexpected.raw
         );
     }
     text.push('\n');
@@ -131,23 +134,23 @@ fn what_was_seen(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
         );
     }
     let tool = if line.tool.is_empty() { "an earlier version" } else { &line.tool };
-    let _ = writeln!(text, "Seen by vk-litmus {tool}, and again by\n\n```sh\n{}\n```\n", line.replay);
+    let _ = writeln!(text, "Observed by vk-litmus {tool}. To run it again:\n\n```sh\n{}\n```\n", line.replay);
     text
 }
 
-fn how_to_see_it(said: &ReadmeContent<'_>) -> String {
-    let mut text = "## How to see it\n\n".to_owned();
-    if said.bundle.written.iter().any(|file| file.name == "host.c") {
+fn format_instructions(content: &ReadmeContent<'_>) -> String {
+    let mut text = "## How to reproduce it\n\n".to_owned();
+    if content.bundle.files.iter().any(|file| file.name == "host.c") {
         text += "In this folder, with a C compiler and Vulkan's headers and loader (Debian: `libvulkan-dev`), and nothing else:\n\n\
                  ```sh\ncc -O2 -o host host.c -lvulkan\n./host 10\n```\n\n\
-                 runs the kernels for ten seconds and counts outcomes, each with what the model says of it; the exit code is 1 where a \
-                 forbidden one was seen. The kernels are read when it starts: another `kernel.spv`, such as one that `spirv-as` makes of \
-                 a changed `kernel.spvasm`, is run as it is.\n\n";
+                 runs the kernels for ten seconds and counts outcomes, each with the model's answer; the exit code is 1 if a \
+                 forbidden one was observed. The kernels are read at the start: a changed `kernel.spv`, for example by `spirv-as` from \
+                 a changed `kernel.spvasm`, needs no other step.\n\n";
     }
-    let made_for = match &said.device {
-        Some(device) => format!("The kernels are made for {device}.\n\n"),
-        None => "The kernels are made for any device.\n\n".to_owned(),
+    let kernel_target = match &content.device {
+        Some(device) => format!("The kernels are generated for {device}.\n\n"),
+        None => "The kernels are generated for any device.\n\n".to_owned(),
     };
-    text + &made_for
+    text + &kernel_target
         + "With vk-litmus:\n\n```sh\nvk-litmus run test.litmus\nvk-litmus explain test.litmus\n```\n\n"
 }

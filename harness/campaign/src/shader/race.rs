@@ -12,20 +12,20 @@ use litmus::Test;
 use model::Model;
 use results::wire::{FindingPlace, FindingRecord, MendRecord, NeededRecord, RaceLine};
 
-use crate::patience::{patience, patience_once_asked};
+use crate::time_limit::{stop_after, stop_after_first_call};
 
 /// Converts an answer to the data of an HTML page.
-pub fn page_of(line: &RaceLine) -> ShaderAnswer {
+pub fn to_page(line: &RaceLine) -> ShaderAnswer {
     let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
     let covers = covers.map(|words| format!("For {words}."));
     let needs = line.needs.iter().map(NeededRecord::to_sentence);
     let order = line.order_dependent.iter().map(|element| format!("Order-dependent: {element}"));
     let notes = covers.into_iter().chain(line.why.clone()).chain(needs).chain(order).collect();
-    shown(format!("{} {}", line.file, line.entry), line.headline(), notes, &line.findings, &line.file)
+    findings_page(format!("{} {}", line.file, line.entry), line.headline(), notes, &line.findings, &line.file)
 }
 
 /// Converts findings to the data of an HTML page, with the source files that can be read.
-pub fn shown(
+pub fn findings_page(
     title: String,
     verdict: String,
     notes: Vec<String>,
@@ -42,24 +42,24 @@ pub fn shown(
             line: place.line,
         }
     };
-    let races =
+    let race_kinds =
         [FindingKind::Race, FindingKind::Lockstep, FindingKind::UnpublishedRead].map(FindingKind::name);
     let finding = |finding: &FindingRecord| ShaderFinding {
         kind: finding.kind.clone(),
-        is_race: races.contains(&finding.kind.as_str()),
+        is_race: race_kinds.contains(&finding.kind.as_str()),
         message: finding.message.clone(),
         places: finding.at.iter().map(place).collect(),
         reason: None,
         fixes: finding.mend.iter().map(MendRecord::format_with_position).collect(),
-        diff: diff_of(&finding.mend),
+        diff: fix_diff(&finding.mend),
     };
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
 
 /// Returns a fix as a unified diff, if all of its changes are edits of one file that can be read.
-fn diff_of(changes: &[MendRecord]) -> Option<String> {
+fn fix_diff(changes: &[MendRecord]) -> Option<String> {
     let mut diffs = FixDiffs::default();
-    diffs.add(changes);
+    diffs.add_fix(changes);
     Some(diffs.text()).filter(|text| !text.is_empty())
 }
 
@@ -69,7 +69,7 @@ pub struct FixDiffs(BTreeMap<String, (String, FixEdits)>);
 
 impl FixDiffs {
     /// Adds a fix. Returns false if not all of its changes are edits of one file that can be read.
-    pub fn add(&mut self, changes: &[MendRecord]) -> bool {
+    pub fn add_fix(&mut self, changes: &[MendRecord]) -> bool {
         self.try_add(changes).is_some()
     }
 
@@ -96,56 +96,56 @@ impl FixDiffs {
 }
 
 /// The part of the time that the search for inputs may take.
-const SEARCH_PART: u32 = 4;
+const SEARCH_TIME_DIVISOR: u32 = 4;
 
 /// The options for an entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct RaceOptions<'a> {
     /// Time limit for interpreting the grid.
-    pub walks: Duration,
+    pub walk_timeout: Duration,
     /// Time limit for the model, and again for fixes.
-    pub model: Duration,
+    pub model_timeout: Duration,
     /// How missing inputs are supplied.
     pub inputs: InputMode,
     /// The file for a case with the inputs of the first entry point.
-    pub save_case: Option<&'a Path>,
+    pub case_file: Option<&'a Path>,
     /// Also creates a litmus test for each finding that has one.
-    pub smallest: bool,
+    pub with_smallest_tests: bool,
     /// The source of the module, which fixes may change.
     pub source: Option<EditableSource<'a>>,
 }
 
 /// Analyses each entry point of a module, or the one in `options`. Returns each line with the litmus tests of
 /// its findings.
-pub fn lines(
+pub fn analyze_module(
     file: &str,
     module: &[u8],
     options: &AnalysisOptions,
     model: &Model,
-    asked: RaceOptions<'_>,
+    race_options: RaceOptions<'_>,
 ) -> Vec<(RaceLine, Vec<Option<Test>>)> {
     let start_limit = |phase: RacePhase| -> StopFunction {
         match phase {
-            RacePhase::InputSearch => Arc::new(patience(asked.walks / SEARCH_PART)),
-            RacePhase::Walks | RacePhase::Fixes => Arc::new(patience(asked.walks)),
-            RacePhase::Model => Arc::new(patience_once_asked(asked.model)),
-            RacePhase::SmallestTest => Arc::new(patience(asked.model)),
+            RacePhase::InputSearch => Arc::new(stop_after(race_options.walk_timeout / SEARCH_TIME_DIVISOR)),
+            RacePhase::Walks | RacePhase::Fixes => Arc::new(stop_after(race_options.walk_timeout)),
+            RacePhase::Model => Arc::new(stop_after_first_call(race_options.model_timeout)),
+            RacePhase::SmallestTest => Arc::new(stop_after(race_options.model_timeout)),
         }
     };
     let save = |path: &Path, options: &AnalysisOptions| {
         let case = frontend::inputs::write_case_file(options);
         std::fs::write(path, case).map_err(|error| format!("{}: {error}", path.display()))
     };
-    let save = asked.save_case.map(|path| move |options: &AnalysisOptions| save(path, options));
+    let save = race_options.case_file.map(|path| move |options: &AnalysisOptions| save(path, options));
     find_races(RaceQuestion {
         file,
         module,
         options,
-        inputs: asked.inputs,
+        inputs: race_options.inputs,
         model,
         start_limit: &start_limit,
-        creates_tests: asked.smallest,
-        source: asked.source,
+        creates_tests: race_options.with_smallest_tests,
+        source: race_options.source,
         warn: &|warning| tracing::warn!("{warning}"),
         save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),
     })

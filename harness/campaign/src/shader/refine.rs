@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use answers::{needed_record, placed_refusal_text, source_location};
 use codegen::shrink;
 use frontend::{
-    AnalysisOptions, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery, RefinementVerdict,
-    SpirvModule, Spot, UnsetOverride, Until,
+    AnalysisOptions, DeadlinePredicate, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery,
+    RefinementVerdict, SpirvModule, Spot, UnsetOverride,
 };
 use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 
-use super::entries;
-use super::open::{OpenTerms, resolve_open_terms};
-use super::read::require_whole_grid;
+use super::analysis::require_whole_grid;
+use super::entry_point_options;
+use super::open_memory::{OpenTerms, resolve_open_terms};
 use super::source::{Compilation, load, run_to_end};
 use crate::Failure;
-use crate::patience::patience;
-pub use subject::{RefineSubject, SubjectError, workgroups_of};
+use crate::time_limit::stop_after;
+pub use subject::{RefineSubject, SubjectError, split_by_workgroup};
 
 /// Upper bound on the runs of a compiler that reduce one list of passes.
 const MAX_REDUCTIONS: usize = 64;
@@ -43,14 +43,14 @@ pub struct RefineRequest {
     pub timeout: Duration,
     /// How missing inputs are supplied.
     pub inputs: InputMode,
-    /// The memory that others may access; `None` inside for all. `None` for a closed world.
-    pub open: Option<OpenTerms>,
+    /// The memory that other programs may access; `None` inside for all. `None` for a closed world.
+    pub open_memory: Option<OpenTerms>,
 }
 
 impl RefineRequest {
     /// Returns the open memory for output.
     fn open_words(&self) -> Vec<String> {
-        match &self.open {
+        match &self.open_memory {
             None => Vec::new(),
             Some(None) => vec!["all".to_owned()],
             Some(Some(open)) => open.iter().map(|term| term.text().to_owned()).collect(),
@@ -64,7 +64,7 @@ impl RefineRequest {
         options: &AnalysisOptions,
     ) -> Result<Option<OpenParts>, Failure> {
         let parts = |terms| resolve_open_terms(named.file, &named.module, options, terms);
-        self.open.as_ref().map(parts).transpose()
+        self.open_memory.as_ref().map(parts).transpose()
     }
 }
 
@@ -76,12 +76,12 @@ struct NamedModule<'a> {
     unset: Vec<UnsetOverride>,
 }
 
-fn read_file<'a>(
+fn read_module_file<'a>(
     file: &'a str,
     compilation: &Compilation,
     options: &AnalysisOptions,
 ) -> Result<(NamedModule<'a>, Vec<u8>), Failure> {
-    let source = load(file, compilation).map_err(|error| error.failure())?;
+    let source = load(file, compilation).map_err(|error| error.to_failure())?;
     let module = frontend::read_bound_module(&source.bytes, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
     Ok((NamedModule { file, module, unset: source.unset }, source.bytes))
@@ -98,9 +98,9 @@ pub fn compare_files(
     model: &Model,
     request: &RefineRequest,
 ) -> Result<Vec<RefineLine>, Failure> {
-    let (first, _) = read_file(before, compilation, options)?;
+    let (first, _) = read_module_file(before, compilation, options)?;
     let open = request.open_parts(&first, options)?;
-    let (second, _) = read_file(after, compilation, options)?;
+    let (second, _) = read_module_file(after, compilation, options)?;
     compare_modules((&first, &second), options, model, request, open.as_ref())
 }
 
@@ -112,12 +112,12 @@ fn compare_modules(
     request: &RefineRequest,
     open: Option<&OpenParts>,
 ) -> Result<Vec<RefineLine>, Failure> {
-    let wrong =
+    let to_failure =
         |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
-    let known =
-        entries(before.file, &before.module, &before.unset, options).map_err(|refusal| wrong(&refusal))?;
+    let known = entry_point_options(before.file, &before.module, &before.unset, options)
+        .map_err(|refusal| to_failure(&refusal))?;
     if known.is_empty() {
-        let what = before.module.no_entry_point();
+        let what = before.module.describe_missing_entry_point();
         return Err(Failure::input_message(format!("{}: {what}", before.file)));
     }
     let others = after.module.entry_points();
@@ -138,7 +138,7 @@ fn compare_modules(
             }
         };
         require_whole_grid(given, "modules are compared over the whole grid")?;
-        let pair = EntryPair { before, after, given, other: &other };
+        let pair = EntryPointPair { before, after, options: given, after_entry: &other };
         let compare = |grid, limit| pair.compare(model, request, open, (grid, limit));
         let grid = if given.grid.is_none() { InputGrid::Chosen } else { InputGrid::Whole };
         let Some(mut found) = compare(grid, request.timeout / 4 * 3)? else { continue };
@@ -153,23 +153,23 @@ fn compare_modules(
             after: after.file.to_owned(),
             entry,
             micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..line_of(&found, (before, after), model, request)
+            ..comparison_line(&found, (before, after), model, request)
         });
     }
     Ok(lines)
 }
 
 /// An entry point of two modules.
-struct EntryPair<'a> {
+struct EntryPointPair<'a> {
     before: &'a NamedModule<'a>,
     after: &'a NamedModule<'a>,
     /// The options of `before`.
-    given: &'a AnalysisOptions,
+    options: &'a AnalysisOptions,
     /// The name in `after`.
-    other: &'a str,
+    after_entry: &'a str,
 }
 
-impl EntryPair<'_> {
+impl EntryPointPair<'_> {
     /// Compares the entry points for chosen inputs.
     fn compare(
         &self,
@@ -178,37 +178,37 @@ impl EntryPair<'_> {
         open: Option<&OpenParts>,
         (grid, limit): (InputGrid, Duration),
     ) -> Result<Option<Refinement>, Failure> {
-        let EntryPair { before, after, given, other } = *self;
-        let stop = patience(limit);
+        let EntryPointPair { before, after, options: given, after_entry: other } = *self;
+        let stop = stop_after(limit);
         let choose = |module: &SpirvModule, given: &AnalysisOptions| {
-            let until = Until::new(patience(limit / 8));
+            let until = DeadlinePredicate::new(stop_after(limit / 8));
             let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
             frontend::choose_inputs(module, &searched, request.inputs, grid)
         };
         let choice = choose(&before.module, given)
             .map_err(|refusal| Failure::input_message(placed_refusal_text(before.file, &refusal)))?;
-        let mut needs = choice.needs(&before.module);
-        let mut inputs = choice.all(given);
+        let mut needs = choice.needed_inputs(&before.module);
+        let mut inputs = choice.all_choices(given);
         // Code that only AFTER has may need other inputs to be reached.
         let renamed = AnalysisOptions {
             entry: Some(other.to_owned()),
             unset_overrides: after.unset.clone(),
             ..given.clone()
         };
-        if let Ok(own) = choose(&after.module, &renamed) {
-            for needed in own.needs(&after.module).inputs {
+        if let Ok(after_choice) = choose(&after.module, &renamed) {
+            for needed in after_choice.needed_inputs(&after.module).inputs {
                 // Optimizers remove names.
                 if !needs.inputs.iter().any(|known| known.option == needed.option) {
                     needs.inputs.push(needed);
                 }
             }
-            if own.description(&renamed) != choice.description(given) {
-                inputs.extend(own.all(&renamed));
+            if after_choice.description(&renamed) != choice.description(given) {
+                inputs.extend(after_choice.all_choices(&renamed));
             }
         }
         inputs.retain(|chosen| chosen.workgroups.is_empty());
         let query = RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open };
-        let deadline = Some(Until::new(patience(limit)));
+        let deadline = Some(DeadlinePredicate::new(stop_after(limit)));
         let mut answers = Vec::with_capacity(inputs.len());
         for chosen in inputs {
             let first = AnalysisOptions { deadline: deadline.clone(), entry: given.entry.clone(), ..chosen };
@@ -226,13 +226,13 @@ impl EntryPair<'_> {
 }
 
 /// Returns the reason of an answer, with the inputs that it depends on.
-fn reason_of(found: &Refinement) -> String {
-    let needs = found.needs.iter().cloned().map(|one| needed_record(one).to_sentence());
+fn full_reason(found: &Refinement) -> String {
+    let needs = found.needs.iter().cloned().map(|needed| needed_record(needed).to_sentence());
     std::iter::once(found.reason.clone()).chain(needs).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the line of a comparison, without files, entry point and time.
-fn line_of(
+fn comparison_line(
     found: &Refinement,
     (before, after): (&NamedModule<'_>, &NamedModule<'_>),
     model: &Model,
@@ -240,7 +240,7 @@ fn line_of(
 ) -> RefineLine {
     let place = |named: &NamedModule<'_>, spot: &Spot| {
         let (file, line) = source_location(named.file, &named.module, spot.line, spot.place);
-        let access = spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned());
+        let access = spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned());
         FindingPlace { file: Some(file), line, invocation: None, access }
     };
     let difference = found.difference.as_ref().map(|difference| RefineDifference {
@@ -263,7 +263,7 @@ fn line_of(
             RefinementVerdict::Breaks => RefineVerdict::Breaks,
             RefinementVerdict::Unknown => RefineVerdict::Unknown,
         },
-        reason: reason_of(found),
+        reason: full_reason(found),
         difference,
         reduced: None,
         smallest: None,
@@ -273,7 +273,7 @@ fn line_of(
 
 /// The compilation of shaders and the terms of their comparison.
 #[derive(Clone, Copy)]
-pub struct ThroughCompiler<'a> {
+pub struct CompilerRefinement<'a> {
     /// The compilation of sources to SPIR-V.
     pub compilation: &'a Compilation,
     /// The inputs.
@@ -284,7 +284,7 @@ pub struct ThroughCompiler<'a> {
     pub request: &'a RefineRequest,
 }
 
-impl ThroughCompiler<'_> {
+impl CompilerRefinement<'_> {
     /// Adds the shortest list of passes and the smallest test that still break, to lines of a broken shader.
     ///
     /// # Errors
@@ -299,7 +299,7 @@ impl ThroughCompiler<'_> {
             self.compare(subject, command)
                 .is_ok_and(|lines| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks))
         };
-        let words = read_file(&subject.path, self.compilation, self.options)
+        let words = read_module_file(&subject.path, self.compilation, self.options)
             .and_then(|(_, bytes)| to_binary(&subject.name, &bytes))?;
         let reduced =
             reduce_passes(command, &expand_passes(&words, command), |command| breaks(subject, command));
@@ -307,8 +307,8 @@ impl ThroughCompiler<'_> {
         let smallest = subject.test.as_ref().and_then(|test| {
             let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().ok()?;
             let mut still_breaks = |test: &Test| {
-                let smaller = RefineSubject::of_test(&subject.name, test, folder.path());
-                smaller.is_ok_and(|smaller| breaks(&smaller, shortest))
+                let smaller_subject = RefineSubject::from_test(&subject.name, test, folder.path());
+                smaller_subject.is_ok_and(|smaller| breaks(&smaller, shortest))
             };
             let shrunk = shrink(test, MAX_SMALLER_TESTS, &|_| Vec::new(), &mut still_breaks);
             Some(litmus::print(&shrunk.test))
@@ -332,19 +332,19 @@ impl ThroughCompiler<'_> {
             options.grid = options.grid.or(Some(grid));
             options.subgroup_size = options.subgroup_size.or(subgroup_size);
         }
-        let (mut before, bytes) = read_file(&subject.path, self.compilation, &options)?;
+        let (mut before, bytes) = read_module_file(&subject.path, self.compilation, &options)?;
         before.file = &subject.name;
         let open = self.request.open_parts(&before, &options)?;
         let words = to_binary(&subject.name, &bytes)?;
         // The command runs in a separate folder.
         let source = std::path::absolute(&subject.path).unwrap_or_else(|_| subject.path.clone().into());
-        let line = command.replace("{source}", &quoted(&source));
-        let compared = compile(&words, &line, &options).and_then(|module| {
+        let line = command.replace("{source}", &quote_path(&source));
+        let compared = run_compiler(&words, &line, &options).and_then(|module| {
             let after = NamedModule { file: command, module, unset: Vec::new() };
             compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
                 .map_err(|failure| failure.report().to_string())
         });
-        let failed = |reason: String| RefineLine {
+        let failed_line = |reason: String| RefineLine {
             schema: REFINE_SCHEMA.to_owned(),
             before: subject.name.clone(),
             after: command.to_owned(),
@@ -358,7 +358,7 @@ impl ThroughCompiler<'_> {
             smallest: None,
             micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
-        Ok(compared.unwrap_or_else(|reason| vec![failed(reason)]))
+        Ok(compared.unwrap_or_else(|reason| vec![failed_line(reason)]))
     }
 }
 
@@ -386,7 +386,7 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Runs a command line on a module and reads the module that it writes.
-fn compile(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<SpirvModule, String> {
+fn run_compiler(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<SpirvModule, String> {
     let (bytes, printed) = run_command(words, command)?;
     if bytes.is_empty() {
         return Err(format!(
@@ -398,7 +398,7 @@ fn compile(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<Spi
 }
 
 /// Returns a path as a word of a shell.
-fn quoted(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
@@ -408,7 +408,7 @@ fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String>
     let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
     let (input, output) = (folder.path().join("in.spv"), folder.path().join("out.spv"));
     std::fs::write(&input, words).map_err(failed)?;
-    let line = command.replace("{in}", &quoted(&input)).replace("{out}", &quoted(&output));
+    let line = command.replace("{in}", &quote_path(&input)).replace("{out}", &quote_path(&output));
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("exec {line}")]);
     let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;
@@ -417,8 +417,8 @@ fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String>
     let parent = format!("{}/", folder.path().display());
     let first = printed.lines().find(|line| !line.trim().is_empty()).map(|line| line.replace(&parent, ""));
     if !status.success() {
-        let said = first.map(|first| format!(": {first}")).unwrap_or_default();
-        return Err(format!("the command ended with {status}{said}"));
+        let message = first.map(|first| format!(": {first}")).unwrap_or_default();
+        return Err(format!("the command ended with {status}{message}"));
     }
     Ok((std::fs::read(&output).unwrap_or_default(), printed))
 }
@@ -435,8 +435,8 @@ fn expand_passes(words: &[u8], command: &str) -> String {
     if !command.contains("spirv-opt") {
         return command.to_owned();
     }
-    let alone = command.replacen(list, &format!("{list} --print-all"), 1);
-    let printed = run_command(words, &alone).map(|(_, printed)| printed).unwrap_or_default();
+    let listing_command = command.replacen(list, &format!("{list} --print-all"), 1);
+    let printed = run_command(words, &listing_command).map(|(_, printed)| printed).unwrap_or_default();
     let passes = printed.lines().filter_map(|line| line.strip_prefix("; IR before pass "));
     let passes: Vec<String> = passes.map(|pass| format!("--{}", pass.trim())).collect();
     match passes.is_empty() {

@@ -38,7 +38,7 @@ pub(crate) use process::run_to_end;
 const MAX_FOUND_FOLDERS: usize = 16;
 
 /// Extensions of SPIR-V, binary and text.
-const MODULES: [&str; 2] = ["spv", "spvasm"];
+const MODULE_EXTENSIONS: [&str; 2] = ["spv", "spvasm"];
 
 /// The compiler options for source files.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub struct SourceModule {
     pub unset: Vec<UnsetOverride>,
 }
 
-/// A source with everything that its compilers need.
+/// A source with its includes, definitions and override values.
 struct ShaderSource<'a> {
     file: &'a str,
     language: ShaderLanguage,
@@ -98,8 +98,8 @@ struct ShaderSource<'a> {
     is_preprocessed: bool,
     /// True if the text is that of the file without its byte order mark, which glslang rejects.
     has_byte_order_mark: bool,
-    given: Compilation,
-    tree: IncludeTree,
+    compilation: Compilation,
+    include_tree: IncludeTree,
     overrides: OverrideValues,
 }
 
@@ -114,7 +114,7 @@ struct CompileUnit {
     text: Option<String>,
 }
 
-fn extension(file: &str) -> &str {
+fn file_extension(file: &str) -> &str {
     Path::new(file).extension().and_then(OsStr::to_str).unwrap_or_default()
 }
 
@@ -124,28 +124,28 @@ pub fn is_shader(argument: &str) -> bool {
     if argument.contains('@') && !Path::new(argument).is_file() {
         return false;
     }
-    let extension = extension(argument);
-    MODULES.contains(&extension) || stage::language(extension).is_some()
+    let extension = file_extension(argument);
+    MODULE_EXTENSIONS.contains(&extension) || stage::language_of_extension(extension).is_some()
 }
 
 /// Reads a shader, and compiles it if it is source code. Returns a module for each entry point in languages
 /// that compile them one by one, otherwise one module. At least one result is returned.
-pub fn load_all(file: &str, given: &Compilation) -> Vec<Result<SourceModule, SourceError>> {
-    let extension = extension(file);
-    if MODULES.contains(&extension) {
+pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModule, SourceError>> {
+    let extension = file_extension(file);
+    if MODULE_EXTENSIONS.contains(&extension) {
         let bytes = fs::read(file).map_err(|error| SourceError::File { file: file.to_owned(), error });
         let module = |bytes| SourceModule { bytes, compiler: None, entry: None, unset: Vec::new() };
         return vec![bytes.map(module)];
     }
-    let prepared = ShaderSource::read(file, given).and_then(|mut source| {
-        let units = source.with_found_folders(|source| source.units())?;
+    let prepared = ShaderSource::read(file, compilation).and_then(|mut source| {
+        let units = source.retry_with_found_folders(|source| source.compile_units())?;
         Ok((source, units))
     });
     let (mut source, units) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return vec![Err(error)],
     };
-    let mut compile = |unit| source.with_found_folders(|source| source.compile(unit));
+    let mut compile = |unit| source.retry_with_found_folders(|source| source.compile(unit));
     let mut all: Vec<_> = units.iter().map(&mut compile).collect();
     // The scan for entry points ignores `#if`, so some of its functions may not exist.
     if all.iter().any(Result::is_ok) {
@@ -158,19 +158,19 @@ pub fn load_all(file: &str, given: &Compilation) -> Vec<Result<SourceModule, Sou
 ///
 /// # Errors
 /// If the shader is invalid or has several modules, or a file or compiler is missing.
-pub fn load(file: &str, given: &Compilation) -> Result<SourceModule, SourceError> {
-    let mut all = load_all(file, given);
+pub fn load(file: &str, compilation: &Compilation) -> Result<SourceModule, SourceError> {
+    let mut all = load_all(file, compilation);
     if let [_, _, ..] = &all[..] {
         let entries = all.iter().flatten().filter_map(|module| module.entry.clone()).collect();
-        return Err(no_entry_point(file, None, entries));
+        return Err(no_entry_point_error(file, None, entries));
     }
-    all.pop().unwrap_or_else(|| Err(no_entry_point(file, None, Vec::new())))
+    all.pop().unwrap_or_else(|| Err(no_entry_point_error(file, None, Vec::new())))
 }
 
-/// Creates the error for a missing or ambiguous entry point; `wanted` is the one that was named.
-fn no_entry_point(file: &str, wanted: Option<&str>, known: Vec<String>) -> SourceError {
-    let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let what = match (wanted, known.first()) {
+/// Creates the error for a missing or ambiguous entry point; `requested` is the one that was named.
+fn no_entry_point_error(file: &str, requested: Option<&str>, entries: Vec<String>) -> SourceError {
+    let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let what = match (requested, entries.first()) {
         (Some(wanted), Some(first)) => {
             format!("no entry point `{wanted}`; expected one of {listed}: pass `--entry {first}`")
         }
@@ -189,46 +189,53 @@ fn no_entry_point(file: &str, wanted: Option<&str>, known: Vec<String>) -> Sourc
 
 /// Compiles a changed text of a source as the file was compiled, for one entry point if it has a module for
 /// each. Returns `None` if the text is not valid, or differs from the text that the compiler reads.
-pub fn compile_changed(file: &str, text: &str, entry: Option<&str>, given: &Compilation) -> Option<Vec<u8>> {
-    let given = Compilation { is_cached: false, ..given.clone() };
-    let mut source = ShaderSource::read(file, &given).ok().filter(|source| !source.is_preprocessed)?;
+pub fn compile_edited_text(
+    file: &str,
+    text: &str,
+    entry: Option<&str>,
+    compilation: &Compilation,
+) -> Option<Vec<u8>> {
+    let compilation = Compilation { is_cached: false, ..compilation.clone() };
+    let mut source = ShaderSource::read(file, &compilation).ok().filter(|source| !source.is_preprocessed)?;
     source.text = decode_text(text.as_bytes()).0;
-    let mut units = source.with_found_folders(|source| source.units()).ok()?;
+    let mut units = source.retry_with_found_folders(|source| source.compile_units()).ok()?;
     units.retain(|unit| unit.entry.as_deref() == entry);
     let [unit] = &mut units[..] else { return None };
     // The text of a unit is written where the compiler reads it.
     unit.text.get_or_insert_with(|| source.text.clone());
-    Some(source.with_found_folders(|source| source.compile(unit)).ok()?.bytes)
+    Some(source.retry_with_found_folders(|source| source.compile(unit)).ok()?.bytes)
 }
 
 /// Returns the text of a source that fixes may change; `None` for SPIR-V and for preprocessed sources.
-pub fn editable_text(file: &str, given: &Compilation) -> Option<String> {
-    let is_source = !MODULES.contains(&extension(file)) && given.preprocess.is_none();
+pub fn read_editable_text(file: &str, compilation: &Compilation) -> Option<String> {
+    let is_source = !MODULE_EXTENSIONS.contains(&file_extension(file)) && compilation.preprocess.is_none();
     is_source.then(|| fs::read_to_string(file).ok()).flatten()
 }
 
 impl ShaderSource<'_> {
     /// Reads a source and the files that it includes, and expands it with the command for that.
-    fn read<'a>(file: &'a str, given: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
-        let wrong = |error| SourceError::File { file: file.to_owned(), error };
-        let bytes = fs::read(file).map_err(wrong)?;
-        let Some(mut language) = stage::language(extension(file)) else {
-            return Err(SourceError::NoShader { file: file.to_owned() });
+    fn read<'a>(file: &'a str, compilation: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
+        let to_error = |error| SourceError::File { file: file.to_owned(), error };
+        let bytes = fs::read(file).map_err(to_error)?;
+        let Some(mut language) = stage::language_of_extension(file_extension(file)) else {
+            return Err(SourceError::UnknownExtension { file: file.to_owned() });
         };
-        let mut given = given.clone();
-        if let Some(flags) = given.commands.as_ref().and_then(|commands| commands.flags_of(Path::new(file))) {
+        let mut compilation = compilation.clone();
+        if let Some(flags) =
+            compilation.commands.as_ref().and_then(|commands| commands.flags_of(Path::new(file)))
+        {
             let CommandFlags { defines, includes, entry } = flags.clone();
-            given.defines.splice(0..0, defines);
-            given.includes.extend(includes);
-            given.entry = given.entry.or(entry);
+            compilation.defines.splice(0..0, defines);
+            compilation.includes.extend(includes);
+            compilation.entry = compilation.entry.or(entry);
         }
-        let (text, is_preprocessed) = match &given.preprocess {
+        let (text, is_preprocessed) = match &compilation.preprocess {
             Some(command) => {
                 let failed = |(what, said)| {
                     let (file, command) = (file.to_owned(), command.clone());
                     SourceError::Preprocess { file, command, what, said }
                 };
-                (process::preprocess(file, command, &given.defines).map_err(failed)?, true)
+                (process::run_preprocessor(file, command, &compilation.defines).map_err(failed)?, true)
             }
             None => (decode_text(&bytes).0, false),
         };
@@ -237,16 +244,16 @@ impl ShaderSource<'_> {
         if language == ShaderLanguage::Glsl && stage::is_hlsl(&plain) {
             language = ShaderLanguage::Hlsl;
         }
-        let (overrides, tree) = if language == ShaderLanguage::Wgsl {
-            let overrides = OverrideValues::from_source(&plain, &given.overrides);
+        let (overrides, include_tree) = if language == ShaderLanguage::Wgsl {
+            let overrides = OverrideValues::from_source(&plain, &compilation.overrides);
             if let Some((name, known)) = overrides.unknown {
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 return Err(SourceError::UnknownOverride { file: file.to_owned(), name, known });
             }
             (overrides, IncludeTree::default())
         } else {
-            let tree = IncludeTree::read(Path::new(file), &text, &given.includes);
-            (OverrideValues::default(), tree)
+            let include_tree = IncludeTree::read(Path::new(file), &text, &compilation.includes);
+            (OverrideValues::default(), include_tree)
         };
         let mut source = ShaderSource {
             file,
@@ -254,8 +261,8 @@ impl ShaderSource<'_> {
             text,
             is_preprocessed,
             has_byte_order_mark,
-            given,
-            tree,
+            compilation,
+            include_tree,
             overrides,
         };
         source.note_missing_definitions();
@@ -265,62 +272,65 @@ impl ShaderSource<'_> {
     /// Adds the definitions that the source expects to the constants without a value.
     fn note_missing_definitions(&mut self) {
         if self.language != ShaderLanguage::Wgsl {
-            let whole = self.whole_text();
-            self.overrides.unset = alternatives::missing_definitions(&whole, &self.given.defines);
+            let whole = self.full_text();
+            self.overrides.unset = alternatives::missing_definitions(&whole, &self.compilation.defines);
         }
     }
 
-    /// Repeats an attempt with each folder that makes a missing include file found.
-    fn with_found_folders<T>(
+    /// Repeats an attempt with each found folder of a missing include file.
+    fn retry_with_found_folders<T>(
         &mut self,
         attempt: impl Fn(&Self) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         for _ in 0..MAX_FOUND_FOLDERS {
             let header = match attempt(self) {
                 Err(SourceError::MissingInclude { header, .. }) => header,
-                done => return done,
+                result => return result,
             };
             let folder = find_folder(Path::new(self.file), &header);
-            let Some(folder) = folder.filter(|folder| !self.given.includes.contains(folder)) else { break };
-            self.given.includes.push(folder);
-            self.tree = IncludeTree::read(Path::new(self.file), &self.text, &self.given.includes);
+            let Some(folder) = folder.filter(|folder| !self.compilation.includes.contains(folder)) else {
+                break;
+            };
+            self.compilation.includes.push(folder);
+            self.include_tree =
+                IncludeTree::read(Path::new(self.file), &self.text, &self.compilation.includes);
             self.note_missing_definitions();
         }
         attempt(self)
     }
 
     /// Returns true if the files that the scan found are all that a compiler can read.
-    fn is_closed(&self) -> bool {
+    fn has_known_inputs(&self) -> bool {
         let imports =
             |text: &str| ["import", "__import", "__include"].iter().any(|word| has_word(text, word));
         let has_import = self.language == ShaderLanguage::Slang && imports(&self.text);
-        !self.tree.has_macro && !has_import
+        !self.include_tree.has_macro && !has_import
     }
 
     /// Returns true if the text of a unit is not that of the file.
-    fn is_changed(&self, unit: &CompileUnit) -> bool {
+    fn is_text_changed(&self, unit: &CompileUnit) -> bool {
         self.is_preprocessed || self.has_byte_order_mark || unit.text.is_some()
     }
 
     /// Writes a changed text into a folder. Returns the path of the text to compile.
-    fn write(&self, unit: &CompileUnit, folder: &Path) -> Result<PathBuf, SourceError> {
-        if !self.is_changed(unit) {
+    fn write_changed_text(&self, unit: &CompileUnit, folder: &Path) -> Result<PathBuf, SourceError> {
+        if !self.is_text_changed(unit) {
             return Ok(PathBuf::from(self.file));
         }
         let path = folder.join(Path::new(self.file).file_name().unwrap_or_default());
-        let wrong = |error| SourceError::File { file: path.display().to_string(), error };
-        fs::write(&path, unit.text.as_ref().unwrap_or(&self.text)).map_err(wrong)?;
+        let to_error = |error| SourceError::File { file: path.display().to_string(), error };
+        fs::write(&path, unit.text.as_ref().unwrap_or(&self.text)).map_err(to_error)?;
         Ok(path)
     }
 
     /// Returns the text of the source and of the files that it includes, without comments.
-    fn whole_text(&self) -> String {
-        let included = self.tree.files.iter().map(|file| blank_comments(&file.text));
+    fn full_text(&self) -> String {
+        let included = self.include_tree.files.iter().map(|file| blank_comments(&file.text));
         included.fold(blank_comments(&self.text), |all, text| all + "\n" + &text)
     }
 
     /// Returns the parts of the source that are compiled separately.
-    fn units(&self) -> Result<Vec<CompileUnit>, SourceError> {
+    fn compile_units(&self) -> Result<Vec<CompileUnit>, SourceError> {
         let plain = blank_comments(&self.text);
         match self.language {
             ShaderLanguage::Wgsl => {
@@ -328,13 +338,13 @@ impl ShaderSource<'_> {
                 Ok(vec![CompileUnit { entry: None, stage: COMPUTE, defines: Vec::new(), text }])
             }
             ShaderLanguage::Glsl => self.glsl_units(&plain),
-            ShaderLanguage::Hlsl | ShaderLanguage::Slang => self.entry_units(),
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => self.entry_point_units(),
         }
     }
 
     fn glsl_units(&self, plain: &str) -> Result<Vec<CompileUnit>, SourceError> {
         let unit = |stage, text| CompileUnit { entry: None, stage, defines: Vec::new(), text };
-        let sections = prepare::sections(&self.text);
+        let sections = prepare::stage_sections(&self.text);
         if !sections.is_empty() {
             let section = |section: prepare::StageSection| {
                 let text = prepare::prepare_glsl(&section.text, &blank_comments(&section.text));
@@ -342,40 +352,40 @@ impl ShaderSource<'_> {
             };
             return Ok(sections.into_iter().map(section).collect());
         }
-        let whole = self.whole_text();
-        let is_complete = self.tree.missing.is_empty() && !self.tree.has_macro;
+        let whole = self.full_text();
+        let is_complete = self.include_tree.missing.is_empty() && !self.include_tree.has_macro;
         if is_complete && !has_word(&whole, "main") {
             let what = "no function `main`; expected a shader, not a file for others to include".to_owned();
             return Err(SourceError::NoEntryPoint { file: self.file.to_owned(), what });
         }
-        let stage = stage::of_file(self.file, &whole).unwrap_or(COMPUTE);
+        let stage = stage::stage_of_file(self.file, &whole).unwrap_or(COMPUTE);
         Ok(vec![unit(stage, prepare::prepare_glsl(&self.text, plain))])
     }
 
     /// Returns the entry points of a source whose compilers take one at a time.
-    fn entry_units(&self) -> Result<Vec<CompileUnit>, SourceError> {
-        let whole = self.whole_text();
-        let mut entries = entry_points::kernels(&whole);
+    fn entry_point_units(&self) -> Result<Vec<CompileUnit>, SourceError> {
+        let whole = self.full_text();
+        let mut entries = entry_points::unity_kernels(&whole);
         if entries.is_empty() {
-            entries = entry_points::annotated(&whole);
+            entries = entry_points::find_annotated(&whole);
         }
         if entries.is_empty() {
-            entries = entry_points::conventional(&whole, stage::of_file(self.file, ""));
+            entries = entry_points::find_conventional(&whole, stage::stage_of_file(self.file, ""));
         }
-        if let Some(wanted) = &self.given.entry {
+        if let Some(requested) = &self.compilation.entry {
             let known = entries.iter().map(|entry| entry.name.clone()).collect();
-            entries.retain(|entry| entry.name == *wanted);
+            entries.retain(|entry| entry.name == *requested);
             if entries.is_empty() {
-                if !has_call(&whole, wanted) {
-                    return Err(no_entry_point(self.file, Some(wanted), known));
+                if !has_call(&whole, requested) {
+                    return Err(no_entry_point_error(self.file, Some(requested), known));
                 }
-                let stage = stage::of_file(self.file, "").unwrap_or(COMPUTE);
-                entries.push(EntryPoint { name: wanted.clone(), stage, defines: Vec::new() });
+                let stage = stage::stage_of_file(self.file, "").unwrap_or(COMPUTE);
+                entries.push(EntryPoint { name: requested.clone(), stage, defines: Vec::new() });
             }
         }
         if entries.is_empty() {
             let missing = || self.missing_include(|_| true);
-            return Err(missing().unwrap_or_else(|| no_entry_point(self.file, None, Vec::new())));
+            return Err(missing().unwrap_or_else(|| no_entry_point_error(self.file, None, Vec::new())));
         }
         let unit = |entry: EntryPoint| {
             let EntryPoint { name, stage, defines } = entry;
@@ -389,30 +399,30 @@ impl ShaderSource<'_> {
         let file = || self.file.to_owned();
         let of_language = || COMPILERS.iter().filter(|compiler| compiler.language == self.language);
         let listed = |word: fn(&Compiler) -> String| of_language().map(word).collect::<Vec<_>>().join(" or ");
-        let named = self.given.compiler.as_deref();
-        let chosen = |compiler: &&Compiler| named.is_none_or(|name| compiler.is_named(name));
-        if let Some(program) = named.filter(|_| !of_language().any(|one| chosen(&one))) {
+        let named = self.compilation.compiler.as_deref();
+        let is_chosen = |compiler: &&Compiler| named.is_none_or(|name| compiler.is_named(name));
+        if let Some(program) = named.filter(|_| !of_language().any(|compiler| is_chosen(&compiler))) {
             let program = program.to_owned();
             let known = listed(|compiler| format!("`{}`", compiler.program));
             return Err(SourceError::NotOfLanguage { file: file(), program, known });
         }
-        let (mut refused, mut others) = (None, Vec::new());
-        for compiler in of_language().filter(chosen) {
+        let (mut first_error, mut others) = (None, Vec::new());
+        for compiler in of_language().filter(is_chosen) {
             match compiler.compile(self, unit) {
                 Ok(Some(module)) => return Ok(module),
                 Ok(None) => {}
                 // Another compiler may accept the source: dxc supports newer HLSL, and tint more of WGSL.
-                Err(wrong @ (SourceError::Wrong { .. } | SourceError::EntryNotCompiled { .. })) => {
-                    match refused {
+                Err(wrong @ (SourceError::Rejected { .. } | SourceError::EntryNotCompiled { .. })) => {
+                    match first_error {
                         Some(_) => others.push(compiler.program),
-                        None => refused = Some(wrong),
+                        None => first_error = Some(wrong),
                     }
                 }
                 Err(other) => return Err(other),
             }
         }
-        match refused {
-            Some(SourceError::Wrong { file, line, column, compiler, said, .. }) => {
+        match first_error {
+            Some(SourceError::Rejected { file, line, column, compiler, said, .. }) => {
                 let lowercase = said.to_lowercase();
                 let is_named = |header: &str| {
                     lowercase.contains("include") && said.contains(header)
@@ -422,11 +432,11 @@ impl ShaderSource<'_> {
                     return Err(missing);
                 }
                 let others = others.iter().map(|other| format!(", nor does {other}")).collect();
-                Err(SourceError::Wrong { file, line, column, compiler, said, others })
+                Err(SourceError::Rejected { file, line, column, compiler, said, others })
             }
             Some(other) => Err(other),
             None => {
-                let wanted = listed(|compiler| format!("`{}` ({})", compiler.program, compiler.install));
+                let wanted = listed(|compiler| format!("`{}` ({})", compiler.program, compiler.install_hint));
                 Err(SourceError::NoCompiler { file: file(), wanted })
             }
         }
@@ -434,10 +444,10 @@ impl ShaderSource<'_> {
 
     /// Returns the error for the first missing include file that the compiler's message names.
     fn missing_include(&self, is_named: impl Fn(&str) -> bool) -> Option<SourceError> {
-        let missing = self.tree.missing.iter().find(|missing| is_named(&missing.header))?;
-        let own = [folder_of(&missing.includer), folder_of(Path::new(self.file))];
+        let missing = self.include_tree.missing.iter().find(|missing| is_named(&missing.header))?;
+        let source_folders = [folder_of(&missing.includer), folder_of(Path::new(self.file))];
         let mut searched: Vec<String> = Vec::new();
-        for folder in own.iter().chain(&self.given.includes) {
+        for folder in source_folders.iter().chain(&self.compilation.includes) {
             let folder = folder.display().to_string();
             if !searched.contains(&folder) {
                 searched.push(folder);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use campaign::again::{OtherVersion, recompute};
+use campaign::rejudge::{OtherVersionPolicy, recompute_results};
 use litmus::{Outcome, Prediction};
 use results::read;
 use results::wire::{RunLine, VerdictWord};
@@ -11,7 +11,7 @@ use runner::pool::WorkerFailure;
 use runner::wire::{Job, JobResult};
 use serde_json::{Value, json};
 
-use super::{answer, never, options, place, plan, run};
+use super::{folder_options, job_result, not_interrupted, options, plan, run};
 
 /// Fields that readers copy. No verdict and no count depends on the texts. Only bounds check the last two, which are
 /// measurements; a resumed run compiles the kernel again.
@@ -22,12 +22,12 @@ const COPIED: [&str; 7] =
 const COPIED_IF_INCONCLUSIVE: [&str; 2] = ["reason", "not_executed"];
 
 /// Returns an answer with allowed outcomes.
-fn allowed(job: &Job) -> Result<JobResult, WorkerFailure> {
+fn allowed_answer(job: &Job) -> Result<JobResult, WorkerFailure> {
     let rows: &[(&[u64], u64)] = match job.id.as_str() {
         "hsa/MP+agent" => &[(&[1, 1], 1000)],
         _ => &[(&[0, 0], 400), (&[0, 1], 500), (&[1, 1], 100)],
     };
-    Ok(answer(rows, None))
+    Ok(job_result(rows, None))
 }
 
 /// Returns each path to a value in `value`, with that value.
@@ -49,7 +49,7 @@ fn leaves(value: &Value, path: &str, all: &mut Vec<(String, Value)>) {
 }
 
 /// Returns other values for a field.
-fn edits(value: &Value) -> Vec<Value> {
+fn edited_values(value: &Value) -> Vec<Value> {
     let other = match value {
         Value::Null => vec![json!("not executed")],
         Value::Bool(flag) => vec![json!(!flag)],
@@ -65,10 +65,11 @@ fn edits(value: &Value) -> Vec<Value> {
 }
 
 /// Reads a folder and recomputes its lines.
-fn read_again(folder: &Path) -> Result<Vec<RunLine>, String> {
+fn recompute_folder(folder: &Path) -> Result<Vec<RunLine>, String> {
     let found = read::read_results(folder).map_err(|error| error.to_string())?;
-    let again = recompute(found, OtherVersion::Dropped).map_err(|failure| failure.report().to_string())?;
-    Ok(again.results.lines)
+    let recomputed = recompute_results(found, OtherVersionPolicy::Dropped)
+        .map_err(|failure| failure.report().to_string())?;
+    Ok(recomputed.results.lines)
 }
 
 /// Returns the accepted edits of the first line of a folder that change a recomputed line.
@@ -76,20 +77,20 @@ fn accepted_edits(folder: &Path) -> BTreeSet<String> {
     let journal = folder.join(read::JOURNAL);
     let text = std::fs::read_to_string(&journal).unwrap();
     let (first, rest) = text.split_once('\n').unwrap();
-    let original = read_again(folder).unwrap();
+    let original = recompute_folder(folder).unwrap();
     let line = serde_json::to_value(serde_json::from_str::<RunLine>(first).unwrap()).unwrap();
     let mut all = Vec::new();
     leaves(&line, "", &mut all);
     assert!(all.len() > 40, "{all:?}");
     let mut accepted = BTreeSet::new();
     for (path, value) in all {
-        for edit in edits(&value) {
+        for edit in edited_values(&value) {
             let mut edited = line.clone();
             *edited.pointer_mut(&path).unwrap() = edit.clone();
             let Ok(record) = serde_json::from_value::<RunLine>(edited) else { continue };
             let sealed = String::from_utf8(results::journal::seal_record(&record).unwrap()).unwrap();
             std::fs::write(&journal, format!("{sealed}{rest}")).unwrap();
-            if read_again(folder).is_ok_and(|lines| lines != original) {
+            if recompute_folder(folder).is_ok_and(|lines| lines != original) {
                 let name = path.trim_start_matches('/').replace('/', ".");
                 accepted.insert(format!("{name}: {value} to {edit}"));
             }
@@ -104,14 +105,20 @@ fn edited_fields_are_refused_recomputed_or_listed() {
     for (ids, is_judged) in [(&["mp/MP+rel-acq", "mp/MP+rel-rlx"][..], true), (&["hsa/MP+agent"], false)] {
         let folder = tempfile::tempdir().unwrap();
         let (plan, options) = (plan(&["a"], ids), options(1));
-        let (came, _) =
-            run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &allowed).unwrap();
-        assert_eq!(came.ended.lines[0].verdict == VerdictWord::Conforms, is_judged);
+        let (trace, _) = run(
+            &plan,
+            &options,
+            &folder_options(folder.path(), false, Some(1)),
+            &not_interrupted(),
+            &allowed_answer,
+        )
+        .unwrap();
+        assert_eq!(trace.result.lines[0].verdict == VerdictWord::Conforms, is_judged);
         let accepted = accepted_edits(folder.path());
         let copied = [&COPIED[..], &COPIED_IF_INCONCLUSIVE[..if is_judged { 0 } else { 2 }]].concat();
         let is_copied = |edit: &&String| copied.iter().any(|field| edit.starts_with(&format!("{field}:")));
-        let wrong: Vec<&String> = accepted.iter().filter(|edit| !is_copied(edit)).collect();
-        assert!(wrong.is_empty(), "{ids:?}: {wrong:#?}");
+        let unexpected: Vec<&String> = accepted.iter().filter(|edit| !is_copied(edit)).collect();
+        assert!(unexpected.is_empty(), "{ids:?}: {unexpected:#?}");
     }
 }
 
@@ -122,12 +129,12 @@ fn tests_without_a_baseline_are_calibrated_by_store_buffering() {
     let plan = plan(&["a"], &["sb/SB+rlx-rlx", "mp/MP+rlx-rlx", "mp/MP+rel-acq"]);
     let plan = plan.with_baselines(folder.path(), &|_| ()).unwrap();
     let weak = |prediction: &Prediction| {
-        prediction.outcomes.iter().filter(|(_, says)| says.weak && says.allowed).count()
+        prediction.outcomes.iter().filter(|(_, predicted)| predicted.weak && predicted.allowed).count()
     };
-    let cells: Vec<(usize, &[Outcome])> = (plan.cells.iter())
-        .map(|cell| (weak(cell.ready.as_ref().unwrap()), cell.calibrated.as_slice()))
+    let cells: Vec<(usize, &[Outcome])> = (plan.device_tests.iter())
+        .map(|cell| (weak(cell.prediction.as_ref().unwrap()), cell.calibrated_outcomes.as_slice()))
         .collect();
     let both_missed = Outcome(vec![litmus::Value(0); 2]);
     assert_eq!(cells, [(1, &[both_missed][..]), (1, &[]), (0, &[])]);
-    assert!(plan.cells.iter().all(|cell| cell.expected.is_empty()));
+    assert!(plan.device_tests.iter().all(|cell| cell.expected_outcomes.is_empty()));
 }

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use campaign::contained_path::path_inside;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
-use campaign::within::path_within;
 use clap::Args;
 use frontend::{AnalysisOptions, InputMode, RayResults, inputs};
 use vk_litmus::{ShaderInputs, program};
@@ -454,7 +454,7 @@ impl KernelArguments {
             let read_case_input = |name: &str| match self.allow_outside {
                 true => read_limited(&folder.join(name)),
                 false => {
-                    let path = path_within(&folder, name);
+                    let path = path_inside(&folder, name);
                     read_limited(&path.map_err(|why| format!("{why}, or pass --allow-outside"))?)
                 }
             };

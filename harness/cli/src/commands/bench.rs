@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use campaign::faults::{self, matrix};
-use campaign::measure::bench::bench as measured;
-use campaign::measure::environments::{Environments, environments};
-use campaign::measure::growth::growth;
+use campaign::measure::bench::run_bench as measured;
+use campaign::measure::environments::{EnvironmentOptions, compare_environments};
+use campaign::measure::growth::measure_growth;
 use campaign::targets;
 use results::power::PowerMatrix;
 use results::wire::FaultSearchSummary;
@@ -29,22 +29,22 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
             None => search_faults(arguments.format),
         };
     }
-    let target = targets::one(arguments.device.as_deref(), &print_message)?;
+    let target = targets::select_one(arguments.device.as_deref(), &print_message)?;
     if !arguments.stress.is_empty() {
-        let request = Environments {
+        let request = EnvironmentOptions {
             stresses: &arguments.stress,
             tests: &arguments.tests,
             suite: arguments.suite.as_deref(),
             time: arguments.time,
             seed: arguments.seed,
         };
-        let record = environments(target, &request, &print_message, &message_printer(quiet))?;
+        let record = compare_environments(target, &request, &print_message, &message_printer(quiet))?;
         let printed = print_as(arguments.format, &record, write::bench::format_environments)?;
         return Ok(note_not_executed(printed, record.not_executed()));
     }
     match arguments.growth {
         Some(max_instances) => {
-            let record = growth(&target, max_instances)?;
+            let record = measure_growth(&target, max_instances)?;
             let printed = print_as(arguments.format, &record, write::bench::format_growth)?;
             Ok(note_not_executed(printed, record.not_executed()))
         }
@@ -67,7 +67,7 @@ fn note_not_executed(mut outcome: Outcome, not_executed: u64) -> Outcome {
 /// Runs `--faults`.
 fn search_faults(format: ListFormat) -> Result<Outcome, Failure> {
     let mut data = StandardOutput::new();
-    let record = faults::faults(&mut |fault: &FaultSearchSummary| match format {
+    let record = faults::search_faults(&mut |fault: &FaultSearchSummary| match format {
         ListFormat::Text => data.print(&write::bench::format_fault(fault)),
         ListFormat::Json => Ok(()),
     })?;
@@ -87,7 +87,7 @@ fn write_matrix(path: &Path) -> Result<Outcome, Failure> {
         Ok(text) => serde_json::from_str(&text).map_err(Failure::input_error)?,
         Err(_) => PowerMatrix::default(),
     };
-    let (matrix, new) = matrix::matrix(&old, &print_message)?;
+    let (matrix, new) = matrix::update_matrix(&old, &print_message)?;
     let text = serde_json::to_string_pretty(&matrix).map_err(Failure::environment_error)?;
     write_file(path, (text + "\n").as_bytes())?;
     let found_count = matrix.faults.iter().filter(|fault| !fault.found_by.is_empty()).count();

@@ -6,7 +6,7 @@ mod page;
 
 use campaign::check::CheckModels;
 use campaign::inputs;
-use campaign::parallel::in_order;
+use campaign::parallel::process_in_order;
 use campaign::shader::source::is_shader;
 use campaign::source::TestSource;
 use results::write::new_check_writer;
@@ -48,7 +48,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     let (kernels, tests): (Vec<String>, Vec<String>) =
         arguments.tests.iter().cloned().partition(|argument| is_shader(argument));
     let mut sources = inputs::collect(&tests, arguments.suite.as_deref(), None, || {
-        Ok(if kernels.is_empty() { inputs::all_embedded() } else { Vec::new() })
+        Ok(if kernels.is_empty() { inputs::embedded_tests() } else { Vec::new() })
     })?;
     if kernels.is_empty() && !arguments.kernel.is_empty() {
         return Err(Failure::input_message(
@@ -58,7 +58,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     let checker = checker(CheckModels::load(arguments.model.as_deref())?);
     // Embedded tests that were not named are skipped if the model does not apply to them.
     if let Some(named) = program::named_model(&checker).filter(|_| arguments.tests.is_empty()) {
-        sources.retain(|source| source.suits(&named.model));
+        sources.retain(|source| source.is_judged_by(&named.model));
     }
     let mut outcome = Outcome::Success;
     let (mut answered, mut rejected) = (0_usize, 0_usize);
@@ -81,7 +81,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         }
     };
     let check = |source: &TestSource| program::check_source(&checker, source.clone());
-    in_order(&sources, check, &mut write_answer)?;
+    process_in_order(&sources, check, &mut write_answer)?;
     if !kernels.is_empty() {
         let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;
         let compilation = program::compile_options(arguments.kernel.compilation()?);

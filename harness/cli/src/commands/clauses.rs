@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use campaign::parallel::map;
+use campaign::parallel::parallel_map;
 use campaign::similar;
 use litmus::{Test, corpus};
-use model::clauses::{Clause, Disposition, citations, clauses as inventory};
-use model::mutation::{Difference, EquivalenceReason, MUTATED, Mutant, Unkilled, killer, mutants, unkilled};
-use model::synthesis::operations;
+use model::clauses::{Clause, Disposition, list_citations, list_clauses as inventory};
+use model::mutation::{
+    Difference, EquivalenceReason, MUTATED_MODELS, Mutant, SurvivingMutant, find_killing_test,
+    generate_mutants, list_surviving_mutants,
+};
+use model::synthesis::count_operations;
 use model::{Budget, Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 use results::wire::{
     Argument, ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus, ReasonWord,
@@ -69,7 +72,7 @@ fn embedded_tests() -> Result<Vec<EmbeddedTest>, Failure> {
 
 fn clause_rows(tests: &[EmbeddedTest]) -> Result<Vec<ClauseRow>, Failure> {
     let mut statements: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for citation in citations().map_err(Failure::input)? {
+    for citation in list_citations().map_err(Failure::input)? {
         let location = format!("{}:{} {}", citation.file, citation.line, citation.name);
         for clause in citation.clauses {
             statements.entry(clause).or_default().push(location.clone());
@@ -92,10 +95,10 @@ fn clause_row(
     let cited = statements.get(clause.id).cloned().unwrap_or_default();
     // A citation in a statement overrides the disposition in the inventory.
     let disposition = if cited.is_empty() { clause.disposition } else { Disposition::Encoded };
-    let engine = clause.engine.iter().map(|name| format!("engine {name}"));
+    let engine = clause.engine_names.iter().map(|name| format!("engine {name}"));
     ClauseRow {
         id: clause.id.to_owned(),
-        model: clause.specification.model().to_owned(),
+        model: clause.specification.model_name().to_owned(),
         anchor: clause.anchor.map(str::to_owned),
         statement: clause.statement.to_owned(),
         disposition: match disposition {
@@ -117,14 +120,14 @@ struct JudgedTest<'t> {
 }
 
 fn mutant_rows(tests: &[EmbeddedTest]) -> Result<Vec<MutantRow>, Failure> {
-    let (bound, known) = unkilled();
+    let (bound, known) = list_surviving_mutants();
     let mut rows = Vec::new();
-    for (name, file) in MUTATED {
+    for (name, file) in MUTATED_MODELS {
         let Some(model) = Model::shipped(name) else { continue };
         let model = model.map_err(Failure::input)?;
         let judged = judge_tests(&model, tests)?;
-        let all = mutants(&model, &|source| file.is_none_or(|file| source == file));
-        rows.extend(map(&all, |mutant| mutant_row(name, mutant, &judged, &known, bound)));
+        let all = generate_mutants(&model, &|source| file.is_none_or(|file| source == file));
+        rows.extend(parallel_map(&all, |mutant| mutant_row(name, mutant, &judged, &known, bound)));
     }
     Ok(rows)
 }
@@ -132,8 +135,8 @@ fn mutant_rows(tests: &[EmbeddedTest]) -> Result<Vec<MutantRow>, Failure> {
 /// Returns the tests of a model's dialect with their verdicts, small tests first.
 fn judge_tests<'t>(model: &Model, tests: &'t [EmbeddedTest]) -> Result<Vec<JudgedTest<'t>>, Failure> {
     let mut dialect_tests: Vec<&EmbeddedTest> =
-        tests.iter().filter(|embedded| model.judges(embedded.test.dialect)).collect();
-    dialect_tests.sort_by_key(|embedded| operations(&embedded.test));
+        tests.iter().filter(|embedded| model.supports_dialect(embedded.test.dialect)).collect();
+    dialect_tests.sort_by_key(|embedded| count_operations(&embedded.test));
     let mut judged = Vec::with_capacity(dialect_tests.len());
     for embedded in dialect_tests {
         match predict_summary(&embedded.test, model, &TEST_BUDGET) {
@@ -150,7 +153,7 @@ fn mutant_row(
     name: &str,
     mutant: &Mutant,
     judged: &[JudgedTest<'_>],
-    known: &[Unkilled],
+    known: &[SurvivingMutant],
     bound: &str,
 ) -> MutantRow {
     let mutation = &mutant.mutation;
@@ -162,12 +165,12 @@ fn mutant_row(
         .into_iter()
         .chain(others)
         .map(|judged| (judged.embedded.id.as_str(), &judged.embedded.test, &judged.verdict));
-    let killed = killer(&mutant.model, candidates, &TEST_BUDGET);
+    let killed = find_killing_test(&mutant.model, candidates, &TEST_BUDGET);
     let listed = known.iter().find(|listed| {
         listed.model == name && listed.statement == mutation.statement && listed.change == mutation.change
     });
     let argument = listed
-        .and_then(|listed| listed.argument)
+        .and_then(|listed| listed.equivalence_proof)
         .map(|(reason, text)| Argument { reason: reason_word(reason), text: text.to_owned() });
     let mut row = MutantRow {
         model: name.to_owned(),
@@ -286,7 +289,7 @@ fn format_clauses(record: &ClausesRecord) -> String {
                 (reason, rows.iter().filter(has_reason).count())
             })
             .filter(|(_, count)| *count > 0)
-            .map(|(reason, count)| format!("{} {count}", reason.word()))
+            .map(|(reason, count)| format!("{} {count}", reason.as_str()))
             .collect();
         let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
         text += &format!(

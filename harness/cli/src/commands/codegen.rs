@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use campaign::compilers::baselines::{baselines, differences, file_of};
-use campaign::compilers::engine::Engine;
-use campaign::compilers::explore::{explore, is_broken};
-use campaign::compilers::relaxations::compared;
-use campaign::compilers::targets::{CompilerTarget, targets};
-use campaign::compilers::{CodegenRequest, lines, load};
+use campaign::compilers::baselines::{baseline_path, compute_baselines, describe_differences};
+use campaign::compilers::engine::CompilerEngine;
+use campaign::compilers::explore::{breaks_model, explore_devices};
+use campaign::compilers::relaxations::compare_relaxations;
+use campaign::compilers::targets::{CompilerTarget, select_targets};
+use campaign::compilers::{CodegenRequest, code_lines, load_tests};
 use codegen::{CodeBaseline, Form};
 use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenVerdict};
 use results::write::codegen::{self as text, CodegenTotals, CodegenView};
@@ -30,12 +30,12 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
         return Err(Failure::input_message("`--format html` needs `--emit order`"));
     }
     let mut outcome = Outcome::Success;
-    let (items, rejected) = load(&arguments.tests, arguments.suite.as_deref())?;
+    let (items, rejected) = load_tests(&arguments.tests, arguments.suite.as_deref())?;
     rejected.iter().for_each(|failure| report_rejected(&mut outcome, failure));
     if items.is_empty() && outcome == Outcome::Success {
         return Err(Failure::input_message("no test to compile: name a test or `--suite NAME`"));
     }
-    let targets = targets(&arguments.device, arguments.mesa.as_deref())?;
+    let targets = select_targets(&arguments.device, arguments.mesa.as_deref())?;
     let needs_run_forms =
         arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
     let forms = match arguments.form.as_slice() {
@@ -45,7 +45,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
         named => named.to_vec(),
     };
     let request = CodegenRequest::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
-    let engine = Engine::new(arguments.timeout, arguments.misbehave.clone())?;
+    let engine = CompilerEngine::new(arguments.timeout, arguments.misbehave.clone())?;
     let printer = Printer { data: StandardOutput::new(), format: arguments.format };
     outcome.escalate_to(match (&arguments.baseline, arguments.emit) {
         _ if arguments.explore => print_explored(&engine, &request, arguments.edits, printer)?,
@@ -94,13 +94,13 @@ impl Printer {
 
 /// Compiles every kernel and prints the result.
 fn print_compiled(
-    engine: &Engine,
+    engine: &CompilerEngine,
     request: &CodegenRequest,
     view: Option<CodegenView>,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());
-    lines::campaign(engine, request, view, |target, lines| {
+    code_lines::compile_on_devices(engine, request, view, |target, lines| {
         let mut totals = CodegenTotals::new(&target.name);
         lines.iter().for_each(|line| totals.add(line));
         figures.push(totals);
@@ -129,12 +129,12 @@ fn is_failure(line: &CodegenLine) -> bool {
 
 /// Prints the effect of each relaxation on machine code.
 fn print_relaxations(
-    engine: &Engine,
+    engine: &CompilerEngine,
     request: &CodegenRequest,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let mut all = Vec::new();
-    compared(engine, request, &print_message, |_, lines| {
+    compare_relaxations(engine, request, &print_message, |_, lines| {
         printer.print_lines(&lines, text::format_ineffective)?;
         all.extend(lines);
         Ok(())
@@ -145,17 +145,17 @@ fn print_relaxations(
 
 /// Explores the machine code for forbidden outcomes; with `edits`, checks that mutations of it are detected.
 fn print_explored(
-    engine: &Engine,
+    engine: &CompilerEngine,
     request: &CodegenRequest,
     edits: bool,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut all, mut all_edits) = (Outcome::Success, Vec::new(), Vec::new());
-    explore(engine, request, edits, |_, (lines, edited)| {
+    explore_devices(engine, request, edits, |_, (lines, edited)| {
         printer.print_lines(&edited, text::format_surviving_edits)?;
         all_edits.extend(edited);
         if !edits {
-            if lines.iter().any(is_broken) {
+            if lines.iter().any(breaks_model) {
                 outcome.escalate_to(Outcome::RuleBroken);
             }
             printer.print_lines(&lines, text::format_explored)?;
@@ -174,28 +174,28 @@ fn print_explored(
 /// Writes a folder of baselines or compares with it. A difference is printed for review and does not change
 /// the exit code.
 fn compare_baselines(
-    engine: &Engine,
+    engine: &CompilerEngine,
     request: &CodegenRequest,
     folder: &Path,
     bless: bool,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
-    baselines(engine, request, |target: &CompilerTarget, (current, crashed)| {
+    compute_baselines(engine, request, |target: &CompilerTarget, (current, crashed)| {
         for how in crashed {
             print_message(&format!("{}: {how}", target.name));
             outcome.escalate_to(Outcome::RuleBroken);
         }
-        let path = file_of(folder, target);
+        let path = baseline_path(folder, target);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) if !bless => Some(text),
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Failure::of_file(&path, error));
+                return Err(Failure::file_error(&path, error));
             }
             _ => None,
         };
         let Some(text) = text else {
-            let about = [target.plain_name().to_owned(), target.driver()];
+            let about = [target.name_without_version().to_owned(), target.driver()];
             create_folder(folder)?;
             write_file(&path, current.to_text(&about).as_bytes())?;
             return printer.print_text(&format!(
@@ -206,7 +206,7 @@ fn compare_baselines(
         };
         let old = CodeBaseline::parse(&text)
             .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
-        printer.print_text(&differences(&old, &current, request.whole, &path))
+        printer.print_text(&describe_differences(&old, &current, request.is_whole_suite, &path))
     })?;
     Ok(outcome)
 }

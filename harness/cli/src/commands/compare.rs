@@ -1,12 +1,12 @@
 //! `compare`: the tests on which two models differ, and the smallest such test.
 
-use campaign::choice::{self, Chosen};
 use campaign::inputs;
-use campaign::parallel::in_order;
-use campaign::source::{Rejected, TestSource};
+use campaign::models::{self, LoadedModel};
+use campaign::parallel::process_in_order;
+use campaign::source::{RejectedSource, TestSource};
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
-use model::synthesis::{LARGEST, TestConstraints, distinguish_all, operations};
+use model::synthesis::{MAX_PROGRAM_SIZE, TestConstraints, count_operations, find_distinctions};
 use model::{Budget, PredictOptions, PredictionSummary, predict_summary};
 use results::state::state_from_outcome;
 use results::wire::{
@@ -31,7 +31,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     let [first, second] = arguments.model.as_slice() else {
         return Err(Failure::input_message("`compare` takes two models: `--model A --model B`"));
     };
-    let models = [choice::load(first)?, choice::load(second)?];
+    let models = [models::load(first)?, models::load(second)?];
     let mut record = CompareRecord {
         schema: COMPARE_SCHEMA.to_owned(),
         models: [first.clone(), second.clone()],
@@ -85,7 +85,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
                  vocabulary, and shapes beyond",
                 describe_bounds(arguments),
                 found.events,
-                found.events.min(LARGEST)
+                found.events.min(MAX_PROGRAM_SIZE)
             )),
         },
         None => StandardOutput::new().print(&format_record(&record))?,
@@ -104,22 +104,22 @@ fn describe_bounds(arguments: &Compare) -> String {
 fn test_constraints(arguments: &Compare, events: u32) -> TestConstraints {
     let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     TestConstraints {
-        tests: 1 + number(arguments.next),
-        operations: number(events),
-        threads: arguments.threads.map_or(usize::MAX, number),
-        atomic: arguments.atomic,
+        max_tests: 1 + number(arguments.next),
+        max_operations: number(events),
+        max_threads: arguments.threads.map_or(usize::MAX, number),
+        only_atomic: arguments.atomic,
     }
 }
 
 fn synthesize(
-    [first, second]: &[Chosen; 2],
+    [first, second]: &[LoadedModel; 2],
     constraints: &TestConstraints,
 ) -> Result<SynthesizedRecord, Failure> {
     let vulkan = litmus::Dialect::Vulkan;
-    if !first.model.judges(vulkan) || !second.model.judges(vulkan) {
+    if !first.model.supports_dialect(vulkan) || !second.model.supports_dialect(vulkan) {
         return Err(Failure::not_available("`--synthesize` for models of the HSA dialect"));
     }
-    let found = distinguish_all(&first.model, &second.model, constraints, &TEST_BUDGET)
+    let found = find_distinctions(&first.model, &second.model, constraints, &TEST_BUDGET)
         .map_err(Failure::input_error)?;
     let mut tests = found.into_iter().enumerate().map(|(index, mut found)| {
         if index > 0 {
@@ -127,13 +127,13 @@ fn synthesize(
         }
         NextTest {
             difference: difference_word(found.difference),
-            operations: operations(&found.test),
+            operations: count_operations(&found.test),
             test: litmus::print(&found.test),
         }
     });
     let smallest = tests.next();
     Ok(SynthesizedRecord {
-        events: constraints.operations,
+        events: constraints.max_operations,
         difference: smallest.as_ref().map(|found| found.difference),
         operations: smallest.as_ref().map(|found| found.operations),
         test: smallest.map(|found| found.test),
@@ -148,20 +148,20 @@ enum Comparison {
     /// The answers differ.
     Differs(Box<CompareRow>),
     /// The source is not a valid test, or a model cannot answer.
-    Rejected(Rejected),
+    Rejected(RejectedSource),
 }
 
 fn compare_tests(
     arguments: &Compare,
-    models: &[Chosen; 2],
+    models: &[LoadedModel; 2],
     record: &mut CompareRecord,
 ) -> Result<Outcome, Failure> {
-    let mut sources = inputs::collect(&arguments.tests, None, None, || Ok(inputs::all_embedded()))?;
+    let mut sources = inputs::collect(&arguments.tests, None, None, || Ok(inputs::embedded_tests()))?;
     if arguments.tests.is_empty() {
-        sources.retain(|source| models.iter().all(|chosen| source.suits(&chosen.model)));
+        sources.retain(|source| models.iter().all(|chosen| source.is_judged_by(&chosen.model)));
     }
     let mut outcome = Outcome::Success;
-    in_order(
+    process_in_order(
         &sources,
         |source| compare_test(source.clone(), models),
         |compared| {
@@ -185,24 +185,24 @@ fn compare_tests(
     Ok(outcome)
 }
 
-fn compare_test(source: TestSource, [first, second]: &[Chosen; 2]) -> Comparison {
+fn compare_test(source: TestSource, [first, second]: &[LoadedModel; 2]) -> Comparison {
     let loaded = match source.load() {
         Ok(loaded) => loaded,
         Err(rejected) => return Comparison::Rejected(rejected),
     };
     let file = &loaded.source.file;
     let test = &loaded.test;
-    let predict = |chosen: &Chosen| predict_summary(test, &chosen.model, &TEST_BUDGET);
+    let predict = |chosen: &LoadedModel| predict_summary(test, &chosen.model, &TEST_BUDGET);
     let (first, second) = match (predict(first), predict(second)) {
         (Ok(first), Ok(second)) => (first, second),
         (Err(error), _) | (_, Err(error)) => {
-            return Comparison::Rejected(Rejected::whole(file, error.to_string()));
+            return Comparison::Rejected(RejectedSource::without_position(file, error.to_string()));
         }
     };
     if first.race == Race::Unknown || second.race == Race::Unknown {
-        return Comparison::Rejected(Rejected::whole(file, "no answer in time".to_owned()));
+        return Comparison::Rejected(RejectedSource::without_position(file, "no answer in time".to_owned()));
     }
-    match Difference::between(&first, &second) {
+    match Difference::compare(&first, &second) {
         None => Comparison::Same,
         Some(difference) => Comparison::Differs(Box::new(CompareRow {
             id: loaded.source.id.clone(),

@@ -2,9 +2,9 @@
 
 use std::io::{IsTerminal, Write};
 
-use campaign::compilers::kernels::{GenerationTarget, bytes, machine_code, numbered};
+use campaign::compilers::kernels::{GenerationTarget, compile_machine_code, encode_spirv, numbered_path};
 use campaign::compilers::targets;
-use campaign::inputs::one;
+use campaign::inputs::load_single_test;
 use runner::RunVariant;
 use sim::SimDevice;
 
@@ -25,32 +25,34 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         }
         Emit::Isa => {}
     }
-    let mut loaded = one(&arguments.test)?;
+    let mut loaded = load_single_test(&arguments.test)?;
     let variant = arguments.variant.as_deref().unwrap_or(&loaded.source.variant);
     let variant: RunVariant = variant.parse().map_err(Failure::input_error)?;
-    loaded.test = loaded.placed()?;
+    loaded.test = loaded.to_device_test()?;
     let generation_target = match &arguments.device {
         Some(device) if arguments.emit == Emit::Isa || device != SimDevice::NAME => {
-            GenerationTarget::of(targets::targets(std::slice::from_ref(device), None)?.into_iter().next())?
+            GenerationTarget::for_target(
+                targets::select_targets(std::slice::from_ref(device), None)?.into_iter().next(),
+            )?
         }
-        Some(_) => GenerationTarget::simulated()?,
-        None => GenerationTarget::of(None)?,
+        Some(_) => GenerationTarget::for_simulated_gpu()?,
+        None => GenerationTarget::for_target(None)?,
     };
     let GenerationTarget { target, config, .. } = generation_target;
     let program = shaders::compile_program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
-        .map_err(|error| loaded.no_kernel(variant.shader.stage, &error))?;
+        .map_err(|error| loaded.no_kernel_failure(variant.shader.stage, &error))?;
     let kernels = match target.filter(|_| arguments.emit == Emit::Isa) {
-        Some(target) => machine_code(&target, &program)?,
+        Some(target) => compile_machine_code(&target, &program)?,
         None => {
             let kernels =
-                program.kernels().map(|kernel| bytes(&kernel.words, arguments.emit == Emit::Spvasm));
+                program.kernels().map(|kernel| encode_spirv(&kernel.words, arguments.emit == Emit::Spvasm));
             kernels.collect::<Result<Vec<_>, Failure>>()?
         }
     };
     match &arguments.out {
         Some(path) => {
             for (number, bytes) in kernels.iter().enumerate() {
-                let path = numbered(path, number);
+                let path = numbered_path(path, number);
                 write_file(&path, bytes)?;
             }
         }

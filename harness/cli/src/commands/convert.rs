@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use answers::placed_refusal_text;
 use campaign::inputs;
-use campaign::repro::shader;
-use campaign::shader::open::resolve_open_terms;
+use campaign::repro::format_glsl_shader;
+use campaign::shader::open_memory::resolve_open_terms;
 use campaign::shader::source::{is_shader, load};
 use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
@@ -66,7 +66,9 @@ fn convert_test(source: TestSource, to: Syntax) -> Result<String, Failure> {
     let converted = match to {
         Syntax::Litmus => to_vulkan(&loaded.test).map(|test| litmus::print(&test)),
         Syntax::Khronos => to_khronos(&loaded.test).map(|test| litmus::print(&test)),
-        Syntax::Glsl => to_vulkan(&loaded.test).and_then(|test| to_glsl(&test)).map(|glsl| shader(&glsl)),
+        Syntax::Glsl => {
+            to_vulkan(&loaded.test).and_then(|test| to_glsl(&test)).map(|glsl| format_glsl_shader(&glsl))
+        }
     };
     converted.map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))
 }
@@ -117,7 +119,7 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
         return Err(Failure::not_available("`--out` with a shader"));
     }
     let to_failure = |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
-    let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.failure())?;
+    let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.to_failure())?;
     let options = arguments.kernel.to_options(arguments.unroll)?;
     let module =
         frontend::read_bound_module(&shader.bytes, &options).map_err(|refusal| to_failure(&refusal))?;

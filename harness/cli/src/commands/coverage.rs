@@ -52,7 +52,8 @@ impl ReasonCounts {
 /// # Errors
 /// Returns an error if a device does not exist or the output cannot be written.
 pub fn print_coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> {
-    let targets = targets::targets(devices, None, &SimulatedFallback::from_environment(), &print_message)?;
+    let targets =
+        targets::select_targets(devices, None, &SimulatedFallback::from_environment(), &print_message)?;
     let mut text = String::new();
     if with_cts {
         for (stage, name) in STAGES {
@@ -73,7 +74,7 @@ fn skip_reasons(
     targets: &[DeviceTarget],
 ) -> Result<SkipReasons, Failure> {
     let variant = variant.parse().map_err(Failure::input_error)?;
-    Ok(targets.iter().map(|target| target.told(test, variant).err()).collect())
+    Ok(targets.iter().map(|target| target.compile_test(test, variant).err()).collect())
 }
 
 /// The stages of CTS names, with their headings.

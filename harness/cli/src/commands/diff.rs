@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use campaign::again::{self, OtherVersion};
-use campaign::parallel::map;
-use campaign::reasons::{self, ShippedModels};
+use campaign::explain_records::{self, ShippedModels};
+use campaign::parallel::parallel_map;
+use campaign::rejudge::{self, OtherVersionPolicy};
 use results::baseline;
 use results::diff::diff as compare;
 use results::escape;
@@ -32,11 +32,12 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
     let files: Vec<_> =
         [Some(&arguments.old), arguments.new.as_ref()].into_iter().flatten().cloned().collect();
     // One folder is compared with the current versions of its models.
-    let other = if arguments.new.is_some() { OtherVersion::Dropped } else { OtherVersion::Copied };
+    let other =
+        if arguments.new.is_some() { OtherVersionPolicy::Dropped } else { OtherVersionPolicy::Copied };
     let mut results = read_all(&files, other, &mut outcome)?;
     let mut unchanged_notes = Vec::new();
     if let (None, Some(old)) = (&arguments.new, results.first()) {
-        let rejudged = again::judged_again(old, arguments.model.as_deref())?;
+        let rejudged = rejudge::rejudge_results(old, arguments.model.as_deref())?;
         if let Some(path) = &arguments.out {
             let plan = rejudged.results.plan.as_ref();
             let plan = plan.ok_or_else(|| {
@@ -47,7 +48,7 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
             baseline::write(path, plan, &rejudged.results.lines).map_err(Failure::environment_error)?;
         }
         results.push(rejudged.results);
-        unchanged_notes = rejudged.kept;
+        unchanged_notes = rejudged.unchanged_notes;
     }
     let [old, new] = results.as_slice() else { return Ok(outcome) };
     let mut found = compare(old, new).map_err(Failure::input_error)?;
@@ -75,20 +76,19 @@ fn add_broken_rules(diff: &mut DiffRecord, new: &Results) {
     let deadline = Instant::now() + RULE_TIME;
     let lines: BTreeMap<(&str, &str), &RunLine> =
         new.lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
-    let models = ShippedModels::of(new.lines.iter());
+    let models = ShippedModels::for_lines(new.lines.iter());
     let rule = |change: &Change| {
         let line = *lines.get(&(change.device.as_str(), change.id.as_str()))?;
         let outcome = change.outcome.as_deref()?;
         let recorded = new.plan.as_ref().and_then(|plan| plan.tests.iter().find(|test| test.id == change.id));
         let text = recorded.map(|test| test.text.as_str()).unwrap_or_default();
-        let (test, _) = reasons::test(&change.id, &line.hashes.test, text)?;
-        let explanation = reasons::explained(&test, line, Some(outcome), &models, deadline)?;
-        reasons::broken_rule(&explanation)
+        let (test, _) = explain_records::recorded_test(&change.id, &line.hashes.test, text)?;
+        let explanation = explain_records::explain_line(&test, line, Some(outcome), &models, deadline)?;
+        explain_records::describe_broken_rule(&explanation)
     };
-    let rules = map(
-        &diff.changes,
-        |change| if change.kind == ChangeKind::NewViolation { rule(change) } else { None },
-    );
+    let rules = parallel_map(&diff.changes, |change| {
+        if change.kind == ChangeKind::NewViolation { rule(change) } else { None }
+    });
     for (change, rule) in diff.changes.iter_mut().zip(rules) {
         change.rules.extend(rule);
     }

@@ -1,13 +1,13 @@
 //! `explain`: why a model allows or forbids an outcome, with machine code, and Vulkan's answer for HSA tests.
 
-use campaign::check::kernel::explain::explained;
-use campaign::choice;
-use campaign::compilers::{beside, targets};
-use campaign::inputs::one;
+use campaign::check::kernel;
+use campaign::compilers::{report_code, targets};
+use campaign::inputs::load_single_test;
 use campaign::kinds::litmus::planned::{mark_filtered, without_filter};
-use campaign::patience::patience;
+use campaign::models;
 use campaign::shader::source::is_shader;
-use campaign::source::Loaded;
+use campaign::source::LoadedTest;
+use campaign::time_limit::stop_after;
 use explanation::Explained;
 use litmus::Dialect;
 use model::{
@@ -35,14 +35,14 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
             "inputs of shaders (`--grid`, `--buffer` and others) need a shader file",
         ));
     }
-    let loaded = one(&arguments.test)?;
+    let loaded = load_single_test(&arguments.test)?;
     let test = &loaded.test;
     let file = &loaded.source.file;
     let chosen = match &arguments.model {
-        Some(model) => choice::load(model)?,
-        None => choice::load(Model::default_for_test(test))?,
+        Some(model) => models::load(model)?,
+        None => models::load(Model::default_for_test(test))?,
     };
-    if !chosen.model.judges(test.dialect) {
+    if !chosen.model.supports_dialect(test.dialect) {
         return Err(Failure::input_message(format!(
             "{file}: the model does not support this dialect; choose another with `--model`"
         )));
@@ -53,13 +53,13 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     };
     let (codes, outcome) = machine_code(arguments, &loaded)?;
     // Half of the time is for the verdict, the rest for the executions that justify it.
-    let (half, stop) = (patience(arguments.timeout / 2), patience(arguments.timeout));
+    let (half, stop) = (stop_after(arguments.timeout / 2), stop_after(arguments.timeout));
     let options = ExplainOptions {
         outcome: condition,
-        verdict: Budget::until(&half),
-        budget: Budget::until(&stop),
+        verdict_budget: Budget::until(&half),
+        search_budget: Budget::until(&stop),
         unroll: arguments.unroll,
-        forbid: true,
+        find_forbidding_fix: true,
         ..ExplainOptions::default()
     };
     let explanation = explain_outcome(test, &chosen.model, &options)
@@ -88,7 +88,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// Prints the test with a fix applied.
-fn print_fixed(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
+fn print_fixed(loaded: &LoadedTest, explanation: &Explanation) -> Result<Outcome, Failure> {
     let Some(fixed) = explanation::apply_fix(&loaded.text, explanation) else {
         print_message(&format!(
             "{}: no fix was found; `explain` without `--fix` gives the reason",
@@ -112,8 +112,9 @@ fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
         ));
     }
     let options = arguments.kernel.to_options(arguments.unroll)?;
-    let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
-    let explanation = explained(
+    let chosen =
+        models::load(arguments.model.as_deref().unwrap_or(Model::default_for_dialect(Dialect::Vulkan)))?;
+    let explanation = kernel::explain::explain_shader(
         &arguments.test,
         &arguments.kernel.compilation()?,
         &options,
@@ -129,7 +130,7 @@ fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
 }
 
 /// Describes Vulkan's answer for the lowered program of an HSA test; empty for other tests.
-fn describe_vulkan_answer(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
+fn describe_vulkan_answer(arguments: &Explain, loaded: &LoadedTest) -> Result<String, Failure> {
     let test = &loaded.test;
     if test.dialect != Dialect::Hsa {
         return Ok(String::new());
@@ -141,9 +142,9 @@ fn describe_vulkan_answer(arguments: &Explain, loaded: &Loaded) -> Result<String
             return Ok(format!("\nNo Vulkan device can run this test: {error}, line {line}.\n"));
         }
     };
-    let vulkan = choice::load(Model::default_for(Dialect::Vulkan))?;
-    let hsa = choice::load(Model::default_for(Dialect::Hsa))?;
-    let stop = patience(arguments.timeout);
+    let vulkan = models::load(Model::default_for_dialect(Dialect::Vulkan))?;
+    let hsa = models::load(Model::default_for_dialect(Dialect::Hsa))?;
+    let stop = stop_after(arguments.timeout);
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let to_failure = |error| Failure::input_message(format!("{}: {error}", loaded.source.file));
     let hsa = predict(test, &hsa.model, &options).map_err(to_failure)?;
@@ -170,14 +171,17 @@ fn describe_vulkan_answer(arguments: &Explain, loaded: &Loaded) -> Result<String
             },
         ),
     };
-    let argument = campaign::kinds::quoted(&loaded.source.argument);
+    let argument = campaign::kinds::quote_for_shell(&loaded.source.argument);
     Ok(format!(
         "\nOn a Vulkan device ({class}): {meaning}.\nvk-litmus convert {argument} --to litmus shows that program.\n"
     ))
 }
 
 /// Returns the machine code of the test by device, and the outcome of compiling it.
-fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, String)>, Outcome), Failure> {
+fn machine_code(
+    arguments: &Explain,
+    loaded: &LoadedTest,
+) -> Result<(Vec<(String, String)>, Outcome), Failure> {
     let mut outcome = Outcome::Success;
     let mut codes = Vec::new();
     if arguments.device.is_empty() {
@@ -188,9 +192,16 @@ fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, St
     }
     let source = &loaded.source;
     let variant: RunVariant = source.variant.parse().map_err(Failure::input_error)?;
-    let test = loaded.placed()?;
-    for target in targets::targets(&arguments.device, arguments.mesa.as_deref())? {
-        let line = beside::threads(&source.argument, &source.id, &test, variant, &target, beside::PATIENCE)?;
+    let test = loaded.to_device_test()?;
+    for target in targets::select_targets(&arguments.device, arguments.mesa.as_deref())? {
+        let line = report_code::compile_threads(
+            &source.argument,
+            &source.id,
+            &test,
+            variant,
+            &target,
+            report_code::COMPILER_TIMEOUT,
+        )?;
         if line.verdict == CodegenVerdict::Crashes {
             outcome.escalate_to(Outcome::RuleBroken);
         }

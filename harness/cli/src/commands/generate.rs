@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use campaign::choice;
-use campaign::parallel::in_order;
+use campaign::models;
+use campaign::parallel::process_in_order;
 use litmus::{Dialect, Expectation, Race, Reachability, Span, Test};
-use model::mutation::mutants;
+use model::mutation::generate_mutants;
 use model::synthesis::{
-    Below, SHAPES, Telling, Weakened, distinguish, minimal_below, operations, placements,
+    MinimalTests, SHAPES, ShapeVariant, WeakenedTest, count_operations, find_distinction, find_minimal_tests,
+    placements,
 };
 use model::{Budget, Model, PredictOptions};
 
@@ -27,8 +28,8 @@ const MAX_WEAKENED_TESTS: usize = 20_000;
 /// # Errors
 /// Returns an error if the model or the clause is unknown, or the tests cannot be written.
 pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
-    let chosen = choice::load(&arguments.model)?;
-    if !chosen.model.judges(Dialect::Vulkan) {
+    let chosen = models::load(&arguments.model)?;
+    if !chosen.model.supports_dialect(Dialect::Vulkan) {
         return Err(Failure::not_available("`generate` for models of the HSA dialect"));
     }
     let mut destination = Destination::new(arguments.out.as_deref())?;
@@ -73,14 +74,16 @@ impl<'a> Destination<'a> {
 }
 
 /// Returns the most synchronized test of each shape and placement within the bounds.
-fn strongest_cells(threads: usize, events: usize) -> Vec<Telling> {
+fn strongest_cells(threads: usize, events: usize) -> Vec<ShapeVariant> {
     SHAPES
         .iter()
-        .filter(|shape| shape.threads() <= threads)
+        .filter(|shape| shape.thread_count() <= threads)
         .flat_map(|shape| {
-            placements(shape.threads(), false).into_iter().flat_map(move |places| shape.cells(&places))
+            placements(shape.thread_count(), false)
+                .into_iter()
+                .flat_map(move |places| shape.variants(&places))
         })
-        .filter(|cell| operations(&cell.top()) <= events)
+        .filter(|cell| count_operations(&cell.strongest_test()) <= events)
         .collect()
 }
 
@@ -94,11 +97,14 @@ fn write_minimal(
     let cells = strongest_cells(size(arguments.threads), size(arguments.events));
     let mut written_programs: BTreeSet<String> = BTreeSet::new();
     let (mut minimal, mut twins, mut examined, mut incomplete) = (0, 0, 0, 0);
-    in_order(
+    process_in_order(
         &cells,
-        |cell| (cell.name(), minimal_below(&cell.top(), model, &TEST_BUDGET, MAX_WEAKENED_TESTS)),
+        |cell| {
+            (cell.name(), find_minimal_tests(&cell.strongest_test(), model, &TEST_BUDGET, MAX_WEAKENED_TESTS))
+        },
         |(name, below)| {
-            let Below { minimal: found, asked: now, complete } = below.map_err(Failure::input_error)?;
+            let MinimalTests { minimal: found, judged_tests: now, complete } =
+                below.map_err(Failure::input_error)?;
             examined += now;
             incomplete += usize::from(!complete);
             let several = found.len() > 1;
@@ -110,7 +116,7 @@ fn write_minimal(
                 minimal += 1;
                 let why = "Minimal: one step of synchronization less, and the outcome is allowed or the program races.";
                 destination.write(&describe_test(test.test, &name, model, Reachability::Forbidden, why))?;
-                for (number, Weakened { step, test }) in test.twins.into_iter().enumerate() {
+                for (number, WeakenedTest { step, test }) in test.twins.into_iter().enumerate() {
                     if written_programs.insert(program_text(&test)) {
                         twins += 1;
                         let twin = format!("{name}.twin{}", number + 1);
@@ -164,7 +170,7 @@ fn write_clause_tests(
     destination: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let mut changed = mutants(model, &|_| true);
+    let mut changed = generate_mutants(model, &|_| true);
     changed.retain(|mutant| mutant.mutation.clauses.iter().any(|cited| cited == clause));
     if changed.is_empty() {
         let name = model.name();
@@ -177,7 +183,7 @@ fn write_clause_tests(
     for mutant in &changed {
         let mutation = &mutant.mutation;
         let what = format!("{} {}", mutation.statement, mutation.change);
-        match distinguish(model, &mutant.model, events, &TEST_BUDGET).map_err(Failure::input_error)? {
+        match find_distinction(model, &mutant.model, events, &TEST_BUDGET).map_err(Failure::input_error)? {
             Some(found) if written_programs.insert(program_text(&found.test)) => {
                 let mut test = found.test;
                 test.name = format!("{clause}.{}", written_programs.len());

@@ -22,8 +22,8 @@ use crate::{completion, help};
 /// # Errors
 /// Returns an error if the output fails.
 pub fn print_devices(arguments: &Devices) -> Result<Outcome, Failure> {
-    let (devices, driver_problems) = probe::list(&probe::environment(&[])?, &[])?;
-    if let Some(why) = driver_problems.text() {
+    let (devices, driver_problems) = probe::list_devices(&probe::driver_environment(&[])?, &[])?;
+    if let Some(why) = driver_problems.describe() {
         print_message(&why);
     }
     let mut devices: Vec<FoundDevice> = devices
@@ -32,9 +32,9 @@ pub fn print_devices(arguments: &Devices) -> Result<Outcome, Failure> {
         .collect();
     let mut missing = Vec::new();
     if arguments.compile_only {
-        let mesas = probe::mesas(None)?;
-        let compile_only = probe::all_compile_only(&mesas);
-        missing = probe::missing_compile_only(&mesas, &compile_only);
+        let mesas = probe::find_mesas(None)?;
+        let compile_only = probe::list_compile_only(&mesas);
+        missing = probe::describe_missing_vendors(&mesas, &compile_only);
         for device in compile_only {
             let identity = Identity { name: device.name(), ..device.listed.identity };
             let capabilities = device.listed.capabilities;
@@ -100,9 +100,10 @@ pub fn print_devices(arguments: &Devices) -> Result<Outcome, Failure> {
 /// Returns an error if the model does not exist or the output fails.
 pub fn print_models(arguments: &Models) -> Result<Outcome, Failure> {
     if let Some(name) = &arguments.name {
-        let Some(text) = Model::text(name).filter(|_| Model::names().iter().any(|(known, _)| known == name))
+        let Some(text) = Model::shipped_text(name)
+            .filter(|_| Model::shipped_models().iter().any(|(known, _)| known == name))
         else {
-            let names = Model::names().iter().map(|(known, _)| *known);
+            let names = Model::shipped_models().iter().map(|(known, _)| *known);
             let suggestion = similar::did_you_mean(name, names);
             return Err(Failure::input_message(format!(
                 "unknown model `{name}`{suggestion}; `models` lists all"
@@ -114,10 +115,10 @@ pub fn print_models(arguments: &Models) -> Result<Outcome, Failure> {
     }
     let is_chosen = |name: &str| arguments.name.as_deref().is_none_or(|chosen| chosen == name);
     let entry = |(name, description): &(&'static str, &'static str)| {
-        let chosen = campaign::choice::load(name)?;
+        let chosen = campaign::models::load(name)?;
         Ok(ModelEntry { name, description, hash: chosen.hash })
     };
-    let chosen = Model::names().iter().filter(|(name, _)| is_chosen(name));
+    let chosen = Model::shipped_models().iter().filter(|(name, _)| is_chosen(name));
     let models: Vec<ModelEntry> = chosen.map(entry).collect::<Result<_, Failure>>()?;
     print_as(arguments.format, &models, |models| {
         let width = models.iter().map(|model| model.name.len()).max().unwrap_or(0);
@@ -135,7 +136,7 @@ fn model_text(name: &str, text: &str) -> Result<String, Failure> {
     let included = text.lines().filter_map(|line| line.trim().strip_prefix("include \"")?.split('"').next());
     for file in included {
         let stem = file.strip_suffix(".cat").unwrap_or(file);
-        if let Some(text) = Model::text(stem) {
+        if let Some(text) = Model::shipped_text(stem) {
             out += &format!("\n{}", numbered(file, text));
         }
     }
@@ -213,11 +214,11 @@ fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
     if format == ListFormat::Json {
         let entry = |case: litmus::cts::CtsCase| CtsEntry {
             cts: format!("{}{case}", litmus::cts::PREFIX),
-            id: cts::id(&case),
+            id: cts::embedded_id(&case),
         };
         return print_json(&litmus::cts::cases().map(entry).collect::<Vec<_>>());
     }
-    print_text(&cts::list())
+    print_text(&cts::list_names())
 }
 
 /// Prints a completion script.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use campaign::again::OtherVersion;
+use campaign::rejudge::OtherVersionPolicy;
 use results::merge::{MergeError, merge_into};
 use results::write::number;
 
@@ -21,7 +21,7 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
     let parts = arguments
         .results
         .iter()
-        .map(|path| read_recomputed(path, OtherVersion::Dropped, &mut outcome))
+        .map(|path| read_recomputed(path, OtherVersionPolicy::Dropped, &mut outcome))
         .collect::<Result<Vec<_>, Failure>>()?;
     let (plan, lines) = merge_into(&parts, &arguments.out).map_err(merge_failure)?;
     let out = arguments.out.display();
@@ -29,7 +29,7 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
     let mut commands = arguments.results.iter().map(|path| path.join(COMMAND_FILE));
     let command: Option<PathBuf> = commands.find(|path| path.is_file());
     if let Some(command) = &command {
-        let words = std::fs::read(command).map_err(|error| Failure::of_file(command, error))?;
+        let words = std::fs::read(command).map_err(|error| Failure::file_error(command, error))?;
         write_file(&arguments.out.join(COMMAND_FILE), &words)?;
     }
     let missing = plan.tests.len() * plan.devices.len() - lines.len();

@@ -3,9 +3,9 @@
 pub(crate) mod files;
 pub(crate) mod summary;
 
-use campaign::compilers::kernels::numbered;
-use campaign::parallel::in_order_on;
-use campaign::shader::race::{FixDiffs, page_of};
+use campaign::compilers::kernels::numbered_path;
+use campaign::parallel::process_in_order_on;
+use campaign::shader::race::{FixDiffs, to_page};
 use results::wire::RaceVerdict;
 use results::write::json::JsonLinesWriter;
 use results::write::{race::format_race, sarif};
@@ -73,7 +73,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         }
         Ok(())
     };
-    in_order_on(workers, &files, analyse, deliver)?;
+    process_in_order_on(workers, &files, analyse, deliver)?;
     bar.finish();
     let outcome = output.finish()?;
     if is_many && !quiet {
@@ -175,7 +175,7 @@ impl AnswerWriter<'_> {
         }
         if self.arguments.fix.is_some() {
             for finding in &line.findings {
-                if !self.fixes.add(&finding.mend) && !self.is_quiet {
+                if !self.fixes.add_fix(&finding.mend) && !self.is_quiet {
                     print_message(&format!(
                         "{}: no fix edits the source for: {}",
                         line.file, finding.message
@@ -190,7 +190,7 @@ impl AnswerWriter<'_> {
                 self.log.add_findings(&line.file, &line.findings);
                 self.log.add_needs(&line.file, &line.needs);
             }
-            RaceFormat::Html => self.page.push(page_of(line)),
+            RaceFormat::Html => self.page.push(to_page(line)),
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ impl AnswerWriter<'_> {
         match (&self.arguments.out, &self.emitted[..]) {
             (Some(path), all) => {
                 for (number, text) in all.iter().enumerate() {
-                    write_file(&numbered(path, number), text.as_bytes())?;
+                    write_file(&numbered_path(path, number), text.as_bytes())?;
                 }
             }
             (None, [first, others @ ..]) => {

@@ -264,7 +264,7 @@ fn suites_page() -> Result<String, Failure> {
     for suite in corpus::suites() {
         let about: Vec<&str> =
             suite.text.lines().map_while(|line| line.strip_prefix("# ")).map(str::trim).collect();
-        let count = inputs::of_suite(&suite.id)?.len();
+        let count = inputs::suite_tests(&suite.id)?.len();
         let _ = writeln!(text, "| `{}` | {count} | {} |", suite.id, escape_cell(&about.join(" ")));
     }
     let _ = writeln!(
@@ -286,7 +286,7 @@ fn suites_page() -> Result<String, Failure> {
 }
 
 fn models_page() -> String {
-    let rows: String = Model::names()
+    let rows: String = Model::shipped_models()
         .iter()
         .map(|(name, about)| format!("| `{name}` | {} |\n", escape_cell(about)))
         .collect();

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use campaign::parallel::in_order_on;
-use campaign::shader::open::{OpenTerm, OpenTerms};
+use campaign::parallel::process_in_order_on;
+use campaign::shader::open_memory::{OpenTerm, OpenTerms};
 use campaign::shader::refine::{
-    RefineRequest, RefineSubject, SubjectError, ThroughCompiler, compare_files, workgroups_of,
+    CompilerRefinement, RefineRequest, RefineSubject, SubjectError, compare_files, split_by_workgroup,
 };
 use campaign::shader::source::is_shader;
-use campaign::{choice, inputs};
+use campaign::{inputs, models};
 use results::wire::{FindingPlace, RefineLine, RefineVerdict};
 use results::write::sarif;
 
@@ -32,11 +32,11 @@ const MAX_CAUSES: usize = 20;
 pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     let options = arguments.kernel.to_options(arguments.unroll)?;
     let compilation = arguments.kernel.compilation()?;
-    let model = choice::load(&arguments.model)?.model;
+    let model = models::load(&arguments.model)?.model;
     let request = RefineRequest {
         timeout: arguments.timeout,
         inputs: arguments.kernel.input_mode(),
-        open: parse_open_terms(&arguments.open)?,
+        open_memory: parse_open_terms(&arguments.open)?,
     };
     let mut output = ComparisonWriter::new(arguments.format);
     if arguments.through.is_empty() {
@@ -68,7 +68,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     let is_many = pairs.len() > 1 && !quiet;
     let bar = FileBar::new(pairs.len(), is_many);
     let compiler =
-        ThroughCompiler { compilation: &compilation, options: &options, model: &model, request: &request };
+        CompilerRefinement { compilation: &compilation, options: &options, model: &model, request: &request };
     let compare = |(subject, command): &(&RefineSubject, &String)| {
         let lines = compiler.compare(subject, command);
         bar.advance(&subject.name);
@@ -100,7 +100,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
             }
         })
     };
-    in_order_on(workers, &pairs, compare, deliver)?;
+    process_in_order_on(workers, &pairs, compare, deliver)?;
     bar.finish();
     if is_many {
         print_message(&format_table(&output.lines, &unsupported));
@@ -121,7 +121,7 @@ fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<CollectedSubjec
     let shaders: Vec<String> = shaders.into_iter().cloned().collect();
     let files = collect_shader_files(&shaders)?;
     let mut subjects: Vec<RefineSubject> =
-        files.iter().map(|file| RefineSubject::of_shader(&file.path)).collect();
+        files.iter().map(|file| RefineSubject::from_shader(&file.path)).collect();
     let mut unsupported: BTreeMap<String, usize> = BTreeMap::new();
     if tests.is_empty() && arguments.suite.is_none() {
         if subjects.is_empty() {
@@ -143,10 +143,10 @@ fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<CollectedSubjec
         }
         let parts = match arguments.open.is_empty() {
             true => vec![(name, loaded.test)],
-            false => workgroups_of(&name, &loaded.test),
+            false => split_by_workgroup(&name, &loaded.test),
         };
         for (name, test) in parts {
-            match RefineSubject::of_test(&name, &test, folder) {
+            match RefineSubject::from_test(&name, &test, folder) {
                 Ok(subject) => subjects.push(subject),
                 Err(SubjectError::Convert(why)) => *unsupported.entry(why.to_string()).or_default() += 1,
                 Err(SubjectError::Write(failure)) => return Err(failure),

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use campaign::again::{self, OtherVersion};
-use campaign::parallel::map;
-use campaign::reasons::{self, ShippedModels};
+use campaign::explain_records::{self, ShippedModels};
+use campaign::parallel::parallel_map;
+use campaign::rejudge::{self, OtherVersionPolicy};
 use explanation::Explained;
 use results::escape;
 use results::folder::JOURNAL;
@@ -39,7 +39,7 @@ const PICTURE_TIME: Duration = Duration::from_millis(2500);
 /// Returns an error if an input is not a result or the report cannot be written.
 pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
-    let results = read_all(&arguments.results, OtherVersion::Dropped, &mut outcome)?;
+    let results = read_all(&arguments.results, OtherVersionPolicy::Dropped, &mut outcome)?;
     let mut report = Report::new(&results);
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         let label = escape::escape_line(&device.label);
@@ -58,8 +58,8 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
     if let Some(folder) = &arguments.site {
         // Baselines omit the texts of tests.
         for row in report.tests.iter_mut().filter(|row| row.text.is_empty()) {
-            row.text =
-                reasons::with_filter(&row.id, &row.hash, "").map_or_else(String::new, |(_, text)| text);
+            row.text = explain_records::recorded_test_with_filter(&row.id, &row.hash, "")
+                .map_or_else(String::new, |(_, text)| text);
         }
         let pictures = explain_outcomes(&report);
         let files = site::build_files(&results, &report, &pictures).map_err(Failure::environment_error)?;
@@ -97,7 +97,7 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
 
 /// Writes a site into a new or empty folder, or replaces the site in it.
 fn write_site(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
-    let to_failure = |error: std::io::Error| Failure::of_file(folder, error);
+    let to_failure = |error: std::io::Error| Failure::file_error(folder, error);
     create_folder(folder)?;
     match std::fs::read_to_string(folder.join(site::FILE_LIST)) {
         Ok(list) => {
@@ -139,7 +139,7 @@ fn write_files(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
 /// code.
 pub fn read_all(
     paths: &[PathBuf],
-    other: OtherVersion,
+    other: OtherVersionPolicy,
     outcome: &mut Outcome,
 ) -> Result<Vec<Results>, Failure> {
     let mut all = Vec::new();
@@ -165,10 +165,14 @@ pub fn read_all(
 }
 
 /// Reads results and recomputes the verdicts of their litmus tests.
-pub fn read_recomputed(path: &Path, other: OtherVersion, outcome: &mut Outcome) -> Result<Results, Failure> {
-    let found = again::recompute(read::read_results(path).map_err(read_failure)?, other)?;
+pub fn read_recomputed(
+    path: &Path,
+    other: OtherVersionPolicy,
+    outcome: &mut Outcome,
+) -> Result<Results, Failure> {
+    let found = rejudge::recompute_results(read::read_results(path).map_err(read_failure)?, other)?;
     found.notes.iter().for_each(|note| print_message(note));
-    if found.dropped > 0 {
+    if found.dropped_count > 0 {
         outcome.escalate_to(Outcome::Environment);
     }
     Ok(found.results)
@@ -183,7 +187,7 @@ pub fn read_failure(error: ReadError) -> Failure {
 /// limits.
 fn explain_outcomes(report: &Report) -> Vec<Option<ExplainedPicture>> {
     let deadline = Instant::now() + PICTURE_TIME;
-    let models = ShippedModels::of(report.lines());
+    let models = ShippedModels::for_lines(report.lines());
     let weight = |row: &TestRow| {
         row.cells.iter().flatten().fold((false, false), |(violates, weak), line| {
             (violates || line.verdict == VerdictWord::Violates, weak || count_weak(line) > 0)
@@ -192,8 +196,9 @@ fn explain_outcomes(report: &Report) -> Vec<Option<ExplainedPicture>> {
     let mut order: Vec<usize> = (0..report.tests.len()).collect();
     order.sort_by_key(|index| report.tests.get(*index).map(|row| std::cmp::Reverse(weight(row))));
     order.truncate(MAX_PICTURES);
-    let drawn: Vec<Option<ExplainedPicture>> =
-        map(&order, |index| report.tests.get(*index).and_then(|row| explain_outcome(row, &models, deadline)));
+    let drawn: Vec<Option<ExplainedPicture>> = parallel_map(&order, |index| {
+        report.tests.get(*index).and_then(|row| explain_outcome(row, &models, deadline))
+    });
     let mut pictures = vec![None; report.tests.len()];
     let is_large = report.tests.len().saturating_mul(report.devices.len()) >= MANY_VERDICTS;
     let max_bytes = if is_large { MAX_PICTURE_BYTES_ON_LARGE_PAGE } else { MAX_PICTURE_BYTES };
@@ -212,14 +217,15 @@ fn explain_outcomes(report: &Report) -> Vec<Option<ExplainedPicture>> {
 }
 
 fn explain_outcome(row: &TestRow, models: &ShippedModels, deadline: Instant) -> Option<ExplainedPicture> {
-    let (test, text) = reasons::test(&row.id, &row.hash, &row.text)?;
+    let (test, text) = explain_records::recorded_test(&row.id, &row.hash, &row.text)?;
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
-    let importance =
-        |line: &&RunLine| (line.verdict == VerdictWord::Violates, reasons::remarkable(line).is_some());
+    let importance = |line: &&RunLine| {
+        (line.verdict == VerdictWord::Violates, explain_records::most_notable_outcome(line).is_some())
+    };
     // `rev`: of equally informative lines, `max_by_key` returns the last, and the first device is wanted.
     let line = run().rev().max_by_key(importance)?;
-    let outcome = reasons::remarkable(line);
-    let explanation = reasons::explained(&test, line, outcome.as_deref(), models, deadline)?;
+    let outcome = explain_records::most_notable_outcome(line);
+    let explanation = explain_records::explain_line(&test, line, outcome.as_deref(), models, deadline)?;
     let explained = Explained { test: &test, source: &text, file: &row.id, explanation: &explanation };
     Some(ExplainedPicture {
         headline: explanation::headline(explained),

@@ -1,7 +1,7 @@
 //! `repro`: writes a self-contained folder that reproduces the result of a test.
 
-use campaign::again::OtherVersion;
-use campaign::repro::{self, repro as bundle};
+use campaign::rejudge::OtherVersionPolicy;
+use campaign::repro::{self, create_bundle as bundle};
 
 use crate::arguments::Repro;
 use crate::commands::report::read_all;
@@ -16,11 +16,11 @@ use crate::output::{check_empty_folder, create_folder, message_printer, write_fi
 pub fn repro(arguments: &Repro, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = match &arguments.results {
-        Some(path) => Some(read_all(std::slice::from_ref(path), OtherVersion::Dropped, &mut outcome)?),
+        Some(path) => Some(read_all(std::slice::from_ref(path), OtherVersionPolicy::Dropped, &mut outcome)?),
         None => None,
     };
     check_empty_folder(&arguments.out)?;
-    let bundle = bundle(&repro::Repro {
+    let bundle = bundle(&repro::ReproOptions {
         test: arguments.test.as_deref(),
         results: results.as_deref(),
         device: arguments.device.as_deref(),
@@ -29,11 +29,11 @@ pub fn repro(arguments: &Repro, quiet: bool) -> Result<Outcome, Failure> {
         timeout: arguments.timeout,
     })?;
     create_folder(&arguments.out)?;
-    for file in &bundle.written {
+    for file in &bundle.files {
         write_file(&arguments.out.join(&file.name), &file.bytes)?;
     }
     let note = message_printer(quiet);
-    bundle.lacking.iter().for_each(|missing| note(missing));
-    note(&format!("{} files in {}", bundle.written.len(), arguments.out.display()));
+    bundle.missing.iter().for_each(|missing| note(missing));
+    note(&format!("{} files in {}", bundle.files.len(), arguments.out.display()));
     Ok(outcome)
 }

@@ -11,20 +11,20 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use campaign::book::{Done, RunPlace};
-use campaign::compilers::beside;
-use campaign::expect::{self, Expected};
+use campaign::compilers::report_code;
+use campaign::expectations::{self, RunExpectations};
+use campaign::fault_injection::FaultInjection;
 use campaign::gtest;
 use campaign::kinds::litmus::plan::LitmusPlan;
-use campaign::kinds::litmus::{Litmus, TestBudget};
+use campaign::kinds::litmus::{LitmusKind, TestBudget};
 use campaign::kinds::{RunOptions, progress as forward};
-use campaign::misbehave::Misbehaviour;
-use campaign::run::{self, Ended, Processes, RunKind};
+use campaign::run::{self, ProcessPool, RunKind, RunResult};
+use campaign::run_log::{EarlierVerdicts, RunFolderOptions};
 use campaign::shader::source::is_shader;
 use campaign::shard::Shard;
-use campaign::source::Loaded;
+use campaign::source::LoadedTest;
 use campaign::targets::SimulatedFallback;
-use campaign::{choice, inputs, shard, targets};
+use campaign::{inputs, models, shard, targets};
 use clap::Parser;
 use litmus::corpus::PROGRESS_SUITE;
 use results::baseline;
@@ -107,7 +107,7 @@ fn resume_arguments(arguments: &Run) -> Result<Option<Run>, Failure> {
     }
     let mut run = with_recorded_plan(*recorded, arguments);
     // The command line may be that of a shard although the folder holds the merged run, so the plan decides.
-    if let Some(plan) = folder::read_plan(folder.as_ref()).map_err(Failure::folder)? {
+    if let Some(plan) = folder::read_plan(folder.as_ref()).map_err(Failure::folder_error)? {
         run.shard = arguments.shard.or(plan_shard(&plan)?);
         run.knows_part = true;
     }
@@ -162,7 +162,7 @@ fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
 
 /// Returns the shard of a plan.
 fn plan_shard(plan: &PlanRecord) -> Result<Option<Shard>, Failure> {
-    plan.shard.as_deref().map(shard::shard).transpose().map_err(Failure::input_message)
+    plan.shard.as_deref().map(shard::parse_shard).transpose().map_err(Failure::input_message)
 }
 
 /// File in a results folder with the arguments of the command line.
@@ -244,7 +244,7 @@ fn forward_progress(
             ("--gtest_output", arguments.gtest_output.is_some()),
         ],
     )?;
-    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
+    let misbehaviour = FaultInjection::parse(&arguments.misbehave)?;
     let scheduler =
         arguments.progress.as_deref().map(str::parse).transpose().map_err(Failure::input_error)?;
     let mut writer = new_run_writer(
@@ -254,10 +254,11 @@ fn forward_progress(
     )
     .map_err(Failure::input_error)?;
     let run_place = run_place(arguments, quiet);
-    run_place.check()?;
-    let chosen = choice::load(arguments.model.as_deref().unwrap_or(forward::MODEL))?;
-    let targets = forward::targets(&arguments.device, scheduler.is_some(), &print_message)?;
-    let (tests, rejected) = forward::load(&arguments.tests, arguments.suite.as_deref(), arguments.shard)?;
+    run_place.ensure_empty_folder()?;
+    let chosen = models::load(arguments.model.as_deref().unwrap_or(forward::DEFAULT_MODEL))?;
+    let targets = forward::select_targets(&arguments.device, scheduler.is_some(), &print_message)?;
+    let (tests, rejected) =
+        forward::load_tests(&arguments.tests, arguments.suite.as_deref(), arguments.shard)?;
     let mut outcome = Outcome::Success;
     rejected.iter().for_each(|failure| report_rejected(&mut outcome, failure));
     if tests.is_empty() {
@@ -265,27 +266,30 @@ fn forward_progress(
     }
     let mut plan =
         forward::ProgressPlan::new(targets, tests, chosen, scheduler, arguments.expect.as_deref())?;
-    let devices = plan.devices()?;
+    let devices = plan.device_records()?;
     let expectations = load_expectations(arguments, &devices)?;
-    let expected = Expected::new(expectations, &plan.ids(), devices);
-    plan.skip(&|device, id| expected.skips(device, id).map(|place| expect::reason(&place)));
+    let expected = RunExpectations::new(expectations, &plan.ids(), devices);
+    plan.skip_tests(&|device, id| {
+        expected.find_skip(device, id).map(|place| expectations::skip_reason(&place))
+    });
 
     // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
     let interrupted = interrupt_flag()?;
     let options = &run_options(arguments);
-    let (folder, seed, done) = run_place.open(plan.record(options)?, &print_message)?;
+    let (folder, seed, done) = run_place.open(plan.to_record(options)?, &print_message)?;
     let started = Instant::now();
     let kind = forward::ProgressKind {
         plan: &plan,
         options,
         time: arguments.time,
         seed,
-        misbehaviour: &misbehaviour,
+        fault_injection: &misbehaviour,
     };
     write_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
-    let bar = RunProgressBar::new(kind.cells().len(), is_progress_shown(arguments, quiet), None, stop);
-    let ended = execute_run(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
+    let bar = RunProgressBar::new(kind.test_runs().len(), is_progress_shown(arguments, quiet), None, stop);
+    let ended =
+        execute_run(&kind, folder, done, &EarlierVerdicts::new(), writer.as_mut(), &bar, &interrupted)?;
     collect_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::format_seconds(started.elapsed().as_secs_f64()));
     outcome.escalate_to(report_outcome(&ended, arguments, &expected, quiet, &took));
@@ -310,10 +314,10 @@ fn reject_flags(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
 }
 
 /// Returns the results folder and the seed of a run.
-fn run_place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
-    RunPlace {
-        out: arguments.out.as_deref(),
-        resume: arguments.resume,
+fn run_place(arguments: &Run, quiet: bool) -> RunFolderOptions<'_> {
+    RunFolderOptions {
+        folder: arguments.out.as_deref(),
+        is_resumed: arguments.resume,
         seed: arguments.seed,
         is_verbose: !quiet,
     }
@@ -329,7 +333,7 @@ fn run_options(arguments: &Run) -> RunOptions {
         jobs: arguments.jobs.get(),
         retries: arguments.retries,
         validate: arguments.validate,
-        certified: arguments.certified,
+        needs_certificates: arguments.certified,
         shard: arguments.shard,
         suite: suite_name(arguments),
         grace: if arguments.time.is_none() { DEFAULT_GRACE } else { Duration::ZERO },
@@ -355,15 +359,20 @@ fn is_progress_shown(arguments: &Run, quiet: bool) -> bool {
 fn execute_run<K: RunKind>(
     kind: &K,
     folder: ResultsFolder,
-    done: Done,
-    cached_verdicts: &Done,
+    done: EarlierVerdicts,
+    cached_verdicts: &EarlierVerdicts,
     writer: &mut dyn RunWriter,
     bar: &RunProgressBar,
     interrupted: &AtomicBool,
-) -> Result<Ended, Failure> {
-    let run =
-        run::Run { kind, workers: &Processes::new()?, watch: bar, interrupted, remembered: cached_verdicts };
-    run.go(folder, done, writer)
+) -> Result<RunResult, Failure> {
+    let run = run::Run {
+        kind,
+        workers: &ProcessPool::new()?,
+        observer: bar,
+        interrupt_flag: interrupted,
+        reused_verdicts: cached_verdicts,
+    };
+    run.execute(folder, done, writer)
 }
 
 /// Completes the command line from environment variables.
@@ -375,7 +384,8 @@ fn complete_arguments(arguments: &Run) -> Result<Run, Failure> {
         arguments.device = named.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     }
     // The list names the tests of all shards, and a runner that names tests has already sharded them.
-    let protocol = arguments.gtest_list_tests || (arguments.gtest_filter.is_some() && gtest::is_driven());
+    let protocol =
+        arguments.gtest_list_tests || (arguments.gtest_filter.is_some() && gtest::is_started_by_runner());
     if arguments.shard.is_none() && !arguments.knows_part && !protocol {
         if let Some(named) = shard::from_environment(&get).map_err(Failure::input_error)? {
             // Even with `--quiet`: an inherited variable can leave tests out by mistake.
@@ -404,56 +414,72 @@ struct LoadedRun<'a> {
 
 /// Loads the expectation files for the devices.
 fn load_expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Option<Expectations>, Failure> {
-    arguments.expect.as_deref().map(|folder| expect::load(folder, devices)).transpose()
+    arguments.expect.as_deref().map(|folder| expectations::load(folder, devices)).transpose()
 }
 
 impl LoadedRun<'_> {
     /// Runs the tests. Without a writer, the Google Test protocol is written.
-    fn run_tests(self, tests: Vec<Loaded>, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
+    fn run_tests(
+        self,
+        tests: Vec<LoadedTest>,
+        writer: Option<&mut dyn RunWriter>,
+    ) -> Result<Outcome, Failure> {
         let LoadedRun { arguments, quiet, .. } = self;
         let started = Instant::now();
-        let misbehaviour = &Misbehaviour::parse(&arguments.misbehave)?;
+        let misbehaviour = &FaultInjection::parse(&arguments.misbehave)?;
         let budget = self.budget(tests.len());
         if tests.is_empty() {
             return self.finish_empty(writer);
         }
         let mut run_place = run_place(arguments, quiet);
-        run_place.check()?;
-        let shared_verdicts = if writer.is_none() { gtest::SharedVerdicts::of_runner()? } else { None };
-        run_place.seed = run_place.seed.or(shared_verdicts.as_ref().map(gtest::SharedVerdicts::seed));
+        run_place.ensure_empty_folder()?;
+        let shared_verdicts = if writer.is_none() { gtest::SharedVerdicts::for_runner()? } else { None };
+        run_place.seed = run_place.seed.or(shared_verdicts.as_ref().map(gtest::SharedVerdicts::default_seed));
         let targets = open_devices(arguments, writer.is_none())?;
         let prediction_time = budget.time().map(|time| time / PREDICTION_TIME_DIVISOR);
         let records: Vec<DeviceRecord> =
             targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
         let expectations = load_expectations(arguments, &records)?;
-        let expected = Expected::new(expectations, &self.ids, records);
-        let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
+        let expected = RunExpectations::new(expectations, &self.ids, records);
+        let skips = |device: &str, id: &str| {
+            expected.find_skip(device, id).map(|place| expectations::skip_reason(&place))
+        };
         let plan = &LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?
             .with_baselines(baseline::BASELINES_FOLDER.as_ref(), &print_message)?;
 
         // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
         let interrupted = interrupt_flag()?;
         let options = &run_options(arguments);
-        let (folder, seed, done) = run_place.open(plan.record(options, budget)?, &print_message)?;
-        let kind = Litmus { plan, options, budget, seed, started, misbehaviour };
+        let (folder, seed, done) = run_place.open(plan.to_record(options, budget)?, &print_message)?;
+        let kind = LitmusKind { plan, options, budget, seed, started, fault_injection: misbehaviour };
         write_command(arguments, folder.path())?;
         let stop = arguments.bisect.then(|| interrupted.clone());
         let bar = RunProgressBar::new(
-            plan.cells.len(),
+            plan.device_tests.len(),
             is_progress_shown(arguments, quiet),
-            kind.whole_time(),
+            kind.total_time(),
             stop,
         );
         let ended = match writer {
-            Some(writer) => execute_run(&kind, folder, done, &Done::new(), writer, &bar, &interrupted)?,
+            Some(writer) => {
+                execute_run(&kind, folder, done, &EarlierVerdicts::new(), writer, &bar, &interrupted)?
+            }
             None => {
-                let triage = |line: &RunLine| expected.standing(line);
+                let triage = |line: &RunLine| expected.triage(line);
                 let mut writer = GtestWriter::new(StandardOutput::new(), Box::new(triage), arguments.strict);
                 let ended = match shared_verdicts {
-                    None => execute_run(&kind, folder, done, &Done::new(), &mut writer, &bar, &interrupted)?,
+                    None => execute_run(
+                        &kind,
+                        folder,
+                        done,
+                        &EarlierVerdicts::new(),
+                        &mut writer,
+                        &bar,
+                        &interrupted,
+                    )?,
                     Some(memory) => {
-                        let cached_verdicts = memory.recall(plan)?;
-                        let mut writer = gtest::Remembering { inner: &mut writer, memory };
+                        let cached_verdicts = memory.read_verdicts(plan)?;
+                        let mut writer = gtest::RecordingWriter { inner: &mut writer, verdicts: memory };
                         execute_run(&kind, folder, done, &cached_verdicts, &mut writer, &bar, &interrupted)?
                     }
                 };
@@ -464,10 +490,10 @@ impl LoadedRun<'_> {
             }
         };
         collect_verdicts(&ended, self.verdicts);
-        if !ended.interrupted {
+        if !ended.is_interrupted {
             let known = results::read::read_machine_code(ended.folder.path()).map_err(read_failure)?;
-            let codes = beside::violations(plan, &ended.lines, known)?;
-            ended.folder.write_machine_code(&codes).map_err(Failure::folder)?;
+            let codes = report_code::violation_records(plan, &ended.lines, known)?;
+            ended.folder.write_machine_code(&codes).map_err(Failure::folder_error)?;
         }
         Ok(report_outcome(&ended, arguments, &expected, quiet, ""))
     }
@@ -529,25 +555,25 @@ fn write_output(output: &gtest::ResultFile, cases: &[GtestCase]) -> Result<(), F
     if let Some(folder) = output.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         create_folder(folder)?;
     }
-    write_file(&output.path, output.text(cases)?.as_bytes())
+    write_file(&output.path, output.format_cases(cases)?.as_bytes())
 }
 
 /// Collects verdicts for a bisection.
-fn collect_verdicts(ended: &Ended, verdicts: &mut Vec<(VerdictWord, bool)>) {
+fn collect_verdicts(ended: &RunResult, verdicts: &mut Vec<(VerdictWord, bool)>) {
     verdicts.extend(ended.lines.iter().map(|line| (line.verdict, line.exercised)));
 }
 
 /// Opens the devices of a run, with the injected fault.
 fn open_devices(arguments: &Run, one: bool) -> Result<Vec<targets::DeviceTarget>, Failure> {
-    let stress = arguments.stress.as_deref().map(targets::stress).transpose()?;
+    let stress = arguments.stress.as_deref().map(targets::load_stress).transpose()?;
     let simulated = [SimDevice::NAME.to_owned()];
     let fault = parse_fault(arguments)?;
     let named = if fault == Fault::None { &arguments.device[..] } else { &simulated[..] };
     let fallback = SimulatedFallback::from_environment()
         .refused_with("--strict", arguments.strict)
         .refused_with("--bisect", arguments.bisect);
-    let mut targets = targets::targets(named, stress.as_ref(), &fallback, &print_message)?;
-    if !Misbehaviour::parse(&arguments.misbehave)?.takes_null_devices() {
+    let mut targets = targets::select_targets(named, stress.as_ref(), &fallback, &print_message)?;
+    if !FaultInjection::parse(&arguments.misbehave)?.accepts_null_devices() {
         targets::refuse_compile_only(&targets)?;
     }
     if one && targets.len() > 1 {
@@ -555,16 +581,16 @@ fn open_devices(arguments: &Run, one: bool) -> Result<Vec<targets::DeviceTarget>
             "the Google Test protocol supports one device: name one with `--device`",
         ));
     }
-    targets::break_rule(&mut targets, fault);
+    targets::inject_fault(&mut targets, fault);
     Ok(targets)
 }
 
 /// Reports how a run ended and returns its exit code; `duration` precedes its folder. If the code is not 0, the
 /// last line is its reason and what to do.
 fn report_outcome(
-    ended: &Ended,
+    ended: &RunResult,
     arguments: &Run,
-    expected: &Expected,
+    expected: &RunExpectations,
     quiet: bool,
     duration: &str,
 ) -> Outcome {
@@ -588,7 +614,7 @@ fn report_outcome(
     }
     outcome.escalate_to(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
     let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
-    if ended.interrupted && !stopped {
+    if ended.is_interrupted && !stopped {
         print_message(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
         outcome.escalate_to(Outcome::Environment);
     }
@@ -596,7 +622,7 @@ fn report_outcome(
 }
 
 /// Saves the verdicts as baselines of the devices.
-fn save_baseline(ended: &Ended, quiet: bool) -> Outcome {
+fn save_baseline(ended: &RunResult, quiet: bool) -> Outcome {
     let planned = folder::read_plan(ended.folder.path());
     let saved = planned.map_err(baseline::BaselineError::from).and_then(|plan| match plan {
         Some(plan) => baseline::save(baseline::BASELINES_FOLDER.as_ref(), &plan, &ended.lines),
@@ -628,7 +654,7 @@ fn parse_fault(arguments: &Run) -> Result<Fault, Failure> {
 /// The selected tests.
 struct SelectedTests {
     /// The tests of this shard.
-    tests: Vec<Loaded>,
+    tests: Vec<LoadedTest>,
     /// Ids of the tests of all shards.
     ids: Vec<String>,
     /// Number of tests that pass the filter.
@@ -638,12 +664,13 @@ struct SelectedTests {
 /// Loads the selected tests. An invalid test is reported, and the others still run.
 fn load_tests(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, Failure> {
     let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
-    let mut sources = inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
+    let mut sources =
+        inputs::collect(&arguments.tests, suite, cts_name, || inputs::suite_tests(DEFAULT_SUITE))?;
     // Tests of a suite are skipped if the model does not apply to them.
     let named = !arguments.tests.is_empty() || cts_name.is_some();
     if let Some(model_name) = arguments.model.as_ref().filter(|_| !named) {
-        let chosen = choice::load(model_name)?;
-        sources.retain(|source| source.suits_devices(&chosen.model));
+        let chosen = models::load(model_name)?;
+        sources.retain(|source| source.is_device_program_judged_by(&chosen.model));
     }
     let mut tests = Vec::new();
     for source in sources {
@@ -656,7 +683,7 @@ fn load_tests(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, F
         }
     }
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
-    let chosen = gtest::filtered(arguments.gtest_filter.as_deref(), tests);
+    let chosen = gtest::filter_tests(arguments.gtest_filter.as_deref(), tests);
     let number = chosen.len();
-    Ok(SelectedTests { tests: shard::part(chosen, arguments.shard), ids, filtered_count: number })
+    Ok(SelectedTests { tests: shard::select_shard(chosen, arguments.shard), ids, filtered_count: number })
 }

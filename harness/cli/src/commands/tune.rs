@@ -1,6 +1,6 @@
 //! `tune`: searches for the stress with the most weak outcomes on a device, and writes it as a preset.
 
-use campaign::measure::tune::{Tuning, tune as look};
+use campaign::measure::tune::{TuneOptions, tune as look};
 use campaign::targets;
 use rand::Rng;
 
@@ -17,15 +17,15 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.out.extension().is_none_or(|extension| extension != "toml") {
         return Err(Failure::input_message(format!("{}: a preset is a .toml file", arguments.out.display())));
     }
-    let target = targets::one(arguments.device.as_deref(), &print_message)?;
-    let request = Tuning {
+    let target = targets::select_one(arguments.device.as_deref(), &print_message)?;
+    let request = TuneOptions {
         tests: &arguments.tests,
         suite: arguments.suite.as_deref(),
-        from: &arguments.from,
+        initial_stresses: &arguments.from,
         time: arguments.time,
         seed: arguments.seed.unwrap_or_else(|| rand::rng().next_u32().into()),
     };
     let found = look(target, &request, &print_message, &message_printer(quiet))?;
     write_file(&arguments.out, found.preset.as_bytes())?;
-    print_text(&format!("{}: {}", arguments.out.display(), found.said))
+    print_text(&format!("{}: {}", arguments.out.display(), found.summary))
 }

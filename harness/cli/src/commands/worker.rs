@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use campaign::compiling;
-use campaign::misbehave;
+use campaign::compile_worker;
+use campaign::fault_injection;
 use campaign::probe::{DeviceList, FoundDevice};
-use campaign::targets::SCHEDULER;
+use campaign::targets::PROGRESS_PREFIX;
 use campaign::workers::SEPARATOR;
 use device::{DeviceOptions, DriverEnvironment, VulkanDevice};
 use plan::{Device, DeviceError};
@@ -25,7 +25,7 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
         return print_device_list();
     }
     if arguments.compile {
-        compiling::serve().map_err(Failure::environment_error)?;
+        compile_worker::serve_compile_jobs().map_err(Failure::environment_error)?;
         return Ok(Outcome::Success);
     }
     if let (Some(selector), Some(seconds)) = (&arguments.classic, arguments.seconds) {
@@ -48,10 +48,10 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
 }
 
 fn open_device(selector: &str, options: DeviceOptions) -> Result<Box<dyn Device>, DeviceError> {
-    misbehave::act(selector)?;
+    fault_injection::inject_fault(selector)?;
     let (name, fault) = selector.split_once(':').unwrap_or((selector, ""));
     if name == SimDevice::NAME {
-        if let Some(model) = fault.strip_prefix(SCHEDULER) {
+        if let Some(model) = fault.strip_prefix(PROGRESS_PREFIX) {
             let model = model.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
             return Ok(Box::new(SimDevice::with_progress_model(model)));
         }
@@ -60,7 +60,7 @@ fn open_device(selector: &str, options: DeviceOptions) -> Result<Box<dyn Device>
         return Ok(Box::new(SimDevice::new(fault)));
     }
     if vendor::parse_selector(selector).is_some() {
-        return Ok(Box::new(compiling::compile_only(selector, options)?));
+        return Ok(Box::new(compile_worker::open_compile_only(selector, options)?));
     }
     let device_selector = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
     Ok(Box::new(VulkanDevice::open(&device_selector, options)?))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use campaign::check::{CheckModels, CheckOptions, Checked, check_loaded, kernel};
+use campaign::check::{CheckModels, CheckOptions, CheckResult, check_loaded, kernel};
 use campaign::{CommandOutcome, Failure};
 use frontend::InputMode;
 use model::progress::{Fairness, ProgressModel};
@@ -194,7 +194,7 @@ impl Checker {
         shader: &ShaderModule,
         inputs: &ShaderInputs,
     ) -> Vec<Result<CheckAnswer, Error>> {
-        let chosen = match self.models.for_kernels() {
+        let chosen = match self.models.model_for_shaders() {
             Ok(chosen) => chosen,
             Err(failure) => return vec![Err(Error::for_file(&shader.file, failure))],
         };
@@ -210,12 +210,12 @@ fn default_limits() -> CheckOptions {
     CheckOptions { inputs: InputMode::Auto, timeout: TIME_LIMIT, unroll: None, progress: None }
 }
 
-pub(super) fn to_answer(checked: Checked) -> Result<CheckAnswer, Error> {
+pub(super) fn to_answer(checked: CheckResult) -> Result<CheckAnswer, Error> {
     match checked {
-        Checked::Answered(line, notes, conclusion) => {
+        CheckResult::Answered(line, notes, conclusion) => {
             Ok(CheckAnswer { line: *line, notes, status: CheckStatus::from_conclusion(conclusion) })
         }
-        Checked::Rejected(rejected) => Err(rejected.into()),
+        CheckResult::Rejected(rejected) => Err(rejected.into()),
     }
 }
 

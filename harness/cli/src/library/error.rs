@@ -1,7 +1,7 @@
 //! The error of every function of the library.
 
 use campaign::Failure;
-use campaign::source::Rejected;
+use campaign::source::RejectedSource;
 use litmus::ParseErrors;
 use model::cat::CatErrors;
 use results::read::ReadError;
@@ -175,8 +175,8 @@ impl Error {
     }
 }
 
-impl From<Rejected> for Error {
-    fn from(rejected: Rejected) -> Error {
+impl From<RejectedSource> for Error {
+    fn from(rejected: RejectedSource) -> Error {
         Error::with_position(rejected.line, rejected.failure)
     }
 }

@@ -1,6 +1,6 @@
 //! Axiomatic memory models.
 
-use campaign::choice::{self, Chosen};
+use campaign::models::{self, LoadedModel};
 use model::Model;
 
 use super::error::Error;
@@ -8,7 +8,7 @@ use super::error::Error;
 /// An axiomatic memory model: a cat file, shipped by name or given as text.
 #[derive(Debug)]
 pub struct AxiomaticModel {
-    pub(super) chosen: Chosen,
+    pub(super) chosen: LoadedModel,
 }
 
 impl AxiomaticModel {
@@ -25,7 +25,7 @@ impl AxiomaticModel {
     /// # Ok::<(), vk_litmus::Error>(())
     /// ```
     pub fn named(name: &str) -> Result<AxiomaticModel, Error> {
-        let chosen = choice::load(name).map_err(|failure| Error::for_file(name, failure))?;
+        let chosen = models::load(name).map_err(|failure| Error::for_file(name, failure))?;
         Ok(AxiomaticModel { chosen })
     }
 
@@ -46,7 +46,7 @@ impl AxiomaticModel {
     pub fn from_cat(name: &str, text: &str) -> Result<AxiomaticModel, Error> {
         let model = Model::from_text(name, text, &|_| None)?;
         Ok(AxiomaticModel {
-            chosen: Chosen { hash: choice::hash_of(&model), model, argument: format!("{name}.cat") },
+            chosen: LoadedModel { hash: models::model_hash(&model), model, argument: format!("{name}.cat") },
         })
     }
 
@@ -66,6 +66,6 @@ impl AxiomaticModel {
     /// assert!(vk_litmus::AxiomaticModel::shipped_names().any(|(name, _)| name == "vulkan"));
     /// ```
     pub fn shipped_names() -> impl Iterator<Item = (&'static str, &'static str)> {
-        Model::names().iter().copied()
+        Model::shipped_models().iter().copied()
     }
 }

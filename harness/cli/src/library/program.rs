@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use campaign::check::{CheckModels, CheckOptions, checked};
-use campaign::choice::Chosen;
+use campaign::check::{self, CheckModels, CheckOptions};
+use campaign::models::LoadedModel;
 use campaign::shader::source::Compilation;
 use campaign::source::TestSource;
 use campaign::{CommandOutcome, Failure};
@@ -26,8 +26,8 @@ pub fn new_checker(
 }
 
 /// Returns the model that the command line names, if any.
-pub fn named_model(checker: &Checker) -> Option<&Chosen> {
-    checker.models.asked.as_ref()
+pub fn named_model(checker: &Checker) -> Option<&LoadedModel> {
+    checker.models.requested.as_ref()
 }
 
 /// Parses and checks a test within one time limit.
@@ -35,7 +35,7 @@ pub fn named_model(checker: &Checker) -> Option<&Chosen> {
 /// # Errors
 /// If the source has no valid test, or the model does not support it.
 pub fn check_source(checker: &Checker, source: TestSource) -> Result<CheckAnswer, Error> {
-    to_answer(checked(source, &checker.models, checker.options))
+    to_answer(check::check_source(source, &checker.models, checker.options))
 }
 
 /// Wraps the options of a command line.

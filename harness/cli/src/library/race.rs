@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use answers::{EditableSource, refused_line};
-use campaign::shader::race::{RaceOptions, lines};
-use campaign::shader::source::{compile_changed, editable_text};
+use campaign::shader::race::{RaceOptions, analyze_module};
+use campaign::shader::source::{compile_edited_text, read_editable_text};
 use frontend::AnalysisOptions;
 use model::Model;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
@@ -203,16 +203,16 @@ impl RaceDetector {
     /// ```
     pub fn find_races(&self, shader: &ShaderModule, inputs: &ShaderInputs) -> Vec<RaceAnswer> {
         let ShaderModule { file, source, compilation } = shader;
-        let text = compilation.as_ref().and_then(|given| editable_text(file, given));
+        let text = compilation.as_ref().and_then(|given| read_editable_text(file, given));
         let compile =
-            |text: &str| compile_changed(file, text, source.entry.as_deref(), compilation.as_ref()?);
+            |text: &str| compile_edited_text(file, text, source.entry.as_deref(), compilation.as_ref()?);
         let options = AnalysisOptions { unset_overrides: source.unset.clone(), ..self.options(inputs) };
         let race_options = RaceOptions {
-            walks: self.time_limit,
-            model: self.model_time_limit,
+            walk_timeout: self.time_limit,
+            model_timeout: self.model_time_limit,
             inputs: inputs.mode,
-            save_case: self.case_file.as_deref(),
-            smallest: self.has_tests,
+            case_file: self.case_file.as_deref(),
+            with_smallest_tests: self.has_tests,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };
         // A module that cannot be read is refused below.
@@ -233,7 +233,10 @@ impl RaceDetector {
             let tests = tests.into_iter().map(|test| test.map(LitmusTest::from_generated)).collect();
             RaceAnswer { line, tests }
         };
-        lines(file, &source.bytes, &options, &self.model, race_options).into_iter().map(answer).collect()
+        analyze_module(file, &source.bytes, &options, &self.model, race_options)
+            .into_iter()
+            .map(answer)
+            .collect()
     }
 
     /// Returns the answer for a shader that could not be loaded, as the program prints it.

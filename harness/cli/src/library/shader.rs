@@ -246,9 +246,9 @@ fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord 
 }
 
 fn source_error(file: &str, error: &SourceError) -> Error {
-    let (line, column) = error.place();
+    let (line, column) = error.position();
     let record = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
-    let placed = Error::with_position(record, error.failure()).with_cause(error.cause());
+    let placed = Error::with_position(record, error.to_failure()).with_cause(error.short_cause());
     match error {
         SourceError::NoEntryPoint { .. } => placed.with_kind(ErrorKind::NoEntryPoint),
         _ => placed,

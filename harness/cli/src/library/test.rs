@@ -1,7 +1,7 @@
 //! Litmus tests.
 
 use campaign::inputs;
-use campaign::source::{Loaded, Origin, TestSource};
+use campaign::source::{LoadedTest, SourceOrigin, TestSource};
 use litmus::corpus;
 
 use super::error::Error;
@@ -12,7 +12,7 @@ use super::error::Error;
 /// and HSA's dialect.
 #[derive(Clone, Debug)]
 pub struct LitmusTest {
-    pub(super) loaded: Loaded,
+    pub(super) loaded: LoadedTest,
 }
 
 impl LitmusTest {
@@ -47,10 +47,10 @@ impl LitmusTest {
             file: file.to_owned(),
             argument: file.to_owned(),
             variant: String::new(),
-            origin: Origin::StandardInput,
+            origin: SourceOrigin::StandardInput,
             text: Ok(text.to_owned()),
         };
-        Ok(LitmusTest { loaded: Loaded { source, text: text.to_owned(), test } })
+        Ok(LitmusTest { loaded: LoadedTest { source, text: text.to_owned(), test } })
     }
 
     /// Returns the tests that an argument of the program selects: a file, the tests below a folder, or an id
@@ -129,9 +129,9 @@ impl LitmusTest {
             file: format!("{}.litmus", test.name),
             argument: test.name.clone(),
             variant: String::new(),
-            origin: Origin::StandardInput,
+            origin: SourceOrigin::StandardInput,
             text: Ok(text.clone()),
         };
-        LitmusTest { loaded: Loaded { source, text, test } }
+        LitmusTest { loaded: LoadedTest { source, text, test } }
     }
 }

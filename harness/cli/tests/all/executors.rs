@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use frontend::{AnalysisOptions, Problem, SpirvModule, Until, assemble_text};
+use frontend::{AnalysisOptions, DeadlinePredicate, Problem, SpirvModule, assemble_text};
 use plan::{Buffer, BufferBinding, BufferMemory, Device, DeviceError, Interface, Kernel, Plan, Queue};
 
 /// Number of calls of the stop function before a lifting or a walk is stopped.
@@ -40,7 +40,9 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
         entry: Some(entry.to_owned()),
         grid: Some([1, 1, 1]),
         unroll: Some(1),
-        deadline: Some(Until::new(move || stop_calls.fetch_add(1, Ordering::Relaxed) > MAX_STOP_CALLS)),
+        deadline: Some(DeadlinePredicate::new(move || {
+            stop_calls.fetch_add(1, Ordering::Relaxed) > MAX_STOP_CALLS
+        })),
         ..AnalysisOptions::default()
     };
     let lifted = frontend::lift(module, &options).err();

@@ -126,7 +126,7 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
     let budget = Budget::from_steps(300_000);
     let predicted =
         model::predict_with_growing_bound(test, model, &model::PredictOptions { budget, unroll: 1 }).unwrap();
-    let asking = ModelQuery { budget, race: true, question: true, places: false };
+    let asking = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: false };
     let answer = frontend::answer_with_model(&lifted, model, &asking).unwrap();
     if predicted.race == Race::Unknown || answer.race == Race::Unknown {
         return None;

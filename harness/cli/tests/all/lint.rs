@@ -126,7 +126,7 @@ fn the_right_forms_of_patterns_are_clean() {
 
 #[test]
 fn rules_cite_existing_clauses() {
-    let clauses = model::clauses::clauses();
+    let clauses = model::clauses::list_clauses();
     let ran = Ran::run(&mut vk_litmus(["lint"]));
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, frontend::RULES.len()), "{ran:?}");
     for (rule, _, clause) in frontend::RULES {

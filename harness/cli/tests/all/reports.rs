@@ -456,7 +456,7 @@ fn outcome_lists_are_recomputed_under_the_same_model() {
     plan.plan = plan.hash().unwrap();
     std::fs::write(&path, serde_json::to_vec(&plan).unwrap()).unwrap();
     let journal = folder.path().join("one/run.jsonl");
-    let hash = campaign::choice::load_shipped("vulkan").unwrap().hash;
+    let hash = campaign::models::load_shipped("vulkan").unwrap().hash;
     let lines: Vec<RunLine> = (std::fs::read_to_string(&journal).unwrap().lines())
         .map(|line| serde_json::from_str(&line.replace(&hash, &"0".repeat(64))).unwrap())
         .collect();

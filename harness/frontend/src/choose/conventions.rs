@@ -11,7 +11,7 @@ use crate::options::AnalysisOptions;
 pub(super) struct Conventions {
     pub(super) inputs: BTreeSet<usize>,
     /// Those among them that the kernel only reads. Another kernel sets such a flag.
-    pub(super) only_read: BTreeSet<usize>,
+    pub(super) read_only: BTreeSet<usize>,
     /// The arrays. Another kernel may have set their elements to the start of each bin of a sort.
     pub(super) arrays: BTreeSet<usize>,
 }
@@ -22,9 +22,9 @@ impl Conventions {
     /// A race is one for the first dispatch. A kernel that polls a flag without setting it hangs only if no other
     /// kernel sets the flag, so its hang depends on an input. So do writes that race with each other at places that
     /// the elements of an array give.
-    fn settle(&self, kind: FindingKind, has_read: bool, input: usize) -> bool {
+    fn decides_input(&self, kind: FindingKind, has_read: bool, input: usize) -> bool {
         let of_kind = match kind {
-            FindingKind::Hang => !self.only_read.contains(&input),
+            FindingKind::Hang => !self.read_only.contains(&input),
             _ => kind.is_race() && (has_read || !self.arrays.contains(&input)),
         };
         of_kind && self.inputs.contains(&input)
@@ -37,12 +37,12 @@ impl Conventions {
         inputs: &mut Vec<usize>,
         control: &mut Vec<usize>,
     ) {
-        inputs.retain(|input| !self.settle(kind, has_read, *input));
-        control.retain(|input| !self.settle(kind, true, *input));
+        inputs.retain(|input| !self.decides_input(kind, has_read, *input));
+        control.retain(|input| !self.decides_input(kind, true, *input));
     }
 
     /// Returns true if these inputs are zeros.
-    pub(super) fn hold_for(&self, options: &AnalysisOptions) -> bool {
+    pub(super) fn is_satisfied_by(&self, options: &AnalysisOptions) -> bool {
         let assumed = |input: &usize| options.assumed.get(*input);
         self.inputs.iter().filter_map(assumed).all(|input| is_zero(input, options))
     }
@@ -58,7 +58,7 @@ pub(super) fn has_degenerate_number(
 ) -> bool {
     let number = |input: &usize, options: &AnalysisOptions| -> Option<u64> {
         let assumed = options.assumed.get(*input).filter(|assumed| !assumed.is_contents())?;
-        assumed.value(options).parse().ok()
+        assumed.describe_value(options).parse().ok()
     };
     let is_small = |input: &usize| {
         number(input, other).is_some_and(|number| number < 2)
@@ -69,5 +69,5 @@ pub(super) fn has_degenerate_number(
 
 /// Returns true if the bytes of an input are zeros.
 fn is_zero(input: &AssumedInput, options: &AnalysisOptions) -> bool {
-    matches!(input.value(options).as_str(), "0" | "zeros")
+    matches!(input.describe_value(options).as_str(), "0" | "zeros")
 }

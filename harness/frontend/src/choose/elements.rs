@@ -8,7 +8,7 @@ use crate::input_place::{AssumedInput, InputKind, InputPlace};
 use crate::options::AnalysisOptions;
 
 /// Fill words whose elements differ, for floats and for other numbers.
-const DIFFERENT: [(&str, &str); 2] = [("floats", "random"), ("iota", "iota")];
+const DISTINCT_FILL_WORDS: [(&str, &str); 2] = [("floats", "random"), ("iota", "iota")];
 
 impl InputSearch<'_> {
     /// Returns options in which adjacent elements of integer contents are equal, as keys and indices may be, and in order,
@@ -32,11 +32,11 @@ impl InputSearch<'_> {
     ///
     /// Equal elements let a sorting network reach all code without an exchange. A race at places that inputs decide
     /// does not count, nor do writes alone, as the elements may be a permutation or mark one invocation.
-    pub(super) fn different_elements_trial(&mut self, others: &[usize]) -> Option<usize> {
+    pub(super) fn try_distinct_elements(&mut self, others: &[usize]) -> Option<usize> {
         let base = *others.first()?;
         let (options, trial) = &self.trials[base];
-        let deciding: BTreeSet<usize> = trial.branches.values().flatten().copied().collect();
-        let decides = |at: &usize| deciding.contains(at) && !self.conventions.inputs.contains(at);
+        let branch_inputs: BTreeSet<usize> = trial.branches.values().flatten().copied().collect();
+        let decides_branch = |at: &usize| branch_inputs.contains(at) && !self.conventions.inputs.contains(at);
         let is_element = |input: &AssumedInput| match input.place {
             InputPlace::Contents(at) => !self.atomics.contains(&at),
             InputPlace::Image(_) => true,
@@ -44,14 +44,14 @@ impl InputSearch<'_> {
         };
         let assumed = options.assumed.iter().enumerate();
         let changed: Vec<AssumedInput> = assumed
-            .filter(|(at, input)| decides(at) && is_element(input))
+            .filter(|(at, input)| decides_branch(at) && is_element(input))
             .map(|(_, input)| input.clone())
             .collect();
         if changed.is_empty() {
             return None;
         }
-        let (options, suspicious) = (options.clone(), trial.suspicious().count());
-        for (floats, numbers) in DIFFERENT {
+        let (options, suspicious) = (options.clone(), trial.suspicious_findings().count());
+        for (floats, numbers) in DISTINCT_FILL_WORDS {
             let mut options = options.clone();
             for input in &changed {
                 let is_float =
@@ -61,13 +61,14 @@ impl InputSearch<'_> {
             }
             let Some(at) = self.try_inputs(options) else { continue };
             let trial = &self.trials[at].1;
-            let is_known = |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_of(key));
+            let is_known =
+                |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
             let has_new_race = trial.findings.iter().any(|(key, found)| {
                 let is_certain = found.inputs.is_empty() && found.control.is_empty();
                 key.0.is_race() && found.has_read && is_certain && !is_known(key)
             });
             let is_regular = trial.is_complete && self.is_conventional(at);
-            if has_new_race && is_regular && trial.suspicious().count() <= suspicious {
+            if has_new_race && is_regular && trial.suspicious_findings().count() <= suspicious {
                 return Some(at);
             }
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spirv_reader::SpirvModule;
 
-use super::search::{InputSearch, adds, rescale};
+use super::search::{InputSearch, reaches_new_block, rescale};
 use crate::grid::{Blocked, LaunchProbe, NeededInput, line_ranges, probe_launch};
 use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch::{end_coordinates, positions_at};
@@ -25,15 +25,15 @@ const MAX_ROUNDS: usize = 4;
 /// Upper bound on the launches that are tried in one round.
 const MAX_CANDIDATES: usize = 10;
 /// Upper bound on the launches of each kind that are tried for coinciding positions.
-const MAX_WRAPPING: usize = 3;
+const MAX_WRAPPING_LAUNCHES: usize = 3;
 /// Upper bound on the workgroups of an axis that keep running if a launch grows beyond what a walk runs.
-const MAX_KEPT: u32 = 64;
+const MAX_RUNNING_PER_AXIS: u32 = 64;
 /// Upper bound on the numbers that are used at each end of those compared with.
-const MAX_NUMBERS: usize = 4;
-/// Workgroups behind the first one that meets a comparison: the next meets a strict one, and another shares its code.
-const MORE: u64 = 3;
+const MAX_COMPARED_NUMBERS: usize = 4;
+/// Workgroups after the first that satisfies a comparison: one for a strict comparison, and one that shares its code.
+const EXTRA_WORKGROUPS: u64 = 3;
 /// Factors for an axis on which a function of the position did not change.
-const GROWTH: [u64; 2] = [8, 64];
+const GROWTH_FACTORS: [u64; 2] = [8, 64];
 /// Sizes of a workgroup along one axis, and along each of several.
 const LINE_SIZES: [u64; 4] = [128, 256, 512, 1024];
 const PLANE_SIZES: [u64; 2] = [16, 32];
@@ -73,8 +73,8 @@ pub(super) fn needed_launch<'l>(
     }
     let needed = parts.into_iter().map(|(part, lines)| NeededInput {
         name: part.name.clone(),
-        value: part.value(options),
-        option: part.option(),
+        value: part.describe_value(options),
+        option: part.example_option(),
         lines: line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
         is_contents: false,
     });
@@ -113,11 +113,11 @@ impl LaunchSearch<'_, '_> {
         }
         for at in choices.clone() {
             let start = self.search.trials[at].0.clone();
-            let (options, left, launches) = self.widen(&start, &mut covered);
+            let (options, left, launches) = self.widen_launch(&start, &mut covered);
             limits.extend(left);
             wrapping.extend(launches);
             if options.grid != start.grid || options.specialization != start.specialization {
-                choices.extend(self.search.try_within(options, MAX_PROBE_STEPS));
+                choices.extend(self.search.try_with_steps(options, MAX_PROBE_STEPS));
             }
         }
         limits.retain(|limit| !limit.blocked.is_covered(&covered));
@@ -130,7 +130,7 @@ impl LaunchSearch<'_, '_> {
     pub fn extend_running(&mut self, choices: &mut [usize]) -> LaunchFindings {
         let Some(first) = choices.first_mut() else { return LaunchFindings::default() };
         let mut options = self.search.trials[*first].0.clone();
-        if let Some(probe) = self.probe(&options) {
+        if let Some(probe) = self.run_probe(&options) {
             let grid = options.grid.unwrap_or([1; 3]);
             let mut coordinates =
                 [0, 1, 2].map(|axis: usize| options.workgroups.iter().map(|at| at[axis]).collect());
@@ -139,18 +139,19 @@ impl LaunchSearch<'_, '_> {
                 let Some((part, axis)) = part.and_then(|part| Some((part, part.grid_axis()?))) else {
                     continue;
                 };
-                let ends = self.solved_values(part, axis, numbers);
-                let last = ends.into_iter().flat_map(|end| end.saturating_sub(MORE)..end);
+                let end_positions = self.solved_values(part, axis, numbers);
+                let last =
+                    end_positions.into_iter().flat_map(|end| end.saturating_sub(EXTRA_WORKGROUPS)..end);
                 let inside = last.filter_map(|at| u32::try_from(at).ok()).filter(|at| *at < grid[axis]);
                 let all: &mut BTreeSet<u32> = &mut coordinates[axis];
                 all.extend(inside);
             }
             options.workgroups = positions_at(&coordinates);
             let count = options.workgroups.len() as u64;
-            if count.saturating_mul(self.search.local) <= MAX_INVOCATIONS
-                && let Some(more) = self.search.try_within(options, MAX_PROBE_STEPS)
+            if count.saturating_mul(self.search.workgroup_size) <= MAX_INVOCATIONS
+                && let Some(trial_index) = self.search.try_with_steps(options, MAX_PROBE_STEPS)
             {
-                *first = more;
+                *first = trial_index;
             }
         }
         LaunchFindings { is_cut_off: self.is_cut_off, ..LaunchFindings::default() }
@@ -161,10 +162,10 @@ impl LaunchSearch<'_, '_> {
         // A grid of which all workgroups run is easier to examine.
         let (whole, sampled): (Vec<_>, Vec<_>) =
             launches.into_iter().partition(|launch| launch.workgroups.is_empty());
-        let sampled = sampled.into_iter().take(MAX_WRAPPING);
-        for launch in whole.into_iter().take(MAX_WRAPPING).chain(sampled) {
-            let (most, grid) = (self.steps_left()?, launch.grid?);
-            let Some(at) = self.search.try_within(launch, most) else { continue };
+        let sampled = sampled.into_iter().take(MAX_WRAPPING_LAUNCHES);
+        for launch in whole.into_iter().take(MAX_WRAPPING_LAUNCHES).chain(sampled) {
+            let (most, grid) = (self.remaining_steps()?, launch.grid?);
+            let Some(at) = self.search.try_with_steps(launch, most) else { continue };
             let trial = &self.search.trials[at].1;
             self.steps += trial.steps.max(10_000);
             self.is_cut_off |= !trial.is_complete;
@@ -186,8 +187,10 @@ impl LaunchSearch<'_, '_> {
                 continue;
             };
             let Some(axis) = part.grid_axis() else { continue };
-            let now = u64::from(options.grid.unwrap_or([1; 3])[axis]);
-            for value in self.solved_values(*part, axis, numbers).into_iter().filter(|value| *value > now) {
+            let current_count = u64::from(options.grid.unwrap_or([1; 3])[axis]);
+            for value in
+                self.solved_values(*part, axis, numbers).into_iter().filter(|value| *value > current_count)
+            {
                 if let Some(launch) = self.with_value(options, *part, value) {
                     all.entry(self.invocation_count(&launch)).or_insert(launch);
                 }
@@ -198,32 +201,34 @@ impl LaunchSearch<'_, '_> {
 
     /// Returns options with a launch that reaches more, what it does not reach, and the launches in which its positions
     /// may coincide.
-    fn widen(
+    fn widen_launch(
         &mut self,
         start: &AnalysisOptions,
         covered: &mut [bool],
     ) -> (AnalysisOptions, Vec<LaunchLimit>, Vec<AnalysisOptions>) {
         let mut options = start.clone();
-        let Some(mut probe) = self.probe(&options) else { return (options, Vec::new(), Vec::new()) };
+        let Some(mut probe) = self.run_probe(&options) else { return (options, Vec::new(), Vec::new()) };
         for _ in 0..MAX_ROUNDS {
             // Code without effects matters if it leads past a barrier or a subgroup operation.
             let is_relevant = |blocked: &&Blocked| {
                 !blocked.is_covered(covered) && (self.launch.synchronizes || !blocked.lines.is_empty())
             };
             let open: Vec<Blocked> = probe.blocked.iter().filter(is_relevant).cloned().collect();
-            let adding = self.launches(&options, &open, &probe.compared).into_iter().find_map(|launch| {
-                let more = self.probe(&launch)?;
-                (more.is_complete && adds(&more.reached, covered)).then_some((launch, more))
-            });
-            let next = adding.or_else(|| {
+            let extended =
+                self.candidate_launches(&options, &open, &probe.compared).into_iter().find_map(|launch| {
+                    let next_probe = self.run_probe(&launch)?;
+                    (next_probe.is_complete && reaches_new_block(&next_probe.reached, covered))
+                        .then_some((launch, next_probe))
+                });
+            let next = extended.or_else(|| {
                 let launch = self.shared_launch(&options, &probe)?;
-                let more = self.probe(&launch)?;
+                let next_probe = self.run_probe(&launch)?;
                 // An outcome that one workgroup alone saw is now one of several.
-                let is_shared = probe
-                    .alone
-                    .keys()
-                    .any(|outcome| more.outcomes.contains(outcome) && !more.alone.contains_key(outcome));
-                (more.is_complete && is_shared).then_some((launch, more))
+                let is_shared = probe.single_workgroup_outcomes.keys().any(|outcome| {
+                    next_probe.outcomes.contains(outcome)
+                        && !next_probe.single_workgroup_outcomes.contains_key(outcome)
+                });
+                (next_probe.is_complete && is_shared).then_some((launch, next_probe))
             });
             let Some((launch, more)) = next else { break };
             covered.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
@@ -238,15 +243,15 @@ impl LaunchSearch<'_, '_> {
     }
 
     /// Returns the steps for the next walk, if any are left.
-    fn steps_left(&mut self) -> Option<u64> {
+    fn remaining_steps(&mut self) -> Option<u64> {
         let most = MAX_PROBE_STEPS.min(MAX_STEPS.saturating_sub(self.steps));
-        let is_over = most == 0 || self.search.is_late();
+        let is_over = most == 0 || self.search.is_past_deadline();
         self.is_cut_off |= is_over;
         Some(most).filter(|_| !is_over)
     }
 
-    fn probe(&mut self, options: &AnalysisOptions) -> Option<LaunchProbe> {
-        let most = self.steps_left()?;
+    fn run_probe(&mut self, options: &AnalysisOptions) -> Option<LaunchProbe> {
+        let most = self.remaining_steps()?;
         let options = AnalysisOptions { assumed: self.launch.parts.to_vec(), ..options.clone() };
         let probe = probe_launch(self.search.module, &options, most).ok()?;
         self.steps += probe.steps.max(10_000);
@@ -254,7 +259,7 @@ impl LaunchSearch<'_, '_> {
     }
 
     /// Returns launches that may reach blocked code, the smallest first.
-    fn launches(
+    fn candidate_launches(
         &self,
         options: &AnalysisOptions,
         open: &[Blocked],
@@ -268,7 +273,7 @@ impl LaunchSearch<'_, '_> {
                 continue;
             };
             let numbers = compared.get(&at).unwrap_or(&none);
-            for value in self.values(*part, options, numbers) {
+            for value in self.candidate_values(*part, options, numbers) {
                 if let Some(launch) = self.with_value(options, *part, value) {
                     all.entry((self.invocation_count(&launch), value, at)).or_insert(launch);
                 }
@@ -278,29 +283,36 @@ impl LaunchSearch<'_, '_> {
     }
 
     /// Returns values of a part of the launch that may change the outcome of a comparison with one of the numbers.
-    fn values(&self, part: LaunchPart, options: &AnalysisOptions, numbers: &BTreeSet<u64>) -> Vec<u64> {
+    fn candidate_values(
+        &self,
+        part: LaunchPart,
+        options: &AnalysisOptions,
+        numbers: &BTreeSet<u64>,
+    ) -> Vec<u64> {
         let Some(axis) = part.grid_axis() else {
             let LaunchPart::LocalSize(_, axes) = part else { return Vec::new() };
-            let several = axes.iter().filter(|axis| **axis).count() > 1;
-            return if several { PLANE_SIZES.to_vec() } else { LINE_SIZES.to_vec() };
+            let has_several_axes = axes.iter().filter(|axis| **axis).count() > 1;
+            return if has_several_axes { PLANE_SIZES.to_vec() } else { LINE_SIZES.to_vec() };
         };
-        let now = u64::from(options.grid.unwrap_or([1; 3])[axis]);
+        let current_count = u64::from(options.grid.unwrap_or([1; 3])[axis]);
         let mut all = self.solved_values(part, axis, numbers);
-        all.extend(GROWTH.map(|factor| now * factor));
-        all.into_iter().filter(|value| *value > now).collect()
+        all.extend(GROWTH_FACTORS.map(|factor| current_count * factor));
+        all.into_iter().filter(|value| *value > current_count).collect()
     }
 
     /// Returns the numbers of workgroups along an axis with which positions go beyond the numbers.
     fn solved_values(&self, part: LaunchPart, axis: usize, numbers: &BTreeSet<u64>) -> BTreeSet<u64> {
-        let ends = numbers.iter().take(MAX_NUMBERS).chain(numbers.iter().rev().take(MAX_NUMBERS));
-        let ends = ends.copied().filter(|number| *number <= u64::from(u32::MAX));
+        let extremes =
+            numbers.iter().take(MAX_COMPARED_NUMBERS).chain(numbers.iter().rev().take(MAX_COMPARED_NUMBERS));
+        let extremes = extremes.copied().filter(|number| *number <= u64::from(u32::MAX));
         let local = u64::from(self.launch.local_size[axis]).max(1);
         let by_workgroup = matches!(part, LaunchPart::Workgroups(_));
-        ends.flat_map(|number| {
-            let whole = Some(number + MORE).filter(|_| by_workgroup);
-            whole.into_iter().chain([number / local + MORE])
-        })
-        .collect()
+        extremes
+            .flat_map(|number| {
+                let workgroup_count = Some(number + EXTRA_WORKGROUPS).filter(|_| by_workgroup);
+                workgroup_count.into_iter().chain([number / local + EXTRA_WORKGROUPS])
+            })
+            .collect()
     }
 
     /// Returns options with a value for a part of the launch, or none if more invocations would run than a walk can
@@ -342,7 +354,11 @@ impl LaunchSearch<'_, '_> {
     /// Returns a launch in which several workgroups may see the outcomes of branches that one saw alone.
     fn shared_launch(&self, options: &AnalysisOptions, probe: &LaunchProbe) -> Option<AnalysisOptions> {
         let grid = options.grid.filter(|_| self.launch.is_free)?;
-        let parts = probe.alone.values().flatten().filter_map(|at| self.launch.parts.get(*at)?.launch_part());
+        let parts = probe
+            .single_workgroup_outcomes
+            .values()
+            .flatten()
+            .filter_map(|at| self.launch.parts.get(*at)?.launch_part());
         let axes = parts.filter_map(LaunchPart::grid_axis);
         let axes: BTreeSet<usize> = axes.filter(|axis| grid[*axis] == 2).collect();
         let mut launch = options.clone();
@@ -357,14 +373,14 @@ impl LaunchSearch<'_, '_> {
 }
 
 /// Returns the workgroups that run if the grid grows to `count` workgroups along an axis: those of the smaller grid, and
-/// the last ones, which go beyond a number as [`MORE`] says.
+/// the last ones, which exceed a number by up to [`EXTRA_WORKGROUPS`].
 fn running_workgroups(smaller: &AnalysisOptions, axis: usize, count: u32) -> Vec<[u32; 3]> {
     let old = smaller.grid.unwrap_or([1; 3]);
     let mut coordinates = [0, 1, 2].map(|axis: usize| match smaller.workgroups.is_empty() {
-        true if old[axis] <= MAX_KEPT => (0..old[axis]).collect(),
+        true if old[axis] <= MAX_RUNNING_PER_AXIS => (0..old[axis]).collect(),
         true => end_coordinates(old[axis]),
         false => smaller.workgroups.iter().map(|position| position[axis]).collect::<BTreeSet<u32>>(),
     });
-    coordinates[axis].extend(count.saturating_sub(MORE as u32)..count);
+    coordinates[axis].extend(count.saturating_sub(EXTRA_WORKGROUPS as u32)..count);
     positions_at(&coordinates)
 }

@@ -19,16 +19,16 @@ use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 const MAX_TRIALS: usize = 120;
 const MAX_TRIAL_STEPS: u64 = 3_000_000;
 const MAX_STEPS: u64 = 100_000_000;
-/// Upper bound on the choices that are kept, each of which reaches further blocks.
+/// Upper bound on the choices, each of which reaches further blocks.
 const MAX_CHOICES: usize = 6;
 /// Trials in which accesses through integers show that these are addresses.
 const MAX_ADDRESS_TRIALS: usize = 4;
 /// The bytes of buffers where longer ones exceed the steps of a trial.
-const SHORT_BYTES: usize = 2048;
+const SHORT_BUFFER_BYTES: usize = 2048;
 /// Trials in which floats differ from each other in value and sign.
 const FLOAT_TRIALS: u64 = 3;
 /// Their values.
-const FLOATS: [f32; 8] = [1.0, -1.0, 0.5, -0.5, 10.0, -10.0, 1000.0, -1000.0];
+const FLOAT_VALUES: [f32; 8] = [1.0, -1.0, 0.5, -0.5, 10.0, -10.0, 1000.0, -1000.0];
 /// Upper bound on the candidates for one input.
 const MAX_CANDIDATES: usize = 14;
 
@@ -37,14 +37,14 @@ pub(super) struct InputSearch<'m> {
     pub(super) module: &'m SpirvModule,
     /// Buffers with counters, flags or locks, which start as zeros.
     pub(super) atomics: BTreeSet<Binding>,
-    /// True if the code accesses memory behind an address atomically: all of that starts as zeros.
+    /// True if the code accesses memory at an address atomically: all such memory starts as zeros.
     pub(super) has_atomic_pointees: bool,
     /// The inputs that start as zeros.
     pub(super) conventions: Conventions,
     /// Invocations by axis.
-    pub(super) sizes: [u64; 3],
+    pub(super) invocation_counts: [u64; 3],
     /// Invocations per workgroup.
-    pub(super) local: u64,
+    pub(super) workgroup_size: u64,
     /// True for stages without workgroups: a trial has one invocation, a draw several.
     pub(super) is_single: bool,
     pub(super) trials: Vec<(AnalysisOptions, Trial)>,
@@ -52,7 +52,7 @@ pub(super) struct InputSearch<'m> {
 }
 
 fn is_settled(trial: &Trial) -> bool {
-    trial.is_complete && trial.blocked.is_empty() && trial.suspicious().next().is_none()
+    trial.is_complete && trial.blocked.is_empty() && trial.suspicious_findings().next().is_none()
 }
 
 impl InputSearch<'_> {
@@ -60,16 +60,16 @@ impl InputSearch<'_> {
     pub(super) fn run(&mut self, mut start: AnalysisOptions) -> Option<Vec<usize>> {
         self.find_integer_addresses(&mut start);
         let mut best: Option<usize> = None;
-        let count = self.sizes.iter().copied().max().unwrap_or(1);
-        let whole = self.sizes.iter().product::<u64>();
+        let count = self.invocation_counts.iter().copied().max().unwrap_or(1);
+        let total_invocations = self.invocation_counts.iter().product::<u64>();
         // One number for all scalars, then contents of buffers as well.
         for (number, float, contents) in [
             (0, 0.0, false),
             (count, 1.0, false),
             (count, 1.0, true),
             (1, 1.0, true),
-            (self.local, 1.0, true),
-            (whole, 1.0, true),
+            (self.workgroup_size, 1.0, true),
+            (total_invocations, 1.0, true),
             (4, 1.0, true),
             (count, -1.0, true),
         ] {
@@ -79,9 +79,11 @@ impl InputSearch<'_> {
                 shorten_buffers(&mut start);
             }
             // Ones hide races between elements at a distance.
-            let adds_code = |best: usize| self.trials[trial].1.coverage() > self.trials[best].1.coverage();
-            let better = |best: usize| self.rank(trial) > self.rank(best) && (number != 1 || adds_code(best));
-            if best.is_none_or(better) {
+            let reaches_more_code =
+                |best: usize| self.trials[trial].1.coverage() > self.trials[best].1.coverage();
+            let is_better =
+                |best: usize| self.rank(trial) > self.rank(best) && (number != 1 || reaches_more_code(best));
+            if best.is_none_or(is_better) {
                 best = Some(trial);
             }
             if best.is_some_and(|best| is_settled(&self.trials[best].1)) {
@@ -101,7 +103,10 @@ impl InputSearch<'_> {
         let mut others: Vec<usize> = Vec::new();
         let mut covered = self.trials[primary].1.reached.clone();
         for (at, (_, trial)) in self.trials.iter().enumerate() {
-            if trial.is_complete && adds(&trial.reached, &covered) && others.len() + 1 < MAX_CHOICES {
+            if trial.is_complete
+                && reaches_new_block(&trial.reached, &covered)
+                && others.len() + 1 < MAX_CHOICES
+            {
                 covered.iter_mut().zip(&trial.reached).for_each(|(known, now)| *known |= now);
                 others.push(at);
             }
@@ -116,14 +121,14 @@ impl InputSearch<'_> {
                 }
                 let Some(trial) = self.try_inputs(options) else { continue };
                 let reached = &self.trials[trial].1.reached;
-                if !self.trials[trial].1.is_complete || !adds(reached, &covered) {
+                if !self.trials[trial].1.is_complete || !reaches_new_block(reached, &covered) {
                     continue;
                 }
                 // A trial that reaches all that the primary one reaches replaces it, but zeros in
                 // locks and counters are not given up for coverage.
-                let superset = !adds(&self.trials[primary].1.reached, reached);
+                let is_superset = !reaches_new_block(&self.trials[primary].1.reached, reached);
                 covered.iter_mut().zip(reached).for_each(|(known, now)| *known |= now);
-                if superset && (self.is_conventional(trial) || !self.is_conventional(primary)) {
+                if is_superset && (self.is_conventional(trial) || !self.is_conventional(primary)) {
                     primary = trial;
                 } else if others.len() + 1 < MAX_CHOICES {
                     others.push(trial);
@@ -131,7 +136,7 @@ impl InputSearch<'_> {
                 break;
             }
             tried.insert((input, format!("{base} done")));
-            if self.is_spent() {
+            if self.is_budget_spent() {
                 break;
             }
         }
@@ -139,13 +144,15 @@ impl InputSearch<'_> {
         for other in &mut others {
             *other = self.settle_findings(*other);
         }
-        others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
+        others.retain(|other| {
+            reaches_new_block(&self.trials[*other].1.reached, &self.trials[primary].1.reached)
+        });
         let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
-        all.extend(self.shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
-        all.extend(self.uneven_trial(&all));
-        all.extend(self.different_elements_trial(&all).filter(|_| all.len() < MAX_CHOICES));
-        let coinciding = self.with_coinciding_contents(primary);
-        coinciding.and_then(|options| self.try_inputs(options));
+        all.extend(self.find_shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
+        all.extend(self.try_smaller_counts(&all));
+        all.extend(self.try_distinct_elements(&all).filter(|_| all.len() < MAX_CHOICES));
+        let coinciding_trial = self.with_coinciding_contents(primary);
+        coinciding_trial.and_then(|options| self.try_inputs(options));
         Some(all)
     }
 
@@ -153,13 +160,13 @@ impl InputSearch<'_> {
     ///
     /// A count of all invocations lets each pass `if (i >= count) return;`. Here counts are one less, and buffers end
     /// before the last invocation.
-    fn uneven_trial(&mut self, others: &[usize]) -> Option<usize> {
+    fn try_smaller_counts(&mut self, others: &[usize]) -> Option<usize> {
         let mut options = self.trials[*others.first()?].0.clone();
-        let bytes = self.sizes.iter().product::<u64>().saturating_sub(1) * 4;
+        let bytes = self.invocation_counts.iter().product::<u64>().saturating_sub(1) * 4;
         for input in options.assumed.clone() {
             match (&input.place, input.kind) {
                 (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
-                    let number = input.value(&options).parse::<u64>().ok();
+                    let number = input.describe_value(&options).parse::<u64>().ok();
                     if let Some(number) = number.filter(|number| *number > 1) {
                         set_scalar(&mut options, &input, number - 1);
                     }
@@ -196,9 +203,10 @@ impl InputSearch<'_> {
                 .iter()
                 .filter(|(key, found)| key.0 == FindingKind::Race && found.inputs.is_empty())
             {
-                let counters = counters.get_or_insert_with(|| CounterUse::of(self.module, function));
-                let own = counters.of_addresses(&key.1);
-                let bounding = trial.branches.iter().filter(|(site, _)| counters.bounds(**site, own));
+                let counters = counters.get_or_insert_with(|| CounterUse::analyze(self.module, function));
+                let address_counters = counters.counters_of_addresses(&key.1);
+                let bounding =
+                    trial.branches.iter().filter(|(site, _)| counters.compares_any(**site, address_counters));
                 let inputs: BTreeSet<usize> =
                     bounding.flat_map(|(_, inputs)| inputs.iter().copied()).collect();
                 if inputs.is_empty() {
@@ -206,13 +214,13 @@ impl InputSearch<'_> {
                 }
                 let mut shorter = options.clone();
                 for input in inputs.iter().filter_map(|input| options.assumed.get(*input)) {
-                    if input.value(&options).parse::<u64>().is_ok_and(|number| number > 2) {
+                    if input.describe_value(&options).parse::<u64>().is_ok_and(|number| number > 2) {
                         set_scalar(&mut shorter, input, 2);
                     }
                 }
                 let Some(shorter) = self.try_inputs(shorter) else { return all };
                 let trial = &self.trials[shorter].1;
-                if trial.is_complete && trial.covers(key.0, &found.blocks) && !trial.has_finding_of(key) {
+                if trial.is_complete && trial.covers(key.0, &found.blocks) && !trial.has_finding_like(key) {
                     all.insert(key.clone(), inputs.into_iter().collect());
                 }
             }
@@ -223,22 +231,26 @@ impl InputSearch<'_> {
     /// Returns the trial in which several invocations enter the most blocks that at most one enters in all the others.
     ///
     /// A count of 1 reaches all code of `if (i >= count) return;`, but lets no two invocations interact.
-    fn shared_trial(&self, others: &[usize]) -> Option<usize> {
-        let is_shared =
-            |at: usize, block: usize| self.trials[at].1.entries.get(block).is_some_and(|n| *n > 1);
-        let gain = |at: usize| {
-            let blocks = 0..self.trials[at].1.entries.len();
-            let more = blocks
-                .filter(|block| is_shared(at, *block) && !others.iter().any(|at| is_shared(*at, *block)));
+    fn find_shared_trial(&self, others: &[usize]) -> Option<usize> {
+        let is_shared = |trial_index: usize, block: usize| {
+            self.trials[trial_index].1.entries.get(block).is_some_and(|n| *n > 1)
+        };
+        let newly_shared_blocks = |trial_index: usize| {
+            let blocks = 0..self.trials[trial_index].1.entries.len();
+            let more = blocks.filter(|block| {
+                is_shared(trial_index, *block) && !others.iter().any(|at| is_shared(*at, *block))
+            });
             more.count()
         };
         let is_regular = |at: &usize| self.trials[*at].1.is_complete && self.is_conventional(*at);
         let regular = (0..self.trials.len()).filter(is_regular);
-        regular.max_by_key(|at| (gain(*at), self.rank(*at))).filter(|at| gain(*at) > 0)
+        regular
+            .max_by_key(|at| (newly_shared_blocks(*at), self.rank(*at)))
+            .filter(|at| newly_shared_blocks(*at) > 0)
     }
 
     /// Returns the choice of some trials, the primary one first. `is_unchanged` if the launch is that of the options.
-    pub(super) fn finish(self, all: &[usize], is_unchanged: bool) -> InputChoice {
+    pub(super) fn into_choice(self, all: &[usize], is_unchanged: bool) -> InputChoice {
         let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
         let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
         // The first trial is the one with zeros.
@@ -258,42 +270,42 @@ impl InputSearch<'_> {
     ///
     /// A race that vanishes because one invocation alone reaches its code is not refuted.
     /// A finding that no assumed value has part in outweighs suspicious ones.
-    fn rank(&self, at: usize) -> (bool, bool, (usize, usize), bool, Reverse<usize>, Reverse<usize>) {
-        let trial = &self.trials[at].1;
-        let suspicious = trial.suspicious().count();
+    fn rank(&self, trial_index: usize) -> (bool, bool, (usize, usize), bool, Reverse<usize>, Reverse<usize>) {
+        let trial = &self.trials[trial_index].1;
+        let suspicious = trial.suspicious_findings().count();
         let is_certain = trial.findings.len() > suspicious;
-        let rest = (is_certain, Reverse(suspicious), Reverse(trial.exceeded));
+        let rest = (is_certain, Reverse(suspicious), Reverse(trial.exceeded_buffers));
         let coverage = (trial.coverage(), trial.repeated_blocks());
-        (trial.is_complete, self.is_conventional(at), coverage, rest.0, rest.1, rest.2)
+        (trial.is_complete, self.is_conventional(trial_index), coverage, rest.0, rest.1, rest.2)
     }
 
     /// Returns true if counters, flags and locks of a trial are zeros.
     pub(super) fn is_conventional(&self, at: usize) -> bool {
-        self.conventions.hold_for(&self.trials[at].0)
+        self.conventions.is_satisfied_by(&self.trials[at].0)
     }
 
-    fn is_spent(&self) -> bool {
-        self.trials.len() >= MAX_TRIALS || self.steps >= MAX_STEPS || self.is_late()
+    fn is_budget_spent(&self) -> bool {
+        self.trials.len() >= MAX_TRIALS || self.steps >= MAX_STEPS || self.is_past_deadline()
     }
 
     /// Returns true if the deadline of the search has passed.
-    pub(super) fn is_late(&self) -> bool {
+    pub(super) fn is_past_deadline(&self) -> bool {
         let deadline = self.trials.first().and_then(|(options, _)| options.deadline.as_ref());
-        deadline.is_some_and(crate::until::Until::is_over)
+        deadline.is_some_and(crate::deadline::DeadlinePredicate::has_passed)
     }
 
     /// Walks with inputs; returns the index of the trial.
     pub(super) fn try_inputs(&mut self, options: AnalysisOptions) -> Option<usize> {
-        if self.is_spent() {
+        if self.is_budget_spent() {
             return None;
         }
-        self.try_within(options, MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps))
+        self.try_with_steps(options, MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps))
     }
 
     /// Walks with inputs and at most `most` steps; returns the index of the trial.
-    pub(super) fn try_within(&mut self, options: AnalysisOptions, most: u64) -> Option<usize> {
+    pub(super) fn try_with_steps(&mut self, options: AnalysisOptions, most: u64) -> Option<usize> {
         let mut trial = run_trial(self.module, &options, most).ok()?;
-        if self.conventions.hold_for(&options) {
+        if self.conventions.is_satisfied_by(&options) {
             for ((kind, _), found) in trial.findings.iter_mut() {
                 let TrialFinding { inputs, control, has_read, .. } = found;
                 self.conventions.remove_settled((*kind, *has_read), inputs, control);
@@ -314,7 +326,7 @@ impl InputSearch<'_> {
         covered: &[bool],
         tried: &BTreeSet<(usize, String)>,
     ) -> Option<(usize, usize, BTreeSet<u64>)> {
-        if self.is_spent() {
+        if self.is_budget_spent() {
             return None;
         }
         for base in std::iter::once(primary).chain(others.iter().copied()) {
@@ -342,7 +354,7 @@ impl InputSearch<'_> {
         loop {
             let suspicious: Vec<usize> = {
                 let trial = &self.trials[primary].1;
-                let direct = trial.suspicious().flat_map(|found| found.inputs.iter().copied());
+                let direct = trial.suspicious_findings().flat_map(|found| found.inputs.iter().copied());
                 let has_control = trial.findings.values().any(|found| !found.control.is_empty());
                 // A finding that depends on control flow may depend on each compared input.
                 let by_branches = trial.compared.keys().copied().filter(|_| has_control);
@@ -350,7 +362,7 @@ impl InputSearch<'_> {
             };
             let untried = suspicious.into_iter().filter(|input| !tried.contains(&(primary, *input)));
             let next = untried.min_by_key(|input| !self.is_contents(*input));
-            let Some(input) = next.filter(|_| !self.is_spent()) else { return primary };
+            let Some(input) = next.filter(|_| !self.is_budget_spent()) else { return primary };
             tried.insert((primary, input));
             let numbers = self.trials[primary].1.compared.get(&input).cloned().unwrap_or_default();
             for candidate in self.candidates(primary, input, &numbers) {
@@ -391,7 +403,7 @@ impl InputSearch<'_> {
             };
             this == 8 || this == 4 && next == 4 && is_pair(all)
         };
-        let count = self.sizes.iter().copied().max().unwrap_or(1);
+        let count = self.invocation_counts.iter().copied().max().unwrap_or(1);
         for _ in 0..MAX_ADDRESS_TRIALS {
             self.bind_addresses(start);
             if !(0..start.assumed.len()).any(|at| is_candidate(&start.assumed, at)) {
@@ -486,7 +498,7 @@ impl InputSearch<'_> {
         for input in floats {
             // The generator of Knuth's MMIX.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let float = FLOATS[(state >> 60) as usize % FLOATS.len()];
+            let float = FLOAT_VALUES[(state >> 60) as usize % FLOAT_VALUES.len()];
             set_scalar(&mut options, input, u64::from(float.to_bits()));
             changed |= matches!(input.place, InputPlace::Push(..) | InputPlace::Scalar(..));
         }
@@ -501,33 +513,36 @@ impl InputSearch<'_> {
             (_, InputKind::Address) if self.has_atomic_pointees => Vec::new(),
             (InputPlace::Contents(_) | InputPlace::Image(_), _) | (_, InputKind::Address) => {
                 // The mark of an empty slot, or of the end of a list.
-                let full = compared.contains(&u64::from(u32::MAX)).then_some("ones").into_iter();
+                let all_ones = compared.contains(&u64::from(u32::MAX)).then_some("ones").into_iter();
                 let words = ["iota", "small", "floats", "random", "spaced", "wide-floats", "zeros"];
-                full.chain(words).map(|word| Candidate::Fill(word.to_owned())).collect()
+                all_ones.chain(words).map(|word| Candidate::Fill(word.to_owned())).collect()
             }
             // The module has no place for another value.
             (InputPlace::Override(_) | InputPlace::RayQueries, _) => Vec::new(),
             (InputPlace::Length(_), _) => {
-                [self.local * 4, self.local * 16, 1 << 20].map(Candidate::Bits).into()
+                [self.workgroup_size * 4, self.workgroup_size * 16, 1 << 20].map(Candidate::Bits).into()
             }
             (_, InputKind::Float(32)) => {
-                let near = compared.iter().flat_map(|bits| {
+                let neighbours = compared.iter().flat_map(|bits| {
                     let number = f32::from_bits(*bits as u32);
                     [number, number + 1.0, number - 1.0]
                 });
-                let all = near.filter(|number| number.is_finite()).chain([1.0, 0.0, -1.0, 0.5, 2.0, 100.0]);
+                let all =
+                    neighbours.filter(|number| number.is_finite()).chain([1.0, 0.0, -1.0, 0.5, 2.0, 100.0]);
                 all.map(|number| Candidate::Bits(u64::from(number.to_bits()))).collect()
             }
             (_, InputKind::Boolean) => vec![Candidate::Bits(1), Candidate::Bits(0)],
             _ => {
-                let [x, y, z] = self.sizes;
-                let near = compared.iter().rev().take(3).chain(compared.iter().take(3));
+                let [x, y, z] = self.invocation_counts;
+                let neighbours = compared.iter().rev().take(3).chain(compared.iter().take(3));
                 // A bound for all invocations of a draw.
                 let bound = compared.iter().next_back().filter(|_| self.is_single);
                 let bound = bound.map(|number| number.wrapping_add(x)).into_iter();
-                let near = near.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
-                let generic = [x, x * y, y, z, self.local, x * y * z, 1, 2, 4, 16, 0, 256, 4096];
-                bound.chain(near).chain(generic).map(Candidate::Bits).collect()
+                let neighbours =
+                    neighbours.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
+                let typical_values =
+                    [x, x * y, y, z, self.workgroup_size, x * y * z, 1, 2, 4, 16, 0, 256, 4096];
+                bound.chain(neighbours).chain(typical_values).map(Candidate::Bits).collect()
             }
         };
         let mut seen = BTreeSet::new();
@@ -590,7 +605,7 @@ pub(super) enum Candidate {
 }
 
 /// Returns true if a walk reached a block that is not covered.
-pub(super) fn adds(reached: &[bool], covered: &[bool]) -> bool {
+pub(super) fn reaches_new_block(reached: &[bool], covered: &[bool]) -> bool {
     reached.iter().enumerate().any(|(at, reached)| *reached && !covered.get(at).copied().unwrap_or_default())
 }
 
@@ -610,7 +625,7 @@ fn scalar_bits(kind: InputKind, (number, float): (u64, f32)) -> u64 {
 /// Shortens buffers of the default length: loops over all elements of long ones may exceed the steps of a trial.
 fn shorten_buffers(options: &mut AnalysisOptions) {
     for contents in options.buffers.values_mut().filter(|contents| contents.len() as u64 == DEFAULT_BYTES) {
-        contents.truncate(SHORT_BYTES);
+        contents.truncate(SHORT_BUFFER_BYTES);
     }
 }
 
@@ -618,7 +633,7 @@ fn shorten_buffers(options: &mut AnalysisOptions) {
 pub(super) fn rescale(options: &mut AnalysisOptions, old: u64, new: u64) {
     let number = old.to_string();
     for input in options.assumed.clone().iter().filter(|input| input.kind == InputKind::Integer) {
-        if input.value(options) == number {
+        if input.describe_value(options) == number {
             set_scalar(options, input, new);
         }
     }
@@ -669,17 +684,17 @@ pub(super) fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &st
     options.buffers.insert(at, contents);
 }
 
-fn default_size(module: &SpirvModule, at: Binding) -> Option<[u32; 3]> {
+fn default_size(module: &SpirvModule, binding: Binding) -> Option<[u32; 3]> {
     let (_, variable) = module.variables.iter().find(|(id, variable)| {
         let decorations = module.decorations_of(**id);
         variable.class == StorageClass::UniformConstant
-            && (decorations.set.unwrap_or(0), decorations.binding) == (at.0, Some(at.1))
+            && (decorations.set.unwrap_or(0), decorations.binding) == (binding.0, Some(binding.1))
     })?;
     let mut ty = module.element_type(variable.ty);
     if let Some(SpirvType::Handle(Op::TypeSampledImage)) = module.types.get(&ty) {
-        ty = *module.handles.get(&ty)?.first()?;
+        ty = *module.handle_operands.get(&ty)?.first()?;
     }
-    let handle = module.handles.get(&ty)?;
+    let handle = module.handle_operands.get(&ty)?;
     let [_, dimension, _, arrayed, ..] = handle[..] else { return None };
     Some(default_image(dimension, arrayed != 0).size)
 }

@@ -4,18 +4,18 @@ use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
 use spirv_reader::MemoryOperands;
 
-use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck, WORD};
+use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck, WORD_BYTES};
 use crate::error::{Problem, malformed, unsupported};
 use crate::finding::{FindingKind, InvocationId};
 use crate::order::access_strength;
 
 use super::happens_before::Epoch;
 use super::memory::{MemoryObject, address_of_byte, resolve_address};
-use super::program::{DecodedProgram, Inst};
-use super::state::{Interpreter, InvocationCtx, SHARED, WorkgroupState};
+use super::program::{DecodedInstruction, DecodedProgram};
+use super::state::{Interpreter, InvocationCtx, WORKGROUP_TAG, WorkgroupState};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
-use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, NULL_OBJECT, SITE_MASK, Taint};
+use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, NULL_OBJECT, PRIVATE_TAG, SITE_MASK, Taint};
 
 /// The end of the description of an access through an address that no buffer has.
 pub(crate) const NO_BUFFER: &str = "through an address that points to no buffer";
@@ -35,7 +35,7 @@ pub(super) fn part_pointer(
                 stride if stride > 0 && pointer.row_major => u64::from(stride),
                 _ => u64::from(bits / 8).max(1),
             };
-            inner.out_of_bounds |= index >= u64::from(*count);
+            inner.is_out_of_bounds |= index >= u64::from(*count);
             inner.offset = pointer.offset.wrapping_add(step.wrapping_mul(index));
             inner.ty = *element;
             inner.matrix_stride = 0;
@@ -46,13 +46,13 @@ pub(super) fn part_pointer(
             let own = if pointer.row_major { *count } else { *rows } * bytes;
             let stride = if pointer.matrix_stride > 0 { pointer.matrix_stride } else { own };
             let step = if pointer.row_major { *bytes } else { stride };
-            inner.out_of_bounds |= index >= u64::from(*count);
+            inner.is_out_of_bounds |= index >= u64::from(*count);
             inner.offset = pointer.offset.wrapping_add(u64::from(step).wrapping_mul(index));
             inner.ty = *column;
             inner.matrix_stride = stride;
         }
         TypeLayout::Array { element, stride, length } => {
-            inner.out_of_bounds |= length.is_some_and(|length| index >= length);
+            inner.is_out_of_bounds |= length.is_some_and(|length| index >= length);
             inner.offset = pointer.offset.wrapping_add(stride.wrapping_mul(index));
             inner.ty = *element;
             inner.stride = *stride;
@@ -90,8 +90,8 @@ pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, P
 
 impl Interpreter<'_> {
     /// Returns the value of an id that is a pointer.
-    pub(super) fn pointer_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<ConcretePointer> {
-        match self.single_slot_value(here, id)? {
+    pub(super) fn pointer_of_id(&self, ctx: &InvocationCtx<'_>, id: u32) -> Step<ConcretePointer> {
+        match self.single_slot_value(ctx, id)? {
             ConcreteValue::Pointer(pointer) => Ok(*pointer),
             ConcreteValue::Bits(..) => Err(unsupported("a pointer converted from an integer").into()),
             _ => Err(unsupported("a pointer without a unique object").into()),
@@ -110,22 +110,22 @@ impl Interpreter<'_> {
     /// Evaluates an access chain.
     pub(super) fn access_chain(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         base: u32,
         element: Option<u32>,
         indices: &[u32],
     ) -> Step<ConcreteValue> {
         let program = self.program;
-        let mut pointer = self.pointer_of_id(here, base)?;
+        let mut pointer = self.pointer_of_id(ctx, base)?;
         if let Some(element) = element {
             let stride = self.stride_of(base, &pointer) as u64;
-            let (index, taint) = self.chain_index(here, element)?;
+            let (index, taint) = self.chain_index(ctx, element)?;
             pointer.taint |= taint;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
             pointer.stride = stride;
         }
         for id in indices {
-            let (index, taint) = self.chain_index(here, *id)?;
+            let (index, taint) = self.chain_index(ctx, *id)?;
             pointer.taint |= taint;
             // An index into an array of descriptors selects another object.
             if let Some(shared) = self.select_descriptor(&pointer, index)? {
@@ -139,13 +139,13 @@ impl Interpreter<'_> {
 
     /// Evaluates an index as a signed, wrapping number. An undefined index is a finding only when the access
     /// is observed.
-    fn chain_index(&mut self, here: &mut InvocationCtx<'_>, id: u32) -> Step<(u64, Taint)> {
+    fn chain_index(&mut self, ctx: &mut InvocationCtx<'_>, id: u32) -> Step<(u64, Taint)> {
         let bits = self.program.number_bits(id);
-        let ConcreteValue::Bits(index, taint) = *self.single_slot_value(here, id)? else {
+        let ConcreteValue::Bits(index, taint) = *self.single_slot_value(ctx, id)? else {
             return Err(malformed("an index that is not a number").into());
         };
         if taint & SITE_MASK == 0 {
-            self.check_control_dependence(here, taint, "an index")?;
+            self.check_control_dependence(ctx, taint, "an index")?;
         }
         Ok((arithmetic::signed(index, bits) as u64, taint & (SITE_MASK | INPUT_MASK)))
     }
@@ -161,20 +161,20 @@ impl Interpreter<'_> {
     /// Loads a value of any type.
     pub(super) fn load_value(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         pointer: &ConcretePointer,
         operands: MemoryOperands,
     ) -> Step<ConcreteValue> {
         if let Some((kind, bytes)) = self.scalar_layout(pointer.ty) {
-            return self.load_scalar(here, pointer, kind, bytes, operands);
+            return self.load_scalar(ctx, pointer, kind, bytes, operands);
         }
         match self.program.type_layout(pointer.ty)? {
             TypeLayout::Image => {
-                let sampler = self.object_mut(here, pointer.object).and_then(|image| image.sampler);
+                let sampler = self.object_mut(ctx, pointer.object).and_then(|image| image.sampler);
                 return Ok(ConcreteValue::Image(pointer.object, sampler));
             }
             TypeLayout::Handle => {
-                let sampler = self.object_mut(here, pointer.object).and_then(|sampler| sampler.sampler);
+                let sampler = self.object_mut(ctx, pointer.object).and_then(|sampler| sampler.sampler);
                 return Ok(
                     sampler.map_or(ConcreteValue::NoBits(super::value::OPAQUE), ConcreteValue::Sampler)
                 );
@@ -182,7 +182,7 @@ impl Interpreter<'_> {
             TypeLayout::Vector { count, kind: ScalarKind::Integer | ScalarKind::Float, bits, .. } => {
                 let (count, bytes) = (*count, bits.div_ceil(8));
                 // Private memory needs no race check, so its vectors are read as a whole.
-                if let Some(object) = self.private_object(here, pointer, count * bytes) {
+                if let Some(object) = self.private_object(ctx, pointer, count * bytes) {
                     let part = |index: u32| {
                         let (bits, taint) =
                             object.read_scalar(pointer.offset + u64::from(index * bytes), bytes);
@@ -196,7 +196,7 @@ impl Interpreter<'_> {
         let count = part_count(self.program, pointer.ty)?;
         let parts = (0..count).map(|index| {
             let inner = part_pointer(self.program, pointer, index)?;
-            self.load_value(here, &inner, operands)
+            self.load_value(ctx, &inner, operands)
         });
         Ok(ConcreteValue::from_components(parts.collect::<Step<Vec<_>>>()?))
     }
@@ -204,26 +204,26 @@ impl Interpreter<'_> {
     /// Loads a vector whose components have separate slots.
     pub(super) fn load_vector(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         pointer: &ConcretePointer,
         operands: MemoryOperands,
     ) -> Step<()> {
         for (index, slot) in (0..).zip(inst.result.as_slice()) {
             let inner = part_pointer(self.program, pointer, index)?;
-            let value = self.load_value(here, &inner, operands)?;
-            if let Some(place) = here.frame_mut()?.values.get_mut(*slot as usize) {
+            let value = self.load_value(ctx, &inner, operands)?;
+            if let Some(place) = ctx.frame_mut()?.values.get_mut(*slot as usize) {
                 *place = value;
             }
         }
-        here.frame_mut()?.at += 1;
+        ctx.frame_mut()?.at += 1;
         Ok(())
     }
 
     /// Stores a vector whose components have separate slots.
     pub(super) fn store_vector(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         id: u32,
         pointer: &ConcretePointer,
         operands: MemoryOperands,
@@ -231,8 +231,8 @@ impl Interpreter<'_> {
         for (index, slot) in (0..).zip(self.program.slots_of(id).as_slice()) {
             let inner = part_pointer(self.program, pointer, index)?;
             let value =
-                self.slot_value(here, *slot).cloned().ok_or_else(|| malformed("a vector without a value"))?;
-            self.store_value(here, &inner, &value, operands)?;
+                self.slot_value(ctx, *slot).cloned().ok_or_else(|| malformed("a vector without a value"))?;
+            self.store_value(ctx, &inner, &value, operands)?;
         }
         Ok(())
     }
@@ -240,31 +240,32 @@ impl Interpreter<'_> {
     /// Returns the private object that contains a whole, densely stored vector, if any.
     fn private_object<'m>(
         &'m mut self,
-        here: &'m mut InvocationCtx<'_>,
+        ctx: &'m mut InvocationCtx<'_>,
         pointer: &ConcretePointer,
         bytes: u32,
     ) -> Option<&'m mut MemoryObject> {
-        if pointer.out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.matrix_stride != 0 {
+        if pointer.is_out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.matrix_stride != 0 {
             return None;
         }
-        let object = self.object_mut(here, pointer.object)?;
+        let object = self.object_mut(ctx, pointer.object)?;
         (object.class.is_none() && object.contains_range(pointer.offset, bytes)).then_some(object)
     }
 
     fn load_scalar(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         pointer: &ConcretePointer,
         kind: ScalarKind,
         bytes: u32,
         operands: MemoryOperands,
     ) -> Step<ConcreteValue> {
-        self.note_inputs(here, pointer.taint);
-        let Some(object) = self.object_mut(here, pointer.object) else {
-            self.check_control_dependence(here, pointer.taint & !SITE_MASK, "an address")?;
+        self.note_inputs(ctx, pointer.taint);
+        let Some(object) = self.object_mut(ctx, pointer.object) else {
+            self.check_control_dependence(ctx, pointer.taint & !SITE_MASK, "an address")?;
             let message = format!("a read {NO_BUFFER}");
-            let lacks = self.undefined_result(here, (FindingKind::OutOfBounds, message), Some(false));
-            let taint = pointer.taint & SITE_MASK | lacks;
+            let undefined_taint =
+                self.undefined_result(ctx, (FindingKind::OutOfBounds, message), Some(false));
+            let taint = pointer.taint & SITE_MASK | undefined_taint;
             return Ok(self.zero_value(pointer.ty, kind, taint));
         };
         if pointer.taint & SITE_MASK != 0 {
@@ -272,18 +273,18 @@ impl Interpreter<'_> {
             // the result is observed.
             return Ok(self.zero_value(pointer.ty, kind, pointer.taint));
         }
-        if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {
+        if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
             let given = object.has_known_length || object.is_beyond_any_object(pointer, bytes);
             if !given {
-                self.note_unknown_length(here, pointer);
+                self.note_unknown_length(ctx, pointer);
             }
             // A buffer of assumed length has no end.
-            let taint = match self.undefined_site_taint(here) {
+            let taint = match self.undefined_site_taint(ctx) {
                 _ if !given => 0,
                 Some(taint) => taint,
                 None => {
-                    let message = self.describe_out_of_bounds(here, "a read", pointer);
-                    self.undefined_result(here, (FindingKind::OutOfBounds, message), Some(false))
+                    let message = self.describe_out_of_bounds(ctx, "a read", pointer);
+                    self.undefined_result(ctx, (FindingKind::OutOfBounds, message), Some(false))
                 }
             };
             return Ok(self.zero_value(pointer.ty, kind, taint));
@@ -291,8 +292,8 @@ impl Interpreter<'_> {
         let (bits, mut taint) = object.read_scalar(pointer.offset, bytes);
         let (class, coherent) = (object.class, object.coherent);
         if let Some(class) = class {
-            let manner = self.plain_access_kind(class, coherent || pointer.coherent, false, operands)?;
-            self.check_access(here, pointer, bytes, class, manner, true);
+            let access_kind = self.plain_access_kind(class, coherent || pointer.coherent, false, operands)?;
+            self.check_access(ctx, pointer, bytes, class, access_kind, true);
             taint |= pointer.taint;
         }
         Ok(match kind {
@@ -321,10 +322,12 @@ impl Interpreter<'_> {
     pub(super) fn pointer_from_address(&self, number: u64, ty: u32, taint: Taint) -> ConcretePointer {
         match resolve_address(number) {
             (Some(object), offset) if (object as usize) < self.objects.len() => {
-                ConcretePointer { offset, taint, ..ConcretePointer::to_object(object, ty) }
+                ConcretePointer { offset, taint, ..ConcretePointer::at_object_start(object, ty) }
             }
             // An address of no object keeps its number, so that it converts back.
-            _ => ConcretePointer { offset: number, taint, ..ConcretePointer::to_object(NULL_OBJECT, ty) },
+            _ => {
+                ConcretePointer { offset: number, taint, ..ConcretePointer::at_object_start(NULL_OBJECT, ty) }
+            }
         }
     }
 
@@ -339,13 +342,13 @@ impl Interpreter<'_> {
     /// Stores a value of any type.
     pub(super) fn store_value(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         pointer: &ConcretePointer,
         value: &ConcreteValue,
         operands: MemoryOperands,
     ) -> Step<()> {
         if let Some((_, bytes)) = self.scalar_layout(pointer.ty) {
-            return self.store_scalar(here, pointer, value, bytes, operands);
+            return self.store_scalar(ctx, pointer, value, bytes, operands);
         }
         if let (
             TypeLayout::Vector { kind: ScalarKind::Integer | ScalarKind::Float, bits, .. },
@@ -354,10 +357,10 @@ impl Interpreter<'_> {
         {
             let bytes = bits.div_ceil(8);
             // A private vector is written as a whole: private memory takes part in no race.
-            let whole = parts.iter().all(|part| matches!(part, ConcreteValue::Bits(..)));
-            if whole
-                && pointer.object & LOCAL != 0
-                && let Some(object) = self.private_object(here, pointer, parts.len() as u32 * bytes)
+            let is_scalar_list = parts.iter().all(|part| matches!(part, ConcreteValue::Bits(..)));
+            if is_scalar_list
+                && pointer.object & PRIVATE_TAG != 0
+                && let Some(object) = self.private_object(ctx, pointer, parts.len() as u32 * bytes)
             {
                 for (index, part) in (0..).zip(parts.iter()) {
                     if let ConcreteValue::Bits(bits, taint) = part {
@@ -371,7 +374,7 @@ impl Interpreter<'_> {
         for index in 0..count {
             let inner = part_pointer(self.program, pointer, index)?;
             let element = self.extract_component(value, index as usize)?;
-            self.store_value(here, &inner, &element, operands)?;
+            self.store_value(ctx, &inner, &element, operands)?;
         }
         Ok(())
     }
@@ -392,7 +395,7 @@ impl Interpreter<'_> {
 
     fn store_scalar(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         pointer: &ConcretePointer,
         value: &ConcreteValue,
         bytes: u32,
@@ -404,31 +407,31 @@ impl Interpreter<'_> {
             other => (0, other.combined_taint()),
         };
         // In memory that others see, the address and the stored value are observed.
-        if pointer.object & LOCAL == 0 {
-            self.check_control_dependence(here, pointer.taint, "an address")?;
+        if pointer.object & PRIVATE_TAG == 0 {
+            self.check_control_dependence(ctx, pointer.taint, "an address")?;
             self.observe_undefined(taint);
         }
         let probes = self.is_probing();
-        let Some(object) = self.object_mut(here, pointer.object) else {
-            self.report_here(here, FindingKind::OutOfBounds, format!("a write {NO_BUFFER}"));
+        let Some(object) = self.object_mut(ctx, pointer.object) else {
+            self.report_here(ctx, FindingKind::OutOfBounds, format!("a write {NO_BUFFER}"));
             return Ok(());
         };
-        if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {
+        if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
             if object.has_known_length || object.is_beyond_any_object(pointer, bytes) {
-                let message = self.describe_out_of_bounds(here, "a write", pointer);
-                self.report_here(here, FindingKind::OutOfBounds, message);
+                let message = self.describe_out_of_bounds(ctx, "a write", pointer);
+                self.report_here(ctx, FindingKind::OutOfBounds, message);
             } else {
-                self.note_unknown_length(here, pointer);
+                self.note_unknown_length(ctx, pointer);
             }
             return Ok(());
         }
         let (class, coherent) = (object.class, object.coherent);
         let changed = object.read_scalar(pointer.offset, bytes) != (bits, taint);
         if class.is_some_and(|class| class != StorageClass::Workgroup) {
-            self.observe_unwritten(here, taint);
+            self.observe_unwritten(ctx, taint);
         }
-        let Some(object) = self.object_mut(here, pointer.object) else { return Ok(()) };
-        // A probed turn of a loop that would change shared memory does not spin; nothing is
+        let Some(object) = self.object_mut(ctx, pointer.object) else { return Ok(()) };
+        // A probed iteration of a loop that would change shared memory does not spin; nothing is
         // written.
         if class.is_some() && changed && probes {
             self.changes += 1;
@@ -437,9 +440,9 @@ impl Interpreter<'_> {
         object.write_scalar(pointer.offset, bytes, bits, taint);
         if let Some(class) = class {
             self.changes += u64::from(changed);
-            let manner = self.plain_access_kind(class, coherent || pointer.coherent, true, operands)?;
+            let access_kind = self.plain_access_kind(class, coherent || pointer.coherent, true, operands)?;
             self.stores_same_value = !changed;
-            self.check_access(here, pointer, bytes, class, manner, false);
+            self.check_access(ctx, pointer, bytes, class, access_kind, false);
             self.stores_same_value = false;
         }
         Ok(())
@@ -455,19 +458,20 @@ impl Interpreter<'_> {
     ) -> Result<MemoryAccessKind, Problem> {
         let program = self.program;
         let number = |id| program.specialized.constant_number(id);
-        let access = access_strength(operands, class, program.module.vulkan, coherent, writes, number)?;
-        let manner = MemoryAccessKind {
+        let access =
+            access_strength(operands, class, program.module.uses_vulkan_model, coherent, writes, number)?;
+        let access_kind = MemoryAccessKind {
             writes,
-            atomic: false,
-            wide: false,
-            private: access == Access::Private,
-            published: false,
+            is_atomic: false,
+            is_wide: false,
+            is_private: access == Access::Private,
+            is_published: false,
             scope: Scope::Device,
             operation: 0,
         };
         Ok(match access {
-            Access::Coherent { scope } => MemoryAccessKind { published: true, scope, ..manner },
-            Access::Private | Access::NonPrivate | Access::Atomic { .. } => manner,
+            Access::Coherent { scope } => MemoryAccessKind { is_published: true, scope, ..access_kind },
+            Access::Private | Access::NonPrivate | Access::Atomic { .. } => access_kind,
         })
     }
 
@@ -475,85 +479,86 @@ impl Interpreter<'_> {
     /// non-commuting atomic.
     pub(super) fn check_access(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         pointer: &ConcretePointer,
         bytes: u32,
         class: StorageClass,
-        manner: MemoryAccessKind,
+        access_kind: MemoryAccessKind,
         reads: bool,
     ) -> bool {
         self.accesses += 1;
         if let Some(polled) = &mut self.spin_reads {
-            polled.push((manner.atomic, pointer.object, pointer.offset));
+            polled.push((access_kind.is_atomic, pointer.object, pointer.offset));
         }
         if self.setup.skip_race_checks || self.is_probing() {
             return false;
         }
-        let epoch = here.workgroup.barrier_epochs[class];
-        let site = self.current_site(&here.workgroup.invocations[here.index]);
-        let me = &here.workgroup.invocations[here.index];
+        let epoch = ctx.workgroup.barrier_epochs[class];
+        let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
+        let me = &ctx.workgroup.invocations[ctx.index];
         let (invocation, workgroup, time) = (me.number, me.identity.workgroup_index, me.current_time());
-        let moment =
+        let access_epoch =
             Epoch { invocation, workgroup, time, barrier_epoch: epoch, subgroup_start: invocation - me.lane };
         let (subgroup, identity) = (me.subgroup, me.identity);
         let calls = me.frames.last().map_or(0, |frame| frame.calls);
-        let place = self.location_key(here, pointer.object);
-        let WorkgroupState { invocations, objects, .. } = &mut *here.workgroup;
-        let me = &invocations[here.index];
-        let object = match pointer.object & SHARED {
+        let place = self.location_key(ctx, pointer.object);
+        let WorkgroupState { invocations, objects, .. } = &mut *ctx.workgroup;
+        let me = &invocations[ctx.index];
+        let object = match pointer.object & WORKGROUP_TAG {
             0 => self.objects.get_mut(pointer.object as usize),
-            _ => objects.get_mut((pointer.object & !SHARED) as usize),
+            _ => objects.get_mut((pointer.object & !WORKGROUP_TAG) as usize),
         };
         let Some(object) = object else { return false };
         let (view, fine) = (&me.views[class], self.setup.has_fine_ordering);
         let shape = self.setup.numbering();
-        let changes = manner.writes && !self.stores_same_value;
+        let changes = access_kind.writes && !self.stores_same_value;
         let end = pointer.offset + u64::from(bytes);
         let (mut unordered, mut conflict) = (false, None);
-        let (sees, mut seen) = (self.setup.has_mixed_visibility && manner.published && reads, Vec::new());
-        for word in pointer.offset / WORD..end.div_ceil(WORD) {
+        let (sees, mut seen) =
+            (self.setup.has_mixed_visibility && access_kind.is_published && reads, Vec::new());
+        for word in pointer.offset / WORD_BYTES..end.div_ceil(WORD_BYTES) {
             // The bytes of the word that the access covers.
-            let first = pointer.offset.max(word * WORD) - word * WORD;
-            let last = end.min((word + 1) * WORD) - word * WORD;
+            let first = pointer.offset.max(word * WORD_BYTES) - word * WORD_BYTES;
+            let last = end.min((word + 1) * WORD_BYTES) - word * WORD_BYTES;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
             let record = AccessRecord {
-                epoch: moment,
+                epoch: access_epoch,
                 subgroup,
-                site: AccessSite { instruction: site, calls, kind: manner, mask: covered },
+                site: AccessSite { instruction: site, calls, kind: access_kind, mask: covered },
             };
-            let seen_here = me.self_visible.get(&(place.0, place.1, word));
-            let sight = RaceCheck {
+            let self_visible = me.self_visible.get(&(place.0, place.1, word));
+            let race_check = RaceCheck {
                 view,
-                self_visible: seen_here,
+                self_visible,
                 has_fine_ordering: fine,
                 last_release: me.last_release,
                 numbering: shape,
             };
             let cell = object.shadow.cell_mut(word);
             if sees {
-                seen.extend(cell.self_visible_writes(&record, sight).map(|write| (word, write)));
+                seen.extend(cell.self_visible_writes(&record, race_check).map(|write| (word, write)));
             }
-            let met = cell.record_access(&record, sight);
+            let check_result = cell.record_access(&record, race_check);
             if changes {
-                cell.set_last_writer(moment.invocation);
+                cell.set_last_writer(access_epoch.invocation);
             }
-            unordered |= met.unordered;
-            if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
+            unordered |= check_result.is_unordered;
+            if let (Some((earlier, standing)), None) = (check_result.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));
             }
         }
         // Each write gets its own time, so that others may see it without the next one.
-        if self.setup.has_mixed_visibility && manner.writes {
-            invocations[here.index].clock += 1;
+        if self.setup.has_mixed_visibility && access_kind.writes {
+            invocations[ctx.index].clock += 1;
         }
         for (word, (invocation, time)) in seen {
-            let known = &mut invocations[here.index].self_visible;
+            let known = &mut invocations[ctx.index].self_visible;
             let known = known.entry((place.0, place.1, word)).or_default().entry(invocation).or_default();
             *known = time.max(*known);
         }
         // One report for each access is enough.
         if let Some((earlier, later, standing, word)) = conflict {
-            let name = self.element_name(here, pointer, word * WORD);
+            let name = self.element_name(ctx, pointer, word * WORD_BYTES);
             let other = self.invocation_id(earlier.epoch.invocation);
             self.report_race(&name, (&earlier, other), (&later, identity), standing);
         }
@@ -582,7 +587,7 @@ impl Interpreter<'_> {
         if pointer.ty != elements.ty {
             return Ok(None);
         }
-        if elements.assumed {
+        if elements.has_assumed_length {
             let name = self.objects.get(pointer.object as usize).map_or("", |holder| holder.name.as_str());
             let count = elements.objects.len();
             self.notes.insert(format!("the number of descriptors of `{name}` is not given: {count} assumed"));
@@ -593,7 +598,7 @@ impl Interpreter<'_> {
         })?;
         Ok(Some(ConcretePointer {
             coherent: pointer.coherent,
-            ..ConcretePointer::to_object(object, elements.element)
+            ..ConcretePointer::at_object_start(object, elements.element)
         }))
     }
 }

@@ -2,7 +2,7 @@
 
 use spirv_reader::{SpirvOperation, is_synthetic_name};
 
-use crate::accessed::accessed_variable;
+use crate::accessed_variable::accessed_variable;
 
 use super::state::{Interpreter, InvocationCtx};
 use super::type_layout::TypeLayout;
@@ -12,12 +12,12 @@ impl Interpreter<'_> {
     /// Describes an out-of-bounds access, with the element if it is known.
     pub(super) fn describe_out_of_bounds(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         what: &str,
         pointer: &ConcretePointer,
     ) -> String {
         let program = self.program;
-        let Some(object) = self.object_mut(here, pointer.object) else { return what.to_owned() };
+        let Some(object) = self.object_mut(ctx, pointer.object) else { return what.to_owned() };
         let (is_given, own, bytes, named) =
             (object.has_known_length, object.name.clone(), object.bytes.len(), object.class.is_some());
         let name = match (own.as_str(), object.variable) {
@@ -28,8 +28,8 @@ impl Interpreter<'_> {
             ("", _) => "a variable of the function".to_owned(),
             (name, _) => name.to_owned(),
         };
-        if pointer.out_of_bounds {
-            let element = self.out_of_bounds_element(here);
+        if pointer.is_out_of_bounds {
+            let element = self.out_of_bounds_element(ctx);
             let element = element.map(|(element, count)| format!(": `{element}`, of {count} elements"));
             return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
         }
@@ -38,20 +38,19 @@ impl Interpreter<'_> {
             let at = if offset < 0 { "before byte 0 or".to_owned() } else { format!("at byte {offset},") };
             return format!("{what} of `{name}` {at} beyond any buffer");
         }
-        let element =
-            if named && offset > 0 { self.element_name(here, pointer, pointer.offset) } else { own };
+        let element = if named && offset > 0 { self.element_name(ctx, pointer, pointer.offset) } else { own };
         let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
         format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
     }
 
     /// Returns the element that a chain addresses beyond the end of its array, and the array's length.
-    fn out_of_bounds_element(&self, here: &InvocationCtx<'_>) -> Option<(String, u64)> {
+    fn out_of_bounds_element(&self, ctx: &InvocationCtx<'_>) -> Option<(String, u64)> {
         let program = self.program;
-        let frame = here.workgroup.invocations[here.index].frames.last()?;
+        let frame = ctx.workgroup.invocations[ctx.index].frames.last()?;
         let code = &program.functions.get(frame.function)?.code;
-        let to = code.get(frame.at)?.operation.pointer()?;
-        let (base, indices) = code.iter().find_map(|one| match one.operation {
-            SpirvOperation::AccessChain { base, element: None, indices } if one.raw.result == to => {
+        let to = code.get(frame.at)?.operation.accessed_pointer()?;
+        let (base, indices) = code.iter().find_map(|instruction| match instruction.operation {
+            SpirvOperation::AccessChain { base, element: None, indices } if instruction.raw.result == to => {
                 Some((base, indices))
             }
             _ => None,
@@ -59,7 +58,7 @@ impl Interpreter<'_> {
         let mut ty = program.module.variables.get(&base)?.ty;
         let mut name = program.module.variable_name(base, ty);
         for id in indices {
-            let ConcreteValue::Bits(bits, _) = *self.single_slot_value(here, *id).ok()? else { return None };
+            let ConcreteValue::Bits(bits, _) = *self.single_slot_value(ctx, *id).ok()? else { return None };
             let width = program.number_bits(*id);
             let index = arithmetic::signed(bits, width);
             let (part, count) = match program.type_layout(ty).ok()? {
@@ -91,12 +90,12 @@ impl Interpreter<'_> {
     /// Returns the name of the element at an offset, such as `data[3].flag`.
     pub(super) fn element_name(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         pointer: &ConcretePointer,
         offset: u64,
     ) -> String {
         let program = self.program;
-        let Some(object) = self.object_mut(here, pointer.object) else { return String::new() };
+        let Some(object) = self.object_mut(ctx, pointer.object) else { return String::new() };
         let mut name = object.name.clone();
         let mut variable = object.variable;
         if let Some(texels) = object.texels {
@@ -107,7 +106,7 @@ impl Interpreter<'_> {
             return format!("{name}[{}]", at.join(","));
         }
         // Several blocks may share a binding: the name is that of the accessed one.
-        let place = self.program.source_place(self.current_site(&here.workgroup.invocations[here.index])).1;
+        let place = self.program.source_place(self.current_site(&ctx.workgroup.invocations[ctx.index])).1;
         let binding =
             |id: u32| program.module.decorations.get(&id).and_then(|of| Some((of.set, of.binding?)));
         let other = accessed_variable(program.module, place).filter(|other| *other != variable);

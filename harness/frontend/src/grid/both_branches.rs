@@ -53,7 +53,7 @@ fn join_invocations(one: &Invocation, mut other: Invocation) -> Option<Invocatio
         if a.bytes == b.bytes && a.taint == b.taint {
             continue;
         }
-        // An empty list stands for zeros.
+        // An empty list represents zeros.
         if b.taint.is_empty() {
             b.taint = vec![0; b.bytes.len()];
         }
@@ -69,12 +69,12 @@ impl Interpreter<'_> {
     /// Executes both sides of a branch up to the merge block. If one side discards, only the other is taken.
     pub(super) fn execute_both_branches(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         [yes, no]: [u32; 2],
     ) -> Step<()> {
-        for (way, other) in [(yes, no), (no, yes)] {
-            if self.is_discard_block(here, way) {
-                let place = self.source_position(self.current_site(&here.workgroup.invocations[here.index]));
+        for (branch_target, other) in [(yes, no), (no, yes)] {
+            if self.is_discard_block(ctx, branch_target) {
+                let place = self.source_position(self.current_site(&ctx.workgroup.invocations[ctx.index]));
                 let note = match place {
                     SourcePosition::Line(line) => {
                         format!("no fragment is discarded at line {line}, whose condition is not evaluated")
@@ -82,21 +82,21 @@ impl Interpreter<'_> {
                     _ => "no fragment is discarded by a condition that is not evaluated".to_owned(),
                 };
                 self.notes.insert(note);
-                return self.jump_to(here, other);
+                return self.jump_to(ctx, other);
             }
         }
-        let begun = here.invocation_mut().clone();
-        let gone = self.try_both_branches(here, [yes, no], &begun);
-        if gone.is_err() {
+        let start_state = ctx.invocation_mut().clone();
+        let joined = self.try_both_branches(ctx, [yes, no], &start_state);
+        if joined.is_err() {
             // The refusal is reported at the branch.
-            *here.invocation_mut() = begun;
+            *ctx.invocation_mut() = start_state;
         }
-        gone
+        joined
     }
 
     /// Returns true if a block only ends the invocation as a helper.
-    fn is_discard_block(&self, here: &InvocationCtx<'_>, target: u32) -> bool {
-        let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return false };
+    fn is_discard_block(&self, ctx: &InvocationCtx<'_>, target: u32) -> bool {
+        let Some(frame) = ctx.workgroup.invocations[ctx.index].frames.last() else { return false };
         let function = &self.program.functions[frame.function];
         let first = function.labels.get(&target).and_then(|label| function.code.get(label + 1));
         first.is_some_and(|first| matches!(first.operation, SpirvOperation::Kill { .. }))
@@ -104,49 +104,49 @@ impl Interpreter<'_> {
 
     fn try_both_branches(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         targets: [u32; 2],
-        begun: &Invocation,
+        start_state: &Invocation,
     ) -> Step<()> {
         let program = self.program;
-        let refused = self.opaque_value_problem("a condition");
-        let refuse = || StepInterrupt::Refused(refused.clone());
-        let depth = begun.frames.len();
-        let frame = begun.frames.last().ok_or(StepInterrupt::Ended)?;
+        let refusal = self.opaque_value_problem("a condition");
+        let refuse = || StepInterrupt::Refused(refusal.clone());
+        let depth = start_state.frames.len();
+        let frame = start_state.frames.last().ok_or(StepInterrupt::Ended)?;
         let code = &program.functions[frame.function].code;
         let header = frame.at.checked_sub(1).and_then(|at| code.get(at)).map(|inst| inst.operation);
         // Without a merge block there is no point at which the two sides meet.
         let Some(SpirvOperation::SelectionMerge { merge }) = header else { return Err(refuse()) };
-        let seen = (self.accesses, self.events, self.findings.len());
-        let mut ways = Vec::new();
+        let counts_before = (self.accesses, self.events, self.findings.len());
+        let mut end_states = Vec::new();
         for target in targets {
-            *here.invocation_mut() = begun.clone();
-            self.jump_to(here, target)?;
+            *ctx.invocation_mut() = start_state.clone();
+            self.jump_to(ctx, target)?;
             for step in 0.. {
-                let me = here.invocation_mut();
-                let arrived =
-                    me.frames.len() == depth && me.frames.last().is_some_and(|frame| frame.block == merge);
+                let invocation = ctx.invocation_mut();
+                let arrived = invocation.frames.len() == depth
+                    && invocation.frames.last().is_some_and(|frame| frame.block == merge);
                 if arrived {
                     break;
                 }
-                if step > MAX_BRANCH_STEPS || me.frames.len() < depth {
+                if step > MAX_BRANCH_STEPS || invocation.frames.len() < depth {
                     return Err(refuse());
                 }
-                match self.step_once(here) {
+                match self.step_once(ctx) {
                     Ok(()) => {}
                     Err(StepInterrupt::Refused(problem)) => return Err(StepInterrupt::Refused(problem)),
                     Err(_) => return Err(refuse()),
                 }
             }
             // Another invocation could observe which side was taken.
-            if seen != (self.accesses, self.events, self.findings.len()) {
-                self.findings.truncate(seen.2);
+            if counts_before != (self.accesses, self.events, self.findings.len()) {
+                self.findings.truncate(counts_before.2);
                 return Err(refuse());
             }
-            ways.push(here.invocation_mut().clone());
+            end_states.push(ctx.invocation_mut().clone());
         }
-        let (Some(other), Some(one)) = (ways.pop(), ways.pop()) else { return Err(refuse()) };
-        *here.invocation_mut() = join_invocations(&one, other).ok_or_else(refuse)?;
+        let (Some(other), Some(one)) = (end_states.pop(), end_states.pop()) else { return Err(refuse()) };
+        *ctx.invocation_mut() = join_invocations(&one, other).ok_or_else(refuse)?;
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ pub(super) enum DecodedOp {
         to: u32,
         offset: u32,
         bytes: u32,
-        truth: bool,
+        is_bool: bool,
     },
     /// A scalar store to private memory.
     Store {
@@ -126,7 +126,7 @@ pub(super) struct ReduceOp {
 /// Extraction of a part of a composite.
 #[derive(Clone, Debug)]
 pub(super) struct ExtractOp {
-    pub of: u32,
+    pub composite: u32,
     pub path: Vec<u32>,
     pub to: Slots,
 }
@@ -139,7 +139,7 @@ pub(super) struct AccessChainOp {
     pub ty: u32,
     pub offset: u64,
     pub coherent: bool,
-    pub beyond: bool,
+    pub is_out_of_bounds: bool,
     pub stride: u64,
     pub indices: Vec<DynamicIndex>,
 }

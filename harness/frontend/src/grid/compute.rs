@@ -5,7 +5,7 @@ use spirv_reader::MemoryOperands;
 
 use crate::error::{malformed, unsupported};
 
-use super::program::{DecodedProgram, Inst};
+use super::program::{DecodedInstruction, DecodedProgram};
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
@@ -35,8 +35,8 @@ impl Interpreter<'_> {
     /// Executes a computation on numbers.
     pub(super) fn compute(
         &mut self,
-        here: &InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         instruction: Instruction,
         operands: &[u32],
     ) -> Step<ConcreteValue> {
@@ -46,7 +46,7 @@ impl Interpreter<'_> {
         }
         let mut arguments = [const { ConcreteValue::NoBits(0) }; MOST];
         for (argument, id) in arguments.iter_mut().zip(operands) {
-            *argument = self.value_of_id(here, *id)?;
+            *argument = self.value_of_id(ctx, *id)?;
         }
         let arguments = &arguments[..operands.len()];
         let taint = arguments.iter().fold(0, |all, argument| all | argument.combined_taint());
@@ -57,8 +57,8 @@ impl Interpreter<'_> {
             return match self.compute_reduction(inst, instruction, operands, arguments)? {
                 Some(value) => Ok(value),
                 None => {
-                    let lacks = self.undefined_computation(here, instruction, taint)?;
-                    Ok(program.filled_value(inst.raw.ty, taint | lacks)?)
+                    let undefined_taint = self.undefined_computation(ctx, instruction, taint)?;
+                    Ok(program.filled_value(inst.raw.ty, taint | undefined_taint)?)
                 }
             };
         }
@@ -66,8 +66,8 @@ impl Interpreter<'_> {
             // Cooperative matrices are not computed.
             return Ok(ConcreteValue::NoBits(taint | OPAQUE));
         };
-        let of = operands.first().map_or(0, |id| program.type_of(*id));
-        let Some((kind, from, _)) = program.number_layout(of) else {
+        let operand_type = operands.first().map_or(0, |id| program.type_of(*id));
+        let Some((kind, from, _)) = program.number_layout(operand_type) else {
             return match arguments.iter().any(|argument| matches!(argument, ConcreteValue::NoBits(_))) {
                 true => Ok(ConcreteValue::NoBits(taint | OPAQUE)),
                 false => Err(unsupported(instruction_name(instruction) + " with these operands").into()),
@@ -96,7 +96,7 @@ impl Interpreter<'_> {
             row.iter_mut().zip(arguments).for_each(|(place, argument)| *place = single(argument));
             let (value, lacks) = one(&row[..arguments.len()]);
             return Ok(match lacks {
-                true => value.with_taint(self.undefined_computation(here, instruction, taint)?),
+                true => value.with_taint(self.undefined_computation(ctx, instruction, taint)?),
                 false => value,
             });
         };
@@ -113,24 +113,25 @@ impl Interpreter<'_> {
             }
             parts.push(one(&row[..arguments.len()]));
         }
-        let lacks = match parts.iter().any(|(_, lacks)| *lacks) {
-            true => self.undefined_computation(here, instruction, taint)?,
+        let undefined_taint = match parts.iter().any(|(_, lacks)| *lacks) {
+            true => self.undefined_computation(ctx, instruction, taint)?,
             false => 0,
         };
-        let part =
-            |(value, lacking): (ConcreteValue, bool)| value.with_taint(if lacking { lacks } else { 0 });
+        let part = |(value, is_undefined): (ConcreteValue, bool)| {
+            value.with_taint(if is_undefined { undefined_taint } else { 0 })
+        };
         Ok(ConcreteValue::from_components(parts.into_iter().map(part)))
     }
 
     /// Returns the taint of a result that is undefined for its operands, or refuses an unknown computation.
     fn undefined_computation(
         &mut self,
-        here: &InvocationCtx<'_>,
+        ctx: &InvocationCtx<'_>,
         instruction: Instruction,
         taint: Taint,
     ) -> Step<Taint> {
         match instruction {
-            Instruction::Core(op) => self.undefined_instruction_result(here, op, taint),
+            Instruction::Core(op) => self.undefined_instruction_result(ctx, op, taint),
             Instruction::Extended(_) | Instruction::Unpack(_) | Instruction::Pack(_) => {
                 Err(unsupported(instruction_name(instruction) + " of this type").into())
             }
@@ -140,27 +141,27 @@ impl Interpreter<'_> {
     /// Executes `Modf`, which stores the whole part through a pointer and returns the fraction.
     pub(super) fn split_float(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         value: u32,
         pointer: u32,
     ) -> Step<ConcreteValue> {
-        let (number, to) = (self.value_of_id(here, value)?, self.pointer_of_id(here, pointer)?);
+        let (number, to) = (self.value_of_id(ctx, value)?, self.pointer_of_id(ctx, pointer)?);
         let shape = self.program.number_shapes(self.program.type_of(value));
         let bits = shape.first().map_or(32, |shape| shape.bits);
-        let whole = map_components(&number, &|number| bits_of(float_of(number, bits).trunc(), bits));
-        self.store_value(here, &to, &whole, MemoryOperands::default())?;
+        let integral_part = map_components(&number, &|number| bits_of(float_of(number, bits).trunc(), bits));
+        self.store_value(ctx, &to, &integral_part, MemoryOperands::default())?;
         Ok(map_components(&number, &|number| bits_of(float_of(number, bits).fract(), bits)))
     }
 
     /// Reinterprets bits as another type.
     pub(super) fn compute_bitcast(
         &mut self,
-        here: &InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         id: u32,
     ) -> Step<ConcreteValue> {
         let program = self.program;
-        let value = self.value_of_id(here, id)?;
+        let value = self.value_of_id(ctx, id)?;
         let from = program.type_of(id);
         let to = inst.raw.ty;
         if let (ConcreteValue::Pointer(pointer), Some((_, ty))) = (&value, program.pointee_of(to)) {
@@ -208,7 +209,7 @@ impl Interpreter<'_> {
     /// Executes an instruction on all components together; `None` if it is undefined for these operands.
     fn compute_reduction(
         &self,
-        inst: &Inst<'_>,
+        inst: &DecodedInstruction<'_>,
         instruction: Instruction,
         operands: &[u32],
         arguments: &[ConcreteValue],

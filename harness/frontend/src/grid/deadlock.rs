@@ -55,19 +55,19 @@ impl Interpreter<'_> {
     /// Collects the locations that a spinning invocation polls.
     pub(super) fn describe_spin(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         site: u32,
         polled: Vec<SpinRead>,
     ) -> SpinningInvocation {
-        let me = &here.workgroup.invocations[here.index];
-        let (number, identity) = (me.number, me.identity);
+        let invocation = &ctx.workgroup.invocations[ctx.index];
+        let (number, identity) = (invocation.number, invocation.identity);
         // If the loop reads atomics, plain reads are not what it waits for.
         let atomic = polled.iter().any(|place| place.0);
         let places: BTreeSet<SpinRead> = polled.into_iter().filter(|place| place.0 == atomic).collect();
         let mut awaited = Vec::new();
         for (_, object, offset) in places.into_iter().take(MAX_SPIN_READS) {
-            let changed = self.object_mut(here, object).and_then(|object| object.shadow.last_write(offset));
-            let name = self.element_name(here, &ConcretePointer::to_object(object, 0), offset);
+            let changed = self.object_mut(ctx, object).and_then(|object| object.shadow.last_write(offset));
+            let name = self.element_name(ctx, &ConcretePointer::at_object_start(object, 0), offset);
             awaited.push(AwaitedLocation { name, last_write: changed });
         }
         SpinningInvocation { site, identity, number, awaited }
@@ -75,9 +75,9 @@ impl Interpreter<'_> {
 
     /// Reports a cycle of the wait-for graph, or else each endless loop.
     pub(super) fn report_deadlock(&mut self, spins: &[SpinningInvocation]) {
-        if let Some(circle) = spins.iter().find_map(|spin| self.find_cycle(spins, spin.number)) {
-            let found = self.describe_cycle(&circle);
-            self.report(found);
+        if let Some(cycle) = spins.iter().find_map(|spin| self.find_cycle(spins, spin.number)) {
+            let found = self.describe_cycle(&cycle);
+            self.report_finding(found);
             return;
         }
         let mut sites = BTreeSet::new();
@@ -96,28 +96,28 @@ impl Interpreter<'_> {
                     at.push((*site, identity, Some(true)));
                 }
             }
-            self.report(SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 });
+            self.report_finding(SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 });
         }
     }
 
     /// Finds a cycle reachable from an invocation, by depth-first search.
     fn find_cycle(&self, spins: &[SpinningInvocation], start: u32) -> Option<Vec<(u32, WaitEdge)>> {
-        let mut come = BTreeSet::from([start]);
-        let mut way = vec![(start, self.wait_edges(spins, start), 0)];
-        while let Some((_, waits, next)) = way.last_mut() {
+        let mut visited = BTreeSet::from([start]);
+        let mut path = vec![(start, self.wait_edges(spins, start), 0)];
+        while let Some((_, waits, next)) = path.last_mut() {
             let Some(wait) = waits.get(*next) else {
-                way.pop();
+                path.pop();
                 continue;
             };
             *next += 1;
-            let on = wait.target;
+            let target = wait.target;
             // The target is on the current path, so the path from it closes a cycle.
-            if let Some(first) = way.iter().position(|(who, ..)| *who == on) {
-                let circle = way[first..].iter().map(|(who, waits, next)| (*who, waits[*next - 1].clone()));
-                return Some(circle.collect());
+            if let Some(first) = path.iter().position(|(invocation, ..)| *invocation == target) {
+                let cycle = path[first..].iter().map(|(who, waits, next)| (*who, waits[*next - 1].clone()));
+                return Some(cycle.collect());
             }
-            if come.insert(on) {
-                way.push((on, self.wait_edges(spins, on), 0));
+            if visited.insert(target) {
+                path.push((target, self.wait_edges(spins, target), 0));
             }
         }
         None
@@ -143,36 +143,36 @@ impl Interpreter<'_> {
         };
         // A control barrier of the workgroup waits for all its invocations, and every other
         // operation for the subgroup.
-        let whole = is_whole_barrier(&operation)
+        let is_barrier = is_whole_barrier(&operation)
             && self.control_barrier_at(site).is_ok_and(|(scope, _)| scope == Scope::Workgroup);
         let subgroup = identity.local_index / self.setup.subgroup_size.max(1);
         let missing = workgroup.invocations.iter().filter(|other| {
             other.state == InvocationState::Running
-                && (whole || other.identity.local_index / self.setup.subgroup_size.max(1) == subgroup)
+                && (is_barrier || other.identity.local_index / self.setup.subgroup_size.max(1) == subgroup)
         });
         missing.map(|other| WaitEdge { site, target: other.number, last_change: None }).collect()
     }
 
     /// Describes a cycle: each wait, and the access that its target performed.
-    fn describe_cycle(&self, circle: &[(u32, WaitEdge)]) -> SiteFinding {
+    fn describe_cycle(&self, cycle: &[(u32, WaitEdge)]) -> SiteFinding {
         let (mut words, mut at) = (Vec::new(), Vec::new());
-        for (who, wait) in circle.iter().take(MAX_NAMED) {
-            let (me, other) = (self.invocation_id(*who), self.invocation_id(wait.target));
+        for (waiting, wait) in cycle.iter().take(MAX_NAMED) {
+            let (me, other) = (self.invocation_id(*waiting), self.invocation_id(wait.target));
             at.push((wait.site, me, None));
             words.push(match &wait.last_change {
                 None => format!("invocation {me} waits at a barrier for invocation {other}"),
                 Some((name, site)) => {
                     at.push((*site, other, Some(true)));
-                    let by =
-                        if *who == wait.target { "it".to_owned() } else { format!("invocation {other}") };
-                    let itself = if *who == wait.target { " itself" } else { "" };
-                    let held = self.write_verb(*site);
-                    format!("invocation {me} waits for `{name}`, which {by} {held}{itself}")
+                    let relation =
+                        if *waiting == wait.target { "it".to_owned() } else { format!("invocation {other}") };
+                    let itself = if *waiting == wait.target { " itself" } else { "" };
+                    let verb = self.write_verb(*site);
+                    format!("invocation {me} waits for `{name}`, which {relation} {verb}{itself}")
                 }
             });
         }
-        if circle.len() > MAX_NAMED {
-            words.push(format!("and so on, {} invocations in total", circle.len()));
+        if cycle.len() > MAX_NAMED {
+            words.push(format!("and so on, {} invocations in total", cycle.len()));
         }
         let message = format!("deadlock: {}", words.join("; "));
         SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 }

@@ -11,8 +11,8 @@ use spirv_reader::SpirvOperation;
 use super::bytecode::{
     AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, DynamicIndex, ExtractOp, ReduceOp,
 };
-use super::execute::MAX_OWN;
-use super::program::{DecodedFunction, DecodedProgram, Inst};
+use super::execute::MAX_FUNCTION_VARIABLE;
+use super::program::{DecodedFunction, DecodedInstruction, DecodedProgram};
 use super::slots::Slots;
 use super::type_layout::{ScalarKind, TypeLayout};
 
@@ -42,7 +42,7 @@ impl DecodedFunction<'_> {
             let (merge, end) = self.loops.get(header).copied().unwrap_or((0, 0));
             target != merge && position >= start && position <= end
         };
-        let around = self.loops.keys().copied().filter(inside).collect();
+        let enclosing_loops = self.loops.keys().copied().filter(inside).collect();
         let mut moves = Some(Vec::new());
         let mut after = position + 1;
         while let Some(inst) = self.code.get(after)
@@ -62,7 +62,7 @@ impl DecodedFunction<'_> {
             position,
             first_non_phi: after,
             is_loop_header: self.loops.contains_key(&target),
-            enclosing_loops: around,
+            enclosing_loops,
             phi_moves: moves,
         }
     }
@@ -72,26 +72,39 @@ impl DecodedFunction<'_> {
         let mut block = 0;
         let mut found = Decoder {
             program,
-            several: Vec::new(),
+            component_ops: Vec::new(),
             chains: Vec::new(),
-            numbers: Vec::new(),
-            parts: Vec::new(),
-            makings: Vec::new(),
-            wholes: Vec::new(),
+            arithmetic: Vec::new(),
+            extracts: Vec::new(),
+            constructs: Vec::new(),
+            reductions: Vec::new(),
         };
         for inst in &self.code {
             if inst.operation == SpirvOperation::Label {
                 block = inst.raw.result;
             }
-            let quick = self.decode_jump(inst, program, block).or_else(|| found.decode_op(inst));
-            self.decoded.push(quick.unwrap_or_default());
+            let decoded_op = self.decode_jump(inst, program, block).or_else(|| found.decode_op(inst));
+            self.decoded.push(decoded_op.unwrap_or_default());
         }
-        let Decoder { several, chains, numbers, parts, makings, wholes, .. } = found;
+        let Decoder {
+            component_ops: several,
+            chains,
+            arithmetic: numbers,
+            extracts: parts,
+            constructs: makings,
+            reductions: wholes,
+            ..
+        } = found;
         (self.component_ops, self.chains, self.arithmetic) = (several, chains, numbers);
         (self.extracts, self.constructs, self.reductions) = (parts, makings, wholes);
     }
 
-    fn decode_jump(&self, inst: &Inst<'_>, program: &DecodedProgram<'_>, block: u32) -> Option<DecodedOp> {
+    fn decode_jump(
+        &self,
+        inst: &DecodedInstruction<'_>,
+        program: &DecodedProgram<'_>,
+        block: u32,
+    ) -> Option<DecodedOp> {
         let edge = |target: u32| self.edge_by_blocks.get(&(block, target)).copied();
         match inst.operation {
             SpirvOperation::Branch { target } => Some(DecodedOp::Jump(edge(target)?)),
@@ -107,12 +120,12 @@ impl DecodedFunction<'_> {
 /// The operations decoded so far.
 struct Decoder<'p> {
     program: &'p DecodedProgram<'p>,
-    several: Vec<DecodedOp>,
+    component_ops: Vec<DecodedOp>,
     chains: Vec<AccessChainOp>,
-    numbers: Vec<ArithmeticOp>,
-    parts: Vec<ExtractOp>,
-    makings: Vec<ConstructOp>,
-    wholes: Vec<ReduceOp>,
+    arithmetic: Vec<ArithmeticOp>,
+    extracts: Vec<ExtractOp>,
+    constructs: Vec<ConstructOp>,
+    reductions: Vec<ReduceOp>,
 }
 
 /// An arithmetic instruction, with the kind and size of its operands and the size of its result.
@@ -125,7 +138,7 @@ struct ArithmeticShape {
 }
 
 impl Decoder<'_> {
-    fn decode_op(&mut self, inst: &Inst<'_>) -> Option<DecodedOp> {
+    fn decode_op(&mut self, inst: &DecodedInstruction<'_>) -> Option<DecodedOp> {
         let program = self.program;
         // The result aliases the operands' slots, so nothing remains to do.
         if inst.raw.ty != 0 && !inst.result.has_value() && program.slots_of(inst.raw.result).has_value() {
@@ -139,7 +152,7 @@ impl Decoder<'_> {
             | SpirvOperation::Phi { .. } => DecodedOp::Nop,
             SpirvOperation::Load { pointer, .. } => {
                 let (kind, bits, _) =
-                    program.number_layout(inst.raw.ty).filter(|of| of.0 != ScalarKind::Address)?;
+                    program.number_layout(inst.raw.ty).filter(|layout| layout.0 != ScalarKind::Address)?;
                 let (pointer, bytes) = (one(pointer)?, bits.div_ceil(8));
                 self.decode_per_component(inst.result, |_, index, to| {
                     Some(DecodedOp::Load {
@@ -147,21 +160,26 @@ impl Decoder<'_> {
                         to,
                         offset: index as u32 * bytes,
                         bytes,
-                        truth: kind == ScalarKind::Bool,
+                        is_bool: kind == ScalarKind::Bool,
                     })
                 })?
             }
             SpirvOperation::Store { pointer, value, .. } => {
-                let (_, bits, _) =
-                    program.number_layout(program.type_of(value)).filter(|of| of.0 != ScalarKind::Address)?;
+                let (_, bits, _) = program
+                    .number_layout(program.type_of(value))
+                    .filter(|layout| layout.0 != ScalarKind::Address)?;
                 let (pointer, bytes) = (one(pointer)?, bits.div_ceil(8));
                 self.decode_per_component(program.slots_of(value), |_, index, value| {
                     Some(DecodedOp::Store { pointer, value, offset: index as u32 * bytes, bytes })
                 })?
             }
             SpirvOperation::CompositeExtract { composite, path } => {
-                self.parts.push(ExtractOp { of: one(composite)?, path: path.to_vec(), to: inst.result });
-                DecodedOp::Extract((self.parts.len() - 1) as u32)
+                self.extracts.push(ExtractOp {
+                    composite: one(composite)?,
+                    path: path.to_vec(),
+                    to: inst.result,
+                });
+                DecodedOp::Extract((self.extracts.len() - 1) as u32)
             }
             SpirvOperation::AccessChain { base, element: None, indices } => {
                 self.chains.push(decode_chain(program, base, indices)?);
@@ -194,8 +212,9 @@ impl Decoder<'_> {
             SpirvOperation::Label => DecodedOp::Label(inst.raw.result),
             SpirvOperation::Variable { initializer: None } => {
                 let (class, ty) = program.pointee_of(inst.raw.ty)?;
-                let bytes =
-                    u32::try_from(program.type_size(ty)).ok().filter(|bytes| *bytes as usize <= MAX_OWN)?;
+                let bytes = u32::try_from(program.type_size(ty))
+                    .ok()
+                    .filter(|bytes| *bytes as usize <= MAX_FUNCTION_VARIABLE)?;
                 let to = inst.result.single_slot().filter(|_| class == StorageClass::Function)?;
                 DecodedOp::Variable { to, id: inst.raw.result, ty, bytes }
             }
@@ -208,8 +227,8 @@ impl Decoder<'_> {
                     return None;
                 }
                 let parts = parts.iter().map(|id| program.slots_of(*id)).collect();
-                self.makings.push(ConstructOp { parts, to: inst.result.single_slot()? });
-                DecodedOp::Construct((self.makings.len() - 1) as u32)
+                self.constructs.push(ConstructOp { parts, to: inst.result.single_slot()? });
+                DecodedOp::Construct((self.constructs.len() - 1) as u32)
             }
             _ => return None,
         })
@@ -226,41 +245,41 @@ impl Decoder<'_> {
         }
         let all = slots.as_slice().iter().enumerate().map(|(index, slot)| one(self, index, *slot));
         let all = all.collect::<Option<Vec<_>>>()?;
-        let first = self.several.len() as u32;
-        self.several.extend(all);
+        let first = self.component_ops.len() as u32;
+        self.component_ops.extend(all);
         Some(DecodedOp::PerComponent { first, count: slots.count.into() })
     }
 
     /// Decodes componentwise arithmetic.
     fn decode_arithmetic(
         &mut self,
-        inst: &Inst<'_>,
+        inst: &DecodedInstruction<'_>,
         instruction: Instruction,
         operands: &[u32],
     ) -> Option<DecodedOp> {
         let program = self.program;
         let (kind, from, _) = program.number_layout(program.type_of(*operands.first()?))?;
         let (to, bits, _) = program.number_layout(inst.raw.ty)?;
-        let cast = instruction == Instruction::Core(Op::Bitcast) && from != bits;
+        let changes_width = instruction == Instruction::Core(Op::Bitcast) && from != bits;
         let vectors = inst.result.count == 0 && operands.iter().any(|id| program.slots_of(*id).count > 0);
         if kind == ScalarKind::Address
             || to == ScalarKind::Address
-            || cast
+            || changes_width
             || vectors
             || operands.len() > MOST
         {
             return None;
         }
-        let of = ArithmeticShape { instruction, kind, from, bits };
+        let shape = ArithmeticShape { instruction, kind, from, bits };
         self.decode_per_component(inst.result, |found, index, to| {
-            found.decode_number(of, operands, index, to)
+            found.decode_scalar_arithmetic(shape, operands, index, to)
         })
     }
 
     /// Decodes arithmetic on all components together.
     fn decode_reduction(
         &mut self,
-        inst: &Inst<'_>,
+        inst: &DecodedInstruction<'_>,
         instruction: Instruction,
         operands: &[u32],
     ) -> Option<DecodedOp> {
@@ -275,13 +294,13 @@ impl Decoder<'_> {
         if result.columns > 1 || all.len() > MOST || result.count() != inst.result.as_slice().len() {
             return None;
         }
-        self.wholes.push(ReduceOp { instruction, operands: all, result, to: inst.result });
-        Some(DecodedOp::Reduce((self.wholes.len() - 1) as u32))
+        self.reductions.push(ReduceOp { instruction, operands: all, result, to: inst.result });
+        Some(DecodedOp::Reduce((self.reductions.len() - 1) as u32))
     }
 
-    fn decode_number(
+    fn decode_scalar_arithmetic(
         &mut self,
-        of: ArithmeticShape,
+        shape: ArithmeticShape,
         operands: &[u32],
         index: usize,
         to: u32,
@@ -290,14 +309,14 @@ impl Decoder<'_> {
         for (slot, id) in slots.iter_mut().zip(operands) {
             *slot = self.program.slots_of(*id).component_slot(index)?;
         }
-        let ArithmeticShape { instruction, kind, from, bits } = of;
+        let ArithmeticShape { instruction, kind, from, bits } = shape;
         if let (Instruction::Core(op), 1 | 2) = (instruction, operands.len())
             && let Some(compute) = computation(op, kind.to_arithmetic(), from, bits)
         {
             let (left, right) = (slots[0], slots[operands.len() - 1]);
             return Some(DecodedOp::Binary { left, right, to, op, compute });
         }
-        self.numbers.push(ArithmeticOp {
+        self.arithmetic.push(ArithmeticOp {
             instruction,
             operands: slots,
             count: operands.len(),
@@ -306,7 +325,7 @@ impl Decoder<'_> {
             from,
             bits,
         });
-        Some(DecodedOp::Arithmetic((self.numbers.len() - 1) as u32))
+        Some(DecodedOp::Arithmetic((self.arithmetic.len() - 1) as u32))
     }
 }
 
@@ -318,7 +337,7 @@ fn decode_chain(program: &DecodedProgram<'_>, base: u32, indices: &[u32]) -> Opt
         ty: base,
         offset: 0,
         coherent: false,
-        beyond: false,
+        is_out_of_bounds: false,
         stride: 0,
         indices: Vec::new(),
     };
@@ -351,7 +370,7 @@ fn decode_chain(program: &DecodedProgram<'_>, base: u32, indices: &[u32]) -> Opt
             Some(index) => {
                 let index = signed(index, bits) as u64;
                 all.offset = all.offset.wrapping_add(stride.wrapping_mul(index));
-                all.beyond |= length.is_some_and(|length| index >= length);
+                all.is_out_of_bounds |= length.is_some_and(|length| index >= length);
             }
             None => {
                 let slot = program.slots_of(*id).single_slot()?;

@@ -11,93 +11,97 @@ use crate::error::{malformed, unknown_instruction, unsupported};
 use crate::order::{scope_from_number, semantics_from_number};
 
 use super::image::NOT_SAMPLED;
-use super::program::Inst;
+use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx, InvocationState, WorkgroupState};
 use super::step::{Step, StepInterrupt};
 use super::sync::restrict_to_tracked_classes;
 use super::type_layout::TypeLayout;
 use super::value::{
-    ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, UNDEFINED,
+    ConcretePointer, ConcreteValue, INPUT_MASK, OPAQUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, UNDEFINED,
 };
 
 /// Clock ticks per executed step.
-const TICKS: u64 = 16;
+const TICKS_PER_STEP: u64 = 16;
 /// Upper bound on the size of a function variable.
-pub(super) const MAX_OWN: usize = 1 << 18;
+pub(super) const MAX_FUNCTION_VARIABLE: usize = 1 << 18;
 
 impl Interpreter<'_> {
     /// Executes an instruction and advances to the next.
-    pub(super) fn execute_instruction(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst<'_>) -> Step<()> {
+    pub(super) fn execute_instruction(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
+    ) -> Step<()> {
         let program = self.program;
         let value = match inst.operation {
             SpirvOperation::Nop
             | SpirvOperation::SelectionMerge { .. }
             | SpirvOperation::LoopMerge { .. }
             | SpirvOperation::Phi { .. } => ConcreteValue::NoBits(0),
-            SpirvOperation::Variable { initializer } => self.execute_variable(here, inst, initializer)?,
+            SpirvOperation::Variable { initializer } => self.execute_variable(ctx, inst, initializer)?,
             SpirvOperation::Load { pointer, memory } => {
-                let pointer = self.pointer_of_id(here, pointer)?;
+                let pointer = self.pointer_of_id(ctx, pointer)?;
                 if inst.result.count > 0 {
-                    return self.load_vector(here, inst, &pointer, memory);
+                    return self.load_vector(ctx, inst, &pointer, memory);
                 }
-                self.load_value(here, &pointer, memory)?
+                self.load_value(ctx, &pointer, memory)?
             }
             SpirvOperation::Store { pointer, value, memory } => {
-                let pointer = self.pointer_of_id(here, pointer)?;
+                let pointer = self.pointer_of_id(ctx, pointer)?;
                 if program.slots_of(value).count > 0 {
-                    self.store_vector(here, value, &pointer, memory)?;
+                    self.store_vector(ctx, value, &pointer, memory)?;
                 } else {
-                    let value = self.value_of_id(here, value)?;
-                    self.store_value(here, &pointer, &value, memory)?;
+                    let value = self.value_of_id(ctx, value)?;
+                    self.store_value(ctx, &pointer, &value, memory)?;
                 }
                 ConcreteValue::NoBits(0)
             }
             SpirvOperation::CopyMemory { target, source, memory: [store, load] } => {
-                let (target, source) = (self.pointer_of_id(here, target)?, self.pointer_of_id(here, source)?);
-                let value = self.load_value(here, &source, load)?;
-                self.store_value(here, &target, &value, store)?;
+                let (target, source) = (self.pointer_of_id(ctx, target)?, self.pointer_of_id(ctx, source)?);
+                let value = self.load_value(ctx, &source, load)?;
+                self.store_value(ctx, &target, &value, store)?;
                 ConcreteValue::NoBits(0)
             }
             SpirvOperation::AccessChain { base, element, indices } => {
-                self.access_chain(here, base, element, indices)?
+                self.access_chain(ctx, base, element, indices)?
             }
-            SpirvOperation::ArrayLength { block, member } => self.array_length(here, block, member)?,
+            SpirvOperation::ArrayLength { block, member } => self.array_length(ctx, block, member)?,
             SpirvOperation::Undef => program.filled_value(inst.raw.ty, UNDEFINED)?,
-            SpirvOperation::CompositeConstruct { parts } => self.construct_composite(here, inst, parts)?,
+            SpirvOperation::CompositeConstruct { parts } => self.construct_composite(ctx, inst, parts)?,
             SpirvOperation::CompositeExtract { composite, path } => {
-                let mut value = self.value_of_id(here, composite)?;
+                let mut value = self.value_of_id(ctx, composite)?;
                 for index in path {
                     value = self.extract_component(&value, *index as usize)?;
                 }
                 value
             }
             SpirvOperation::CompositeInsert { value, composite, path } => {
-                let (value, into) = (self.value_of_id(here, value)?, self.value_of_id(here, composite)?);
+                let (value, into) = (self.value_of_id(ctx, value)?, self.value_of_id(ctx, composite)?);
                 self.insert_component(&into, path, value)?
             }
             SpirvOperation::VectorExtractDynamic { vector, index } => {
-                let (value, index) = (self.value_of_id(here, vector)?, self.bits_of_id(here, index)?);
+                let (value, index) = (self.value_of_id(ctx, vector)?, self.bits_of_id(ctx, index)?);
                 match self.extract_component(&value, index.0 as usize) {
                     Ok(element) => element.with_taint(index.1),
                     Err(_) => ConcreteValue::Bits(
                         0,
-                        index.1 | self.undefined_instruction_result(here, inst.raw.op, index.1)?,
+                        index.1 | self.undefined_instruction_result(ctx, inst.raw.op, index.1)?,
                     ),
                 }
             }
             SpirvOperation::VectorInsertDynamic { vector, component, index } => {
-                let (into, value) = (self.value_of_id(here, vector)?, self.value_of_id(here, component)?);
-                let index = self.bits_of_id(here, index)?;
+                let (into, value) = (self.value_of_id(ctx, vector)?, self.value_of_id(ctx, component)?);
+                let index = self.bits_of_id(ctx, index)?;
                 match self.insert_component(&into, &[index.0 as u32], value) {
                     Ok(all) => all.with_taint(index.1),
                     Err(_) => {
-                        let lacks = self.undefined_instruction_result(here, inst.raw.op, index.1)?;
-                        into.with_taint(index.1 | lacks)
+                        let undefined_taint = self.undefined_instruction_result(ctx, inst.raw.op, index.1)?;
+                        into.with_taint(index.1 | undefined_taint)
                     }
                 }
             }
             SpirvOperation::VectorShuffle { first, second, components } => {
-                let (left, right) = (self.value_of_id(here, first)?, self.value_of_id(here, second)?);
+                let (left, right) = (self.value_of_id(ctx, first)?, self.value_of_id(ctx, second)?);
                 let (ConcreteValue::Composite(left), ConcreteValue::Composite(right)) = (&left, &right)
                 else {
                     return Err(malformed("a shuffle of values that are not vectors").into());
@@ -109,46 +113,48 @@ impl Interpreter<'_> {
                 };
                 ConcreteValue::from_components(components.iter().map(pick))
             }
-            SpirvOperation::Copy { value } => self.value_of_id(here, value)?,
-            SpirvOperation::Select { condition, yes, no } => self.select_value(here, condition, yes, no)?,
+            SpirvOperation::Copy { value } => self.value_of_id(ctx, value)?,
+            SpirvOperation::Select { condition, yes, no } => self.select_value(ctx, condition, yes, no)?,
             SpirvOperation::Bitcast { value } | SpirvOperation::ConvertPointer { value } => {
-                self.compute_bitcast(here, inst, value)?
+                self.compute_bitcast(ctx, inst, value)?
             }
             SpirvOperation::ComparePointers { comparison, left, right } => {
-                self.compare_pointers(here, inst, comparison, [left, right])?
+                self.compare_pointers(ctx, inst, comparison, [left, right])?
             }
             SpirvOperation::Compute { instruction, operands } => {
-                self.compute(here, inst, instruction, operands)?
+                self.compute(ctx, inst, instruction, operands)?
             }
             SpirvOperation::ComputeAndStore { instruction: GlslStd450Op::Modf, value, pointer } => {
-                self.split_float(here, value, pointer)?
+                self.split_float(ctx, value, pointer)?
             }
             SpirvOperation::ComputeAndStore { instruction, .. } => {
                 return Err(unsupported(format!("{instruction:?}")).into());
             }
-            SpirvOperation::Atomic(access) => return self.execute_atomic(here, inst, access),
+            SpirvOperation::Atomic(access) => return self.execute_atomic(ctx, inst, access),
             SpirvOperation::MemoryBarrier { scope, semantics } => {
                 self.events += 1;
-                let at =
-                    scope_from_number(self.control_number(here, scope, "a scope")?, program.module.vulkan)?;
-                let order = semantics_from_number(self.control_number(here, semantics, "semantics")?)?;
+                let at = scope_from_number(
+                    self.control_number(ctx, scope, "a scope")?,
+                    program.module.uses_vulkan_model,
+                )?;
+                let order = semantics_from_number(self.control_number(ctx, semantics, "semantics")?)?;
                 if !self.setup.skip_race_checks {
-                    here.invocation_mut().execute_fence(at, restrict_to_tracked_classes(order));
+                    ctx.invocation_mut().execute_fence(at, restrict_to_tracked_classes(order));
                 }
                 ConcreteValue::NoBits(0)
             }
             SpirvOperation::ControlBarrier { part: BarrierPart::Arrive, .. } => {
-                return self.arrive_at_split(here);
+                return self.arrive_at_split(ctx);
             }
             SpirvOperation::ControlBarrier { part: BarrierPart::Whole | BarrierPart::Wait, .. } => {
                 self.events += 1;
-                return Err(self.wait_for_others(here));
+                return Err(self.wait_for_others(ctx));
             }
-            SpirvOperation::BeginInterlock => return self.execute_interlock(here, InterlockEnd::Begin),
-            SpirvOperation::EndInterlock => return self.execute_interlock(here, InterlockEnd::End),
-            SpirvOperation::Image { sampled } => self.value_of_id(here, sampled)?,
+            SpirvOperation::BeginInterlock => return self.execute_interlock(ctx, InterlockEnd::Begin),
+            SpirvOperation::EndInterlock => return self.execute_interlock(ctx, InterlockEnd::End),
+            SpirvOperation::Image { sampled } => self.value_of_id(ctx, sampled)?,
             SpirvOperation::SampledImage { image, sampler } => {
-                match (self.value_of_id(here, image)?, self.value_of_id(here, sampler)?) {
+                match (self.value_of_id(ctx, image)?, self.value_of_id(ctx, sampler)?) {
                     (ConcreteValue::Image(object, _), ConcreteValue::Sampler(sampler)) => {
                         ConcreteValue::Image(object, Some(sampler))
                     }
@@ -157,18 +163,18 @@ impl Interpreter<'_> {
             }
             SpirvOperation::ImageRead { image, coordinate, operands }
             | SpirvOperation::ImageFetch { image, coordinate, operands } => {
-                self.read_texel(here, inst, [image, coordinate], &operands)?
+                self.read_texel(ctx, inst, [image, coordinate], &operands)?
             }
             SpirvOperation::ImageWrite { image, coordinate, texel, operands } => {
-                self.write_texel(here, [image, coordinate, texel], &operands)?;
+                self.write_texel(ctx, [image, coordinate, texel], &operands)?;
                 ConcreteValue::NoBits(0)
             }
             SpirvOperation::ImageTexelPointer { image, coordinate } => {
-                self.texel_pointer(here, inst, [image, coordinate])?
+                self.texel_pointer(ctx, inst, [image, coordinate])?
             }
-            SpirvOperation::ImageQuery { query, image } => self.query_image(here, inst, query, image)?,
+            SpirvOperation::ImageQuery { query, image } => self.query_image(ctx, inst, query, image)?,
             SpirvOperation::ImageSample { sampling, image, coordinate, operands } => {
-                match self.sample_texel(here, inst, sampling, [image, coordinate], &operands)? {
+                match self.sample_texel(ctx, inst, sampling, [image, coordinate], &operands)? {
                     Some(value) => value,
                     None => {
                         self.notes.insert(NOT_SAMPLED.to_owned());
@@ -176,34 +182,35 @@ impl Interpreter<'_> {
                     }
                 }
             }
-            SpirvOperation::Subgroup(_) => return Err(self.wait_for_others(here)),
+            SpirvOperation::Subgroup(_) => return Err(self.wait_for_others(ctx)),
             SpirvOperation::BallotQuery { query, ballot, .. } => {
-                self.query_ballot(here, inst, query, ballot)?
+                self.query_ballot(ctx, inst, query, ballot)?
             }
             SpirvOperation::CooperativeMatrixLoad(access) => {
-                self.access_matrix(here, inst.raw.ty, access, true)?
+                self.access_matrix(ctx, inst.raw.ty, access, true)?
             }
             SpirvOperation::CooperativeMatrixStore { value, access } => {
-                self.access_matrix(here, program.type_of(value), access, false)?
+                self.access_matrix(ctx, program.type_of(value), access, false)?
             }
             SpirvOperation::CooperativeMatrixMulAdd { .. } => ConcreteValue::NoBits(OPAQUE),
             SpirvOperation::IsHelperInvocation => ConcreteValue::from_bool(false, 0),
             SpirvOperation::Derivative { .. } => program.filled_value(inst.raw.ty, OPAQUE)?,
             // A clock value depends on the schedule.
             SpirvOperation::ReadClock { .. } => {
-                let now = self.steps.wrapping_mul(TICKS);
+                let clock_value = self.steps.wrapping_mul(TICKS_PER_STEP);
                 match program.type_layout(inst.raw.ty)? {
                     TypeLayout::Vector { .. } => ConcreteValue::from_components(
-                        [now & mask(32), now >> 32].map(|part| ConcreteValue::Bits(part, SCHEDULE_DEPENDENT)),
+                        [clock_value & mask(32), clock_value >> 32]
+                            .map(|part| ConcreteValue::Bits(part, SCHEDULE_DEPENDENT)),
                     ),
-                    _ => ConcreteValue::Bits(now, SCHEDULE_DEPENDENT),
+                    _ => ConcreteValue::Bits(clock_value, SCHEDULE_DEPENDENT),
                 }
             }
             SpirvOperation::RayQuery { query, function } => {
-                self.execute_ray_query(here, inst, query, function)?
+                self.execute_ray_query(ctx, inst, query, function)?
             }
             SpirvOperation::UnknownExtended { set, number } => {
-                return Err(program.module.unknown_extended(set, number).into());
+                return Err(program.module.unknown_extended_instruction(set, number).into());
             }
             // The caller executes control flow and the operations of mesh stages; those of other stages have no meaning.
             SpirvOperation::Label
@@ -219,18 +226,18 @@ impl Interpreter<'_> {
             | SpirvOperation::CopyMemorySized { .. }
             | SpirvOperation::Unknown { .. } => return Err(unknown_instruction(inst.raw.op).into()),
         };
-        self.set_result(here, inst, value)
+        self.set_result(ctx, inst, value)
     }
 
     /// Compares two pointers, or returns the number of elements between them.
     fn compare_pointers(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         comparison: PointerComparison,
         [first, second]: [u32; 2],
     ) -> Step<ConcreteValue> {
-        let (left, right) = (self.pointer_of_id(here, first)?, self.pointer_of_id(here, second)?);
+        let (left, right) = (self.pointer_of_id(ctx, first)?, self.pointer_of_id(ctx, second)?);
         let taint = left.taint | right.taint;
         let same = (left.object, left.offset) == (right.object, right.offset);
         match comparison {
@@ -239,30 +246,30 @@ impl Interpreter<'_> {
             PointerComparison::Difference => {}
         }
         let stride = self.stride_of(first, &left);
-        let apart = left.offset.wrapping_sub(right.offset) as i64;
+        let byte_distance = left.offset.wrapping_sub(right.offset) as i64;
         let bits = self.program.number_bits(inst.raw.result);
-        match apart.checked_rem(stride) {
+        match byte_distance.checked_rem(stride) {
             Some(0) if left.object == right.object => {
-                Ok(ConcreteValue::Bits((apart / stride) as u64 & mask(bits), taint))
+                Ok(ConcreteValue::Bits((byte_distance / stride) as u64 & mask(bits), taint))
             }
             _ => {
-                let lacks = self.undefined_instruction_result(here, inst.raw.op, taint)?;
-                Ok(ConcreteValue::Bits(0, taint | lacks))
+                let undefined_taint = self.undefined_instruction_result(ctx, inst.raw.op, taint)?;
+                Ok(ConcreteValue::Bits(0, taint | undefined_taint))
             }
         }
     }
 
     /// Blocks the invocation until others arrive.
-    pub(super) fn wait_for_others(&mut self, here: &mut InvocationCtx<'_>) -> StepInterrupt {
-        let instance = self.dynamic_instance(&here.workgroup.invocations[here.index]);
-        here.invocation_mut().state = InvocationState::Waiting(instance);
+    pub(super) fn wait_for_others(&mut self, ctx: &mut InvocationCtx<'_>) -> StepInterrupt {
+        let instance = self.dynamic_instance(&ctx.workgroup.invocations[ctx.index]);
+        ctx.invocation_mut().state = InvocationState::Waiting(instance);
         StepInterrupt::Waits
     }
 
     fn execute_variable(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         initializer: Option<u32>,
     ) -> Step<ConcreteValue> {
         let program = self.program;
@@ -272,41 +279,42 @@ impl Interpreter<'_> {
         if class != StorageClass::Function {
             return Err(malformed("a function-scope variable of another storage class").into());
         }
-        let size = usize::try_from(program.type_size(to)).ok().filter(|size| *size <= MAX_OWN);
-        let size = size.ok_or_else(|| unsupported(format!("a variable of more than {MAX_OWN} bytes")))?;
-        let value = initializer.map(|id| self.value_of_id(here, id)).transpose()?;
-        let WorkgroupState { invocations, .. } = &mut *here.workgroup;
-        let locals = &mut invocations[here.index].locals;
+        let size = usize::try_from(program.type_size(to)).ok().filter(|size| *size <= MAX_FUNCTION_VARIABLE);
+        let size = size
+            .ok_or_else(|| unsupported(format!("a variable of more than {MAX_FUNCTION_VARIABLE} bytes")))?;
+        let value = initializer.map(|id| self.value_of_id(ctx, id)).transpose()?;
+        let WorkgroupState { invocations, .. } = &mut *ctx.workgroup;
+        let locals = &mut invocations[ctx.index].locals;
         let at = locals.push_variable(inst.raw.result, size, &mut self.spare_objects);
         if let (Some(value), Some(object)) = (value, locals.as_mut_slice().get_mut(at)) {
-            self.fill_object(object, &ConcretePointer::to_object(0, to), to, &value)?;
+            self.fill_object(object, &ConcretePointer::at_object_start(0, to), to, &value)?;
         }
-        Ok(ConcreteValue::Pointer(ConcretePointer::to_object(LOCAL | at as u32, to)))
+        Ok(ConcreteValue::Pointer(ConcretePointer::at_object_start(PRIVATE_TAG | at as u32, to)))
     }
 
-    fn array_length(&mut self, here: &mut InvocationCtx<'_>, block: u32, member: u32) -> Step<ConcreteValue> {
+    fn array_length(&mut self, ctx: &mut InvocationCtx<'_>, block: u32, member: u32) -> Step<ConcreteValue> {
         let program = self.program;
-        let pointer = self.pointer_of_id(here, block)?;
+        let pointer = self.pointer_of_id(ctx, block)?;
         let array = super::access::part_pointer(program, &pointer, member.into())?;
         let TypeLayout::Array { stride, .. } = program.type_layout(array.ty)? else {
             return Err(malformed("OpArrayLength of a member that is not an array").into());
         };
-        let of = self.object_mut(here, array.object);
+        let of = self.object_mut(ctx, array.object);
         let (bytes, taint) = of.map_or((0, 0), |object| (object.bytes.len() as u64, object.length_taint));
         Ok(ConcreteValue::Bits(bytes.saturating_sub(array.offset) / (*stride).max(1), taint))
     }
 
     fn construct_composite(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         operands: &[u32],
     ) -> Step<ConcreteValue> {
         let program = self.program;
         let mut parts = Vec::with_capacity(operands.len());
         let vector = matches!(program.type_layout(inst.raw.ty)?, TypeLayout::Vector { .. });
         for id in operands {
-            match self.value_of_id(here, *id)? {
+            match self.value_of_id(ctx, *id)? {
                 // A vector may be constructed from scalars and vectors.
                 ConcreteValue::Composite(inner) if vector => parts.extend(inner.iter().cloned()),
                 other => parts.push(other),
@@ -341,15 +349,15 @@ impl Interpreter<'_> {
 
     fn select_value(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         condition: u32,
         yes: u32,
         no: u32,
     ) -> Step<ConcreteValue> {
-        let (yes, no) = (self.value_of_id(here, yes)?, self.value_of_id(here, no)?);
-        let holds = self.value_of_id(here, condition)?;
+        let (yes, no) = (self.value_of_id(ctx, yes)?, self.value_of_id(ctx, no)?);
+        let holds = self.value_of_id(ctx, condition)?;
         if holds.combined_taint() & INPUT_MASK != 0 && self.setup.launch_taint.is_tracked() {
-            self.note_selection(here, condition);
+            self.note_selection(ctx, condition);
         }
         match holds {
             ConcreteValue::Bits(condition, taint) => {
@@ -374,14 +382,14 @@ impl Interpreter<'_> {
     /// Executes a load or store of a cooperative matrix; each element is accessed by one lane.
     fn access_matrix(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         ty: u32,
         access: MatrixAccess,
         loads: bool,
     ) -> Step<ConcreteValue> {
         let program = self.program;
-        let pointer = self.pointer_of_id(here, access.pointer)?;
-        let shape = program.module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
+        let pointer = self.pointer_of_id(ctx, access.pointer)?;
+        let shape = program.module.handle_operands.get(&ty).map_or(&[][..], Vec::as_slice);
         let [component, matrix_scope, rows, columns, ..] = *shape else {
             return Err(malformed("a matrix whose type is not a matrix type").into());
         };
@@ -395,16 +403,16 @@ impl Interpreter<'_> {
         if number(matrix_scope)? != 3 {
             return Err(unsupported("cooperative matrices with a scope other than Subgroup").into());
         }
-        let by_columns = self.control_number(here, access.layout, "this matrix layout")? == 1;
+        let by_columns = self.control_number(ctx, access.layout, "this matrix layout")? == 1;
         let stride = match access.stride {
-            Some(stride) => self.control_number(here, stride, "this matrix stride")?,
+            Some(stride) => self.control_number(ctx, stride, "this matrix stride")?,
             None => return Err(unsupported("a matrix without a stride").into()),
         };
         // The stride counts elements of the pointee type.
         let unit = program.type_size(pointer.ty);
         let bytes = program.type_size(component);
         let lanes = u64::from(self.setup.subgroup_size);
-        let lane = u64::from(here.invocation_mut().lane);
+        let lane = u64::from(ctx.invocation_mut().lane);
         let (outer, inner) = if by_columns { (columns, rows) } else { (rows, columns) };
         if outer.saturating_mul(inner) > 1 << 16 {
             return Err(unsupported("a matrix with this number of elements").into());
@@ -418,10 +426,10 @@ impl Interpreter<'_> {
             let offset = pointer.offset.wrapping_add(line.wrapping_mul(stride).wrapping_mul(unit));
             let place = ConcretePointer { offset: offset.wrapping_add(at * bytes), ty: component, ..pointer };
             if loads {
-                self.load_value(here, &place, access.memory)?;
+                self.load_value(ctx, &place, access.memory)?;
             } else {
                 let value = ConcreteValue::Bits(0, OPAQUE);
-                self.store_value(here, &place, &value, access.memory)?;
+                self.store_value(ctx, &place, &value, access.memory)?;
             }
         }
         Ok(ConcreteValue::NoBits(OPAQUE))

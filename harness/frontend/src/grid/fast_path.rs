@@ -13,9 +13,9 @@ use crate::error::malformed;
 use super::launch_taint::reduces_positions;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::DecodedFunction;
-use super::state::{CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, SHARED};
+use super::state::{CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG};
 use super::step::{Step, StepInterrupt};
-use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, Taint, result_taint};
+use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, PRIVATE_TAG, Taint, result_taint};
 
 /// Upper bound on the components of all operands of a reduction.
 const MAX_COMPONENTS: usize = 48;
@@ -41,9 +41,9 @@ struct FastPathCtx<'m> {
 impl FastPathCtx<'_> {
     /// Executes an operation; `None` means that nothing has changed and the general path must run.
     #[inline]
-    fn execute_op(&mut self, quick: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
+    fn execute_op(&mut self, decoded_op: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
         let value = |slot: u32| read_slot(values, self.globals, slot);
-        let (to, result) = match *quick {
+        let (to, result) = match *decoded_op {
             DecodedOp::Undecoded | DecodedOp::Jump(_) | DecodedOp::Branch { .. } | DecodedOp::Label(_) => {
                 return None;
             }
@@ -82,16 +82,16 @@ impl FastPathCtx<'_> {
                 }
                 (to, value(if holds != 0 { yes } else { no })?.clone().with_taint(taint))
             }
-            DecodedOp::Load { pointer, to, offset, bytes, truth } => {
+            DecodedOp::Load { pointer, to, offset, bytes, is_bool: truth } => {
                 let ConcreteValue::Pointer(pointer) = value(pointer)? else { return None };
                 // An address may depend on inputs alone; other taints are recorded by the general
                 // path.
-                if pointer.out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.row_major {
+                if pointer.is_out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.row_major {
                     return None;
                 }
-                let object = match pointer.object & LOCAL {
+                let object = match pointer.object & PRIVATE_TAG {
                     0 => self.objects.get(pointer.object as usize)?,
-                    _ => self.locals.live().get((pointer.object & !LOCAL) as usize)?,
+                    _ => self.locals.as_slice().get((pointer.object & !PRIVATE_TAG) as usize)?,
                 };
                 let offset = pointer.offset.wrapping_add(offset.into());
                 // Shared memory has a class, and needs the race checks of the general path.
@@ -108,11 +108,11 @@ impl FastPathCtx<'_> {
                 else {
                     return None;
                 };
-                if pointer.out_of_bounds || pointer.row_major || pointer.object & LOCAL == 0 {
+                if pointer.is_out_of_bounds || pointer.row_major || pointer.object & PRIVATE_TAG == 0 {
                     return None;
                 }
                 let offset = pointer.offset.wrapping_add(offset.into());
-                let object = self.locals.as_mut_slice().get_mut((pointer.object & !LOCAL) as usize)?;
+                let object = self.locals.as_mut_slice().get_mut((pointer.object & !PRIVATE_TAG) as usize)?;
                 if object.class.is_some() || !object.contains_range(offset, bytes) {
                     return None;
                 }
@@ -123,14 +123,14 @@ impl FastPathCtx<'_> {
                 let chain = self.function.chains.get(chain as usize)?;
                 let ConcreteValue::Pointer(base) = value(pointer)? else { return None };
                 // Only a global object can be an array of descriptors.
-                let shared = base.object & (LOCAL | SHARED) == 0;
+                let shared = base.object & (PRIVATE_TAG | WORKGROUP_TAG) == 0;
                 if shared && !self.descriptors.is_empty() && self.descriptors.contains_key(&base.object) {
                     return None;
                 }
                 (to, ConcreteValue::Pointer(chain.apply_to(base, value)?))
             }
             DecodedOp::Extract(part) => {
-                let ExtractOp { of, path, to } = self.function.extracts.get(part as usize)?;
+                let ExtractOp { composite: of, path, to } = self.function.extracts.get(part as usize)?;
                 let mut part = value(*of)?;
                 for index in path {
                     let ConcreteValue::Composite(parts) = part else { return None };
@@ -149,7 +149,7 @@ impl FastPathCtx<'_> {
             }
             DecodedOp::Variable { to, id, ty, bytes } => {
                 let at = self.locals.push_variable(id, bytes as usize, self.spare);
-                (to, ConcreteValue::Pointer(ConcretePointer::to_object(LOCAL | at as u32, ty)))
+                (to, ConcreteValue::Pointer(ConcretePointer::at_object_start(PRIVATE_TAG | at as u32, ty)))
             }
         };
         *values.get_mut(to as usize)? = result;
@@ -161,8 +161,8 @@ impl FastPathCtx<'_> {
     }
 
     /// Recursion through a second function lets the compiler inline [`Self::execute_op`].
-    fn execute_op_outlined(&mut self, quick: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
-        self.execute_op(quick, values)
+    fn execute_op_outlined(&mut self, decoded_op: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
+        self.execute_op(decoded_op, values)
     }
 }
 
@@ -241,7 +241,7 @@ impl AccessChainOp {
             offset: base.offset.wrapping_add(self.offset),
             ty: self.ty,
             coherent: base.coherent | self.coherent,
-            out_of_bounds: base.out_of_bounds | self.beyond,
+            is_out_of_bounds: base.is_out_of_bounds | self.is_out_of_bounds,
             stride: self.stride,
             ..*base
         };
@@ -251,7 +251,7 @@ impl AccessChainOp {
             // Sign-extended: a negative index becomes a large unsigned number and is out of bounds.
             let number = signed(*number, index.bits) as u64;
             part.offset = part.offset.wrapping_add(index.stride.wrapping_mul(number));
-            part.out_of_bounds |= index.length.is_some_and(|length| number >= length);
+            part.is_out_of_bounds |= index.length.is_some_and(|length| number >= length);
         }
         Some(part)
     }
@@ -304,20 +304,21 @@ fn follow_edge(
 
 impl Interpreter<'_> {
     /// Executes decoded instructions, at most `most`, and returns their number.
-    pub(super) fn run_fast_path(&mut self, here: &mut InvocationCtx<'_>, most: u64) -> Step<u64> {
-        let Invocation { frames, locals, .. } = &mut here.workgroup.invocations[here.index];
+    pub(super) fn run_fast_path(&mut self, ctx: &mut InvocationCtx<'_>, most: u64) -> Step<u64> {
+        let Invocation { frames, locals, .. } = &mut ctx.workgroup.invocations[ctx.index];
         let frame = frames.last_mut().ok_or(StepInterrupt::Ended)?;
         let function = &self.program.functions[frame.function];
         let (globals, objects) = (&self.globals[..], &self.objects[..]);
         let descriptors = &self.descriptors;
         let spare = &mut self.spare_objects;
         let tracks_launch = self.setup.launch_taint.is_tracked();
-        let mut scene = FastPathCtx { function, globals, objects, locals, spare, descriptors, tracks_launch };
-        let mut done = 0;
-        let mut followed = Ok(());
-        while done < most {
-            let Some(quick) = function.decoded.get(frame.at) else { break };
-            let edge = match *quick {
+        let mut fast_path_ctx =
+            FastPathCtx { function, globals, objects, locals, spare, descriptors, tracks_launch };
+        let mut executed = 0;
+        let mut jump_result = Ok(());
+        while executed < most {
+            let Some(decoded_op) = function.decoded.get(frame.at) else { break };
+            let edge = match *decoded_op {
                 DecodedOp::Label(block) => {
                     if frame.block == 0 {
                         frame.block = block;
@@ -327,7 +328,7 @@ impl Interpreter<'_> {
                         *entries = entries.saturating_add(1);
                     }
                     frame.at += 1;
-                    done += 1;
+                    executed += 1;
                     continue;
                 }
                 DecodedOp::Jump(edge) => edge,
@@ -346,29 +347,29 @@ impl Interpreter<'_> {
                     }
                 }
                 _ => {
-                    if scene.execute_op(quick, &mut frame.values).is_none() {
+                    if fast_path_ctx.execute_op(decoded_op, &mut frame.values).is_none() {
                         break;
                     }
                     frame.at += 1;
-                    done += 1;
+                    executed += 1;
                     continue;
                 }
             };
             let Some(edge) = function.edges.get(edge as usize) else { break };
-            done += 1;
-            followed = follow_edge(edge, frame, function, globals, &mut self.block_entries);
-            if followed.is_err() {
+            executed += 1;
+            jump_result = follow_edge(edge, frame, function, globals, &mut self.block_entries);
+            if jump_result.is_err() {
                 break;
             }
         }
-        self.steps += done;
-        followed.map(|()| done)
+        self.steps += executed;
+        jump_result.map(|()| executed)
     }
 
     /// Jumps to another block.
-    pub(super) fn jump_to(&mut self, here: &mut InvocationCtx<'_>, target: u32) -> Step<()> {
+    pub(super) fn jump_to(&mut self, ctx: &mut InvocationCtx<'_>, target: u32) -> Step<()> {
         let program = self.program;
-        let frame = here.frame_mut()?;
+        let frame = ctx.frame_mut()?;
         let function = &program.functions[frame.function];
         let edge = function.edge_by_blocks.get(&(frame.block, target));
         let Some(edge) = edge.and_then(|edge| function.edges.get(*edge as usize)) else {

@@ -4,14 +4,14 @@ use arithmetic::TexelFormat;
 use litmus::StorageClass;
 
 use super::FinalBuffer;
-use super::image::TEXEL;
+use super::image::TEXEL_BYTES;
 use super::state::Interpreter;
 use super::value::{ConcreteValue, INPUT_MASK, OPAQUE, UNDEFINED};
 
 /// Packs texels as a device stores them; `None` unless a texel has 32 bits.
 pub(crate) fn pack_texels(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
     let mut words = Vec::with_capacity(texels.len() / 4);
-    for texel in texels.chunks_exact(TEXEL as usize) {
+    for texel in texels.chunks_exact(TEXEL_BYTES as usize) {
         let mut parts = texel
             .chunks_exact(4)
             .map(|part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)));

@@ -114,25 +114,25 @@ fn ptr_eq_options<T>(one: Option<&Rc<T>>, other: Option<&Rc<T>>) -> bool {
 /// The accesses of all invocations that happen before a point.
 #[derive(Clone, Debug, Default)]
 pub struct HappensBeforeClock {
-    /// Barrier epoch of the own workgroup before which all its accesses are included.
+    /// Barrier epoch of the invocation's workgroup before which all its accesses are included.
     pub barrier_epoch: u32,
     components: Option<Rc<ClockComponents>>,
 }
 
 impl HappensBeforeClock {
     /// Returns true if the access happens before, seen from a workgroup.
-    pub fn includes_epoch(&self, workgroup: u32, moment: &Epoch) -> bool {
-        // A barrier of the own workgroup includes everything before it, without a component for
+    pub fn includes_epoch(&self, workgroup: u32, epoch: &Epoch) -> bool {
+        // A barrier of the same workgroup includes everything before it, without a component for
         // each invocation.
-        if moment.workgroup == workgroup && moment.barrier_epoch < self.barrier_epoch {
+        if epoch.workgroup == workgroup && epoch.barrier_epoch < self.barrier_epoch {
             return true;
         }
         let Some(others) = &self.components else { return false };
-        others.invocations.timestamp_of(moment.invocation) >= moment.time
+        others.invocations.timestamp_of(epoch.invocation) >= epoch.time
             // Strictly greater: an access has the number of barriers before it, and the barrier
             // after it has the next number.
-            || others.workgroups.timestamp_of(moment.workgroup) > moment.barrier_epoch
-            || others.subgroups.timestamp_of(moment.subgroup_start) > moment.barrier_epoch
+            || others.workgroups.timestamp_of(epoch.workgroup) > epoch.barrier_epoch
+            || others.subgroups.timestamp_of(epoch.subgroup_start) > epoch.barrier_epoch
     }
 
     fn is_empty(&self) -> bool {
@@ -155,10 +155,10 @@ impl HappensBeforeClock {
             }
     }
 
-    /// Joins the clock of workgroup `theirs` into this clock of workgroup `mine`.
-    pub fn join_from(&mut self, mine: u32, other: &HappensBeforeClock, theirs: u32) {
+    /// Joins the clock of workgroup `other_workgroup` into this clock of `own_workgroup`.
+    pub fn join_from(&mut self, own_workgroup: u32, other: &HappensBeforeClock, other_workgroup: u32) {
         // Barrier epochs count the barriers of one workgroup, so they compare only within it.
-        if mine == theirs {
+        if own_workgroup == other_workgroup {
             self.barrier_epoch = self.barrier_epoch.max(other.barrier_epoch);
         }
         match (&mut self.components, &other.components) {
@@ -177,32 +177,32 @@ impl HappensBeforeClock {
             (known, Some(others)) => *known = Some(others.clone()),
         }
         // Seen from another workgroup, the barrier epoch is an ordinary component.
-        if mine != theirs && other.barrier_epoch > 0 {
+        if own_workgroup != other_workgroup && other.barrier_epoch > 0 {
             let known = self.components.get_or_insert_with(Rc::default);
-            if known.workgroups.timestamp_of(theirs) < other.barrier_epoch {
-                Rc::make_mut(known).workgroups.advance_to(theirs, other.barrier_epoch);
+            if known.workgroups.timestamp_of(other_workgroup) < other.barrier_epoch {
+                Rc::make_mut(known).workgroups.advance_to(other_workgroup, other.barrier_epoch);
             }
         }
         // And conversely: the other side may include later barriers of this workgroup than this clock.
-        if mine != theirs
+        if own_workgroup != other_workgroup
             && let Some(others) = &self.components
         {
-            self.barrier_epoch = self.barrier_epoch.max(others.workgroups.timestamp_of(mine));
+            self.barrier_epoch = self.barrier_epoch.max(others.workgroups.timestamp_of(own_workgroup));
         }
     }
 
     /// Restricts the clock to the invocations that share the domain of `level`.
-    fn restrict_to_domain(&self, level: usize, around: &DomainExtents) -> HappensBeforeClock {
+    fn restrict_to_domain(&self, level: usize, extents: &DomainExtents) -> HappensBeforeClock {
         let (first, end) = match level {
             0 => return HappensBeforeClock::default(),
-            SUBGROUP => around.subgroup_range,
-            WORKGROUP => around.workgroup_range,
+            SUBGROUP => extents.subgroup_range,
+            WORKGROUP => extents.workgroup_range,
             _ => return self.clone(),
         };
         // A domain of one invocation needs no components: its time and the barrier epoch decide.
         let others = self.components.as_ref().filter(|_| end - first > 1).map(|others| ClockComponents {
             invocations: others.invocations.restrict_to(first, end),
-            // The domain lies within the own workgroup, whose barriers `barrier_epoch` counts.
+            // The domain lies within the invocation's workgroup, whose barriers `barrier_epoch` counts.
             workgroups: VectorClock::default(),
             subgroups: others.subgroups.restrict_to(first, end),
         });
@@ -245,25 +245,26 @@ impl JoinCache {
     /// Like [`HappensBeforeClock::join_from`], reusing an earlier result for the same pair.
     pub fn join_cached(
         &mut self,
-        known: &mut HappensBeforeClock,
-        mine: u32,
-        others: &HappensBeforeClock,
-        theirs: u32,
+        clock: &mut HappensBeforeClock,
+        own_workgroup: u32,
+        other_clock: &HappensBeforeClock,
+        other_workgroup: u32,
     ) {
         // Equal barrier epochs of different workgroups count different barriers, so pointer equality is not
         // enough.
-        if others.is_empty() || mine == theirs && known.ptr_eq(others) {
+        if other_clock.is_empty() || own_workgroup == other_workgroup && clock.ptr_eq(other_clock) {
             return;
         }
-        let made = self.0.iter().flatten().find(|join| join.left.ptr_eq(known) && join.right.ptr_eq(others));
-        if let Some(made) = made {
-            *known = made.joined.clone();
+        let cached =
+            self.0.iter().flatten().find(|join| join.left.ptr_eq(clock) && join.right.ptr_eq(other_clock));
+        if let Some(cached) = cached {
+            *clock = cached.joined.clone();
             return;
         }
-        let before = known.clone();
-        known.join_from(mine, others, theirs);
+        let before = clock.clone();
+        clock.join_from(own_workgroup, other_clock, other_workgroup);
         let last = self.1 % self.0.len();
-        self.0[last] = Some(CachedJoin { left: before, right: others.clone(), joined: known.clone() });
+        self.0[last] = Some(CachedJoin { left: before, right: other_clock.clone(), joined: clock.clone() });
         self.1 += 1;
     }
 }
@@ -335,36 +336,48 @@ impl OrderingState {
     }
 
     /// Joins the state of an invocation that shares domains from level `nearest` on.
-    pub fn join_from(&mut self, mine: u32, other: &OrderingState, theirs: u32, nearest: usize) {
-        self.before.join_from(mine, &other.before, theirs);
-        self.join_available(mine, other, theirs, nearest);
+    pub fn join_from(
+        &mut self,
+        own_workgroup: u32,
+        other: &OrderingState,
+        other_workgroup: u32,
+        nearest: usize,
+    ) {
+        self.before.join_from(own_workgroup, &other.before, other_workgroup);
+        self.join_available(own_workgroup, other, other_workgroup, nearest);
     }
 
     /// Joins only the availability part.
-    pub fn join_available(&mut self, mine: u32, other: &OrderingState, theirs: u32, nearest: usize) {
-        let Some(brought) = &other.available else { return };
+    pub fn join_available(
+        &mut self,
+        own_workgroup: u32,
+        other: &OrderingState,
+        other_workgroup: u32,
+        nearest: usize,
+    ) {
+        let Some(other_available) = &other.available else { return };
         match &self.available {
-            Some(known) if Rc::ptr_eq(known, brought) => return,
+            Some(known) if Rc::ptr_eq(known, other_available) => return,
             // Both share every domain, so the whole state applies and is shared.
             None if nearest <= SUBGROUP => {
-                self.available = Some(brought.clone());
+                self.available = Some(other_available.clone());
                 return;
             }
             _ => {}
         }
         let mut joins = JoinCache::default();
-        for (known, others) in self.available_mut().iter_mut().zip(brought.iter()) {
+        for (known, others) in self.available_mut().iter_mut().zip(other_available.iter()) {
             // A write that is available in a domain without both invocations need not be available to this
             // one.
             for at in nearest.max(SUBGROUP)..=DEVICE {
-                joins.join_cached(&mut known[at - 1], mine, &others[at - 1], theirs);
+                joins.join_cached(&mut known[at - 1], own_workgroup, &others[at - 1], other_workgroup);
             }
         }
     }
 
     /// Returns true if it includes everything that a state of the same subgroup includes.
     fn is_at_least(&self, other: &OrderingState) -> bool {
-        let brought = match (&self.available, &other.available) {
+        let includes_available = match (&self.available, &other.available) {
             (_, None) => true,
             (None, Some(_)) => false,
             (Some(mine), Some(theirs)) => {
@@ -372,26 +385,26 @@ impl OrderingState {
                 Rc::ptr_eq(mine, theirs) || both.all(|(mine, theirs)| mine.is_at_least(theirs))
             }
         };
-        brought && self.before.is_at_least(&other.before)
+        includes_available && self.before.is_at_least(&other.before)
     }
 
     /// Performs an availability operation: propagates writes from narrower domains up to `level`.
     ///
     /// The operation may continue an availability chain. If `time` is given, the invocation's own writes up
     /// to it become available.
-    pub fn make_available(&mut self, around: &DomainExtents, level: usize, time: Option<u32>) {
-        let (mut joins, workgroup) = (JoinCache::default(), around.workgroup);
+    pub fn make_available(&mut self, extents: &DomainExtents, level: usize, time: Option<u32>) {
+        let (mut joins, workgroup) = (JoinCache::default(), extents.workgroup);
         let mut itself = HappensBeforeClock::default();
-        time.into_iter().for_each(|time| itself.advance_invocation(around.invocation, time));
-        // A write with an availability operation at level `own` is available in that domain once it happens
+        time.into_iter().for_each(|time| itself.advance_invocation(extents.invocation, time));
+        // A write with an availability operation at `own_level` is available in that domain once it happens
         // before. The operation extends it from there.
-        for own in 0..level {
-            let mut narrower = self.before.restrict_to_domain(own, around);
+        for own_level in 0..level {
+            let mut narrower = self.before.restrict_to_domain(own_level, extents);
             joins.join_cached(&mut narrower, workgroup, &itself, workgroup);
-            let brought = self.available_mut();
+            let available_clocks = self.available_mut();
             for at in SUBGROUP..=level {
-                let here = &mut brought[own][at - 1];
-                if at > own {
+                let here = &mut available_clocks[own_level][at - 1];
+                if at > own_level {
                     joins.join_cached(here, workgroup, &narrower, workgroup);
                 }
                 // What is already available here continues to wider domains: an availability chain
@@ -404,9 +417,9 @@ impl OrderingState {
     /// Makes available the writes of all invocations that meet at a workgroup barrier.
     pub fn publish_workgroup(&mut self, level: usize, epoch: u32) {
         // Writes whose own operation reaches at least `level` gain nothing.
-        for own in 0..level {
-            for at in WORKGROUP.max(own + 1)..=level {
-                self.available_mut()[own][at - 1].barrier_epoch = epoch;
+        for own_level in 0..level {
+            for at in WORKGROUP.max(own_level + 1)..=level {
+                self.available_mut()[own_level][at - 1].barrier_epoch = epoch;
             }
         }
     }
@@ -429,25 +442,25 @@ pub struct HappensBeforeView {
 
 impl HappensBeforeView {
     /// Performs a visibility operation: propagates writes from domains up to `level` to the invocation.
-    pub fn make_visible(&mut self, around: &DomainExtents, level: usize) {
-        let (mut joins, mine) = (JoinCache::default(), around.workgroup);
-        for own in 0..=DEVICE {
+    pub fn make_visible(&mut self, extents: &DomainExtents, level: usize) {
+        let (mut joins, own_workgroup) = (JoinCache::default(), extents.workgroup);
+        for own_level in 0..=DEVICE {
             // The write's own operation and this visibility operation meet in the narrower of their
             // domains.
-            let base = own.min(level);
-            let by_itself = self.ordering.before.restrict_to_domain(base, around);
+            let base = own_level.min(level);
+            let by_itself = self.ordering.before.restrict_to_domain(base, extents);
             let mut wider = HappensBeforeClock::default();
             // From wide to narrow: writes that are available in a domain become available in the domains
             // inside it, and finally visible to the invocation.
             for at in (0..=level).rev() {
                 let here = match at {
-                    0 => &mut Rc::make_mut(self.visible.get_or_insert_with(Rc::default))[own],
-                    _ => &mut self.ordering.available_mut()[own][at - 1],
+                    0 => &mut Rc::make_mut(self.visible.get_or_insert_with(Rc::default))[own_level],
+                    _ => &mut self.ordering.available_mut()[own_level][at - 1],
                 };
-                joins.join_cached(here, mine, &wider, mine);
+                joins.join_cached(here, own_workgroup, &wider, own_workgroup);
                 wider = here.clone();
                 if at == base {
-                    joins.join_cached(&mut wider, mine, &by_itself, mine);
+                    joins.join_cached(&mut wider, own_workgroup, &by_itself, own_workgroup);
                 }
             }
         }
@@ -455,22 +468,22 @@ impl HappensBeforeView {
 
     /// Returns true if a write is available in a domain that both invocations share.
     ///
-    /// `known` is true if the write happens before; `own` is the level of the write's availability operation.
+    /// `happens_before` is true if the write happens before; `own_level` is that of its availability operation.
     pub fn is_available(
         &self,
         workgroup: u32,
         write: &Epoch,
-        known: bool,
-        own: usize,
+        happens_before: bool,
+        own_level: usize,
         nearest: usize,
     ) -> bool {
-        let knows = |at: usize| {
+        let is_in_domain = |level: usize| {
             self.ordering
                 .available
                 .as_ref()
-                .is_some_and(|all| all[own][at - 1].includes_epoch(workgroup, write))
+                .is_some_and(|all| all[own_level][level - 1].includes_epoch(workgroup, write))
         };
-        known && nearest <= own || (nearest.max(SUBGROUP)..=DEVICE).any(knows)
+        happens_before && nearest <= own_level || (nearest.max(SUBGROUP)..=DEVICE).any(is_in_domain)
     }
 
     /// Returns true if the write is also visible to a read whose own visibility operation has level `reads`.
@@ -478,19 +491,22 @@ impl HappensBeforeView {
         &self,
         workgroup: u32,
         write: &Epoch,
-        known: bool,
-        (own, reads): (usize, usize),
+        happens_before: bool,
+        (own_level, reads): (usize, usize),
         nearest: usize,
     ) -> bool {
-        let knows = |at: usize| {
+        let is_in_domain = |level: usize| {
             self.ordering
                 .available
                 .as_ref()
-                .is_some_and(|all| all[own][at - 1].includes_epoch(workgroup, write))
+                .is_some_and(|all| all[own_level][level - 1].includes_epoch(workgroup, write))
         };
-        known && nearest <= own.min(reads)
-            || self.visible.as_ref().is_some_and(|shown| shown[own].includes_epoch(workgroup, write))
-            || (SUBGROUP..=reads).any(knows)
+        happens_before && nearest <= own_level.min(reads)
+            || self
+                .visible
+                .as_ref()
+                .is_some_and(|visible_clocks| visible_clocks[own_level].includes_epoch(workgroup, write))
+            || (SUBGROUP..=reads).any(is_in_domain)
     }
 
     /// Returns true if both share their allocations; false proves nothing.
@@ -510,7 +526,7 @@ pub struct ReleaseMessage {
     /// The releasing invocation's clock.
     pub time: u32,
     /// True for the release of the atomic itself, false for an earlier fence's.
-    pub from_atomic: bool,
+    pub is_from_atomic: bool,
     /// The number of its workgroup.
     pub workgroup: u32,
     /// The number of its subgroup.

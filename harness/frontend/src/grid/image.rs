@@ -9,7 +9,7 @@ use crate::finding::FindingKind;
 
 use super::compute::flatten_components;
 use super::memory::{ImageLayout, MemoryObject};
-use super::program::Inst;
+use super::program::DecodedInstruction;
 use super::sampler::Sampler;
 use super::shadow::MemoryAccessKind;
 use super::state::{Interpreter, InvocationCtx};
@@ -20,11 +20,11 @@ use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 /// The note for sampled values that are not computed.
 pub(super) const NOT_SAMPLED: &str = "filtered samples are not computed";
 /// Bytes per texel.
-pub(super) const TEXEL: u64 = 16;
+pub(super) const TEXEL_BYTES: u64 = 16;
 
 /// Returns the size of a mip level.
 fn level_size(texels: &ImageLayout, level: u32) -> [u32; 3] {
-    let layers = if texels.layered || texels.cube { texels.axes - 1 } else { 3 };
+    let layers = if texels.is_layered || texels.is_cube { texels.axes - 1 } else { 3 };
     let halved = |axis: usize| {
         if axis < layers { (texels.size[axis] >> level.min(31)).max(1) } else { texels.size[axis] }
     };
@@ -67,7 +67,7 @@ impl Interpreter<'_> {
             return Problem::Sampled { what };
         }
         match self.missing_input_location() {
-            Some(location) => Problem::NotGiven { what, location },
+            Some(location) => Problem::MissingStageInput { what, location },
             None => Problem::Opaque { what },
         }
     }
@@ -79,29 +79,29 @@ impl Interpreter<'_> {
             variable.class == StorageClass::Input && self.setup.stage.has_external_inputs()
         });
         let locations = inputs.filter_map(|(id, _)| module.decorations_of(*id).location);
-        locations.filter(|location| !self.setup.given.contains_key(location)).min()
+        locations.filter(|location| !self.setup.stage_inputs.contains_key(location)).min()
     }
 
     /// Returns the answer to a query of an image.
     pub(super) fn query_image(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         query: ImageQuery,
         image: u32,
     ) -> Step<ConcreteValue> {
         let level = match query {
-            ImageQuery::SizeOfLevel { level } => self.bits_of_id(here, level)?,
+            ImageQuery::SizeOfLevel { level } => self.bits_of_id(ctx, level)?,
             ImageQuery::Size => (0, 0),
             ImageQuery::Levels => {
-                return Ok(ConcreteValue::Bits(u64::from(self.image_layout(here, image)?.levels), 0));
+                return Ok(ConcreteValue::Bits(u64::from(self.image_layout(ctx, image)?.levels), 0));
             }
             ImageQuery::Samples => return Ok(ConcreteValue::Bits(1, 0)),
         };
-        let texels = self.image_layout(here, image)?;
-        let assumed = match self.value_of_id(here, image)? {
+        let texels = self.image_layout(ctx, image)?;
+        let assumed = match self.value_of_id(ctx, image)? {
             ConcreteValue::Image(object, _) => {
-                self.object_mut(here, object).map_or(0, |image| image.length_taint)
+                self.object_mut(ctx, object).map_or(0, |image| image.length_taint)
             }
             _ => 0,
         };
@@ -113,17 +113,17 @@ impl Interpreter<'_> {
         })
     }
 
-    fn image_layout(&mut self, here: &mut InvocationCtx<'_>, image: u32) -> Step<ImageLayout> {
-        let ConcreteValue::Image(object, _) = self.value_of_id(here, image)? else {
+    fn image_layout(&mut self, ctx: &mut InvocationCtx<'_>, image: u32) -> Step<ImageLayout> {
+        let ConcreteValue::Image(object, _) = self.value_of_id(ctx, image)? else {
             return Err(malformed("an image expected").into());
         };
-        let texels = self.note_assumed_size(here, object);
+        let texels = self.note_assumed_size(ctx, object);
         Ok(texels.ok_or_else(|| malformed("an image expected"))?)
     }
 
     /// Returns the layout of an image, and notes a default size. Chosen sizes are listed with the other inputs.
-    fn note_assumed_size(&mut self, here: &mut InvocationCtx<'_>, object: u32) -> Option<ImageLayout> {
-        let image = self.object_mut(here, object)?;
+    fn note_assumed_size(&mut self, ctx: &mut InvocationCtx<'_>, object: u32) -> Option<ImageLayout> {
+        let image = self.object_mut(ctx, object)?;
         let (texels, name) = (image.texels?, image.name.clone());
         if texels.is_default {
             let [x, y, z] = texels.size;
@@ -135,41 +135,44 @@ impl Interpreter<'_> {
     /// Returns the texel of an access with the taint of its coordinate; `None` out of bounds.
     fn texel_address(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         coordinate: u32,
         object: u32,
         level: u32,
         offset: Option<u32>,
     ) -> Step<(Option<u64>, Taint)> {
-        let Some(texels) = self.note_assumed_size(here, object) else {
+        let Some(texels) = self.note_assumed_size(ctx, object) else {
             return Err(malformed("no such image").into());
         };
-        let (mut at, mut by) = (Vec::new(), Vec::new());
-        flatten_components(&self.value_of_id(here, coordinate)?, &mut at);
+        let (mut coordinates, mut offsets) = (Vec::new(), Vec::new());
+        flatten_components(&self.value_of_id(ctx, coordinate)?, &mut coordinates);
         if let Some(offset) = offset {
-            flatten_components(&self.value_of_id(here, offset)?, &mut by);
+            flatten_components(&self.value_of_id(ctx, offset)?, &mut offsets);
         }
-        for (one, by) in at.iter_mut().zip(by) {
-            *one = (u64::from((one.0 as u32).wrapping_add(by.0 as u32)), one.1 | by.1);
+        for (one, component_offset) in coordinates.iter_mut().zip(offsets) {
+            *one = (
+                u64::from((one.0 as u32).wrapping_add(component_offset.0 as u32)),
+                one.1 | component_offset.1,
+            );
         }
-        let taint = at.iter().fold(0, |all, one| all | one.1);
+        let taint = coordinates.iter().fold(0, |all, one| all | one.1);
         let size = level_size(&texels, level);
         let mut index = 0_u64;
         for (axis, size) in size.iter().enumerate().rev() {
-            let coordinate = at.get(axis).map_or(0, |one| one.0);
+            let coordinate = coordinates.get(axis).map_or(0, |one| one.0);
             if coordinate >= u64::from(*size) {
                 return Ok((None, taint));
             }
             index = index * u64::from(*size) + coordinate;
         }
         let inside = level < texels.levels;
-        Ok((inside.then(|| (level_start(&texels, level) + index) * TEXEL), taint))
+        Ok((inside.then(|| (level_start(&texels, level) + index) * TEXEL_BYTES), taint))
     }
 
     /// Returns the level and the access kind of the image operands.
     fn image_access(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         operands: &TexelOperands,
         object: u32,
         writes: bool,
@@ -178,16 +181,16 @@ impl Interpreter<'_> {
             return Err(unsupported("image operands other than levels and samples").into());
         }
         let level = match operands.lod {
-            Some(id) => match self.value_of_id(here, id)? {
+            Some(id) => match self.value_of_id(ctx, id)? {
                 ConcreteValue::Bits(level, taint) => {
-                    self.check_control_dependence(here, taint, "an image level")?;
+                    self.check_control_dependence(ctx, taint, "an image level")?;
                     level as u32
                 }
                 _ => return Err(malformed("a level that is not a number").into()),
             },
             None => 0,
         };
-        let coherent = self.object_mut(here, object).is_some_and(|object| object.coherent);
+        let coherent = self.object_mut(ctx, object).is_some_and(|object| object.coherent);
         let kind = self.plain_access_kind(litmus::StorageClass::Image, coherent, writes, operands.memory)?;
         Ok((level, kind))
     }
@@ -195,13 +198,13 @@ impl Interpreter<'_> {
     /// Samples an image at an explicit level with a known sampler; `None` if it is not computed.
     pub(super) fn sample_texel(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         sampling: ImageSampling,
         [image, coordinate]: [u32; 2],
         operands: &TexelOperands,
     ) -> Step<Option<ConcreteValue>> {
-        let ConcreteValue::Image(object, Some(sampler)) = self.value_of_id(here, image)? else {
+        let ConcreteValue::Image(object, Some(sampler)) = self.value_of_id(ctx, image)? else {
             return Ok(None);
         };
         let component = match sampling {
@@ -210,37 +213,37 @@ impl Interpreter<'_> {
             ImageSampling::Other => return Ok(None),
         };
         let gathers = component.is_some();
-        let Some(texels) = self.note_assumed_size(here, object) else { return Ok(None) };
+        let Some(texels) = self.note_assumed_size(ctx, object) else { return Ok(None) };
         let (lod, offset) = (operands.lod, operands.offset);
         let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
         let known = ImageOperands::LOD | ImageOperands::CONST_OFFSET | extended;
-        if texels.cube || !known.contains(operands.mask) || lod.is_none() && !gathers {
+        if texels.is_cube || !known.contains(operands.mask) || lod.is_none() && !gathers {
             return Ok(None);
         }
         let (mut at, mut by) = (Vec::new(), Vec::new());
-        flatten_components(&self.value_of_id(here, coordinate)?, &mut at);
+        flatten_components(&self.value_of_id(ctx, coordinate)?, &mut at);
         let mut taint = 0;
         if let Some(offset) = offset {
-            flatten_components(&self.value_of_id(here, offset)?, &mut by);
+            flatten_components(&self.value_of_id(ctx, offset)?, &mut by);
         }
         let mut level = 0;
         if let Some(lod) = lod {
-            let ConcreteValue::Bits(lod, of) = self.value_of_id(here, lod)? else { return Ok(None) };
+            let ConcreteValue::Bits(lod, of) = self.value_of_id(ctx, lod)? else { return Ok(None) };
             // The nearest level ("Image Level(s) Selection").
             level = (float_of(lod, 32) + 0.5).ceil().max(1.0) as u32 - 1;
             level = level.min(texels.levels - 1);
             taint |= of;
         }
         let size = level_size(&texels, level);
-        let filtered = texels.axes - usize::from(texels.layered);
-        let mut taken = [[(0, 1.0), (0, 0.0)]; 3];
-        for (axis, taken) in taken.iter_mut().enumerate().take(texels.axes) {
+        let filtered = texels.axes - usize::from(texels.is_layered);
+        let mut weights = [[(0, 1.0), (0, 0.0)]; 3];
+        for (axis, axis_weights) in weights.iter_mut().enumerate().take(texels.axes) {
             let Some((coordinate, of)) = at.get(axis) else { return Ok(None) };
             taint |= of;
             let coordinate = float_of(*coordinate, 32);
             let offset = by.get(axis).map_or(0, |offset| i64::from(offset.0 as u32 as i32));
-            *taken = if axis < filtered {
-                let four = Sampler { linear: sampler.linear || gathers, ..sampler };
+            *axis_weights = if axis < filtered {
+                let four = Sampler { is_linear: sampler.is_linear || gathers, ..sampler };
                 four.texel_weights(coordinate, offset, size[axis])
             } else {
                 let layer = coordinate.round_ties_even().clamp(0.0, f64::from(size[axis] - 1));
@@ -249,25 +252,25 @@ impl Interpreter<'_> {
         }
         let start = level_start(&texels, level);
         let place = |sides: [usize; 3]| {
-            let [x, y, z] = std::array::from_fn(|axis| u64::from(taken[axis][sides[axis]].0));
-            (start + (z * u64::from(size[1]) + y) * u64::from(size[0]) + x) * TEXEL
+            let [x, y, z] = std::array::from_fn(|axis| u64::from(weights[axis][sides[axis]].0));
+            (start + (z * u64::from(size[1]) + y) * u64::from(size[0]) + x) * TEXEL_BYTES
         };
         let shape = self.program.number_layout(inst.raw.ty);
         let (kind, width, count) = shape.ok_or_else(|| malformed("a texel that is not a number"))?;
-        let gathered = component.map(|component| self.bits_of_id(here, component)).transpose()?;
+        let gathered = component.map(|component| self.bits_of_id(ctx, component)).transpose()?;
         let gathered = gathered.map_or(0, |(component, _)| component as usize & 3);
-        let Some(image) = self.object_mut(here, object) else { return Ok(None) };
+        let Some(image) = self.object_mut(ctx, object) else { return Ok(None) };
         let mut parts = Vec::new();
         for index in 0..4 {
             let (number, of) = if gathers {
                 // Counterclockwise from the lower left texel ("Texel Gathering").
                 let [x, y] = [[0, 1], [1, 1], [1, 0], [0, 0]][index];
                 texel_component(image, place([x, y, 0]), gathered)
-            } else if sampler.linear && kind == ScalarKind::Float {
+            } else if sampler.is_linear && kind == ScalarKind::Float {
                 let (mut sum, mut all) = (0.0, 0);
                 for corner in 0..8_usize {
                     let sides = [corner & 1, corner >> 1 & 1, corner >> 2];
-                    let weight: f64 = (0..3).map(|axis| taken[axis][sides[axis]].1).product();
+                    let weight: f64 = (0..3).map(|axis| weights[axis][sides[axis]].1).product();
                     if weight != 0.0 {
                         let (number, of) = texel_component(image, place(sides), index);
                         sum += weight * float_of(number, 32);
@@ -283,7 +286,7 @@ impl Interpreter<'_> {
             parts.push(ConcreteValue::Bits(number, of | taint));
         }
         self.notes.insert("samplers use the nearest mip level".to_owned());
-        if sampler.linear && !gathers {
+        if sampler.is_linear && !gathers {
             self.notes.insert("linear filters use exact weights".to_owned());
         }
         Ok(Some(match count {
@@ -294,16 +297,16 @@ impl Interpreter<'_> {
 
     pub(super) fn read_texel(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         [image, coordinate]: [u32; 2],
         operands: &TexelOperands,
     ) -> Step<ConcreteValue> {
-        let ConcreteValue::Image(object, _) = self.value_of_id(here, image)? else {
+        let ConcreteValue::Image(object, _) = self.value_of_id(ctx, image)? else {
             return Ok(self.program.filled_value(inst.raw.ty, OPAQUE)?);
         };
-        let (level, manner) = self.image_access(here, operands, object, false)?;
-        let (place, taint) = self.texel_address(here, coordinate, object, level, operands.offset)?;
+        let (level, manner) = self.image_access(ctx, operands, object, false)?;
+        let (place, taint) = self.texel_address(ctx, coordinate, object, level, operands.offset)?;
         let shape = self.program.number_layout(inst.raw.ty);
         let (kind, bits, count) = shape.ok_or_else(|| malformed("a texel that is not a number"))?;
         let Some(offset) = place else {
@@ -312,7 +315,7 @@ impl Interpreter<'_> {
         };
         let mut class = None;
         let mut parts = Vec::new();
-        if let Some(shared) = self.object_mut(here, object) {
+        if let Some(shared) = self.object_mut(ctx, object) {
             class = shared.class;
             for index in 0..4 {
                 let (number, of) = texel_component(shared, offset, index as usize);
@@ -324,8 +327,8 @@ impl Interpreter<'_> {
             }
         }
         if let Some(class) = class {
-            let pointer = ConcretePointer { offset, ..ConcretePointer::to_object(object, 0) };
-            self.check_access(here, &pointer, TEXEL as u32, class, manner, true);
+            let pointer = ConcretePointer { offset, ..ConcretePointer::at_object_start(object, 0) };
+            self.check_access(ctx, &pointer, TEXEL_BYTES as u32, class, manner, true);
         }
         Ok(match count {
             Some(count) => ConcreteValue::from_components(parts.into_iter().take(count as usize)),
@@ -335,36 +338,38 @@ impl Interpreter<'_> {
 
     pub(super) fn write_texel(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         [image, coordinate, texel]: [u32; 3],
         operands: &TexelOperands,
     ) -> Step<()> {
-        let ConcreteValue::Image(object, _) = self.value_of_id(here, image)? else {
+        let ConcreteValue::Image(object, _) = self.value_of_id(ctx, image)? else {
             return Err(malformed("an image expected").into());
         };
-        let (level, manner) = self.image_access(here, operands, object, true)?;
-        let (place, taint) = self.texel_address(here, coordinate, object, level, operands.offset)?;
-        self.check_control_dependence(here, taint, "a coordinate of an image")?;
+        let (level, manner) = self.image_access(ctx, operands, object, true)?;
+        let (place, taint) = self.texel_address(ctx, coordinate, object, level, operands.offset)?;
+        self.check_control_dependence(ctx, taint, "a coordinate of an image")?;
         // An out-of-bounds write has no effect.
         let Some(offset) = place else { return Ok(()) };
         if self.is_probing() {
             self.changes += 1;
             return Ok(());
         }
-        let value = self.value_of_id(here, texel)?;
+        let value = self.value_of_id(ctx, texel)?;
         let of = self.program.number_layout(self.program.type_of(texel));
         let (kind, bits) = of.map_or((ScalarKind::Integer, 32), |of| (of.0, of.1));
         let mut parts = Vec::new();
         flatten_components(&value, &mut parts);
         let taint = parts.iter().fold(0, |all, part| all | part.1);
         self.observe_undefined(taint);
-        self.observe_unwritten(here, taint);
+        self.observe_unwritten(ctx, taint);
         let mut class = None;
-        if let Some(shared) = self.object_mut(here, object) {
+        if let Some(shared) = self.object_mut(ctx, object) {
             class = shared.class;
             let format = shared.texels.and_then(|texels| texels.format);
             let bytes = format.map_or(4, component_bytes);
-            for (index, (number, taint)) in parts.iter().enumerate().take(TEXEL as usize / bytes as usize) {
+            for (index, (number, taint)) in
+                parts.iter().enumerate().take(TEXEL_BYTES as usize / bytes as usize)
+            {
                 let number = match (kind, bits) {
                     (ScalarKind::Float, 16 | 64) => bits_of(float_of(*number, bits), 32),
                     _ => *number,
@@ -377,27 +382,27 @@ impl Interpreter<'_> {
         }
         self.changes += 1;
         if let Some(class) = class {
-            let pointer = ConcretePointer { offset, ..ConcretePointer::to_object(object, 0) };
-            self.check_access(here, &pointer, TEXEL as u32, class, manner, false);
+            let pointer = ConcretePointer { offset, ..ConcretePointer::at_object_start(object, 0) };
+            self.check_access(ctx, &pointer, TEXEL_BYTES as u32, class, manner, false);
         }
         Ok(())
     }
 
     pub(super) fn texel_pointer(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         [image, coordinate]: [u32; 2],
     ) -> Step<ConcreteValue> {
-        let pointer = self.pointer_of_id(here, image)?;
+        let pointer = self.pointer_of_id(ctx, image)?;
         let Some((_, ty)) = self.program.pointee_of(inst.raw.ty) else {
             return Err(malformed("a texel pointer that is not a pointer").into());
         };
-        let (place, taint) = self.texel_address(here, coordinate, pointer.object, 0, None)?;
-        let given = self.object_mut(here, pointer.object).is_some_and(|image| image.has_known_length);
+        let (place, taint) = self.texel_address(ctx, coordinate, pointer.object, 0, None)?;
+        let given = self.object_mut(ctx, pointer.object).is_some_and(|image| image.has_known_length);
         if place.is_none() && given {
             self.report_here(
-                here,
+                ctx,
                 FindingKind::OutOfBounds,
                 "an atomic beyond the end of an image".to_owned(),
             );
@@ -406,7 +411,7 @@ impl Interpreter<'_> {
         Ok(ConcreteValue::Pointer(ConcretePointer {
             offset,
             taint,
-            ..ConcretePointer::to_object(pointer.object, ty)
+            ..ConcretePointer::at_object_start(pointer.object, ty)
         }))
     }
 }

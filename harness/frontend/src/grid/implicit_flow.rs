@@ -38,7 +38,7 @@ impl DecodedProgram<'_> {
                     _ => continue,
                 };
                 if here && self.may_join_values(function, condition, 0) {
-                    let skipped = self.skipped_by(site, reached).blocks;
+                    let skipped = self.skipped_by_branch(site, reached).blocks;
                     let own =
                         effects.iter().filter(|(block, _)| skipped.contains(block) && !known.contains(block));
                     for (block, line) in own {

@@ -38,7 +38,7 @@ pub(super) struct InputInfluence {
     pub reductions: BTreeMap<usize, BTreeSet<u64>>,
     /// The inputs of the addresses and operands at a site.
     pub sites: FxHashMap<u32, Taint>,
-    /// The executions of each branch, by site and inputs: of few inputs in most invocations and of more in the rest.
+    /// The executions of each branch, by site and inputs: most invocations have few inputs, the others more.
     pub executions: FxHashMap<(u32, Taint), u32>,
     /// The position of the instruction that defines an id, by function and id.
     pub definitions: FxHashMap<(usize, u32), Option<usize>>,
@@ -46,7 +46,7 @@ pub(super) struct InputInfluence {
 
 impl InputInfluence {
     /// Returns the influence of inputs before the first step.
-    pub fn of_inputs(assumed: &[AssumedInput]) -> InputInfluence {
+    pub fn for_inputs(assumed: &[AssumedInput]) -> InputInfluence {
         let value = |(index, input): (usize, &AssumedInput)| match &input.place {
             InputPlace::Override(value) => Some((index, value.clone())),
             _ => None,
@@ -62,12 +62,12 @@ impl InputInfluence {
     }
 
     /// Returns the inputs that an address or operand at a site depends on.
-    pub fn of_site(&self, site: u32) -> Taint {
+    pub fn inputs_at_site(&self, site: u32) -> Taint {
         self.sites.get(&site).copied().unwrap_or(0)
     }
 
     /// Returns the inputs that decided branches, if a finding of this kind may be due to them.
-    pub fn control_of(&self, kind: FindingKind) -> Vec<usize> {
+    pub fn control_inputs(&self, kind: FindingKind) -> Vec<usize> {
         // A counter that is compared with an input orders invocations only for the right value: the last
         // workgroup must know how many there are.
         let taint = if depends_on_control(kind) {
@@ -108,8 +108,8 @@ fn add_numbers(all: &mut BTreeMap<usize, BTreeSet<u64>>, inputs: &[usize], numbe
         known.extend(numbers);
         // The smallest and the largest numbers are the boundaries.
         while known.len() > MAX_NUMBERS {
-            let middle = known.iter().nth(MAX_NUMBERS / 2).copied().unwrap_or_default();
-            known.remove(&middle);
+            let threshold = known.iter().nth(MAX_NUMBERS / 2).copied().unwrap_or_default();
+            known.remove(&threshold);
         }
     }
 }

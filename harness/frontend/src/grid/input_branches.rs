@@ -6,7 +6,7 @@ use spirv_reader::{SpirvOperation, switch_cases};
 
 use super::compute::flatten_components;
 use super::launch_taint::reduces_positions;
-use super::program::Inst;
+use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::value::{ConcreteValue, INPUT_MASK, SCHEDULE_DEPENDENT, Taint};
@@ -18,9 +18,9 @@ const MAX_DEPTH: u32 = 4;
 
 impl Interpreter<'_> {
     /// Records that the current instruction uses a value that depends on assumed inputs.
-    pub(super) fn note_inputs(&mut self, here: &InvocationCtx<'_>, taint: Taint) {
+    pub(super) fn note_inputs(&mut self, ctx: &InvocationCtx<'_>, taint: Taint) {
         if taint & INPUT_MASK != 0 {
-            let site = self.current_site(&here.workgroup.invocations[here.index]);
+            let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
             *self.influence.sites.entry(site).or_default() |= taint & INPUT_MASK;
         }
     }
@@ -28,30 +28,26 @@ impl Interpreter<'_> {
     /// Records a branch, and the numbers that its condition compares assumed inputs with.
     ///
     /// `cases` are those of a switch.
-    pub(super) fn note_branch(
-        &mut self,
-        here: &InvocationCtx<'_>,
-        condition: u32,
-        cases: &[u32],
-    ) -> Step<()> {
-        let whole = self.value_of_id(here, condition)?.combined_taint();
-        let taint = whole & INPUT_MASK;
+    pub(super) fn note_branch(&mut self, ctx: &InvocationCtx<'_>, condition: u32, cases: &[u32]) -> Step<()> {
+        let condition_taint = self.value_of_id(ctx, condition)?.combined_taint();
+        let taint = condition_taint & INPUT_MASK;
         if taint == 0 || self.is_probing() {
             return Ok(());
         }
-        let site = self.current_site(&here.workgroup.invocations[here.index]);
+        let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
         self.influence.control |= taint;
         // A condition that compares an input with a counter decides which invocation continues, and
         // so how invocations synchronize.
-        if whole & SCHEDULE_DEPENDENT != 0 {
+        if condition_taint & SCHEDULE_DEPENDENT != 0 {
             self.influence.synchronization |= taint;
         }
         *self.influence.branches.entry(site).or_default() |= taint;
         if self.setup.launch_taint.is_tracked() && cases.is_empty() {
-            let holds = self.bits_of_id(here, condition)?.0 != 0;
-            let workgroup = here.workgroup.invocations[here.index].identity.workgroup_index;
-            let seen = self.influence.outcomes.entry((site, holds)).or_insert((workgroup, false));
-            seen.1 |= seen.0 != workgroup;
+            let holds = self.bits_of_id(ctx, condition)?.0 != 0;
+            let workgroup = ctx.workgroup.invocations[ctx.index].identity.workgroup_index;
+            let workgroups_with_outcome =
+                self.influence.outcomes.entry((site, holds)).or_insert((workgroup, false));
+            workgroups_with_outcome.1 |= workgroups_with_outcome.0 != workgroup;
         }
         let executed = self.influence.executions.entry((site, taint)).or_default();
         *executed += 1;
@@ -59,7 +55,7 @@ impl Interpreter<'_> {
             let literals = switch_cases(cases, self.program.number_bits(condition));
             let literals: Vec<u64> = literals.map(|case| case.literal).collect();
             match literals.is_empty() {
-                true => self.note_comparison(here, condition, 0),
+                true => self.note_comparison(ctx, condition, 0),
                 false => self.influence.add_numbers(taint, &literals),
             }
         }
@@ -90,17 +86,17 @@ impl Interpreter<'_> {
     }
 
     /// In a probe of the launch, records the numbers with which the condition of a selection compares positions.
-    pub(super) fn note_selection(&mut self, here: &InvocationCtx<'_>, condition: u32) {
+    pub(super) fn note_selection(&mut self, ctx: &InvocationCtx<'_>, condition: u32) {
         let compared = std::mem::take(&mut self.influence.compared);
-        self.note_comparison(here, condition, 0);
+        self.note_comparison(ctx, condition, 0);
         let found = std::mem::replace(&mut self.influence.compared, compared);
         for (input, numbers) in found {
             self.influence.reductions.entry(input).or_default().extend(numbers);
         }
     }
 
-    fn note_comparison(&mut self, here: &InvocationCtx<'_>, condition: u32, depth: u32) {
-        let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return };
+    fn note_comparison(&mut self, ctx: &InvocationCtx<'_>, condition: u32, depth: u32) {
+        let Some(frame) = ctx.workgroup.invocations[ctx.index].frames.last() else { return };
         let code = &self.program.functions[frame.function].code;
         let key = (frame.function, condition);
         let at = *self
@@ -114,15 +110,15 @@ impl Interpreter<'_> {
             SpirvOperation::Compute { instruction, operands } => (instruction, operands),
             // The comparison was stored in a variable, or made before the paths met.
             SpirvOperation::Load { pointer, .. } if depth < MAX_DEPTH => {
-                let stored = |inst: &Inst<'_>| match inst.operation {
+                let stored = |inst: &DecodedInstruction<'_>| match inst.operation {
                     SpirvOperation::Store { pointer: to, value, .. } if to == pointer => Some(value),
                     _ => None,
                 };
-                code.iter().filter_map(stored).for_each(|value| self.note_comparison(here, value, depth + 1));
+                code.iter().filter_map(stored).for_each(|value| self.note_comparison(ctx, value, depth + 1));
                 return;
             }
             SpirvOperation::Phi { sources } if depth < MAX_DEPTH => {
-                sources.iter().for_each(|[value, _]| self.note_comparison(here, *value, depth + 1));
+                sources.iter().for_each(|[value, _]| self.note_comparison(ctx, *value, depth + 1));
                 return;
             }
             _ => return,
@@ -131,13 +127,13 @@ impl Interpreter<'_> {
             Instruction::Core(Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot | Op::Any | Op::All)
                 if depth < MAX_DEPTH =>
             {
-                operands.iter().for_each(|id| self.note_comparison(here, *id, depth + 1));
+                operands.iter().for_each(|id| self.note_comparison(ctx, *id, depth + 1));
             }
             _ => {
                 let [left, right] = operands else { return };
                 let sides = [left, right].map(|id| {
                     let mut parts = Vec::new();
-                    if let Ok(value) = self.value_of_id(here, *id) {
+                    if let Ok(value) = self.value_of_id(ctx, *id) {
                         flatten_components(&value, &mut parts);
                     }
                     parts

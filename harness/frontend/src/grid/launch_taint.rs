@@ -30,7 +30,7 @@ pub(super) struct LaunchTaint {
 
 impl LaunchTaint {
     /// Returns the taint that marks those inputs that are parts of the launch.
-    pub fn of_inputs(inputs: impl Iterator<Item = Option<LaunchPart>>) -> LaunchTaint {
+    pub fn from_inputs(inputs: impl Iterator<Item = Option<LaunchPart>>) -> LaunchTaint {
         let mut all = LaunchTaint::default();
         for (index, part) in inputs.enumerate() {
             let taint = input_taint(index);
@@ -38,8 +38,8 @@ impl LaunchTaint {
                 Some(LaunchPart::Workgroups(axis)) => all.workgroups[axis] |= taint,
                 Some(LaunchPart::Invocations(axis)) => all.invocations[axis] |= taint,
                 Some(LaunchPart::LocalSize(_, axes)) => {
-                    let own = all.local.iter_mut().zip(axes).filter(|(_, own)| *own);
-                    own.for_each(|(local, _)| *local |= taint);
+                    let chosen_axes = all.local.iter_mut().zip(axes).filter(|(_, own)| *own);
+                    chosen_axes.for_each(|(local, _)| *local |= taint);
                 }
                 None => {}
             }
@@ -53,13 +53,13 @@ impl LaunchTaint {
     }
 
     /// Returns the taint of each component of a built-in input.
-    pub fn of_built_in(&self, built_in: BuiltIn) -> [Taint; 3] {
-        let whole = [self.local.iter().fold(0, |all, one| all | one); 3];
+    pub fn built_in_taint(&self, built_in: BuiltIn) -> [Taint; 3] {
+        let local_taint = [self.local.iter().fold(0, |all, one| all | one); 3];
         match built_in {
             BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups => self.workgroups,
             BuiltIn::GlobalInvocationId => [0, 1, 2].map(|axis| self.invocations[axis] | self.local[axis]),
             BuiltIn::LocalInvocationId | BuiltIn::WorkgroupSize => self.local,
-            BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupId | BuiltIn::NumSubgroups => whole,
+            BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupId | BuiltIn::NumSubgroups => local_taint,
             _ => [0; 3],
         }
     }

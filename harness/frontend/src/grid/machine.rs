@@ -8,19 +8,21 @@ use std::rc::Rc;
 use rspirv::spirv::Op;
 use spirv_reader::{SpirvOperation, Stage, switch_cases};
 
-use super::state::{CallFrame, Interpreter, Invocation, InvocationCtx, InvocationState, SHARED, SiteFinding};
+use super::state::{
+    CallFrame, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WORKGROUP_TAG,
+};
 use super::step::{Step, StepInterrupt};
 use super::trial::STORED_UNWRITTEN;
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::finding::{FindingKind, InvocationId};
-use crate::lacking::undefined_result;
+use crate::undefined_result::undefined_result;
 
 use super::memory::MemoryObject;
-use super::program::Inst;
+use super::program::DecodedInstruction;
 use super::shadow::{AccessOrder, AccessRecord};
-use super::slots::{GLOBAL, Slots, copy_slots, gather_slots, read_slot, scatter_value};
+use super::slots::{GLOBAL_TAG, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
-    COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT,
+    COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, OPAQUE, PRIVATE_TAG, SCHEDULE_DEPENDENT,
     SITE_MASK, Taint, UNDEFINED,
 };
 
@@ -31,16 +33,16 @@ const LOCKSTEP_REASON: &str =
 const MAX_CALLS: usize = 64;
 impl Interpreter<'_> {
     /// Returns the value of an id.
-    pub fn value_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<ConcreteValue> {
+    pub fn value_of_id(&self, ctx: &InvocationCtx<'_>, id: u32) -> Step<ConcreteValue> {
         let slots = self.program.slots_of(id);
         if slots.count == 0 {
-            return self.single_slot_value(here, id).cloned();
+            return self.single_slot_value(ctx, id).cloned();
         }
-        gather_slots(self.frame_values(here), &self.globals, slots).ok_or_else(|| self.missing_value(id))
+        gather_slots(self.frame_values(ctx), &self.globals, slots).ok_or_else(|| self.missing_value(id))
     }
 
-    fn frame_values<'v>(&self, here: &'v InvocationCtx<'_>) -> &'v [ConcreteValue] {
-        here.workgroup.invocations[here.index].frames.last().map_or(&[], |frame| &frame.values)
+    fn frame_values<'v>(&self, ctx: &'v InvocationCtx<'_>) -> &'v [ConcreteValue] {
+        ctx.workgroup.invocations[ctx.index].frames.last().map_or(&[], |frame| &frame.values)
     }
 
     fn missing_value(&self, id: u32) -> StepInterrupt {
@@ -49,27 +51,27 @@ impl Interpreter<'_> {
 
     /// Returns the value of an id that occupies one slot.
     #[inline]
-    pub fn single_slot_value<'v>(&'v self, here: &'v InvocationCtx<'_>, id: u32) -> Step<&'v ConcreteValue> {
+    pub fn single_slot_value<'v>(&'v self, ctx: &'v InvocationCtx<'_>, id: u32) -> Step<&'v ConcreteValue> {
         let slots = self.program.slots_of(id);
         if slots.count > 0 {
             return Err(malformed(format!("{} is a vector", self.program.module.display_name(id))).into());
         }
-        slots.single_slot().and_then(|slot| self.slot_value(here, slot)).ok_or_else(|| self.missing_value(id))
+        slots.single_slot().and_then(|slot| self.slot_value(ctx, slot)).ok_or_else(|| self.missing_value(id))
     }
 
     /// Returns the value in a slot.
-    pub fn slot_value<'v>(&'v self, here: &'v InvocationCtx<'_>, slot: u32) -> Option<&'v ConcreteValue> {
-        read_slot(self.frame_values(here), &self.globals, slot)
+    pub fn slot_value<'v>(&'v self, ctx: &'v InvocationCtx<'_>, slot: u32) -> Option<&'v ConcreteValue> {
+        read_slot(self.frame_values(ctx), &self.globals, slot)
     }
 
     /// Returns an operand that decides control flow, an address or a parameter of an operation.
-    pub fn control_number(&mut self, here: &mut InvocationCtx<'_>, id: u32, what: &str) -> Step<u64> {
-        let (bits, taint) = match self.single_slot_value(here, id)? {
+    pub fn control_number(&mut self, ctx: &mut InvocationCtx<'_>, id: u32, what: &str) -> Step<u64> {
+        let (bits, taint) = match self.single_slot_value(ctx, id)? {
             ConcreteValue::Bits(bits, taint) => (*bits, *taint),
             ConcreteValue::NoBits(taint) => (0, *taint),
             _ => return Err(malformed(format!("{what} that is not a number")).into()),
         };
-        self.check_control_dependence(here, taint, what)?;
+        self.check_control_dependence(ctx, taint, what)?;
         Ok(bits)
     }
 
@@ -79,23 +81,23 @@ impl Interpreter<'_> {
     /// coverage.
     pub fn check_control_dependence(
         &mut self,
-        here: &mut InvocationCtx<'_>,
+        ctx: &mut InvocationCtx<'_>,
         taint: Taint,
         what: &str,
     ) -> Step<()> {
         if taint == 0 {
             return Ok(());
         }
-        self.note_inputs(here, taint);
+        self.note_inputs(ctx, taint);
         if taint & OPAQUE != 0 {
             return Err(self.opaque_value_problem(what).into());
         }
         self.observe_undefined(taint);
         if taint & UNDEFINED != 0 {
             let message = format!("{what} depends on {}", super::value::undefined_source(taint));
-            self.report_here(here, FindingKind::UninitialisedRead, message);
+            self.report_here(ctx, FindingKind::UninitialisedRead, message);
         }
-        self.schedule_dependent |= taint & SCHEDULE_DEPENDENT != 0;
+        self.is_schedule_dependent |= taint & SCHEDULE_DEPENDENT != 0;
         Ok(())
     }
 
@@ -104,17 +106,17 @@ impl Interpreter<'_> {
     /// The finding is reported only if the value is observed.
     pub fn undefined_result(
         &mut self,
-        here: &InvocationCtx<'_>,
+        ctx: &InvocationCtx<'_>,
         (kind, message): (FindingKind, String),
         access: Option<bool>,
     ) -> Taint {
-        if let Some(known) = self.undefined_site_taint(here) {
+        if let Some(known) = self.undefined_site_taint(ctx) {
             return known;
         }
-        let me = &here.workgroup.invocations[here.index];
-        let at = vec![(self.current_site(me), me.identity, access)];
+        let invocation = &ctx.workgroup.invocations[ctx.index];
+        let at = vec![(self.current_site(invocation), invocation.identity, access)];
         self.undefined_sources.push(SiteFinding { kind, message, at, inputs: 0 });
-        self.undefined_site_taint(here).unwrap_or(SITE_MASK)
+        self.undefined_site_taint(ctx).unwrap_or(SITE_MASK)
     }
 
     /// Does the same for an instruction whose result is undefined for its operands.
@@ -122,18 +124,18 @@ impl Interpreter<'_> {
     /// `operands` is the taint of its operands.
     pub fn undefined_instruction_result(
         &mut self,
-        here: &InvocationCtx<'_>,
+        ctx: &InvocationCtx<'_>,
         op: Op,
         operands: Taint,
     ) -> Step<Taint> {
-        let told = undefined_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
-        self.note_inputs(here, operands);
-        Ok(self.undefined_result(here, told, None))
+        let undefined = undefined_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
+        self.note_inputs(ctx, operands);
+        Ok(self.undefined_result(ctx, undefined, None))
     }
 
     /// Returns the taint bit of the current site, if it produced an undefined value before.
-    pub fn undefined_site_taint(&self, here: &InvocationCtx<'_>) -> Option<Taint> {
-        let site = self.current_site(&here.workgroup.invocations[here.index]);
+    pub fn undefined_site_taint(&self, ctx: &InvocationCtx<'_>) -> Option<Taint> {
+        let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
         let at = self
             .undefined_sources
             .iter()
@@ -149,7 +151,7 @@ impl Interpreter<'_> {
         }
         for at in 0..self.undefined_sources.len() {
             if taint >> (FIRST_SITE + at as u32).min(LAST_SITE) & 1 != 0 {
-                self.report(self.undefined_sources[at].clone());
+                self.report_finding(self.undefined_sources[at].clone());
             }
         }
     }
@@ -157,9 +159,9 @@ impl Interpreter<'_> {
     /// Reports a number that leaves the workgroup and was computed from memory that no invocation has written.
     ///
     /// Copies are not reported: correct shaders copy padding.
-    pub fn observe_unwritten(&mut self, here: &mut InvocationCtx<'_>, taint: Taint) {
+    pub fn observe_unwritten(&mut self, ctx: &mut InvocationCtx<'_>, taint: Taint) {
         if taint & COMPUTED_FROM_UNWRITTEN != 0 {
-            self.report_here(here, FindingKind::UninitialisedRead, STORED_UNWRITTEN.to_owned());
+            self.report_here(ctx, FindingKind::UninitialisedRead, STORED_UNWRITTEN.to_owned());
         }
     }
 
@@ -176,27 +178,27 @@ impl Interpreter<'_> {
     }
 
     /// Reports a defect at the current instruction.
-    pub fn report_here(&mut self, here: &mut InvocationCtx<'_>, kind: FindingKind, message: String) {
-        let me = &here.workgroup.invocations[here.index];
-        let at = vec![(self.current_site(me), me.identity, None)];
-        self.report(SiteFinding { kind, message, at, inputs: 0 });
+    pub fn report_here(&mut self, ctx: &mut InvocationCtx<'_>, kind: FindingKind, message: String) {
+        let invocation = &ctx.workgroup.invocations[ctx.index];
+        let at = vec![(self.current_site(invocation), invocation.identity, None)];
+        self.report_finding(SiteFinding { kind, message, at, inputs: 0 });
     }
 
     /// Reports a defect once for each set of source lines.
-    pub fn report(&mut self, mut found: SiteFinding) {
+    pub fn report_finding(&mut self, mut found: SiteFinding) {
         let mut sites: Vec<u32> = found
             .at
             .iter()
             .map(|(site, ..)| match self.program.source_place(*site) {
                 // Sites without a line are distinguished by their number; the tag distinguishes them from
                 // lines.
-                (0, _) => *site | GLOBAL,
+                (0, _) => *site | GLOBAL_TAG,
                 (line, _) => line,
             })
             .collect();
         sites.sort_unstable();
         if self.reported.insert((found.kind, sites)) {
-            found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.of_site(at.0));
+            found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
             if found.kind == FindingKind::Hang {
                 found.inputs |= self.influence.control;
             }
@@ -210,20 +212,20 @@ impl Interpreter<'_> {
         name: &str,
         earlier: (&AccessRecord, InvocationId),
         later: (&AccessRecord, InvocationId),
-        standing: AccessOrder,
+        order: AccessOrder,
     ) {
-        let does = |record: &AccessRecord| match (record.site.kind.atomic, record.site.kind.writes) {
+        let verb_of = |record: &AccessRecord| match (record.site.kind.is_atomic, record.site.kind.writes) {
             (true, true) => "atomically writes",
             (true, false) => "atomically reads",
             (false, true) => "writes",
             (false, false) => "reads",
         };
-        let (kind, why) = match standing {
+        let (kind, why) = match order {
             AccessOrder::Unpublished => (
                 FindingKind::UnpublishedRead,
                 "the write happens before, but is not made available and visible to the read",
             ),
-            _ if earlier.0.site.kind.atomic && later.0.site.kind.atomic => {
+            _ if earlier.0.site.kind.is_atomic && later.0.site.kind.is_atomic => {
                 (FindingKind::Race, "both are atomic, but outside each other's scope or of different sizes")
             }
             _ if (earlier.0.epoch.workgroup, earlier.0.subgroup)
@@ -242,7 +244,7 @@ impl Interpreter<'_> {
             }
             _ => (FindingKind::Race, "the accesses are not ordered"),
         };
-        let writes = |record: &AccessRecord| record.site.kind.writes && !record.site.kind.atomic;
+        let writes = |record: &AccessRecord| record.site.kind.writes && !record.site.kind.is_atomic;
         let same = match self.stores_same_value && writes(earlier.0) && writes(later.0) {
             true => "; the write stores the value that memory already holds, which is still a race",
             false => "",
@@ -250,16 +252,16 @@ impl Interpreter<'_> {
         let message = format!(
             "data race on `{name}`: invocation {} {} it{}, invocation {} {} it{}, and {why}{same}",
             earlier.1,
-            does(earlier.0),
+            verb_of(earlier.0),
             self.describe_calls(earlier.0.site.calls),
             later.1,
-            does(later.0),
+            verb_of(later.0),
             self.describe_calls(later.0.site.calls)
         );
         let spot = |(record, identity): (&AccessRecord, InvocationId)| {
             (record.site.instruction, identity, Some(record.site.kind.writes))
         };
-        self.report(SiteFinding { kind, message, at: vec![spot(earlier), spot(later)], inputs: 0 });
+        self.report_finding(SiteFinding { kind, message, at: vec![spot(earlier), spot(later)], inputs: 0 });
     }
 
     /// Describes the calls that led to an access, innermost first.
@@ -281,11 +283,11 @@ impl Interpreter<'_> {
 
     pub fn set_result(
         &self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         value: ConcreteValue,
     ) -> Step<()> {
-        let frame = here.frame_mut()?;
+        let frame = ctx.frame_mut()?;
         scatter_value(&mut frame.values, inst.result, value)?;
         frame.at += 1;
         Ok(())
@@ -293,11 +295,11 @@ impl Interpreter<'_> {
 
     /// Returns a frame for a function, reusing an old one.
     pub fn new_frame(&mut self, function: usize, result: Slots, locals: usize) -> Option<CallFrame> {
-        let ready = self.program.functions.get(function)?;
+        let decoded = self.program.functions.get(function)?;
         // Stale values are harmless: every result is written before it is read.
         let left = self.spare_frames.get_mut(function).and_then(Vec::pop);
         let (values, loops) = left.map_or_else(
-            || (vec![ConcreteValue::Bits(0, UNDEFINED); ready.slots as usize], Vec::new()),
+            || (vec![ConcreteValue::Bits(0, UNDEFINED); decoded.slots as usize], Vec::new()),
             |left| (left.values, left.loops),
         );
         Some(CallFrame { function, at: 0, block: 0, values, loops, result, locals, calls: 0 })
@@ -313,20 +315,20 @@ impl Interpreter<'_> {
     }
 
     /// Ends an invocation at its current instruction.
-    pub fn end_invocation(&mut self, here: &mut InvocationCtx<'_>) {
-        let site = self.current_site(&here.workgroup.invocations[here.index]);
-        let me = here.invocation_mut();
-        me.last_site = site;
-        me.state = InvocationState::Ended;
-        me.locals.recycle_into(&mut self.spare_objects);
-        me.frames.drain(..).for_each(|frame| self.recycle_frame(frame));
+    pub fn end_invocation(&mut self, ctx: &mut InvocationCtx<'_>) {
+        let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
+        let invocation = ctx.invocation_mut();
+        invocation.last_site = site;
+        invocation.state = InvocationState::Ended;
+        invocation.locals.recycle_into(&mut self.spare_objects);
+        invocation.frames.drain(..).for_each(|frame| self.recycle_frame(frame));
     }
 
     /// Enters a called function.
     fn call_function(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         (callee, arguments): (u32, &[u32]),
         site: u32,
     ) -> Step<()> {
@@ -334,11 +336,11 @@ impl Interpreter<'_> {
         let Some(function) = program.by_id.get(&callee) else {
             return Err(malformed("a call of an id that is not a function").into());
         };
-        if here.invocation_mut().frames.len() >= MAX_CALLS {
+        if ctx.invocation_mut().frames.len() >= MAX_CALLS {
             return Err(Problem::Budget { what: "nested calls", bound: MAX_CALLS }.into());
         }
-        let locals = here.invocation_mut().locals.len();
-        let calls = (here.frame_mut()?.calls, site);
+        let locals = ctx.invocation_mut().locals.len();
+        let calls = (ctx.frame_mut()?.calls, site);
         let next = self.calls.len() as u32 + 1;
         let number = *self.calls_by_site.entry(calls).or_insert(next);
         // The pair of caller and site was new.
@@ -348,12 +350,12 @@ impl Interpreter<'_> {
         let frame = self.new_frame(*function, inst.result, locals);
         let mut frame = frame.ok_or_else(|| malformed("no such function"))?;
         frame.calls = number;
-        let caller = here.frame_mut()?;
+        let caller = ctx.frame_mut()?;
         for (to, id) in program.functions[*function].parameters.iter().zip(arguments) {
             copy_slots(&self.globals, &caller.values, program.slots_of(*id), &mut frame.values, *to)
                 .ok_or_else(|| self.missing_value(*id))?;
         }
-        here.invocation_mut().frames.push(frame);
+        ctx.invocation_mut().frames.push(frame);
         Ok(())
     }
 
@@ -376,19 +378,19 @@ impl Interpreter<'_> {
     }
 
     /// Executes one instruction.
-    pub fn step_once(&mut self, here: &mut InvocationCtx<'_>) -> Step<()> {
-        self.run_steps(here, 1)
+    pub fn step_once(&mut self, ctx: &mut InvocationCtx<'_>) -> Step<()> {
+        self.run_steps(ctx, 1)
     }
 
     /// Executes at most `most` instructions.
-    pub fn run_steps(&mut self, here: &mut InvocationCtx<'_>, most: u64) -> Step<()> {
+    pub fn run_steps(&mut self, ctx: &mut InvocationCtx<'_>, most: u64) -> Step<()> {
         // The fast path stops at the first instruction that it does not handle, which is executed
         // below.
-        if self.run_fast_path(here, most)? >= most {
+        if self.run_fast_path(ctx, most)? >= most {
             return Ok(());
         }
         let program = self.program;
-        let frame = here.workgroup.invocations[here.index].frames.last().ok_or(StepInterrupt::Ended)?;
+        let frame = ctx.workgroup.invocations[ctx.index].frames.last().ok_or(StepInterrupt::Ended)?;
         let function = &program.functions[frame.function];
         let Some(inst) = function.code.get(frame.at) else {
             return Err(malformed("control flow leaves a function without a return").into());
@@ -397,7 +399,7 @@ impl Interpreter<'_> {
         self.steps += 1;
         match inst.operation {
             SpirvOperation::Label => {
-                let frame = here.frame_mut()?;
+                let frame = ctx.frame_mut()?;
                 if frame.block == 0 {
                     frame.block = inst.raw.result;
                 }
@@ -407,36 +409,32 @@ impl Interpreter<'_> {
                 }
                 Ok(())
             }
-            SpirvOperation::Branch { target } => self.jump_to(here, target),
+            SpirvOperation::Branch { target } => self.jump_to(ctx, target),
             SpirvOperation::BranchConditional { condition, yes, no } => {
                 // The condition does not matter if both targets are the same.
                 if yes == no {
-                    return self.jump_to(here, yes);
+                    return self.jump_to(ctx, yes);
                 }
-                if self.value_of_id(here, condition)?.combined_taint() & OPAQUE != 0 {
-                    return self.execute_both_branches(here, [yes, no]);
+                if self.value_of_id(ctx, condition)?.combined_taint() & OPAQUE != 0 {
+                    return self.execute_both_branches(ctx, [yes, no]);
                 }
-                let taken = self.control_number(here, condition, "a condition")?;
-                self.note_branch(here, condition, &[])?;
-                self.jump_to(here, if taken != 0 { yes } else { no })
+                let holds = self.control_number(ctx, condition, "a condition")?;
+                self.note_branch(ctx, condition, &[])?;
+                self.jump_to(ctx, if holds != 0 { yes } else { no })
             }
             SpirvOperation::Switch { selector, default, cases } => {
-                let selected = self.control_number(here, selector, "a selector")?;
-                self.note_branch(here, selector, cases)?;
+                let selected = self.control_number(ctx, selector, "a selector")?;
+                self.note_branch(ctx, selector, cases)?;
                 let mut cases = switch_cases(cases, program.number_bits(selector));
                 let case = cases.find(|case| case.literal == selected);
-                self.jump_to(here, case.map_or(default, |case| case.target))
+                self.jump_to(ctx, case.map_or(default, |case| case.target))
             }
-            SpirvOperation::Return { value } => self.return_from_function(here, value),
+            SpirvOperation::Return { value } => self.return_from_function(ctx, value),
             SpirvOperation::Call { function, arguments } => {
-                self.call_function(here, inst, (function, arguments), site as u32)
+                self.call_function(ctx, inst, (function, arguments), site as u32)
             }
             SpirvOperation::Unreachable => {
-                self.report_here(
-                    here,
-                    FindingKind::UndefinedBehaviour,
-                    "OpUnreachable is reached".to_owned(),
-                );
+                self.report_here(ctx, FindingKind::UndefinedBehaviour, "OpUnreachable is reached".to_owned());
                 Err(StepInterrupt::Ended)
             }
             // A helper invocation has no effects.
@@ -446,19 +444,19 @@ impl Interpreter<'_> {
             }
             // The declared vertex and primitive counts do not affect memory.
             SpirvOperation::SetMeshOutputs { .. } if self.setup.stage == Stage::Mesh => {
-                here.frame_mut()?.at += 1;
+                ctx.frame_mut()?.at += 1;
                 Ok(())
             }
-            _ => self.execute_instruction(here, inst),
+            _ => self.execute_instruction(ctx, inst),
         }
     }
 
-    fn return_from_function(&mut self, here: &mut InvocationCtx<'_>, value: Option<u32>) -> Step<()> {
-        let me = here.invocation_mut();
-        if me.frames.len() < 2 {
+    fn return_from_function(&mut self, ctx: &mut InvocationCtx<'_>, value: Option<u32>) -> Step<()> {
+        let invocation = ctx.invocation_mut();
+        if invocation.frames.len() < 2 {
             return Err(StepInterrupt::Ended);
         }
-        let (Some(left), Some(frame)) = (me.frames.pop(), me.frames.last_mut()) else {
+        let (Some(left), Some(frame)) = (invocation.frames.pop(), invocation.frames.last_mut()) else {
             return Err(StepInterrupt::Ended);
         };
         if let Some(id) = value {
@@ -467,7 +465,7 @@ impl Interpreter<'_> {
                 .ok_or_else(|| self.missing_value(id))?;
         }
         frame.at += 1;
-        me.locals.truncate_to(left.locals);
+        invocation.locals.truncate_to(left.locals);
         self.recycle_frame(left);
         Ok(())
     }
@@ -497,13 +495,13 @@ impl Interpreter<'_> {
     /// Returns the object that a pointer refers to.
     pub fn object_mut<'m>(
         &'m mut self,
-        here: &'m mut InvocationCtx<'_>,
+        ctx: &'m mut InvocationCtx<'_>,
         number: u32,
     ) -> Option<&'m mut MemoryObject> {
-        if number & LOCAL != 0 {
-            here.invocation_mut().locals.as_mut_slice().get_mut((number & !LOCAL) as usize)
-        } else if number & SHARED != 0 {
-            here.workgroup.objects.get_mut((number & !SHARED) as usize)
+        if number & PRIVATE_TAG != 0 {
+            ctx.invocation_mut().locals.as_mut_slice().get_mut((number & !PRIVATE_TAG) as usize)
+        } else if number & WORKGROUP_TAG != 0 {
+            ctx.workgroup.objects.get_mut((number & !WORKGROUP_TAG) as usize)
         } else {
             self.objects.get_mut(number as usize)
         }

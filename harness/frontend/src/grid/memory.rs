@@ -10,25 +10,25 @@ use super::value::{ConcretePointer, Taint, UNDEFINED, UNWRITTEN};
 /// Upper bound on the size of all objects of a dispatch.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
 /// Upper bound on the private objects of ended invocations that are stored for reuse.
-const MAX_SPARE: usize = 256;
+const MAX_SPARE_OBJECTS: usize = 256;
 /// Bits of the address range of an object. The object starts in its middle, because shaders compute addresses
 /// before the start and return.
 const ADDRESS_BITS: u32 = 32;
-const MIDDLE: u64 = 1 << (ADDRESS_BITS - 1);
+const ADDRESS_RANGE_MIDDLE: u64 = 1 << (ADDRESS_BITS - 1);
 /// The number of address ranges before that of the first object. No small number is an address.
 const UNUSED_RANGES: u32 = 0x7000;
 
 /// Returns the address of a byte of an object.
 pub(super) fn address_of_byte(object: u32, offset: u64) -> u64 {
     let range = u64::from(object) + u64::from(UNUSED_RANGES);
-    (range << ADDRESS_BITS).wrapping_add(MIDDLE).wrapping_add(offset)
+    (range << ADDRESS_BITS).wrapping_add(ADDRESS_RANGE_MIDDLE).wrapping_add(offset)
 }
 
 /// Returns the object that contains an address, and the wrapping byte offset.
 pub(super) fn resolve_address(address: u64) -> (Option<u32>, u64) {
     let object =
         u32::try_from(address >> ADDRESS_BITS).ok().and_then(|range| range.checked_sub(UNUSED_RANGES));
-    (object, (address & (2 * MIDDLE - 1)).wrapping_sub(MIDDLE))
+    (object, (address & (2 * ADDRESS_RANGE_MIDDLE - 1)).wrapping_sub(ADDRESS_RANGE_MIDDLE))
 }
 
 /// The dimensions and format of an image.
@@ -41,9 +41,9 @@ pub(super) struct ImageLayout {
     /// Number of coordinates of a texel.
     pub axes: usize,
     /// True if the last coordinate is an array layer.
-    pub layered: bool,
+    pub is_layered: bool,
     /// True for cube images, which samplers address by direction.
-    pub cube: bool,
+    pub is_cube: bool,
     /// True if neither an option nor the search for inputs gives the size.
     pub is_default: bool,
 }
@@ -74,53 +74,53 @@ pub(super) struct MemoryObject {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PrivateObjects {
     all: Vec<MemoryObject>,
-    as_slice: usize,
+    live_count: usize,
 }
 
 impl PrivateObjects {
     pub fn with_objects(all: Vec<MemoryObject>) -> PrivateObjects {
-        PrivateObjects { as_slice: all.len(), all }
+        PrivateObjects { live_count: all.len(), all }
     }
 
     pub fn len(&self) -> usize {
-        self.as_slice
+        self.live_count
     }
 
     pub fn iter(&self) -> std::slice::Iter<'_, MemoryObject> {
-        self.live().iter()
+        self.as_slice().iter()
     }
 
-    pub fn live(&self) -> &[MemoryObject] {
-        self.all.get(..self.as_slice).unwrap_or_default()
+    pub fn as_slice(&self) -> &[MemoryObject] {
+        self.all.get(..self.live_count).unwrap_or_default()
     }
 
     pub fn as_mut_slice(&mut self) -> &mut [MemoryObject] {
-        self.all.get_mut(..self.as_slice).unwrap_or_default()
+        self.all.get_mut(..self.live_count).unwrap_or_default()
     }
 
     /// Removes all but the first `count` objects.
     pub fn truncate_to(&mut self, count: usize) {
         // The objects stay allocated: the next call pushes about as many.
-        self.as_slice = self.as_slice.min(count);
+        self.live_count = self.live_count.min(count);
     }
 
     /// Adds a function variable and returns its index.
     pub fn push_variable(&mut self, variable: u32, bytes: usize, spare: &mut Vec<MemoryObject>) -> usize {
-        if self.as_slice == self.all.len() {
+        if self.live_count == self.all.len() {
             self.all.push(spare.pop().unwrap_or_default());
         }
-        if let Some(object) = self.all.get_mut(self.as_slice) {
+        if let Some(object) = self.all.get_mut(self.live_count) {
             object.reset_private(variable, bytes);
         }
-        self.as_slice += 1;
-        self.as_slice - 1
+        self.live_count += 1;
+        self.live_count - 1
     }
 
     /// Removes all objects and stores their memory for reuse.
     pub fn recycle_into(&mut self, spare: &mut Vec<MemoryObject>) {
-        let kept = MAX_SPARE.saturating_sub(spare.len());
-        spare.extend(self.all.drain(..).take(kept));
-        self.as_slice = 0;
+        let free_count = MAX_SPARE_OBJECTS.saturating_sub(spare.len());
+        spare.extend(self.all.drain(..).take(free_count));
+        self.live_count = 0;
     }
 }
 
@@ -189,36 +189,36 @@ impl MemoryObject {
     pub fn is_beyond_any_object(&self, pointer: &ConcretePointer, bytes: u32) -> bool {
         let end = pointer.offset.saturating_add(u64::from(bytes));
         let beyond = if (pointer.offset as i64) < 0 { bytes > 1 } else { end > u64::from(u32::MAX) };
-        pointer.out_of_bounds || self.variable != 0 && beyond
+        pointer.is_out_of_bounds || self.variable != 0 && beyond
     }
 
     /// Reads a scalar; the caller has checked the bounds.
     pub fn read_scalar(&self, offset: u64, bytes: u32) -> (u64, Taint) {
-        let at = offset as usize;
+        let start = offset as usize;
         // Most scalars have four bytes.
-        if let (4, Some(place)) = (bytes, self.bytes.get(at..).and_then(<[u8]>::first_chunk)) {
-            let taint = self.taint.get(at..).and_then(<[Taint]>::first_chunk);
+        if let (4, Some(place)) = (bytes, self.bytes.get(start..).and_then(<[u8]>::first_chunk)) {
+            let taint = self.taint.get(start..).and_then(<[Taint]>::first_chunk);
             let taint = taint.map_or(0, |[a, b, c, d]| a | b | c | d);
             return (u64::from(u32::from_le_bytes(*place)), taint);
         }
-        let end = at + bytes.min(8) as usize;
-        let Some(place) = self.bytes.get(at..end) else { return (0, UNDEFINED) };
+        let end = start + bytes.min(8) as usize;
+        let Some(place) = self.bytes.get(start..end) else { return (0, UNDEFINED) };
         let mut all = [0; 8];
         all[..place.len()].copy_from_slice(place);
-        let taint = self.taint.get(at..end).unwrap_or_default().iter().fold(0, |all, taint| all | taint);
+        let taint = self.taint.get(start..end).unwrap_or_default().iter().fold(0, |all, taint| all | taint);
         (u64::from_le_bytes(all), taint)
     }
 
     pub fn write_scalar(&mut self, offset: u64, bytes: u32, value: u64, taint: Taint) {
-        let at = offset as usize;
-        let end = at + bytes.min(8) as usize;
-        let Some(place) = self.bytes.get_mut(at..end) else { return };
+        let start = offset as usize;
+        let end = start + bytes.min(8) as usize;
+        let Some(place) = self.bytes.get_mut(start..end) else { return };
         place.copy_from_slice(&value.to_le_bytes()[..bytes.min(8) as usize]);
         // Taint bytes exist from the first tainted write on; most objects never have one.
         if taint != 0 && self.taint.is_empty() {
             self.taint = vec![0; self.bytes.len()];
         }
-        if let Some(place) = self.taint.get_mut(at..end) {
+        if let Some(place) = self.taint.get_mut(start..end) {
             place.fill(taint);
         }
     }

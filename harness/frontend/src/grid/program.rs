@@ -6,7 +6,7 @@ use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, switch_cases};
 
-use super::slots::{GLOBAL, MAX_SPLIT_COMPONENTS, Slots};
+use super::slots::{GLOBAL_TAG, MAX_SPLIT_COMPONENTS, Slots};
 use super::type_layout::{MemberLayout, ScalarKind, TypeLayout};
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::layout::Specialized;
@@ -26,12 +26,12 @@ pub(super) struct SkippedCode {
     /// The source lines of instructions with effects that other invocations can observe.
     pub effects: BTreeSet<u32>,
     /// True if it ends the invocation or returns from the function.
-    pub returns: bool,
+    pub has_return: bool,
 }
 
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Inst<'m> {
+pub(super) struct DecodedInstruction<'m> {
     pub raw: SpirvInstruction,
     /// The slots of its result.
     pub result: Slots,
@@ -41,9 +41,9 @@ pub(super) struct Inst<'m> {
 /// A decoded function.
 #[derive(Debug, Default)]
 pub(super) struct DecodedFunction<'m> {
-    /// For each slot, true if its value decides nothing (see `quiet.rs`).
+    /// For each slot, true if its value decides nothing (see `non_observable.rs`).
     pub non_observable: Vec<bool>,
-    pub code: Vec<Inst<'m>>,
+    pub code: Vec<DecodedInstruction<'m>>,
     /// The fast-path operation of each instruction, and the operations per component.
     pub decoded: Vec<DecodedOp>,
     pub component_ops: Vec<DecodedOp>,
@@ -130,10 +130,10 @@ impl<'m> DecodedProgram<'m> {
         }
         let mut site = 0;
         for (id, function) in &module.functions {
-            let ready = program.add_function(function, loops.get(id), site)?;
-            site += ready.code.len() as u32;
+            let decoded = program.add_function(function, loops.get(id), site)?;
+            site += decoded.code.len() as u32;
             program.by_id.insert(*id, program.functions.len());
-            program.functions.push(ready);
+            program.functions.push(decoded);
         }
         let mut functions = std::mem::take(&mut program.functions);
         for (function, source) in functions.iter_mut().zip(module.functions.values()) {
@@ -145,17 +145,17 @@ impl<'m> DecodedProgram<'m> {
     }
 
     fn add_global(&mut self, id: u32, ty: u32, value: ConcreteValue) -> Result<(), Problem> {
-        let at = id as usize;
-        if at >= self.slots.len() {
+        let index = id as usize;
+        if index >= self.slots.len() {
             return Err(malformed("an id above the bound"));
         }
-        self.slots[at] = Slots::consecutive(GLOBAL | self.globals.len() as u32, self.slot_count(ty));
-        self.types[at] = ty;
+        self.slots[index] = Slots::consecutive(GLOBAL_TAG | self.globals.len() as u32, self.slot_count(ty));
+        self.types[index] = ty;
         match value {
-            ConcreteValue::Composite(parts) if self.slots[at].count > 0 => {
+            ConcreteValue::Composite(parts) if self.slots[index].count > 0 => {
                 self.globals.extend(parts.iter().cloned())
             }
-            value => self.globals.extend(std::iter::repeat_n(value, self.slots[at].as_slice().len())),
+            value => self.globals.extend(std::iter::repeat_n(value, self.slots[index].as_slice().len())),
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl<'m> DecodedProgram<'m> {
             }
             SpirvOperation::CompositeInsert { value, composite, path: [index] } => {
                 let (part, mut into) = (of(value)?.single_slot()?, vector(composite)?);
-                *into.at.get_mut(..usize::from(into.count))?.get_mut(*index as usize)? = part;
+                *into.slots.get_mut(..usize::from(into.count))?.get_mut(*index as usize)? = part;
                 into
             }
             SpirvOperation::CompositeConstruct { parts } => {
@@ -212,15 +212,15 @@ impl<'m> DecodedProgram<'m> {
         loops: Option<&HashMap<u32, (u32, usize)>>,
         first_site: u32,
     ) -> Result<DecodedFunction<'m>, Problem> {
-        let mut ready = DecodedFunction {
+        let mut decoded = DecodedFunction {
             labels: function.labels.iter().map(|(id, at)| (*id, *at)).collect(),
             first_site,
             ..DecodedFunction::default()
         };
-        ready.loops = loops.into_iter().flatten().map(|(header, ends)| (*header, *ends)).collect();
+        decoded.loops = loops.into_iter().flatten().map(|(header, ends)| (*header, *ends)).collect();
         let parameters = function.parameters.iter().map(|id| (*id, None));
         let results = function.code.iter().map(|one| (one.result, Some(one)));
-        let mut own = FxHashSet::default();
+        let mut stored_ids = FxHashSet::default();
         for (id, instruction) in parameters.chain(results) {
             let Some(ty) = function.types.get(&id) else { continue };
             if id as usize >= self.slots.len() {
@@ -229,33 +229,33 @@ impl<'m> DecodedProgram<'m> {
             self.types[id as usize] = *ty;
             self.slots[id as usize] =
                 instruction.and_then(|one| self.alias_slots(one)).unwrap_or_else(|| {
-                    own.insert(id);
-                    let slots = Slots::consecutive(ready.slots, self.slot_count(*ty));
-                    ready.slots += slots.as_slice().len() as u32;
+                    stored_ids.insert(id);
+                    let slots = Slots::consecutive(decoded.slots, self.slot_count(*ty));
+                    decoded.slots += slots.as_slice().len() as u32;
                     slots
                 });
         }
-        ready.parameters = function.parameters.iter().map(|id| self.slots_of(*id)).collect();
-        let quiet = crate::quiet::quiet(self.module, function, false);
-        ready.non_observable = vec![false; ready.slots as usize];
-        for instruction in function.code.iter().filter(|one| quiet.contains(&one.result)) {
-            if own.contains(&instruction.result) {
+        decoded.parameters = function.parameters.iter().map(|id| self.slots_of(*id)).collect();
+        let non_observable = crate::non_observable::non_observable_ids(self.module, function, false);
+        decoded.non_observable = vec![false; decoded.slots as usize];
+        for instruction in function.code.iter().filter(|one| non_observable.contains(&one.result)) {
+            if stored_ids.contains(&instruction.result) {
                 for slot in self.slots_of(instruction.result).as_slice() {
-                    ready.non_observable[*slot as usize] = true;
+                    decoded.non_observable[*slot as usize] = true;
                 }
             }
             self.non_observable.extend((instruction.op == Op::Variable).then_some(instruction.result));
         }
         for instruction in &function.code {
-            let result = if own.contains(&instruction.result) {
+            let result = if stored_ids.contains(&instruction.result) {
                 self.slots_of(instruction.result)
             } else {
                 Slots::EMPTY
             };
             let operation = self.module.operation(instruction);
-            ready.code.push(Inst { raw: *instruction, result, operation });
+            decoded.code.push(DecodedInstruction { raw: *instruction, result, operation });
         }
-        Ok(ready)
+        Ok(decoded)
     }
 
     /// Returns the slots of an id.
@@ -276,7 +276,7 @@ impl<'m> DecodedProgram<'m> {
     /// Returns storage class and pointee type of a pointer type.
     pub fn pointee_of(&self, ty: u32) -> Option<(StorageClass, u32)> {
         match self.module.types.get(&ty) {
-            Some(SpirvType::Pointer { class, to }) => Some((*class, *to)),
+            Some(SpirvType::Pointer { class, pointee: to }) => Some((*class, *to)),
             _ => None,
         }
     }
@@ -444,7 +444,7 @@ impl<'m> DecodedProgram<'m> {
     ///
     /// Instructions that only transfer control do not count.
     pub fn unreached_lines(&self, reached: &[bool]) -> BTreeSet<u32> {
-        let (mut come, mut left) = (BTreeSet::new(), BTreeSet::new());
+        let (mut reached_lines, mut unreached_lines) = (BTreeSet::new(), BTreeSet::new());
         for function in &self.functions {
             let entered = reached.get(function.first_site as usize).copied().unwrap_or_default();
             if !entered {
@@ -454,18 +454,18 @@ impl<'m> DecodedProgram<'m> {
             for (site, inst) in (function.first_site as usize..).zip(&function.code) {
                 match inst.operation {
                     SpirvOperation::Label => here = reached.get(site).copied().unwrap_or_default(),
-                    _ if here => _ = come.insert(inst.raw.line),
+                    _ if here => _ = reached_lines.insert(inst.raw.line),
                     SpirvOperation::Branch { .. }
                     | SpirvOperation::Return { value: None }
                     | SpirvOperation::Unreachable
                     | SpirvOperation::Kill { demotes: false }
                     | SpirvOperation::EmitMeshTasks { .. } => {}
-                    _ => _ = left.insert(inst.raw.line),
+                    _ => _ = unreached_lines.insert(inst.raw.line),
                 }
             }
         }
-        left.retain(|line| *line > 0 && !come.contains(line));
-        left
+        unreached_lines.retain(|line| *line > 0 && !reached_lines.contains(line));
+        unreached_lines
     }
 
     /// Returns the blocks with an instruction on one of these lines, by the number of their label instruction.
@@ -504,9 +504,9 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns what no invocation reached because of the branch at a site: the blocks that begin at one of its
     /// targets.
-    pub fn skipped_by(&self, site: u32, reached: &[bool]) -> SkippedCode {
-        let at = self.functions.partition_point(|function| function.first_site <= site);
-        let Some(function) = at.checked_sub(1).and_then(|at| self.functions.get(at)) else {
+    pub fn skipped_by_branch(&self, site: u32, reached: &[bool]) -> SkippedCode {
+        let function_index = self.functions.partition_point(|function| function.first_site <= site);
+        let Some(function) = function_index.checked_sub(1).and_then(|at| self.functions.get(at)) else {
             return SkippedCode::default();
         };
         let label_site = |label: u32| {
@@ -515,7 +515,7 @@ impl<'m> DecodedProgram<'m> {
         let skipped = |label: u32| {
             label_site(label).filter(|(_, site)| !reached.get(*site).copied().unwrap_or_default())
         };
-        let successors = |inst: &Inst<'_>| match inst.operation {
+        let successors = |inst: &DecodedInstruction<'_>| match inst.operation {
             SpirvOperation::Branch { target } => vec![target],
             SpirvOperation::BranchConditional { yes, no, .. } => vec![yes, no],
             SpirvOperation::Switch { selector, default, cases } => {
@@ -525,9 +525,9 @@ impl<'m> DecodedProgram<'m> {
             _ => Vec::new(),
         };
         let Some(branch) = self.instruction_at(site) else { return SkippedCode::default() };
-        let mut left: Vec<(u32, usize)> = successors(branch).into_iter().filter_map(skipped).collect();
+        let mut worklist: Vec<(u32, usize)> = successors(branch).into_iter().filter_map(skipped).collect();
         let mut found = SkippedCode::default();
-        while let Some((_, start)) = left.pop() {
+        while let Some((_, start)) = worklist.pop() {
             if !found.blocks.insert(start as u32) {
                 continue;
             }
@@ -537,15 +537,15 @@ impl<'m> DecodedProgram<'m> {
                 if self.has_effect(inst) {
                     found.effects.insert(inst.raw.line);
                 }
-                found.returns |= inst.operation.is_terminator() && !inst.operation.is_branch();
-                left.extend(successors(inst).into_iter().filter_map(skipped));
+                found.has_return |= inst.operation.is_terminator() && !inst.operation.is_branch();
+                worklist.extend(successors(inst).into_iter().filter_map(skipped));
             }
         }
         found
     }
 
     /// Returns true for an instruction that may race or synchronize, or whose effects others observe, and for a call.
-    fn has_effect(&self, inst: &Inst<'_>) -> bool {
+    fn has_effect(&self, inst: &DecodedInstruction<'_>) -> bool {
         match inst.operation {
             SpirvOperation::Store { pointer, .. } => {
                 let class = self.pointee_of(self.type_of(pointer)).map(|of| of.0);
@@ -564,17 +564,17 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns the number of the label of the block that contains a site.
     pub fn block_of(&self, site: u32) -> Option<u32> {
-        let at = self.functions.partition_point(|function| function.first_site <= site);
-        let function = self.functions.get(at.checked_sub(1)?)?;
+        let function_index = self.functions.partition_point(|function| function.first_site <= site);
+        let function = self.functions.get(function_index.checked_sub(1)?)?;
         let code = function.code.get(..=(site - function.first_site) as usize)?;
         let label = code.iter().rposition(|inst| inst.operation == SpirvOperation::Label)?;
         Some(function.first_site + label as u32)
     }
 
     /// Returns the instruction of a site.
-    pub fn instruction_at(&self, site: u32) -> Option<&Inst<'m>> {
-        let at = self.functions.partition_point(|function| function.first_site <= site);
-        let function = self.functions.get(at.checked_sub(1)?)?;
+    pub fn instruction_at(&self, site: u32) -> Option<&DecodedInstruction<'m>> {
+        let function_index = self.functions.partition_point(|function| function.first_site <= site);
+        let function = self.functions.get(function_index.checked_sub(1)?)?;
         function.code.get((site - function.first_site) as usize)
     }
 

@@ -5,38 +5,38 @@
 //! query returns is 0. All of it depends on the assumed input [`InputPlace::RayQueries`], unless an option gives the results.
 //!
 //! [`InputPlace::RayQueries`]: crate::input_place::InputPlace::RayQueries
-//! [`RayResults`]: crate::rays::RayResults
+//! [`RayResults`]: crate::ray_queries::RayResults
 
 use spirv_reader::RayQueryFunction;
 
-use crate::rays::{RayQueries, RayQueryState};
+use crate::ray_queries::{RayQueries, RayQueryState};
 
-use super::program::Inst;
+use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::value::ConcreteValue;
 
 // Values of SPIR-V: types of committed intersections, and the operand that selects them.
-const TRIANGLE: u64 = 1;
-const GENERATED: u64 = 2;
-const COMMITTED: u64 = 1;
+const TRIANGLE_INTERSECTION: u64 = 1;
+const GENERATED_INTERSECTION: u64 = 2;
+const COMMITTED_INTERSECTION: u64 = 1;
 
 impl Interpreter<'_> {
     /// Executes an instruction of a ray query and returns its result.
     pub(super) fn execute_ray_query(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         query: u32,
         function: RayQueryFunction,
     ) -> Step<ConcreteValue> {
-        let pointer = self.pointer_of_id(here, query)?;
+        let pointer = self.pointer_of_id(ctx, query)?;
         let (results, taint) = self.setup.ray_queries;
         let intersection = match function {
-            RayQueryFunction::IntersectionType { intersection } => self.bits_of_id(here, intersection)?.0,
+            RayQueryFunction::IntersectionType { intersection } => self.bits_of_id(ctx, intersection)?.0,
             _ => 0,
         };
-        let invocation = here.invocation_mut();
+        let invocation = ctx.invocation_mut();
         let number = invocation.number;
         let RayQueries { rays, queries } = &mut invocation.ray_queries;
         let state = queries.entry((pointer.object, pointer.offset)).or_default();
@@ -44,7 +44,7 @@ impl Interpreter<'_> {
             RayQueryFunction::Initialize => {
                 let hits = results.hits(number, *rays);
                 *rays += 1;
-                let pending = if hits { TRIANGLE } else { 0 };
+                let pending = if hits { TRIANGLE_INTERSECTION } else { 0 };
                 *state = RayQueryState { has_candidate: hits, committed: 0, pending };
                 self.notes.insert(format!(
                     "{} (`--rays`), with zeros as distances and indices",
@@ -57,11 +57,11 @@ impl Interpreter<'_> {
                 ConcreteValue::NoBits(0)
             }
             RayQueryFunction::ConfirmIntersection => {
-                state.committed = TRIANGLE;
+                state.committed = TRIANGLE_INTERSECTION;
                 ConcreteValue::NoBits(0)
             }
             RayQueryFunction::GenerateIntersection => {
-                (state.committed, state.pending) = (GENERATED, GENERATED);
+                (state.committed, state.pending) = (GENERATED_INTERSECTION, GENERATED_INTERSECTION);
                 ConcreteValue::NoBits(0)
             }
             RayQueryFunction::Proceed => {
@@ -73,7 +73,7 @@ impl Interpreter<'_> {
             }
             RayQueryFunction::IntersectionType { .. } => {
                 // A candidate is a triangle, whose number is 0.
-                let number = if intersection == COMMITTED { state.committed } else { 0 };
+                let number = if intersection == COMMITTED_INTERSECTION { state.committed } else { 0 };
                 ConcreteValue::Bits(number, taint)
             }
             RayQueryFunction::Attribute => self.program.filled_value(inst.raw.ty, taint)?,

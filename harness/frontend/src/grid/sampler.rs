@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampler {
     /// True for linear filtering, false for nearest.
-    pub linear: bool,
+    pub is_linear: bool,
     /// The addressing mode beyond the edge.
     pub address_mode: AddressMode,
 }
@@ -36,12 +36,12 @@ impl Sampler {
             "clamp" => AddressMode::Clamp,
             _ => return None,
         };
-        Some(Sampler { linear, address_mode: beyond })
+        Some(Sampler { is_linear: linear, address_mode: beyond })
     }
 
     /// Formats the keys of a case file that select this sampler.
     pub(crate) fn to_case_keys(self) -> String {
-        let filter = if self.linear { "linear" } else { "nearest" };
+        let filter = if self.is_linear { "linear" } else { "nearest" };
         let edge = match self.address_mode {
             AddressMode::Repeat => "repeat",
             AddressMode::Mirror => "mirror",
@@ -53,7 +53,7 @@ impl Sampler {
     /// Returns the texels that a normalized coordinate reads along an axis, with their weights.
     pub fn texel_weights(self, coordinate: f64, offset: i64, size: u32) -> [(u32, f64); 2] {
         let at = coordinate * f64::from(size);
-        if !self.linear {
+        if !self.is_linear {
             let nearest = self.wrap_texel((at.floor() as i64).saturating_add(offset), size);
             return [(nearest, 1.0), (nearest, 0.0)];
         }
@@ -72,8 +72,8 @@ impl Sampler {
             AddressMode::Repeat => texel.rem_euclid(size),
             AddressMode::Clamp => texel.clamp(0, size - 1),
             AddressMode::Mirror => {
-                let twice = texel.rem_euclid(2 * size);
-                if twice < size { twice } else { 2 * size - 1 - twice }
+                let doubled_texel = texel.rem_euclid(2 * size);
+                if doubled_texel < size { doubled_texel } else { 2 * size - 1 - doubled_texel }
             }
         }) as u32
     }

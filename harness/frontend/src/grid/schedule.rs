@@ -16,13 +16,13 @@ use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
 use super::sync::{self, BarrierSemantics, is_whole_barrier};
+use crate::deadline::DeadlinePredicate;
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::finding::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
-use crate::until::Until;
 
 use super::deadlock::SpinningInvocation;
-use super::program::{DecodedProgram, Inst};
+use super::program::{DecodedInstruction, DecodedProgram};
 use super::state::{Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState};
 use super::step::{Step, StepInterrupt};
 use super::value::ConcreteValue;
@@ -55,13 +55,13 @@ pub(super) enum SchedulePolicy {
 impl SchedulePolicy {
     /// Returns the policy of the schedule with the given number.
     pub fn for_schedule(order: u64, seed: u64) -> SchedulePolicy {
-        let drawn = order.wrapping_add(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let policy_seed = order.wrapping_add(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         match order {
             0 => SchedulePolicy::Forward,
             1 => SchedulePolicy::Backward,
             2 => SchedulePolicy::RoundRobin,
-            _ if order.is_multiple_of(3) => SchedulePolicy::Starve(drawn),
-            _ => SchedulePolicy::Random(drawn),
+            _ if order.is_multiple_of(3) => SchedulePolicy::Starve(policy_seed),
+            _ => SchedulePolicy::Random(policy_seed),
         }
     }
 
@@ -83,17 +83,17 @@ pub(super) struct StarvedLanes {
     /// Atomics and barriers that they still execute before they are starved.
     pub delay: u64,
     /// True while they may run.
-    pub released: bool,
+    pub is_released: bool,
 }
 
 impl StarvedLanes {
     fn is_starved_lane(self, number: u32) -> bool {
-        let among = self.lanes.is_some_and(|(first, count)| number.wrapping_sub(first) < count);
-        among && self.except != Some(number)
+        let is_in_range = self.lanes.is_some_and(|(first, count)| number.wrapping_sub(first) < count);
+        is_in_range && self.except != Some(number)
     }
 
-    fn holds_back(self, number: u32) -> bool {
-        !self.released && self.delay == 0 && self.is_starved_lane(number)
+    fn is_held_back(self, number: u32) -> bool {
+        !self.is_released && self.delay == 0 && self.is_starved_lane(number)
     }
 }
 
@@ -126,33 +126,33 @@ impl Interpreter<'_> {
     /// Executes the whole grid under one policy, within `budget` steps.
     pub(super) fn run_schedule(&mut self, plan: SchedulePolicy, budget: u64) -> Result<(), Refusal> {
         let count = self.setup.workgroup_count();
-        let mut left: Vec<u32> = (0..count).collect();
+        let mut unfinished: Vec<u32> = (0..count).collect();
         let mut random = ScheduleRng::new(plan.random_seed().unwrap_or(1));
         if plan == SchedulePolicy::Backward {
-            left.reverse();
+            unfinished.reverse();
         }
-        let mut behind = self.choose_starved_lanes(plan, &mut random);
-        let (mut idle, mut patience) = (0, IDLE_ROUNDS);
-        while !left.is_empty() {
+        let mut starved = self.choose_starved_lanes(plan, &mut random);
+        let (mut idle, mut max_idle_rounds) = (0, IDLE_ROUNDS);
+        while !unfinished.is_empty() {
             let before = self.changes;
             if plan.random_seed().is_some() {
-                random.shuffle_slice(&mut left);
+                random.shuffle_slice(&mut unfinished);
             }
             // Nothing else can make progress, so the starved lanes must run. Otherwise a fair
             // program would seem to hang.
-            behind.released = idle > 0;
-            left = self.run_round(left, plan, &mut behind, &mut random, budget)?;
-            if self.find_starved_lane(&left) {
+            starved.is_released = idle > 0;
+            unfinished = self.run_round(unfinished, plan, &mut starved, &mut random, budget)?;
+            if self.find_starved_lane(&unfinished) {
                 return Ok(());
             }
             idle = if self.changes == before { idle + 1 } else { 0 };
-            if idle > patience {
-                if self.check_deadlock(patience > FORCE_AFTER_ROUNDS)? {
+            if idle > max_idle_rounds {
+                if self.check_deadlock(max_idle_rounds > FORCE_AFTER_ROUNDS)? {
                     return Ok(());
                 }
                 // A check probes every running invocation, so checks become rarer the longer a walk
                 // takes.
-                (idle, patience) = (0, patience.saturating_mul(2));
+                (idle, max_idle_rounds) = (0, max_idle_rounds.saturating_mul(2));
             }
         }
         Ok(())
@@ -161,14 +161,14 @@ impl Interpreter<'_> {
     /// Runs every workgroup once; returns those that have not ended.
     pub(super) fn run_round(
         &mut self,
-        left: Vec<u32>,
+        pending: Vec<u32>,
         plan: SchedulePolicy,
-        behind: &mut StarvedLanes,
+        starved: &mut StarvedLanes,
         random: &mut ScheduleRng,
         budget: u64,
     ) -> Result<Vec<u32>, Refusal> {
-        let mut still = Vec::new();
-        for index in left {
+        let mut unfinished = Vec::new();
+        for index in pending {
             // A workgroup starts when it first runs, so that a large grid needs memory only for
             // those that have not ended.
             let mut workgroup = match self.workgroups.remove(&index) {
@@ -178,19 +178,19 @@ impl Interpreter<'_> {
                         .map_err(|problem| problem.located_at(SourcePosition::Module))?,
                 ),
             };
-            self.run_workgroup(&mut workgroup, plan, behind, random, budget)?;
+            self.run_workgroup(&mut workgroup, plan, starved, random, budget)?;
             if workgroup.invocations.iter().any(|invocation| invocation.state != InvocationState::Ended) {
                 self.workgroups.insert(index, workgroup);
-                still.push(index);
+                unfinished.push(index);
             } else {
                 // The memory of an ended workgroup is dropped; only its size is reported.
-                let taken = workgroup.objects.iter().map(|object| object.shadow.byte_counts());
-                let taken = taken.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+                let byte_counts = workgroup.objects.iter().map(|object| object.shadow.byte_counts());
+                let byte_counts = byte_counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
                 self.largest_shadow =
-                    if taken.1 > self.largest_shadow.1 { taken } else { self.largest_shadow };
+                    if byte_counts.1 > self.largest_shadow.1 { byte_counts } else { self.largest_shadow };
             }
         }
-        Ok(still)
+        Ok(unfinished)
     }
 
     /// Chooses the starved subgroup or lane.
@@ -215,16 +215,16 @@ impl Interpreter<'_> {
         &mut self,
         workgroup: &mut WorkgroupState,
         plan: SchedulePolicy,
-        behind: &mut StarvedLanes,
+        starved: &mut StarvedLanes,
         random: &mut ScheduleRng,
         budget: u64,
     ) -> Result<(), Refusal> {
         loop {
-            let goes = |invocation: &Invocation| {
-                invocation.state == InvocationState::Running && !behind.holds_back(invocation.number)
+            let can_run = |invocation: &Invocation| {
+                invocation.state == InvocationState::Running && !starved.is_held_back(invocation.number)
             };
             let mut order: Vec<usize> = (0..workgroup.invocations.len())
-                .filter(|index| goes(&workgroup.invocations[*index]))
+                .filter(|index| can_run(&workgroup.invocations[*index]))
                 .collect();
             // After this many events, the next invocation runs.
             let events = match plan {
@@ -244,33 +244,36 @@ impl Interpreter<'_> {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
                     return Err(Problem::Budget { what: "steps", bound }.located_at(SourcePosition::Module));
                 }
-                if self.setup.deadline.as_ref().is_some_and(Until::is_over) {
+                if self.setup.deadline.as_ref().is_some_and(DeadlinePredicate::has_passed) {
                     return Err(Problem::OutOfTime.located_at(SourcePosition::Module));
                 }
                 let number = workgroup.invocations[index].number;
-                let mut here = InvocationCtx { workgroup, index };
+                let mut ctx = InvocationCtx { workgroup, index };
                 // Lanes that will be starved first execute `delay` events; each event counts down.
-                if behind.delay == 0 || !behind.is_starved_lane(number) {
-                    if !behind.holds_back(number) {
-                        self.run_invocation(&mut here, events)?;
+                if starved.delay == 0 || !starved.is_starved_lane(number) {
+                    if !starved.is_held_back(number) {
+                        self.run_invocation(&mut ctx, events)?;
                     }
                     continue;
                 }
                 let before = self.events;
-                self.run_invocation(&mut here, events.min(behind.delay))?;
-                behind.delay = behind.delay.saturating_sub(self.events - before);
+                self.run_invocation(&mut ctx, events.min(starved.delay))?;
+                starved.delay = starved.delay.saturating_sub(self.events - before);
             }
             // Without short-circuit: each kind of meeting may be complete.
-            let met = self.complete_subgroup_operations(workgroup, false)?
+            let has_completed_wait = self.complete_subgroup_operations(workgroup, false)?
                 | self.complete_split_waits(workgroup)?
                 | self.resume_interlock_waits(workgroup)?
                 | self.complete_workgroup_barrier(workgroup)?;
-            let runs =
+            let is_any_running =
                 workgroup.invocations.iter().any(|invocation| invocation.state == InvocationState::Running);
-            if !met && (runs || workgroup.invocations.iter().all(|one| one.state == InvocationState::Ended)) {
+            if !has_completed_wait
+                && (is_any_running
+                    || workgroup.invocations.iter().all(|one| one.state == InvocationState::Ended))
+            {
                 return Ok(());
             }
-            if !met && !runs {
+            if !has_completed_wait && !is_any_running {
                 return Ok(());
             }
             // Other workgroups get a turn, so that invocations of different workgroups interleave.
@@ -281,29 +284,29 @@ impl Interpreter<'_> {
         }
     }
 
-    fn run_invocation(&mut self, here: &mut InvocationCtx<'_>, events: u64) -> Result<(), Refusal> {
+    fn run_invocation(&mut self, ctx: &mut InvocationCtx<'_>, events: u64) -> Result<(), Refusal> {
         let (steps, until) = (self.steps, self.events.saturating_add(events));
         let changes = self.changes;
         while self.steps - steps < QUANTUM && self.events < until {
-            match self.run_steps(here, steps + QUANTUM - self.steps) {
+            match self.run_steps(ctx, steps + QUANTUM - self.steps) {
                 Ok(()) => {}
                 Err(StepInterrupt::Waits) => break,
                 Err(StepInterrupt::Ended) => {
-                    self.end_invocation(here);
-                    let identity = here.invocation_mut().identity;
+                    self.end_invocation(ctx);
+                    let identity = ctx.invocation_mut().identity;
                     self.leave_interlock(identity);
                     self.changes += 1;
                     break;
                 }
                 Err(StepInterrupt::Refused(problem)) => {
-                    let site = self.current_site(&here.workgroup.invocations[here.index]);
+                    let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
                     return Err(problem.located_at(self.source_position(site)));
                 }
             }
         }
         let unchanged = self.changes == changes;
-        let me = here.invocation_mut();
-        me.made_no_change = unchanged && me.state == InvocationState::Running;
+        let invocation = ctx.invocation_mut();
+        invocation.made_no_change = unchanged && invocation.state == InvocationState::Running;
         Ok(())
     }
 
@@ -333,15 +336,15 @@ impl Interpreter<'_> {
                     .constant_number(id)
                     .ok_or_else(|| unsupported("a scope that is not a constant"))
             };
-            let who = scope_from_number(number(execution)?, program.module.vulkan)?;
-            if !matches!(who, Scope::Subgroup | Scope::Workgroup) {
-                return Err(unsupported(format!("a control barrier of {who:?} scope")));
+            let execution_scope = scope_from_number(number(execution)?, program.module.uses_vulkan_model)?;
+            if !matches!(execution_scope, Scope::Subgroup | Scope::Workgroup) {
+                return Err(unsupported(format!("a control barrier of {execution_scope:?} scope")));
             }
             let barrier = BarrierSemantics {
-                scope: scope_from_number(number(scope)?, program.module.vulkan)?,
+                scope: scope_from_number(number(scope)?, program.module.uses_vulkan_model)?,
                 semantics: sync::restrict_to_tracked_classes(semantics_from_number(number(semantics)?)?),
             };
-            Ok((who, barrier))
+            Ok((execution_scope, barrier))
         };
         found().map_err(|problem: Problem| problem.located_at(self.source_position(site)))
     }
@@ -356,7 +359,7 @@ impl Interpreter<'_> {
     ) -> Result<bool, Refusal> {
         let size = self.setup.subgroup_size as usize;
         let count = workgroup.invocations.len();
-        let mut met = false;
+        let mut has_completed = false;
         for start in (0..count).step_by(size.max(1)) {
             let lanes = start..(start + size).min(count);
             if !forced
@@ -368,11 +371,11 @@ impl Interpreter<'_> {
             for index in lanes.clone() {
                 let Some((instance, operation, site)) = self.waiting_at(workgroup, index) else { continue };
                 let is_barrier = is_whole_barrier(&operation);
-                let meets = match is_barrier {
+                let is_subgroup_wait = match is_barrier {
                     true => self.control_barrier_at(site)?.0 == Scope::Subgroup,
                     false => matches!(operation, SpirvOperation::Subgroup(_)),
                 };
-                if meets {
+                if is_subgroup_wait {
                     waiting.push((instance, index, is_barrier, site));
                 }
             }
@@ -383,18 +386,18 @@ impl Interpreter<'_> {
             };
             let together: Vec<usize> =
                 waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
-            met = true;
+            has_completed = true;
             if is_barrier {
                 // In divergent control flow the lanes that execute the barrier together meet; none waits for
                 // a lane that bypasses it (VK-SW-10).
                 self.release_from_barrier(workgroup, &together, self.control_barrier_at(site)?.1, false);
             } else {
                 self.has_partial_subgroups |= together.len() < lanes.len();
-                let done = self.execute_collective(workgroup, &together);
-                into_problem(done).map_err(|problem| problem.located_at(self.source_position(site)))?;
+                let result = self.execute_collective(workgroup, &together);
+                into_problem(result).map_err(|problem| problem.located_at(self.source_position(site)))?;
             }
         }
-        Ok(met)
+        Ok(has_completed)
     }
 
     /// Completes a workgroup barrier if all invocations have arrived or ended.
@@ -437,16 +440,22 @@ impl Interpreter<'_> {
         workgroup: &mut WorkgroupState,
         together: &[usize],
         barrier: BarrierSemantics,
-        whole: bool,
+        is_whole_workgroup: bool,
     ) {
         if !self.setup.skip_race_checks {
-            sync::synchronize_at_barrier(workgroup, together, barrier, whole, self.setup.has_fine_ordering);
+            sync::synchronize_at_barrier(
+                workgroup,
+                together,
+                barrier,
+                is_whole_workgroup,
+                self.setup.has_fine_ordering,
+            );
         }
         for index in together {
-            let me = &mut workgroup.invocations[*index];
-            me.start_epoch();
-            me.state = InvocationState::Running;
-            if let Some(frame) = me.frames.last_mut() {
+            let invocation = &mut workgroup.invocations[*index];
+            invocation.start_epoch();
+            invocation.state = InvocationState::Running;
+            if let Some(frame) = invocation.frames.last_mut() {
                 frame.at += 1;
             }
         }
@@ -471,30 +480,30 @@ impl Interpreter<'_> {
             (self.current_site(here), here.identity, None),
             (self.current_site(other), other.identity, None),
         ];
-        self.report(SiteFinding { kind: FindingKind::DivergentBarrier, message, at, inputs: 0 });
+        self.report_finding(SiteFinding { kind: FindingKind::DivergentBarrier, message, at, inputs: 0 });
     }
 
     /// Checks whether any invocation can still change memory, and reports a deadlock otherwise.
     ///
-    /// `weary` is true after many checks: lanes are then forced past lanes that are still running.
-    fn check_deadlock(&mut self, weary: bool) -> Result<bool, Refusal> {
+    /// `forces_lanes` is true after many checks: lanes are then forced past lanes that are still running.
+    fn check_deadlock(&mut self, forces_lanes: bool) -> Result<bool, Refusal> {
         let mut indices: Vec<u32> = self.workgroups.keys().copied().collect();
         indices.sort_unstable();
         let (spins, all) = self.find_spinning(&indices, StarvedLanes::default());
-        if !all && !weary {
+        if !all && !forces_lanes {
             return Ok(false);
         }
         // Lanes that wait for a lane that polls memory continue without it.
         for index in &indices {
             let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
-            let met = self.complete_subgroup_operations(&mut workgroup, true);
+            let has_completed = self.complete_subgroup_operations(&mut workgroup, true);
             self.workgroups.insert(*index, workgroup);
-            if met? {
+            if has_completed? {
                 return Ok(false);
             }
         }
         self.report_missing_arrivals(&indices)?;
-        if all && !spins.is_empty() && !self.setup.running.is_empty() {
+        if all && !spins.is_empty() && !self.setup.running_workgroups.is_empty() {
             let problem = unsupported("a loop that may wait for workgroups that `--workgroup` leaves out");
             return Err(problem.located_at(SourcePosition::Module));
         }
@@ -508,14 +517,14 @@ impl Interpreter<'_> {
     pub(super) fn find_spinning(
         &mut self,
         indices: &[u32],
-        behind: StarvedLanes,
+        starved: StarvedLanes,
     ) -> (Vec<SpinningInvocation>, bool) {
         let (mut spins, mut all) = (Vec::new(), true);
         for index in indices {
             let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
             for at in 0..workgroup.invocations.len() {
-                let me = &workgroup.invocations[at];
-                if me.state == InvocationState::Running && !behind.holds_back(me.number) {
+                let invocation = &workgroup.invocations[at];
+                if invocation.state == InvocationState::Running && !starved.is_held_back(invocation.number) {
                     let spin = self.find_spin(&mut InvocationCtx { workgroup: &mut workgroup, index: at });
                     all &= spin.is_some();
                     spins.extend(spin);
@@ -527,20 +536,20 @@ impl Interpreter<'_> {
     }
 
     /// Detects a spin loop: runs without side effects until the state repeats.
-    pub(super) fn find_spin(&mut self, here: &mut InvocationCtx<'_>) -> Option<SpinningInvocation> {
+    pub(super) fn find_spin(&mut self, ctx: &mut InvocationCtx<'_>) -> Option<SpinningInvocation> {
         // The probe executes the invocation itself and restores it afterwards. While it runs, no
         // effect becomes visible (`is_probing`).
-        let kept = here.workgroup.invocations[here.index].clone();
+        let saved_invocation = ctx.workgroup.invocations[ctx.index].clone();
         let before = self.changes;
-        let mut seen = std::collections::BTreeSet::new();
+        let mut fingerprints = std::collections::BTreeSet::new();
         let mut found = None;
         self.spin_reads = Some(Vec::new());
         for _ in 0..SPIN_STEPS {
-            let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { break };
+            let Some(frame) = ctx.workgroup.invocations[ctx.index].frames.last() else { break };
             let at = frame.at;
             let code = self.program.functions.get(frame.function).map_or(&[][..], |function| &function.code);
             // These wait for other invocations, so a loop around them is not a spin loop.
-            let meets = |inst: &Inst<'_>| {
+            let waits_for_others = |inst: &DecodedInstruction<'_>| {
                 let is_arrival = matches!(
                     inst.operation,
                     SpirvOperation::ControlBarrier { part: BarrierPart::Arrive, .. }
@@ -548,29 +557,29 @@ impl Interpreter<'_> {
                 is_arrival
                     || matches!(inst.operation, SpirvOperation::BeginInterlock | SpirvOperation::EndInterlock)
             };
-            if code.get(at).is_some_and(meets) {
+            if code.get(at).is_some_and(waits_for_others) {
                 break;
             }
-            let progress = self.step_once(here);
+            let progress = self.step_once(ctx);
             if progress.is_err() || self.changes != before {
                 break;
             }
-            let me = &here.workgroup.invocations[here.index];
-            let jumped_back = me.frames.last().is_some_and(|frame| frame.at < at);
+            let invocation = &ctx.workgroup.invocations[ctx.index];
+            let jumped_back = invocation.frames.last().is_some_and(|frame| frame.at < at);
             // A loop repeats if control and all values that decide it are as before at some earlier
             // back edge.
-            if jumped_back && !seen.insert(control_fingerprint(me, self.program)) {
-                found = Some(self.current_site(me));
+            if jumped_back && !fingerprints.insert(control_fingerprint(invocation, self.program)) {
+                found = Some(self.current_site(invocation));
                 break;
             }
             // Reads before the first back edge do not belong to the loop.
-            if jumped_back && seen.len() == 1 {
+            if jumped_back && fingerprints.len() == 1 {
                 self.spin_reads = Some(Vec::new());
             }
         }
-        here.workgroup.invocations[here.index] = kept;
+        ctx.workgroup.invocations[ctx.index] = saved_invocation;
         let polled = self.spin_reads.take().unwrap_or_default();
-        found.map(|site| self.describe_spin(here, site, polled))
+        found.map(|site| self.describe_spin(ctx, site, polled))
     }
 }
 
@@ -593,11 +602,11 @@ fn control_fingerprint(invocation: &Invocation, program: &DecodedProgram<'_>) ->
     for frame in &invocation.frames {
         hasher.write_usize(frame.function);
         hasher.write_usize(frame.at);
-        let quiet =
+        let non_observable =
             program.functions.get(frame.function).map_or(&[][..], |function| &function.non_observable);
-        let decides = |slot: usize| !quiet.get(slot).copied().unwrap_or(false);
-        let deciding = frame.values.iter().enumerate().filter(|(slot, _)| decides(*slot));
-        deciding.for_each(|(_, value)| hash_value(&mut hasher, value));
+        let is_observable = |slot: usize| !non_observable.get(slot).copied().unwrap_or(false);
+        let observable_values = frame.values.iter().enumerate().filter(|(slot, _)| is_observable(*slot));
+        observable_values.for_each(|(_, value)| hash_value(&mut hasher, value));
     }
     for object in invocation.locals.iter().filter(|object| !program.non_observable.contains(&object.variable))
     {

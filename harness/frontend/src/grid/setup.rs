@@ -1,49 +1,45 @@
 //! The initial state of a walk: the objects of a dispatch and their contents.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod objects;
 
-use arithmetic::TexelFormat;
+use std::collections::{BTreeMap, BTreeSet};
+
 use litmus::{Order, Scope};
-use rspirv::spirv::{Op, StorageClass};
+use rspirv::spirv::StorageClass;
 use rustc_hash::FxHashMap;
 use spirv_reader::{
     BarrierPart, MemoryEffect, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, memory_class,
 };
 
-use super::state::{DescriptorArray, Interpreter, SHARED, TrialBudget, WalkSetup};
-use crate::address::offset_in;
-use crate::assumed::{address_input, ends_in_runtime_array};
-use crate::contents::{TexelInput, default_image};
+use super::state::{Interpreter, TrialBudget, WalkSetup};
 use crate::context::find_loops;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::input_place::{AssumedInput, InputPlace};
-use crate::launch::{Launch, reflected, running_workgroups};
+use crate::interlock::InterlockExecutionMode;
+use crate::launch::{LaunchParameters, reflected_push_constants, running_workgroups};
 use crate::layout::Specialized;
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use crate::options::AnalysisOptions;
 use crate::order::{scope_from_number, semantics_from_number};
-use crate::section::Sections;
 use crate::stage;
 
 use super::happens_before::{CLASSES, ClassMap};
-use super::image::{TEXEL, component_bytes, texel_count};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
-use super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as address_of};
+use super::memory::MemoryObject;
 use super::program::DecodedProgram;
-use super::slots::GLOBAL;
-use super::type_layout::TypeLayout;
-use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, input_taint};
+use super::slots::GLOBAL_TAG;
+use objects::ObjectBuilder;
+pub(crate) use objects::initial_texels;
+
+use super::value::{ConcreteValue, Taint, input_taint};
 
 /// Upper bound on the invocations of a grid.
 pub(crate) const MAX_INVOCATIONS: u64 = 1 << 20;
 /// Upper bound on the invocations of a workgroup.
-const MAX_WORKGROUP: u64 = 1 << 12;
+const MAX_WORKGROUP_SIZE: u64 = 1 << 12;
 
 /// The note if no push constants are given.
-const NOTHING_PUSHED: &str = "push constants are not given: zeros assumed";
-
-/// Assumed length of a runtime-sized descriptor array.
-const ASSUMED_DESCRIPTORS: u64 = 16;
+const ZERO_PUSH_CONSTANTS: &str = "push constants are not given: zeros assumed";
 
 /// Builds the interpreter of a kernel and passes it to `then`.
 pub(super) fn with_interpreter<T>(
@@ -52,71 +48,79 @@ pub(super) fn with_interpreter<T>(
     (function, stage): (u32, Stage),
     then: impl FnOnce(&Interpreter<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     stage::check_stage(module, stage, options.grid)?;
-    let Launch { inputs, by_id, by_result, local_size, grid, config, annotated } =
-        Launch::new(module, options, function).map_err(nowhere)?;
-    let specialized = Specialized::new(module, &by_id, &by_result, Some(local_size)).map_err(nowhere)?;
-    let mut said = FxHashMap::default();
+    let LaunchParameters {
+        inputs,
+        values_by_spec_id: by_id,
+        values_by_result: by_result,
+        local_size,
+        grid,
+        config,
+        is_annotated: annotated,
+    } = LaunchParameters::new(module, options, function).map_err(without_position)?;
+    let specialized =
+        Specialized::new(module, &by_id, &by_result, Some(local_size)).map_err(without_position)?;
+    let mut annotated_values = FxHashMap::default();
     for (variable, declared) in &module.variables {
         if let Some(initial) = inputs.get(variable) {
             let scalars = specialized.initial_scalars(initial, declared.ty);
-            said.insert(*variable, scalars.map_err(|problem| nowhere(problem.into()))?);
+            annotated_values.insert(*variable, scalars.map_err(|problem| without_position(problem.into()))?);
         }
     }
     let mut push = options.push.clone();
-    for (offset, number) in reflected(&specialized, grid, local_size) {
+    for (offset, number) in reflected_push_constants(&specialized, grid, local_size) {
         push.extend((offset..).zip((number as u32).to_le_bytes()));
     }
     let loops = find_loops(module);
-    let program = DecodedProgram::new(&specialized, &loops).map_err(nowhere)?;
+    let program = DecodedProgram::new(&specialized, &loops).map_err(without_position)?;
     let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
-    let running = running_workgroups(options, stage, grid).map_err(nowhere)?;
+    let running = running_workgroups(options, stage, grid).map_err(without_position)?;
     let all = match running.len() {
         0 => grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n))),
         count => each.saturating_mul(count as u64),
     };
-    if all > MAX_INVOCATIONS || each > MAX_WORKGROUP {
-        let bound = if each > MAX_WORKGROUP { MAX_WORKGROUP } else { MAX_INVOCATIONS };
-        let what = if each > MAX_WORKGROUP { ONE_WORKGROUP } else { "invocations" };
-        return Err(nowhere(Problem::Budget { what, bound: bound as usize }));
+    if all > MAX_INVOCATIONS || each > MAX_WORKGROUP_SIZE {
+        let bound = if each > MAX_WORKGROUP_SIZE { MAX_WORKGROUP_SIZE } else { MAX_INVOCATIONS };
+        let what = if each > MAX_WORKGROUP_SIZE { ONE_WORKGROUP } else { "invocations" };
+        return Err(without_position(Problem::Budget { what, bound: bound as usize }));
     }
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0]));
     // Without a given size, a workgroup is one subgroup, as far as a subgroup can hold it.
     let subgroup_size = subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
     let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
-        return Err(nowhere(malformed("the entry point is not a function")));
+        return Err(without_position(malformed("the entry point is not a function")));
     };
-    let mut building = ObjectBuilder {
+    let mut builder = ObjectBuilder {
         options,
         program: &program,
-        said: &said,
+        annotated_values: &annotated_values,
         push: &push,
-        annotated,
+        is_annotated: annotated,
         objects: Vec::new(),
         descriptors: FxHashMap::default(),
         bytes: 0,
         notes: BTreeSet::new(),
     };
     let mut globals = program.globals.clone();
-    let (of_workgroup, of_invocation) = building.build_variables(&mut globals).map_err(nowhere)?;
-    building.build_addresses(&globals).map_err(nowhere)?;
-    let (mut objects, descriptors, mut notes) = (building.objects, building.descriptors, building.notes);
+    let (of_workgroup, of_invocation) = builder.build_variables(&mut globals).map_err(without_position)?;
+    builder.build_addresses(&globals).map_err(without_position)?;
+    let (mut objects, descriptors, mut notes) = (builder.objects, builder.descriptors, builder.notes);
     taint_assumed_inputs(&specialized, &options.assumed, &mut objects);
     taint_assumed_constants(&program, &options.assumed, &mut globals);
     if !options.assumed.is_empty() {
-        notes.remove(NOTHING_PUSHED);
+        notes.remove(ZERO_PUSH_CONSTANTS);
     }
-    let influence = InputInfluence::of_inputs(&options.assumed);
+    let influence = InputInfluence::for_inputs(&options.assumed);
     let setup = WalkSetup {
         grid,
-        running,
-        annotated_values: said,
+        running_workgroups: running,
+        annotated_values,
         stage,
-        given: options.stage_inputs.clone(),
+        stage_inputs: options.stage_inputs.clone(),
         local_size,
-        sections: Sections::of_modes(module.execution_modes(function)),
+        sections: InterlockExecutionMode::from_execution_modes(module.execution_modes(function)),
         subgroup_size,
         subgroups: (each as u32).div_ceil(subgroup_size),
         function: entry,
@@ -124,8 +128,8 @@ pub(super) fn with_interpreter<T>(
         private_variables: of_invocation,
         has_fine_ordering: has_fine_ordering(module, &specialized),
         has_mixed_visibility: has_mixed_visibility(module, &specialized),
-        ray_queries: (options.ray_queries.unwrap_or_default(), ray_taint(&options.assumed)),
-        launch_taint: LaunchTaint::of_inputs(options.assumed.iter().map(AssumedInput::launch_part)),
+        ray_queries: (options.ray_queries.unwrap_or_default(), ray_query_taint(&options.assumed)),
+        launch_taint: LaunchTaint::from_inputs(options.assumed.iter().map(AssumedInput::launch_part)),
         skip_race_checks: options.skip_race_checks,
         deadline: options.deadline.clone(),
     };
@@ -141,7 +145,7 @@ pub(super) fn with_interpreter<T>(
         findings: Vec::new(),
         reported: BTreeSet::new(),
         spare_frames: Vec::new(),
-        schedule_dependent: false,
+        is_schedule_dependent: false,
         has_partial_subgroups: false,
         unordered_write: None,
         influence,
@@ -175,7 +179,7 @@ fn taint_assumed_inputs(
     let module = specialized.module;
     for object in objects.iter_mut().filter(|object| object.variable != 0) {
         let decorations = module.decorations_of(object.variable);
-        let at = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
+        let binding = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
         let pushed = module
             .variables
             .get(&object.variable)
@@ -185,12 +189,12 @@ fn taint_assumed_inputs(
             let taint = input_taint(index);
             match input.place {
                 InputPlace::Push(offset, bytes) if pushed => object.add_taint(offset, bytes.into(), taint),
-                InputPlace::Scalar(of, offset, bytes) if of == at && !pushed => {
+                InputPlace::Scalar(of, offset, bytes) if of == binding && !pushed => {
                     object.add_taint(offset, bytes.into(), taint);
                 }
-                InputPlace::Contents(of) if of == at && !pushed => rest = taint,
-                InputPlace::Length(of) if of == at && !pushed => object.length_taint = taint,
-                InputPlace::Image(of) if of == at && !pushed && object.texels.is_some() => {
+                InputPlace::Contents(of) if of == binding && !pushed => rest = taint,
+                InputPlace::Length(of) if of == binding && !pushed => object.length_taint = taint,
+                InputPlace::Image(of) if of == binding && !pushed && object.texels.is_some() => {
                     (rest, object.length_taint) = (taint, taint);
                 }
                 _ => {}
@@ -244,7 +248,9 @@ fn taint_assumed_constants(
     }
     for (id, taint) in ids.iter().filter_map(|id| Some((*id, *taints.get(id)?))) {
         for slot in program.slots_of(id).as_slice() {
-            if let Some(value) = globals.get_mut((slot & !GLOBAL) as usize).filter(|_| slot & GLOBAL != 0) {
+            if let Some(value) =
+                globals.get_mut((slot & !GLOBAL_TAG) as usize).filter(|_| slot & GLOBAL_TAG != 0)
+            {
                 *value = value.clone().with_taint(taint);
             }
         }
@@ -268,7 +274,7 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
             semantics.is_some_and(|of| of.order == Order::Relaxed)
         };
         let scope_of = |id: u32| constant_scope(module, specialized, id);
-        match operation.effect() {
+        match operation.memory_effect() {
             MemoryEffect::Interlock => return true,
             MemoryEffect::Barrier { scope, .. } => {
                 // Not a barrier of the whole workgroup in its own domain, so barrier epochs do not
@@ -286,7 +292,7 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
             }
             MemoryEffect::Atomic(_) => {
                 atomics = true;
-                if !operation.semantics().all(relaxed) {
+                if !operation.semantics_ids().all(relaxed) {
                     return true;
                 }
             }
@@ -300,13 +306,13 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
 }
 
 fn constant_scope(module: &SpirvModule, specialized: &Specialized<'_>, id: u32) -> Option<Scope> {
-    scope_from_number(specialized.constant_number(id)?, module.vulkan).ok()
+    scope_from_number(specialized.constant_number(id)?, module.uses_vulkan_model).ok()
 }
 
 /// Returns true if reads of one class differ in how far their own visibility operation reaches.
 fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> bool {
     let mut reach: ClassMap<BTreeSet<Scope>> = ClassMap::default();
-    if !module.vulkan {
+    if !module.uses_vulkan_model {
         // Coherent and workgroup memory is visible as far as it is shared.
         CLASSES.iter().for_each(|class| reach[class].extend([effective_scope(class, Scope::Device)]));
     }
@@ -314,7 +320,9 @@ fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> 
         for instruction in &function.code {
             let scope_of = |id: u32| constant_scope(module, specialized, id);
             let (pointer, scope) = match module.operation(instruction) {
-                SpirvOperation::Load { pointer, memory } if module.vulkan && memory.non_private => {
+                SpirvOperation::Load { pointer, memory }
+                    if module.uses_vulkan_model && memory.non_private =>
+                {
                     (pointer, memory.visible.map_or(Some(Scope::Invocation), scope_of))
                 }
                 SpirvOperation::Atomic(access) => (access.pointer, scope_of(access.scope)),
@@ -343,344 +351,8 @@ fn effective_scope(class: litmus::StorageClass, scope: Scope) -> Scope {
     }
 }
 
-/// Builder of the memory objects.
-struct ObjectBuilder<'a> {
-    options: &'a AnalysisOptions,
-    program: &'a DecodedProgram<'a>,
-    /// See [`WalkSetup::annotated_values`].
-    said: &'a FxHashMap<u32, Vec<(u64, u32, u64)>>,
-    /// Bytes of push constants by offset.
-    push: &'a BTreeMap<u64, u8>,
-    /// True if inputs are annotations, which leave no defaults.
-    annotated: bool,
-    objects: Vec<MemoryObject>,
-    descriptors: FxHashMap<u32, DescriptorArray>,
-    bytes: u64,
-    notes: BTreeSet<String>,
-}
-
-impl ObjectBuilder<'_> {
-    /// Builds the objects of all variables and stores their pointers in the globals. Returns the workgroup
-    /// variables and the private variables.
-    fn build_variables(&mut self, globals: &mut [ConcreteValue]) -> Result<(Vec<u32>, Vec<u32>), Problem> {
-        let program = self.program;
-        let (mut of_workgroup, mut of_invocation) = (Vec::new(), Vec::new());
-        let mut by_binding: HashMap<(u32, u32, bool), u32> = HashMap::new();
-        for (variable, slot) in &program.variables {
-            let Some(declared) = program.module.variables.get(variable) else { continue };
-            let number = match declared.class {
-                // Blocks in workgroup memory alias each other (`WorkgroupMemoryExplicitLayoutKHR`).
-                StorageClass::Workgroup
-                    if program.module.decorations.get(&declared.ty).is_some_and(|known| known.block) =>
-                {
-                    let at = of_workgroup.iter().position(|known| {
-                        let ty = program.module.variables.get(known).map_or(0, |known| known.ty);
-                        program.module.decorations.get(&ty).is_some_and(|known| known.block)
-                    });
-                    let at = at.unwrap_or_else(|| {
-                        of_workgroup.push(*variable);
-                        of_workgroup.len() - 1
-                    });
-                    // The largest of them determines the object.
-                    let size = |id: &u32| {
-                        program.module.variables.get(id).map_or(0, |known| program.type_size(known.ty))
-                    };
-                    if size(variable) > size(&of_workgroup[at]) {
-                        of_workgroup[at] = *variable;
-                    }
-                    SHARED | at as u32
-                }
-                StorageClass::Workgroup => {
-                    of_workgroup.push(*variable);
-                    SHARED | (of_workgroup.len() - 1) as u32
-                }
-                StorageClass::Private | StorageClass::Input | StorageClass::Output => {
-                    of_invocation.push(*variable);
-                    LOCAL | (of_invocation.len() - 1) as u32
-                }
-                StorageClass::PushConstant => {
-                    let size = program.specialized.size_of(declared.ty)?;
-                    if self.push.is_empty() && self.annotated && !self.said.contains_key(variable) {
-                        return Err(missing_input(program.module, *variable));
-                    }
-                    if self.push.is_empty() && !self.annotated {
-                        self.notes.insert(NOTHING_PUSHED.to_owned());
-                    }
-                    let mut bytes = vec![0; self.reserve_bytes(size)?];
-                    for (at, byte) in self.push {
-                        if let Some(place) = usize::try_from(*at).ok().and_then(|at| bytes.get_mut(at)) {
-                            *place = *byte;
-                        }
-                    }
-                    let mut object =
-                        MemoryObject::new(*variable, program.module.display_name(*variable), None, bytes);
-                    object.apply_annotations(self.said.get(variable));
-                    self.push_object(object)
-                }
-                class => {
-                    let decorations = program.module.decorations_of(*variable);
-                    // A variable without a binding aliases no other, so it gets a key that no
-                    // binding has.
-                    let binding = decorations.binding.unwrap_or(u32::MAX - *variable);
-                    let image = class == StorageClass::UniformConstant;
-                    let key = (decorations.set.unwrap_or(0), binding, image);
-                    // Variables of one binding alias: they name one object.
-                    let found = match by_binding.get(&key) {
-                        Some(found) => *found,
-                        None => self.bound_object(*variable, declared.ty, class, (key.0, key.1))?,
-                    };
-                    by_binding.insert(key, found);
-                    if let Some(object) = self.objects.get_mut(found as usize) {
-                        object.coherent |= decorations.coherent || decorations.volatile;
-                    }
-                    found
-                }
-            };
-            if let Some(place) = globals.get_mut(*slot) {
-                *place = ConcreteValue::Pointer(ConcretePointer::to_object(number, declared.ty));
-            }
-        }
-        Ok((of_workgroup, of_invocation))
-    }
-
-    fn reserve_bytes(&mut self, bytes: u64) -> Result<usize, Problem> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > MAX_BYTES {
-            return Err(Problem::Budget { what: "bytes of memory", bound: MAX_BYTES as usize });
-        }
-        Ok(bytes as usize)
-    }
-
-    fn push_object(&mut self, object: MemoryObject) -> u32 {
-        self.objects.push(object);
-        (self.objects.len() - 1) as u32
-    }
-
-    /// Returns the object at a binding.
-    fn bound_object(
-        &mut self,
-        variable: u32,
-        ty: u32,
-        class: StorageClass,
-        at: (u32, u32),
-    ) -> Result<u32, Problem> {
-        let program = self.program;
-        let array = match program.type_layout(ty)? {
-            TypeLayout::Array { element, length, .. } => {
-                let part = program.type_layout(*element)?;
-                let opaque = matches!(part, TypeLayout::Image | TypeLayout::Handle);
-                let block = matches!(part, TypeLayout::Struct { .. })
-                    && program.module.decorations.get(&ty).and_then(|known| known.stride).is_none();
-                // An array of descriptors: of images or handles, or of blocks. An array with a
-                // stride is data inside one buffer.
-                (opaque || block).then_some((*element, length.unwrap_or(1).min(1 << 10)))
-            }
-            _ => None,
-        };
-        if let Some((element, length)) = array {
-            let holder = self.push_object(MemoryObject::new(
-                variable,
-                program.module.display_name(variable),
-                None,
-                Vec::new(),
-            ));
-            let open = matches!(program.type_layout(ty)?, TypeLayout::Array { length: None, .. });
-            let said = self.options.images.get(&at).map(|image| u64::from(image.levels));
-            let length = if open { said.unwrap_or(ASSUMED_DESCRIPTORS) } else { length };
-            let mut objects = Vec::new();
-            for index in 0..length {
-                objects.push(self.build_object(variable, element, class, at, Some(index as u32))?);
-            }
-            self.descriptors
-                .insert(holder, DescriptorArray { ty, element, objects, assumed: open && said.is_none() });
-            return Ok(holder);
-        }
-        self.build_object(variable, ty, class, at, None)
-    }
-
-    fn build_object(
-        &mut self,
-        variable: u32,
-        ty: u32,
-        class: StorageClass,
-        at: (u32, u32),
-        index: Option<u32>,
-    ) -> Result<u32, Problem> {
-        let program = self.program;
-        let mut name = program.module.variable_name(variable, ty);
-        if let Some(index) = index {
-            name += &format!("[{index}]");
-        }
-        if matches!(program.type_layout(ty)?, TypeLayout::Image) {
-            return self.build_image(variable, ty, at, index, name);
-        }
-        let block = program.module.decorations.get(&ty).is_some_and(|known| known.block);
-        // A uniform block is read-only and cannot race. A `Uniform` without `Block` is a storage
-        // buffer of older SPIR-V (`BufferBlock`).
-        let shared = match class {
-            StorageClass::StorageBuffer => Some(litmus::StorageClass::Buffer),
-            StorageClass::Uniform if !block => Some(litmus::StorageClass::Buffer),
-            _ => None,
-        };
-        // The largest of the variables of a descriptor determines the object.
-        let mut size = program.specialized.size_of(ty)?;
-        for other in program.module.variables_at(at).iter().filter(|_| index.is_none()) {
-            let other = program.module.variables.get(other).map_or(0, |other| program.type_size(other.ty));
-            size = size.max(other);
-        }
-        let said = self.said.get(&variable);
-        let last =
-            said.into_iter().flatten().map(|(offset, bytes, _)| offset.saturating_add((*bytes).into())).max();
-        let assumed = |input: &AssumedInput| input.place == InputPlace::Length(at);
-        let (bytes, given) = match self.options.buffers.get(&at) {
-            Some(bytes) => (bytes.clone(), !self.options.assumed.iter().any(assumed)),
-            None if self.annotated && said.is_none() => return Err(missing_input(program.module, variable)),
-            None if self.annotated => (vec![0; self.reserve_bytes(size.max(last.unwrap_or(0)))?], true),
-            None if ends_in_runtime_array(program.module, ty) => {
-                (vec![0; DEFAULT_BYTES.max(size) as usize], false)
-            }
-            None => {
-                let room = self.reserve_bytes(size)?;
-                (vec![0; room], true)
-            }
-        };
-        self.reserve_bytes(bytes.len() as u64)?;
-        let sampler = self.options.samplers.get(&at).copied();
-        let mut object = MemoryObject {
-            has_known_length: given,
-            sampler,
-            ..MemoryObject::new(variable, name, shared, bytes)
-        };
-        object.apply_annotations(said);
-        Ok(self.push_object(object))
-    }
-
-    fn build_image(
-        &mut self,
-        variable: u32,
-        ty: u32,
-        at: (u32, u32),
-        index: Option<u32>,
-        name: String,
-    ) -> Result<u32, Problem> {
-        let module = self.program.module;
-        let mut handle = module.handles.get(&ty).cloned().unwrap_or_default();
-        let sampled_with = matches!(module.types.get(&ty), Some(SpirvType::Handle(Op::TypeSampledImage)));
-        if sampled_with {
-            handle = handle.first().and_then(|image| module.handles.get(image)).cloned().unwrap_or_default();
-        }
-        let [_, dimension, _, arrayed, _, sampled, format, ..] = handle[..] else {
-            return Err(malformed("an image whose type is not an image type"));
-        };
-        let said = self.options.images.get(&at);
-        let assumed = default_image(dimension, arrayed != 0);
-        let given = said.unwrap_or(&assumed);
-        // An array of images is taken for the levels of one image, each half the size of the one
-        // before.
-        let halve = |size: u32| index.map_or(size, |index| (size >> index.min(31)).max(1));
-        let texels = ImageLayout {
-            size: if dimension == 0 {
-                [halve(given.size[0]), if arrayed == 0 { 1 } else { given.size[1] }, 1]
-            } else {
-                [halve(given.size[0]), halve(given.size[1]), given.size[2]]
-            },
-            levels: if index.is_some() { 1 } else { given.levels.clamp(1, 16) },
-            format: TexelFormat::of(format),
-            // `Dim` of SPIR-V: 0 is 1D, 1 is 2D, 2 is 3D, 3 is Cube, 5 is Buffer.
-            axes: match dimension {
-                0 | 5 => 1 + (arrayed != 0) as usize,
-                2 | 3 => 3,
-                _ => 2 + (arrayed != 0) as usize,
-            },
-            layered: arrayed != 0,
-            cube: dimension == 3,
-            is_default: said.is_none(),
-        };
-        let count = texel_count(&texels);
-        self.reserve_bytes(count.saturating_mul(TEXEL))?;
-        let bytes = initial_texels(&given.texels, count, texels.format)
-            .ok_or_else(|| unsupported("these image contents"))?;
-        // Only storage images can be written; sampled images are read-only.
-        let class = (sampled == 2).then_some(litmus::StorageClass::Image);
-        let assumed = self.options.assumed.iter().any(|input| input.place == InputPlace::Image(at));
-        let (given, sampler) = (said.is_some() && !assumed, self.options.samplers.get(&at).copied());
-        let object = MemoryObject {
-            texels: Some(texels),
-            has_known_length: given,
-            sampler,
-            ..MemoryObject::new(variable, name, class, bytes)
-        };
-        Ok(self.push_object(object))
-    }
-
-    /// Builds the buffers that addresses point to, and stores the addresses.
-    fn build_addresses(&mut self, globals: &[ConcreteValue]) -> Result<(), Problem> {
-        let mut named: HashMap<&str, u32> = HashMap::new();
-        let mut pushed = BTreeSet::new();
-        let options = self.options;
-        for address in &options.addresses {
-            let number = match named.get(address.name.as_str()) {
-                Some(number) => *number,
-                None => {
-                    self.reserve_bytes(address.bytes.len() as u64)?;
-                    let class = Some(litmus::StorageClass::Buffer);
-                    let object = MemoryObject::new(0, address.name.clone(), class, address.bytes.clone());
-                    let input = address_input(&options.assumed, &address.at);
-                    self.push_object(object.into_input(input.map(input_taint)))
-                }
-            };
-            named.insert(&address.name, number);
-            let value = address_of(number, 0);
-            let mut placed = false;
-            for (variable, slot) in &self.program.variables {
-                let Some(ConcreteValue::Pointer(pointer)) = globals.get(*slot) else { continue };
-                let Some(offset) = offset_in(self.program.specialized, *variable, &address.at) else {
-                    continue;
-                };
-                if let Some(object) = self.objects.get_mut(pointer.object as usize) {
-                    placed |= object.contains_range(offset, 8);
-                    object.write_scalar(offset, 8, value, 0);
-                    let declared = self.program.module.variables.get(variable);
-                    if declared.is_some_and(|known| known.class == StorageClass::PushConstant) {
-                        pushed.insert(offset);
-                        // All push constants are addresses, so that none is missing.
-                        if pushed.len() * 8 >= object.bytes.len() {
-                            self.notes.remove(NOTHING_PUSHED);
-                        }
-                    }
-                }
-            }
-            if !placed {
-                return Err(Problem::Input(format!(
-                    "`{}`: not a place that can hold an address",
-                    address.at
-                )));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Returns the initial texels as the format stores them; `None` for an unknown fill word.
-pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
-    let mut bytes = given.to_bytes(count * TEXEL)?;
-    let Some(format) = format else { return Some(bytes) };
-    for texel in bytes.chunks_exact_mut(TEXEL as usize) {
-        for (index, part) in texel.chunks_exact_mut(component_bytes(format) as usize).enumerate() {
-            let (kept, _) = format.kept(index, little_endian(part));
-            part.copy_from_slice(&kept.to_le_bytes()[..part.len()]);
-        }
-    }
-    Some(bytes)
-}
-
-/// Decodes up to 8 little-endian bytes.
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
-}
-
 /// Returns the taint of assumed results of ray queries; 0 if there are none.
-fn ray_taint(assumed: &[AssumedInput]) -> Taint {
+fn ray_query_taint(assumed: &[AssumedInput]) -> Taint {
     let index = assumed.iter().position(|input| input.place == InputPlace::RayQueries);
     index.map_or(0, input_taint)
 }

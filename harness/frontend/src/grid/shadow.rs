@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::happens_before::{Epoch, HappensBeforeView, domain_level, nearest_shared_domain, scope_includes};
 
 /// Bytes per word of the access history.
-pub(super) const WORD: u64 = 4;
+pub(super) const WORD_BYTES: u64 = 4;
 /// If only barriers order invocations, upper bound on the workgroups with records of one kind at a word.
 const MAX_WORKGROUPS_PER_KIND: usize = 3;
 /// If only barriers order invocations, upper bound on records of one kind and workgroup between two barriers.
@@ -26,13 +26,13 @@ const MAX_RECORDS: usize = 1 << 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemoryAccessKind {
     pub writes: bool,
-    pub atomic: bool,
+    pub is_atomic: bool,
     /// True if it is larger than a word.
-    pub wide: bool,
+    pub is_wide: bool,
     /// True for a private access (without `NonPrivatePointer`), which nothing orders with other invocations.
-    pub private: bool,
+    pub is_private: bool,
     /// True if it makes itself available or visible to its scope.
-    pub published: bool,
+    pub is_published: bool,
     pub scope: Scope,
     /// The read-modify-write operation if it commutes with itself; 0 otherwise.
     pub operation: u8,
@@ -49,7 +49,7 @@ pub(super) struct AccessRecord {
 impl MemoryAccessKind {
     /// Returns the domain level of the access's own availability or visibility operation.
     fn own_domain_level(&self) -> usize {
-        if self.published { domain_level(self.scope) } else { 0 }
+        if self.is_published { domain_level(self.scope) } else { 0 }
     }
 }
 
@@ -127,8 +127,9 @@ impl AccessGroup {
             let workgroup = invocation / shape.workgroup_size;
             let subgroup = invocation % shape.workgroup_size / shape.subgroup_size;
             let first = invocation - invocation % shape.workgroup_size % shape.subgroup_size;
-            let moment = Epoch { invocation, workgroup, time, barrier_epoch: epoch, subgroup_start: first };
-            Some((1 << lane, AccessRecord { epoch: moment, subgroup, site: way }))
+            let access_epoch =
+                Epoch { invocation, workgroup, time, barrier_epoch: epoch, subgroup_start: first };
+            Some((1 << lane, AccessRecord { epoch: access_epoch, subgroup, site: way }))
         })
     }
 }
@@ -173,9 +174,9 @@ pub(super) struct RaceCheck<'v> {
 pub(super) fn classify_pair(
     earlier: &AccessRecord,
     later: &AccessRecord,
-    sight: RaceCheck<'_>,
+    race_check: RaceCheck<'_>,
 ) -> AccessOrder {
-    let view = sight.view;
+    let view = race_check.view;
     let (a, b) = (&earlier.site.kind, &later.site.kind);
     let same = earlier.epoch.invocation == later.epoch.invocation;
     // One invocation's accesses are in program order, disjoint bytes do not overlap, and two reads
@@ -185,12 +186,13 @@ pub(super) fn classify_pair(
     }
     let (one, other) = (earlier.domain_ids(), later.domain_ids());
     let joined = scope_includes(a.scope, one, other) && scope_includes(b.scope, one, other);
-    if a.atomic && b.atomic && joined && earlier.site.mask == later.site.mask && a.wide == b.wide {
+    if a.is_atomic && b.is_atomic && joined && earlier.site.mask == later.site.mask && a.is_wide == b.is_wide
+    {
         return AccessOrder::MutualAtomics;
     }
     let workgroup = later.epoch.workgroup;
     let known = view.ordering.before.includes_epoch(workgroup, &earlier.epoch);
-    if !a.private && !b.private {
+    if !a.is_private && !b.is_private {
         let (moment, near) = (&earlier.epoch, nearest_shared_domain(one, other));
         let ordered = match (a.writes, b.writes) {
             // A read before a write needs neither availability nor visibility, only happens-before
@@ -201,9 +203,10 @@ pub(super) fn classify_pair(
                 view.is_visible(workgroup, moment, known, (a.own_domain_level(), b.own_domain_level()), near)
             }
         };
-        let seen = sight.self_visible.and_then(|seen| seen.get(&earlier.epoch.invocation));
-        let seen = a.writes && !b.writes && seen.is_some_and(|time| *time >= earlier.epoch.time);
-        if ordered || seen {
+        let self_visible_time = race_check.self_visible.and_then(|seen| seen.get(&earlier.epoch.invocation));
+        let is_self_visible =
+            a.writes && !b.writes && self_visible_time.is_some_and(|time| *time >= earlier.epoch.time);
+        if ordered || is_self_visible {
             return AccessOrder::Ordered;
         }
     }
@@ -216,7 +219,7 @@ pub(super) fn classify_pair(
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShadowCell {
     groups: Vec<AccessGroup>,
-    writes: bool,
+    has_write: bool,
     /// The invocation that last changed the value, plus one; 0 for none.
     last_writer: u32,
 }
@@ -284,16 +287,16 @@ impl ShadowMemory {
 
     /// Returns the invocation and instruction that last changed the word at a byte offset.
     pub fn last_write(&self, offset: u64) -> Option<(u32, u32)> {
-        let word = offset / WORD;
+        let word = offset / WORD_BYTES;
         let number = (word / WORDS_PER_PAGE) as u32;
         let page =
             if self.first_page.0 == number { &self.first_page.1 } else { self.other_pages.get(&number)? };
         let (there, index) = page.cell_index(word);
         let cell = page.cells.get(index).filter(|_| there)?;
-        let who = cell.last_writer.checked_sub(1)?;
-        let writes = |group: &&AccessGroup| group.site.kind.writes && group.lane_bit(who) != 0;
+        let writer = cell.last_writer.checked_sub(1)?;
+        let writes = |group: &&AccessGroup| group.site.kind.writes && group.lane_bit(writer) != 0;
         let last = cell.groups.iter().filter(writes).max_by_key(|group| group.time)?;
-        Some((who, last.site.instruction))
+        Some((writer, last.site.instruction))
     }
 
     /// Returns the number of accessed bytes and the size of the history.
@@ -316,7 +319,7 @@ impl ShadowMemory {
 pub(super) struct RaceCheckResult {
     pub conflict: Option<(AccessRecord, AccessOrder)>,
     /// True if a mutual atomic that does not commute with it is unordered with it.
-    pub unordered: bool,
+    pub is_unordered: bool,
 }
 
 impl ShadowCell {
@@ -327,20 +330,20 @@ impl ShadowCell {
 
     /// Checks an access against the history and records it.
     pub fn record_access(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) -> RaceCheckResult {
-        let mut met = RaceCheckResult::default();
+        let mut result = RaceCheckResult::default();
         // Two reads never conflict, so a word without writes needs no scan.
-        if self.writes || new.site.kind.writes {
+        if self.has_write || new.site.kind.writes {
             for group in &self.groups {
                 if group.is_compatible_with(new) {
                     continue;
                 }
                 for (_, record) in group.records(sight.numbering) {
-                    met.add_pair(&record, new, sight);
+                    result.add_pair(&record, new, sight);
                 }
             }
         }
-        self.remember(new, sight);
-        met
+        self.insert_record(new, sight);
+        result
     }
 
     /// Returns the writes that a read sees through its own visibility operation, with their times.
@@ -349,36 +352,36 @@ impl ShadowCell {
     pub fn self_visible_writes(
         &self,
         read: &AccessRecord,
-        sight: RaceCheck<'_>,
+        race_check: RaceCheck<'_>,
     ) -> impl Iterator<Item = (u32, u32)> {
         // As a plain read: an atomic read would be mutually ordered with atomic writes and see no
         // order.
-        let manner = MemoryAccessKind { writes: false, atomic: false, ..read.site.kind };
-        let read = AccessRecord { site: AccessSite { kind: manner, ..read.site }, ..*read };
+        let plain_kind = MemoryAccessKind { writes: false, is_atomic: false, ..read.site.kind };
+        let read = AccessRecord { site: AccessSite { kind: plain_kind, ..read.site }, ..*read };
         let groups = self.groups.iter();
         let writes =
             groups.filter(move |group| group.site.kind.writes && group.site.mask & read.site.mask != 0);
         writes
-            .flat_map(move |group| group.records(sight.numbering))
+            .flat_map(move |group| group.records(race_check.numbering))
             .filter(move |(_, record)| {
                 record.epoch.invocation != read.epoch.invocation
-                    && classify_pair(record, &read, sight) == AccessOrder::Ordered
+                    && classify_pair(record, &read, race_check) == AccessOrder::Ordered
             })
             .map(|(_, record)| (record.epoch.invocation, record.epoch.time))
     }
 
-    fn remember(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) {
+    fn insert_record(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) {
         let AccessRecord { epoch: moment, site: way, .. } = *new;
-        if way.kind.writes && !way.kind.private {
-            self.drop_covered(new, sight);
+        if way.kind.writes && !way.kind.is_private {
+            self.drop_covered(new, race_check);
         }
-        if way.kind.writes && way.kind.atomic {
-            self.publish_earlier_writes(new, sight);
+        if way.kind.writes && way.kind.is_atomic {
+            self.publish_earlier_writes(new, race_check);
         }
-        let mut mine = self.groups.iter_mut().filter(|group| group.site.has_same_kind(&way));
+        let mut same_kind = self.groups.iter_mut().filter(|group| group.site.has_same_kind(&way));
         // The new record replaces the previous one of the same kind and invocation: accesses that are ordered
         // after the new access are ordered after both.
-        if let Some(group) = mine.find(|group| group.lane_bit(moment.invocation) != 0) {
+        if let Some(group) = same_kind.find(|group| group.lane_bit(moment.invocation) != 0) {
             if group.time == moment.time && group.barrier_epoch == moment.barrier_epoch && group.site == way {
                 return;
             }
@@ -387,53 +390,54 @@ impl ShadowCell {
             self.push_record(new);
             return;
         }
-        if !sight.has_fine_ordering && !self.has_room_for(new, sight.numbering) {
+        if !race_check.has_fine_ordering && !self.has_room_for(new, race_check.numbering) {
             return;
         }
         // The bound limits the cost of a check. Beyond it races may be missed, but none is
         // invented.
         if self.groups.iter().map(|group| group.lanes.count_ones() as usize).sum::<usize>() < MAX_RECORDS {
-            self.writes |= way.kind.writes;
+            self.has_write |= way.kind.writes;
             self.push_record(new);
         }
     }
 
     /// Drops earlier accesses that a new write represents.
-    fn drop_covered(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) {
-        let plain = MemoryAccessKind { writes: false, atomic: false, published: false, ..new.site.kind };
+    fn drop_covered(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) {
+        let plain =
+            MemoryAccessKind { writes: false, is_atomic: false, is_published: false, ..new.site.kind };
         let read = AccessRecord { site: AccessSite { kind: plain, ..new.site }, ..*new };
         for group in &mut self.groups {
             let (old, by) = (group.site, new.site);
             // Dropping is sound only if every access that conflicts with the old record also conflicts with
             // the new one. An atomic conflicts with less than a plain access. A read of the same invocation
             // may still not see the old write.
-            let stronger = !by.kind.atomic || old.kind.atomic && old.kind.scope == by.kind.scope;
+            let stronger = !by.kind.is_atomic || old.kind.is_atomic && old.kind.scope == by.kind.scope;
             // A wider availability operation would hide that the old write reaches fewer domains.
             let further = by.kind.own_domain_level() > old.kind.own_domain_level() && old.kind.writes;
-            if old.mask & !by.mask != 0 || old.kind.private || !stronger {
+            if old.mask & !by.mask != 0 || old.kind.is_private || !stronger {
                 continue;
             }
-            for (bit, record) in group.records(sight.numbering) {
-                let mine = record.epoch.invocation == new.epoch.invocation;
-                if further && !mine {
+            for (bit, record) in group.records(race_check.numbering) {
+                let is_own = record.epoch.invocation == new.epoch.invocation;
+                if further && !is_own {
                     continue;
                 }
-                let known =
-                    mine || sight.view.ordering.before.includes_epoch(new.epoch.workgroup, &record.epoch);
-                let ordered = mine
-                    || known
-                        && match classify_pair(&record, new, sight) {
+                let happens_before = is_own
+                    || race_check.view.ordering.before.includes_epoch(new.epoch.workgroup, &record.epoch);
+                let ordered = is_own
+                    || happens_before
+                        && match classify_pair(&record, new, race_check) {
                             AccessOrder::Ordered => true,
                             // Also for mutual atomics that took turns, as in a lock: an access ordered after
                             // the new one is ordered after both, and an access that is not races with the new
                             // one too.
                             AccessOrder::MutualAtomics => {
-                                let alike = [0, old.kind.operation].contains(&by.kind.operation);
-                                alike && (old.kind.published || !old.kind.writes)
+                                let is_same_operation = [0, old.kind.operation].contains(&by.kind.operation);
+                                is_same_operation && (old.kind.is_published || !old.kind.writes)
                             }
                             AccessOrder::Race | AccessOrder::Unpublished => false,
                         };
-                if ordered && (mine || classify_pair(&record, &read, sight) == AccessOrder::Ordered) {
+                if ordered && (is_own || classify_pair(&record, &read, race_check) == AccessOrder::Ordered) {
                     group.lanes &= !bit;
                 }
             }
@@ -445,17 +449,23 @@ impl ShadowCell {
     ///
     /// An availability operation covers the location, not just one write. This holds only without a release
     /// in between.
-    fn publish_earlier_writes(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) {
+    fn publish_earlier_writes(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) {
         let mut moved = Vec::new();
         for group in &mut self.groups {
-            let MemoryAccessKind { writes, atomic, private, published, .. } = group.site.kind;
-            let covered = group.site.mask & !new.site.mask == 0 && group.time > sight.last_release;
+            let MemoryAccessKind {
+                writes,
+                is_atomic: atomic,
+                is_private: private,
+                is_published: published,
+                ..
+            } = group.site.kind;
+            let covered = group.site.mask & !new.site.mask == 0 && group.time > race_check.last_release;
             let bit = group.lane_bit(new.epoch.invocation);
             if bit != 0 && covered && writes && !atomic && !private && !published {
                 group.lanes &= !bit;
-                let manner =
-                    MemoryAccessKind { published: true, scope: new.site.kind.scope, ..group.site.kind };
-                moved.push(AccessRecord { site: AccessSite { kind: manner, ..group.site }, ..*new });
+                let published_kind =
+                    MemoryAccessKind { is_published: true, scope: new.site.kind.scope, ..group.site.kind };
+                moved.push(AccessRecord { site: AccessSite { kind: published_kind, ..group.site }, ..*new });
             }
         }
         if !moved.is_empty() {
@@ -481,7 +491,7 @@ impl ShadowCell {
                 // A read of an earlier epoch is ordered with all later accesses of its workgroup,
                 // so the newer read is the more useful one.
                 if record.epoch.barrier_epoch < new.epoch.barrier_epoch
-                    && !new.site.kind.private
+                    && !new.site.kind.is_private
                     && !new.site.kind.writes
                 {
                     group.lanes &= !bit;
@@ -510,25 +520,26 @@ impl AccessGroup {
     fn is_compatible_with(&self, new: &AccessRecord) -> bool {
         let (a, b) = (&self.site.kind, &new.site.kind);
         // Device scope includes any two invocations, so the group needs no expansion into records.
-        let everywhere = |scope: Scope| scope_includes(scope, (0, 0, 0), (1, 1, 1));
+        let includes_all = |scope: Scope| scope_includes(scope, (0, 0, 0), (1, 1, 1));
         let same = a.operation == b.operation && a.operation != 0 || !a.writes;
-        let mutual = a.atomic && b.atomic && self.site.mask == new.site.mask && a.wide == b.wide;
+        let mutual = a.is_atomic && b.is_atomic && self.site.mask == new.site.mask && a.is_wide == b.is_wide;
         !a.writes && !b.writes
             || self.site.mask & new.site.mask == 0
-            || mutual && same && everywhere(a.scope) && everywhere(b.scope)
+            || mutual && same && includes_all(a.scope) && includes_all(b.scope)
     }
 }
 
 impl RaceCheckResult {
     /// Adds the relation to one earlier record.
-    fn add_pair(&mut self, record: &AccessRecord, new: &AccessRecord, sight: RaceCheck<'_>) {
-        match classify_pair(record, new, sight) {
+    fn add_pair(&mut self, record: &AccessRecord, new: &AccessRecord, race_check: RaceCheck<'_>) {
+        match classify_pair(record, new, race_check) {
             AccessOrder::Ordered => {}
             AccessOrder::MutualAtomics => {
-                let known = sight.view.ordering.before.includes_epoch(new.epoch.workgroup, &record.epoch);
+                let known =
+                    race_check.view.ordering.before.includes_epoch(new.epoch.workgroup, &record.epoch);
                 let (old, by) = (record.site.kind, new.site.kind);
                 let same = old.operation == by.operation && by.operation != 0;
-                self.unordered |= !known && !same && old.writes;
+                self.is_unordered |= !known && !same && old.writes;
             }
             found => {
                 // A race outweighs an unpublished read; otherwise the first conflict is reported.

@@ -8,9 +8,9 @@ use super::step::Step;
 use super::value::{ConcreteValue, Taint};
 
 /// Tag of slots that hold module-level values.
-pub(super) const GLOBAL: u32 = 1 << 31;
+pub(super) const GLOBAL_TAG: u32 = 1 << 31;
 /// No slot.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_SLOT: u32 = u32::MAX;
 /// Upper bound on the components of a vector that have separate slots.
 pub(super) const MAX_SPLIT_COMPONENTS: usize = 4;
 
@@ -18,45 +18,45 @@ pub(super) const MAX_SPLIT_COMPONENTS: usize = 4;
 /// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slots {
-    pub at: [u32; MAX_SPLIT_COMPONENTS],
+    pub slots: [u32; MAX_SPLIT_COMPONENTS],
     /// Number of components in separate slots; 0 for a value in one slot.
     pub count: u8,
 }
 
 impl Slots {
     /// An id without a value.
-    pub const EMPTY: Slots = Slots { at: [NONE; MAX_SPLIT_COMPONENTS], count: 0 };
+    pub const EMPTY: Slots = Slots { slots: [NO_SLOT; MAX_SPLIT_COMPONENTS], count: 0 };
 
     /// Returns one slot, or `count` consecutive slots.
     pub fn consecutive(first: u32, count: u8) -> Slots {
-        Slots { at: [0, 1, 2, 3].map(|index| first.wrapping_add(index)), count }
+        Slots { slots: [0, 1, 2, 3].map(|index| first.wrapping_add(index)), count }
     }
 
     /// Returns all slots.
     pub fn as_slice(&self) -> &[u32] {
-        self.at.get(..usize::from(self.count.max(1))).unwrap_or_default()
+        self.slots.get(..usize::from(self.count.max(1))).unwrap_or_default()
     }
 
     /// Returns the slot of a value in one slot.
     pub fn single_slot(&self) -> Option<u32> {
-        (self.count == 0 && self.at[0] != NONE).then_some(self.at[0])
+        (self.count == 0 && self.slots[0] != NO_SLOT).then_some(self.slots[0])
     }
 
     /// Returns the slot of a component; a value in one slot has the same for all.
     pub fn component_slot(&self, index: usize) -> Option<u32> {
         let all = self.as_slice();
-        all.get(if self.count == 0 { 0 } else { index }).copied().filter(|slot| *slot != NONE)
+        all.get(if self.count == 0 { 0 } else { index }).copied().filter(|slot| *slot != NO_SLOT)
     }
 
     /// Combines component slots to a vector.
     pub fn from_components(all: &[u32]) -> Option<Slots> {
-        let mut at = [NONE; MAX_SPLIT_COMPONENTS];
+        let mut at = [NO_SLOT; MAX_SPLIT_COMPONENTS];
         at.get_mut(..all.len())?.copy_from_slice(all);
-        (all.len() > 1 && !all.contains(&NONE)).then_some(Slots { at, count: all.len() as u8 })
+        (all.len() > 1 && !all.contains(&NO_SLOT)).then_some(Slots { slots: at, count: all.len() as u8 })
     }
 
     pub fn has_value(&self) -> bool {
-        self.at[0] != NONE
+        self.slots[0] != NO_SLOT
     }
 }
 
@@ -67,9 +67,9 @@ pub(super) fn read_slot<'v>(
     globals: &'v [ConcreteValue],
     slot: u32,
 ) -> Option<&'v ConcreteValue> {
-    match slot & GLOBAL {
+    match slot & GLOBAL_TAG {
         0 => values.get(slot as usize),
-        _ => globals.get((slot & !GLOBAL) as usize),
+        _ => globals.get((slot & !GLOBAL_TAG) as usize),
     }
 }
 

@@ -26,45 +26,45 @@ fn round_owner(invocation: &Invocation, scope: Scope) -> Option<u32> {
 
 impl Interpreter<'_> {
     /// Executes an arrival.
-    pub(super) fn arrive_at_split(&mut self, here: &mut InvocationCtx<'_>) -> Step<()> {
+    pub(super) fn arrive_at_split(&mut self, ctx: &mut InvocationCtx<'_>) -> Step<()> {
         self.events += 1;
         self.changes += 1;
-        let site = self.current_site(&here.workgroup.invocations[here.index]);
+        let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
         let (scope, barrier) =
             self.control_barrier_at(site).map_err(|refusal| StepInterrupt::Refused(refusal.what))?;
-        let me = here.invocation_mut();
-        let all = me.arrive_at_split_barrier(barrier);
+        let invocation = ctx.invocation_mut();
+        let all = invocation.arrive_at_split_barrier(barrier);
         // The number of earlier arrivals is the number of this round.
-        let round = me.split_counts[scope_index(scope)].0;
-        me.split_counts[scope_index(scope)].0 += 1;
-        let key = (round_owner(me, scope), round);
-        here.workgroup.split_rounds.entry(key).or_default().extend(all);
-        here.frame_mut()?.at += 1;
+        let round = invocation.split_counts[scope_index(scope)].0;
+        invocation.split_counts[scope_index(scope)].0 += 1;
+        let key = (round_owner(invocation, scope), round);
+        ctx.workgroup.split_rounds.entry(key).or_default().extend(all);
+        ctx.frame_mut()?.at += 1;
         Ok(())
     }
 
     /// Resumes the invocations whose round is complete.
     pub(super) fn complete_split_waits(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
-        let mut met = false;
+        let mut has_resumed = false;
         for index in 0..workgroup.invocations.len() {
             let Some((_, scope, barrier)) = self.split_wait_at(workgroup, index)? else { continue };
             if self.missing_arrival(workgroup, index, scope).is_some() {
                 continue;
             }
             let WorkgroupState { invocations, split_rounds: rounds, .. } = &mut *workgroup;
-            let me = &mut invocations[index];
-            let key = (round_owner(me, scope), me.split_counts[scope_index(scope)].1);
+            let invocation = &mut invocations[index];
+            let key = (round_owner(invocation, scope), invocation.split_counts[scope_index(scope)].1);
             let messages = rounds.get(&key).map_or(&[][..], Vec::as_slice);
-            me.finish_split_barrier(messages, barrier);
-            me.split_counts[scope_index(scope)].1 += 1;
-            me.state = InvocationState::Running;
-            if let Some(frame) = me.frames.last_mut() {
+            invocation.finish_split_barrier(messages, barrier);
+            invocation.split_counts[scope_index(scope)].1 += 1;
+            invocation.state = InvocationState::Running;
+            if let Some(frame) = invocation.frames.last_mut() {
                 frame.at += 1;
             }
             self.changes += 1;
-            met = true;
+            has_resumed = true;
         }
-        Ok(met)
+        Ok(has_resumed)
     }
 
     /// Returns the split wait at which an invocation is blocked.
@@ -88,13 +88,13 @@ impl Interpreter<'_> {
         index: usize,
         scope: Scope,
     ) -> Option<&'w Invocation> {
-        let me = &workgroup.invocations[index];
-        let round = me.split_counts[scope_index(scope)].1;
+        let invocation = &workgroup.invocations[index];
+        let round = invocation.split_counts[scope_index(scope)].1;
         let mut all = workgroup.invocations.iter();
         all.find(|other| {
             // Rounds count from 0: an invocation that has arrived in the round has a count above
             // it.
-            round_owner(other, scope) == round_owner(me, scope)
+            round_owner(other, scope) == round_owner(invocation, scope)
                 && other.split_counts[scope_index(scope)].0 <= round
         })
     }
@@ -115,7 +115,7 @@ impl Interpreter<'_> {
                 all.push(SiteFinding { kind: FindingKind::DivergentBarrier, message, at, inputs: 0 });
             }
         }
-        all.into_iter().for_each(|found| self.report(found));
+        all.into_iter().for_each(|found| self.report_finding(found));
         Ok(())
     }
 }

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use spirv_reader::Stage;
 
+use crate::deadline::DeadlinePredicate;
 use crate::finding::{FindingKind, InvocationId};
-use crate::rays::{RayQueries, RayResults};
-use crate::section::{Sections, Side};
-use crate::until::Until;
+use crate::interlock::{InterlockExecutionMode, InterlockState};
+use crate::ray_queries::{RayQueries, RayResults};
 
 use super::happens_before::{ClassMap, HappensBeforeView, ReleaseMessage, ReleaseSet};
 use super::influence::InputInfluence;
@@ -22,7 +22,7 @@ use super::step::{Step, StepInterrupt};
 use super::value::{ConcreteValue, Taint};
 
 /// Tag of object numbers in workgroup memory.
-pub(super) const SHARED: u32 = 1 << 30;
+pub(super) const WORKGROUP_TAG: u32 = 1 << 30;
 
 /// The state of one walk.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub(super) struct Interpreter<'a> {
     pub findings: Vec<SiteFinding>,
     pub reported: BTreeSet<(FindingKind, Vec<u32>)>,
     /// True if the schedule decided control flow or an address.
-    pub schedule_dependent: bool,
+    pub is_schedule_dependent: bool,
     /// True if a subgroup operation was executed without some lanes, running or ended.
     pub has_partial_subgroups: bool,
     /// The first atomic write whose order with another decides the final value, as a sentence.
@@ -88,15 +88,15 @@ pub(super) struct Interpreter<'a> {
 pub(super) struct WalkSetup {
     pub grid: [u32; 3],
     /// The workgroups that run, by their index in the walk; empty if all run.
-    pub running: Vec<[u32; 3]>,
+    pub running_workgroups: Vec<[u32; 3]>,
     /// Annotated initial values by variable: offset, bytes and number of each scalar.
     pub annotated_values: FxHashMap<u32, Vec<(u64, u32, u64)>>,
     pub stage: Stage,
     /// See [`AnalysisOptions::stage_inputs`](crate::AnalysisOptions::stage_inputs).
-    pub given: BTreeMap<u32, Vec<u8>>,
+    pub stage_inputs: BTreeMap<u32, Vec<u8>>,
     pub local_size: [u32; 3],
     /// The interlock mode of the entry point.
-    pub sections: Option<Sections>,
+    pub sections: Option<InterlockExecutionMode>,
     pub subgroup_size: u32,
     /// Subgroups per workgroup.
     pub subgroups: u32,
@@ -115,13 +115,13 @@ pub(super) struct WalkSetup {
     /// True to execute without checking accesses.
     pub skip_race_checks: bool,
     /// When to give up.
-    pub deadline: Option<Until>,
+    pub deadline: Option<DeadlinePredicate>,
 }
 
 impl WalkSetup {
     /// Returns the number of workgroups that run.
     pub fn workgroup_count(&self) -> u32 {
-        match self.running.len() {
+        match self.running_workgroups.len() {
             0 => self.grid.iter().product(),
             count => count as u32,
         }
@@ -130,7 +130,7 @@ impl WalkSetup {
     /// Returns the position in the grid of a workgroup of the walk.
     pub fn workgroup_position(&self, index: u32) -> [u32; 3] {
         let [x, y, _] = self.grid;
-        let chosen = self.running.get(index as usize).copied();
+        let chosen = self.running_workgroups.get(index as usize).copied();
         chosen.unwrap_or_else(|| [index % x, index / x % y, index / x / y])
     }
 
@@ -185,7 +185,7 @@ pub(super) struct Invocation {
     /// The clock at the last release.
     pub last_release: u32,
     /// The position relative to the interlocked section.
-    pub interlock: Side,
+    pub interlock: InterlockState,
     pub ray_queries: RayQueries,
     /// The last instruction of an ended invocation.
     pub last_site: u32,
@@ -253,7 +253,7 @@ pub(super) struct DescriptorArray {
     pub element: u32,
     pub objects: Vec<u32>,
     /// True if its length is assumed.
-    pub assumed: bool,
+    pub has_assumed_length: bool,
 }
 
 /// The interlock state of one pixel.

@@ -7,7 +7,7 @@ use spirv_reader::{BallotQuery, SpirvOperation, SubgroupFunction, reduction_iden
 use crate::error::{Problem, malformed, unsupported};
 
 use super::compute::flatten_components;
-use super::program::Inst;
+use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx, InvocationState};
 use super::step::Step;
 use super::type_layout::ScalarKind;
@@ -118,9 +118,9 @@ impl Interpreter<'_> {
         }
         let results = self.collective_results(&inst, operation.function, &lanes)?;
         for (lane, value) in lanes.iter().zip(results) {
-            let mut here = InvocationCtx { workgroup, index: lane.index };
-            here.invocation_mut().state = InvocationState::Running;
-            self.set_result(&mut here, &inst, value)?;
+            let mut ctx = InvocationCtx { workgroup, index: lane.index };
+            ctx.invocation_mut().state = InvocationState::Running;
+            self.set_result(&mut ctx, &inst, value)?;
         }
         self.changes += 1;
         Ok(())
@@ -128,12 +128,12 @@ impl Interpreter<'_> {
 
     fn collective_results(
         &mut self,
-        inst: &Inst<'_>,
+        inst: &DecodedInstruction<'_>,
         function: SubgroupFunction,
         lanes: &[SubgroupLane],
     ) -> Result<Vec<ConcreteValue>, Problem> {
         let taint = lanes.iter().fold(0, |all, lane| all | lane.value.combined_taint());
-        let every = |value: ConcreteValue| vec![value; lanes.len()];
+        let for_all_lanes = |value: ConcreteValue| vec![value; lanes.len()];
         let truth = |holds: bool| ConcreteValue::from_bool(holds, taint);
         let ballot = |chosen: &dyn Fn(&&SubgroupLane) -> bool| {
             ballot_value(lanes.iter().filter(chosen).fold(0, |all, lane| all | 1 << lane.lane), taint)
@@ -148,8 +148,8 @@ impl Interpreter<'_> {
                 let is_lowest = |lane: &SubgroupLane| lowest.is_some_and(|lowest| lowest.lane == lane.lane);
                 lanes.iter().map(|lane| ConcreteValue::from_bool(is_lowest(lane), 0)).collect()
             }
-            SubgroupFunction::All => every(truth(lanes.iter().all(SubgroupLane::is_true))),
-            SubgroupFunction::Any => every(truth(lanes.iter().any(SubgroupLane::is_true))),
+            SubgroupFunction::All => for_all_lanes(truth(lanes.iter().all(SubgroupLane::is_true))),
+            SubgroupFunction::Any => for_all_lanes(truth(lanes.iter().any(SubgroupLane::is_true))),
             SubgroupFunction::QuadAll => {
                 lanes.iter().map(|lane| truth(in_quad(lane).all(SubgroupLane::is_true))).collect()
             }
@@ -158,15 +158,15 @@ impl Interpreter<'_> {
             }
             SubgroupFunction::AllEqual => {
                 let first = lanes.first().map(SubgroupLane::numbers);
-                every(truth(lanes.iter().all(|lane| Some(lane.numbers()) == first)))
+                for_all_lanes(truth(lanes.iter().all(|lane| Some(lane.numbers()) == first)))
             }
-            SubgroupFunction::Ballot => every(ballot(&|lane| lane.is_true())),
+            SubgroupFunction::Ballot => for_all_lanes(ballot(&|lane| lane.is_true())),
             SubgroupFunction::Partition => {
-                let alike = |own: &SubgroupLane| ballot(&|lane| lane.numbers() == own.numbers());
-                lanes.iter().map(alike).collect()
+                let equal_lanes = |own: &SubgroupLane| ballot(&|lane| lane.numbers() == own.numbers());
+                lanes.iter().map(equal_lanes).collect()
             }
             SubgroupFunction::BroadcastFirst => {
-                every(lowest.map_or(ConcreteValue::Bits(0, UNDEFINED), |lane| lane.value.clone()))
+                for_all_lanes(lowest.map_or(ConcreteValue::Bits(0, UNDEFINED), |lane| lane.value.clone()))
             }
             SubgroupFunction::Reduce { instruction, operation } => {
                 self.reduce_lanes(inst, instruction, operation, lanes)?
@@ -179,15 +179,15 @@ impl Interpreter<'_> {
             | SubgroupFunction::Rotate { .. }
             | SubgroupFunction::QuadBroadcast
             | SubgroupFunction::QuadSwap => {
-                let read = |own: &SubgroupLane| {
-                    let (wanted, taint) = own.source_lane(function, self.setup.subgroup_size)?;
-                    let found = lanes.iter().find(|lane| u64::from(lane.lane) == wanted);
+                let read_source = |own: &SubgroupLane| {
+                    let (source, taint) = own.source_lane(function, self.setup.subgroup_size)?;
+                    let found = lanes.iter().find(|lane| u64::from(lane.lane) == source);
                     Some(match found {
                         Some(lane) => lane.value.clone().with_taint(taint),
                         None => own.value.clone().with_taint(taint | UNDEFINED | INACTIVE_LANE),
                     })
                 };
-                lanes.iter().filter_map(read).collect()
+                lanes.iter().filter_map(read_source).collect()
             }
         })
     }
@@ -195,9 +195,9 @@ impl Interpreter<'_> {
     /// Executes reductions and scans.
     fn reduce_lanes(
         &self,
-        inst: &Inst<'_>,
+        inst: &DecodedInstruction<'_>,
         instruction: Instruction,
-        way: GroupOperation,
+        operation: GroupOperation,
         lanes: &[SubgroupLane],
     ) -> Result<Vec<ConcreteValue>, Problem> {
         let refuse = || unsupported(format!("Op{:?}", inst.raw.op));
@@ -210,11 +210,11 @@ impl Interpreter<'_> {
             flatten_components(&lane.value, &mut all);
             all
         };
-        let cluster = match (way, lanes.first().map(|lane| &lane.argument)) {
+        let cluster = match (operation, lanes.first().map(|lane| &lane.argument)) {
             (GroupOperation::ClusteredReduce, Some(ConcreteValue::Bits(size, _))) => (*size as u32).max(1),
             _ => u32::MAX,
         };
-        let partition = |lane: &SubgroupLane| match way {
+        let partition = |lane: &SubgroupLane| match operation {
             GroupOperation::PartitionedReduceNV
             | GroupOperation::PartitionedInclusiveScanNV
             | GroupOperation::PartitionedExclusiveScanNV => ballot_bits(&lane.argument).0,
@@ -224,7 +224,7 @@ impl Interpreter<'_> {
         for lane in lanes {
             let counts = |other: &&SubgroupLane| {
                 partition(other) == partition(lane)
-                    && match way {
+                    && match operation {
                         GroupOperation::InclusiveScan | GroupOperation::PartitionedInclusiveScanNV => {
                             other.lane <= lane.lane
                         }
@@ -262,19 +262,19 @@ impl Interpreter<'_> {
     /// Returns the answer to a ballot query of one lane.
     pub(super) fn query_ballot(
         &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst<'_>,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
         query: BallotQuery,
         ballot: u32,
     ) -> Step<ConcreteValue> {
-        let lane = here.invocation_mut().lane;
+        let lane = ctx.invocation_mut().lane;
         let all = 1_u128.checked_shl(self.setup.subgroup_size).unwrap_or(0).wrapping_sub(1);
-        let (bits, taint) = ballot_bits(&self.value_of_id(here, ballot)?);
+        let (bits, taint) = ballot_bits(&self.value_of_id(ctx, ballot)?);
         let number = |number: u32| ConcreteValue::Bits(u64::from(number), taint);
         Ok(match query {
             BallotQuery::Inverse => ConcreteValue::from_bool(bits >> lane & 1 != 0, taint),
             BallotQuery::BitExtract { index } => {
-                let (index, more) = self.bits_of_id(here, index)?;
+                let (index, more) = self.bits_of_id(ctx, index)?;
                 ConcreteValue::from_bool(bits >> index.min(127) & 1 != 0, taint | more)
             }
             BallotQuery::BitCount { operation } => {

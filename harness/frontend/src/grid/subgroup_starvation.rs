@@ -28,17 +28,19 @@ struct LaneWait {
 
 impl Interpreter<'_> {
     /// Reports a lane that waits for another lane of its subgroup; returns true if one was found.
-    pub(super) fn find_starved_lane(&mut self, left: &[u32]) -> bool {
+    pub(super) fn find_starved_lane(&mut self, unfinished: &[u32]) -> bool {
         if self.trial_budget.loops == 0 || self.trial_budget.trials == 0 || self.setup.subgroup_size < 2 {
             return false;
         }
-        let Some(wait) = left.iter().find_map(|index| self.find_lane_wait(*index)) else { return false };
+        let Some(wait) = unfinished.iter().find_map(|index| self.find_lane_wait(*index)) else {
+            return false;
+        };
         self.trial_budget.trials -= 1;
         // A copy of the whole state: the trial must not influence the walk. It starts no trials
         // itself.
         let mut trial = self.clone();
         (trial.steps, trial.trial_budget.trials) = (0, 0);
-        let spins = trial.run_without_other_lanes(left.to_vec(), &wait);
+        let spins = trial.run_without_other_lanes(unfinished.to_vec(), &wait);
         self.steps += trial.steps;
         let Some(site) = spins else { return false };
         let ((_, me), (there, other)) = (wait.waiting, wait.awaited);
@@ -46,7 +48,7 @@ impl Interpreter<'_> {
             "invocation {me} loops forever while invocation {other} does not make progress: lanes of one \
              subgroup have no forward-progress guarantee, and hardware may never schedule the other lane"
         );
-        self.report(SiteFinding {
+        self.report_finding(SiteFinding {
             kind: FindingKind::Hang,
             message,
             at: vec![(site, me, None), (there, other, None)],
@@ -62,11 +64,15 @@ impl Interpreter<'_> {
         for first in (0..workgroup.invocations.len()).step_by(size) {
             let lanes = first..(first + size).min(workgroup.invocations.len());
             // A lane that made no change in its last turn may spin; one that did can run.
-            let of = |fruitless: bool| {
-                let goes = |at: &usize| workgroup.invocations[*at].state == InvocationState::Running;
-                lanes.clone().filter(goes).find(|at| workgroup.invocations[*at].made_no_change == fruitless)
+            let find_lane = |made_no_change: bool| {
+                let is_running = |at: &usize| workgroup.invocations[*at].state == InvocationState::Running;
+                lanes
+                    .clone()
+                    .filter(is_running)
+                    .find(|at| workgroup.invocations[*at].made_no_change == made_no_change)
             };
-            let (Some(at), Some(other), 1..) = (of(true), of(false), self.trial_budget.loops) else {
+            let (Some(at), Some(other), 1..) = (find_lane(true), find_lane(false), self.trial_budget.loops)
+            else {
                 continue;
             };
             self.trial_budget.loops -= 1;
@@ -86,16 +92,16 @@ impl Interpreter<'_> {
     }
 
     /// Runs without the other lanes; returns the site of the endless loop, if any.
-    fn run_without_other_lanes(&mut self, mut left: Vec<u32>, wait: &LaneWait) -> Option<u32> {
+    fn run_without_other_lanes(&mut self, mut unfinished: Vec<u32>, wait: &LaneWait) -> Option<u32> {
         let (number, me) = wait.waiting;
-        let mut behind =
+        let mut starved =
             StarvedLanes { lanes: Some(wait.lanes), except: Some(number), ..StarvedLanes::default() };
         let mut random = ScheduleRng::new(1);
         let mut idle = 0;
         while idle <= MAX_IDLE_ROUNDS {
             let before = self.changes;
-            left = self
-                .run_round(left, SchedulePolicy::RoundRobin, &mut behind, &mut random, MAX_TRIAL_STEPS)
+            unfinished = self
+                .run_round(unfinished, SchedulePolicy::RoundRobin, &mut starved, &mut random, MAX_TRIAL_STEPS)
                 .ok()?;
             idle = if self.changes == before { idle + 1 } else { 0 };
             let invocations = &self.workgroups.get(&me.workgroup_index)?.invocations;
@@ -103,7 +109,7 @@ impl Interpreter<'_> {
                 return None;
             }
         }
-        let (spins, all) = self.find_spinning(&left, behind);
+        let (spins, all) = self.find_spinning(&unfinished, starved);
         spins.into_iter().find(|spin| all && spin.identity == me).map(|spin| spin.site)
     }
 }

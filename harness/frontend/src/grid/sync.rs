@@ -59,14 +59,14 @@ impl Invocation {
 
     /// Performs the availability operations that precede an instruction.
     ///
-    /// `by_itself` is false for a barrier of the whole workgroup, whose writes are published together.
-    pub fn make_available(&mut self, scope: Scope, semantics: Semantics, by_itself: bool) {
+    /// `includes_own` is false for a barrier of the whole workgroup, whose writes are published together.
+    pub fn make_available(&mut self, scope: Scope, semantics: Semantics, includes_own: bool) {
         if semantics.make_available {
-            if by_itself {
+            if includes_own {
                 // Writes after the operation must not count as made available by it.
                 self.start_epoch();
             }
-            let (around, time) = (self.domain_extents(), by_itself.then_some(self.clock));
+            let (around, time) = (self.domain_extents(), includes_own.then_some(self.clock));
             for class in CLASSES.intersection(semantics.classes).iter() {
                 self.views[class].ordering.make_available(&around, domain_level(scope), time);
             }
@@ -76,9 +76,9 @@ impl Invocation {
     /// Performs the visibility operations that follow an instruction.
     pub fn make_visible(&mut self, scope: Scope, semantics: Semantics) {
         if semantics.make_visible {
-            let around = self.domain_extents();
+            let extents = self.domain_extents();
             for class in CLASSES.intersection(semantics.classes).iter() {
-                self.views[class].make_visible(&around, domain_level(scope));
+                self.views[class].make_visible(&extents, domain_level(scope));
             }
         }
     }
@@ -97,7 +97,7 @@ impl Invocation {
         Rc::new(ReleaseMessage {
             invocation,
             time,
-            from_atomic: false,
+            is_from_atomic: false,
             workgroup,
             subgroup,
             scope,
@@ -108,13 +108,20 @@ impl Invocation {
 
     /// Joins a release if the scopes of both sides include each other.
     pub fn acquire(&mut self, message: &ReleaseMessage, scope: Scope, semantics: Semantics) {
-        let (mine, theirs) = (self.domain_ids(), (message.invocation, message.workgroup, message.subgroup));
-        if !scope_includes(scope, mine, theirs) || !scope_includes(message.scope, mine, theirs) {
+        let (own_ids, sender_ids) =
+            (self.domain_ids(), (message.invocation, message.workgroup, message.subgroup));
+        if !scope_includes(scope, own_ids, sender_ids) || !scope_includes(message.scope, own_ids, sender_ids)
+        {
             return;
         }
-        let near = nearest_shared_domain(mine, theirs);
+        let nearest_level = nearest_shared_domain(own_ids, sender_ids);
         for class in CLASSES.intersection(semantics.classes).intersection(message.classes).iter() {
-            self.views[class].ordering.join_from(mine.1, &message.ordering[class], theirs.1, near);
+            self.views[class].ordering.join_from(
+                own_ids.1,
+                &message.ordering[class],
+                sender_ids.1,
+                nearest_level,
+            );
         }
     }
 
@@ -152,7 +159,7 @@ impl Invocation {
             self.pending_releases.iter().filter(|message| message.classes.contains(class)).cloned().collect();
         if semantics.order.releases() {
             all.push(Rc::new(ReleaseMessage {
-                from_atomic: true,
+                is_from_atomic: true,
                 ..(*self.release(scope, semantics)).clone()
             }));
         }
@@ -172,16 +179,16 @@ impl Invocation {
     ) {
         let linked = |message: &&Rc<ReleaseMessage>| {
             let common = CLASSES.intersection(semantics.classes).intersects(message.classes);
-            message.from_atomic && semantics.order.acquires() && common
+            message.is_from_atomic && semantics.order.acquires() && common
         };
         for message in messages.iter().filter(linked) {
-            let theirs = (message.invocation, message.workgroup, message.subgroup);
+            let sender_ids = (message.invocation, message.workgroup, message.subgroup);
             // Each of the two scopes must include both invocations.
-            if scope_includes(scope, self.domain_ids(), theirs)
-                && scope_includes(message.scope, self.domain_ids(), theirs)
+            if scope_includes(scope, self.domain_ids(), sender_ids)
+                && scope_includes(message.scope, self.domain_ids(), sender_ids)
             {
-                let seen = self.self_visible.entry(place).or_default();
-                let time = seen.entry(message.invocation).or_default();
+                let visible_writes = self.self_visible.entry(place).or_default();
+                let time = visible_writes.entry(message.invocation).or_default();
                 *time = (*time).max(message.time);
             }
         }
@@ -190,14 +197,14 @@ impl Invocation {
     /// Performs the acquire of an atomic read.
     pub fn acquire_from_write(&mut self, messages: &ReleaseSet, scope: Scope, semantics: Semantics) {
         let acquires = semantics.order.acquires();
-        // A spin loop reads the same release set again and again.
+        // A spin loop reads the same release set repeatedly.
         if !acquires && self.last_received.as_ref().is_some_and(|known| Rc::ptr_eq(known, messages)) {
             return;
         }
         if acquires {
             messages.iter().for_each(|message| self.acquire(message, scope, semantics));
         }
-        self.keep_for_fences(
+        self.add_pending_acquires(
             // Own releases order nothing that program order does not.
             messages.iter().filter(|message| message.invocation != self.number).cloned().collect(),
         );
@@ -216,15 +223,16 @@ impl Invocation {
 
     /// Completes the wait of a split barrier and acquires what the arrivals released.
     pub fn finish_split_barrier(&mut self, messages: &[Rc<ReleaseMessage>], barrier: BarrierSemantics) {
-        let mine = self.subgroup;
+        let own_subgroup = self.subgroup;
         self.make_available(barrier.scope, barrier.semantics, true);
-        let reaches =
-            |message: &&Rc<ReleaseMessage>| message.scope != Scope::Subgroup || message.subgroup == mine;
+        let reaches = |message: &&Rc<ReleaseMessage>| {
+            message.scope != Scope::Subgroup || message.subgroup == own_subgroup
+        };
         let messages: Vec<Rc<ReleaseMessage>> = messages.iter().filter(reaches).cloned().collect();
         if barrier.semantics.order.acquires() {
             messages.iter().for_each(|message| self.acquire(message, barrier.scope, barrier.semantics));
         }
-        self.keep_for_fences(messages);
+        self.add_pending_acquires(messages);
         if barrier.semantics.order.acquires() {
             self.acquire_and_release(barrier.scope, barrier.semantics);
         }
@@ -232,7 +240,7 @@ impl Invocation {
     }
 
     /// Stores releases that a later acquire fence may take.
-    fn keep_for_fences(&mut self, messages: Vec<Rc<ReleaseMessage>>) {
+    fn add_pending_acquires(&mut self, messages: Vec<Rc<ReleaseMessage>>) {
         // Beyond the limit, releases of one subgroup with equal scope and classes become one, so
         // the length depends on the number of subgroups only.
         if self.pending_acquires.len() + messages.len() > MAX_SEPARATE_RELEASES {
@@ -253,13 +261,13 @@ impl Invocation {
     }
 }
 
-/// Synchronizes the invocations `together` at a control barrier; `whole` is true for a complete workgroup.
+/// Synchronizes the invocations `together` at a control barrier; `is_whole_workgroup` if none is missing.
 pub(super) fn synchronize_at_barrier(
     workgroup: &mut WorkgroupState,
     together: &[usize],
     barrier: BarrierSemantics,
-    whole: bool,
-    fine: bool,
+    is_whole_workgroup: bool,
+    has_fine_ordering: bool,
 ) {
     let BarrierSemantics { scope, semantics } = barrier;
     let both = semantics.order.releases() && semantics.order.acquires();
@@ -274,7 +282,7 @@ pub(super) fn synchronize_at_barrier(
         together.iter().all(|index| workgroup.invocations[*index].pending_releases.iter().all(covered));
     // If every invocation both releases to and acquires from all others, all end in one joined
     // state, and one counter represents it.
-    let of_all = both && whole && wide;
+    let of_all = both && is_whole_workgroup && wide;
     for index in together {
         workgroup.invocations[*index].make_available(scope, semantics, !of_all);
     }
@@ -290,25 +298,25 @@ pub(super) fn synchronize_at_barrier(
     // Lanes with the same view before a visibility operation have the same view after it.
     let mut last: Option<(u32, ClassMap<HappensBeforeView>, ClassMap<HappensBeforeView>)> = None;
     for index in together {
-        let me = &mut workgroup.invocations[*index];
+        let invocation = &mut workgroup.invocations[*index];
         // A control barrier with semantics is also a memory barrier.
-        if fine && semantics.order != Order::Relaxed {
-            me.acquire_and_release(scope, semantics);
+        if has_fine_ordering && semantics.order != Order::Relaxed {
+            invocation.acquire_and_release(scope, semantics);
         }
         if !semantics.make_visible {
             continue;
         }
         match &last {
             Some((subgroup, known, shown))
-                if *subgroup == me.subgroup
-                    && me.views.0.iter().zip(&known.0).all(|(mine, one)| mine.ptr_eq(one)) =>
+                if *subgroup == invocation.subgroup
+                    && invocation.views.0.iter().zip(&known.0).all(|(mine, one)| mine.ptr_eq(one)) =>
             {
-                me.views = shown.clone();
+                invocation.views = shown.clone();
             }
             _ => {
-                let known = me.views.clone();
-                me.make_visible(scope, semantics);
-                last = Some((me.subgroup, known, me.views.clone()));
+                let known = invocation.views.clone();
+                invocation.make_visible(scope, semantics);
+                last = Some((invocation.subgroup, known, invocation.views.clone()));
             }
         }
     }
@@ -328,30 +336,30 @@ fn join_workgroup(
         let mut all = OrderingState::default();
         let mut subgroups: BTreeMap<u32, OrderingState> = BTreeMap::new();
         for index in together {
-            let me = &workgroup.invocations[*index];
-            let past = &me.views[class].ordering;
-            all.join_from(number, past, number, domain_level(Scope::Workgroup));
-            let own = subgroups.entry(me.number - me.lane).or_default();
+            let invocation = &workgroup.invocations[*index];
+            let ordering = &invocation.views[class].ordering;
+            all.join_from(number, ordering, number, domain_level(Scope::Workgroup));
+            let own = subgroups.entry(invocation.number - invocation.lane).or_default();
             // Availability in a subgroup's domain matters to that subgroup only, so it is joined
             // per subgroup.
-            own.join_available(number, past, number, domain_level(Scope::Subgroup));
+            own.join_available(number, ordering, number, domain_level(Scope::Subgroup));
         }
         all.before.barrier_epoch = epoch;
         if semantics.make_available {
             all.publish_workgroup(domain_level(scope), epoch);
         }
         for (first, own) in &mut subgroups {
-            let mut past = all.clone();
-            past.join_available(number, own, number, domain_level(Scope::Subgroup));
+            let mut ordering = all.clone();
+            ordering.join_available(number, own, number, domain_level(Scope::Subgroup));
             if semantics.make_available {
-                past.publish_subgroup(*first, epoch);
+                ordering.publish_subgroup(*first, epoch);
             }
-            *own = past;
+            *own = ordering;
         }
         for index in together {
-            let me = &mut workgroup.invocations[*index];
-            if let Some(past) = subgroups.get(&(me.number - me.lane)) {
-                me.views[class].ordering = past.clone();
+            let invocation = &mut workgroup.invocations[*index];
+            if let Some(past) = subgroups.get(&(invocation.number - invocation.lane)) {
+                invocation.views[class].ordering = past.clone();
             }
         }
     }
@@ -361,24 +369,24 @@ fn join_workgroup(
 fn exchange_releases(workgroup: &mut WorkgroupState, together: &[usize], own: Option<BarrierSemantics>) {
     let mut all = Vec::new();
     for index in together {
-        let me = &mut workgroup.invocations[*index];
-        all.extend(me.pending_releases.iter().cloned());
+        let invocation = &mut workgroup.invocations[*index];
+        all.extend(invocation.pending_releases.iter().cloned());
         if let Some(own) = own.filter(|own| own.semantics.order.releases()) {
-            all.push(me.release(own.scope, own.semantics));
+            all.push(invocation.release(own.scope, own.semantics));
         }
     }
     let merged = group_releases(all);
     for index in together {
-        let me = &mut workgroup.invocations[*index];
+        let invocation = &mut workgroup.invocations[*index];
         // A release of subgroup scope reaches its own subgroup alone.
         let reaches = |message: &&Rc<ReleaseMessage>| {
-            message.scope != Scope::Subgroup || message.subgroup == me.subgroup
+            message.scope != Scope::Subgroup || message.subgroup == invocation.subgroup
         };
         let messages: Vec<Rc<ReleaseMessage>> = merged.iter().filter(reaches).cloned().collect();
         if let Some(own) = own.filter(|own| own.semantics.order.acquires()) {
-            messages.iter().for_each(|message| me.acquire(message, own.scope, own.semantics));
+            messages.iter().for_each(|message| invocation.acquire(message, own.scope, own.semantics));
         }
-        me.keep_for_fences(messages);
+        invocation.add_pending_acquires(messages);
     }
 }
 
@@ -388,17 +396,17 @@ fn merge_releases(all: &[Rc<ReleaseMessage>]) -> Option<Rc<ReleaseMessage>> {
     if all.len() == 1 {
         return Some(first.clone());
     }
-    let mut known = (*first.ordering).clone();
+    let mut merged = (*first.ordering).clone();
     for message in &all[1..] {
-        for (mine, theirs) in known.0.iter_mut().zip(&message.ordering.0) {
+        for (mine, theirs) in merged.0.iter_mut().zip(&message.ordering.0) {
             mine.join_from(first.workgroup, theirs, message.workgroup, domain_level(Scope::Subgroup));
         }
     }
     Some(Rc::new(ReleaseMessage {
         invocation: MERGED_INVOCATION,
-        from_atomic: false,
+        is_from_atomic: false,
         // The other fields that matter are part of `merge_key` and equal in all messages.
-        ordering: Rc::new(known),
+        ordering: Rc::new(merged),
         ..(**first).clone()
     }))
 }

@@ -9,7 +9,7 @@ use crate::finding::FindingKind;
 use crate::input_place::{OverrideRole, OverrideValue};
 use crate::options::AnalysisOptions;
 
-use super::atomic::BEYOND_ASSUMED;
+use super::atomic::BEYOND_ASSUMED_SIZE;
 use super::influence::InputInfluence;
 use super::program::DecodedProgram;
 use super::schedule::SchedulePolicy;
@@ -38,7 +38,7 @@ pub(crate) struct Trial {
     /// False if a limit ended the walk.
     pub is_complete: bool,
     /// Number of buffers accessed beyond their assumed length.
-    pub exceeded: usize,
+    pub exceeded_buffers: usize,
     /// Number of steps.
     pub steps: u64,
 }
@@ -92,7 +92,7 @@ impl Trial {
     }
 
     /// Returns true if the walk has this finding, or a race of one of its accesses with another one.
-    pub fn has_finding_of(&self, key: &FindingKey) -> bool {
+    pub fn has_finding_like(&self, key: &FindingKey) -> bool {
         let shares_access = |other: &FindingKey| {
             other.0 == FindingKind::Race
                 && other.0 == key.0
@@ -102,7 +102,7 @@ impl Trial {
     }
 
     /// Returns the findings that another choice of inputs may not have.
-    pub fn suspicious(&self) -> impl Iterator<Item = &TrialFinding> {
+    pub fn suspicious_findings(&self) -> impl Iterator<Item = &TrialFinding> {
         self.findings.values().filter(|found| !found.inputs.is_empty() || !found.control.is_empty())
     }
 }
@@ -133,7 +133,7 @@ pub(super) fn blocked_lines(
 ) -> Vec<Blocked> {
     let unreached = program.unreached_lines(reached);
     let blocked = |(site, taint): (&u32, &Taint)| {
-        let skipped = program.skipped_by(*site, reached);
+        let skipped = program.skipped_by_branch(*site, reached);
         let blocks = skipped.blocks;
         let mut lines = skipped.lines;
         lines.retain(|line| unreached.contains(line));
@@ -176,7 +176,8 @@ fn implicitly_blocked(
     known: &[Blocked],
 ) -> Option<Blocked> {
     let known: BTreeSet<u32> = known.iter().flat_map(|blocked| blocked.blocks.iter().copied()).collect();
-    let one_sided = |(site, _): &(&u32, &Taint)| !program.skipped_by(**site, reached).blocks.is_empty();
+    let one_sided =
+        |(site, _): &(&u32, &Taint)| !program.skipped_by_branch(**site, reached).blocks.is_empty();
     let taint = influence.branches.iter().filter(one_sided).fold(0, |all, (_, taint)| all | taint);
     if taint == 0 {
         return None;
@@ -203,14 +204,14 @@ pub(crate) struct LaunchProbe {
     /// The outcomes of branches, by site.
     pub outcomes: BTreeSet<(u32, bool)>,
     /// The outcomes that one workgroup alone saw, with the parts that decide them.
-    pub alone: BTreeMap<(u32, bool), Vec<usize>>,
+    pub single_workgroup_outcomes: BTreeMap<(u32, bool), Vec<usize>>,
     /// False if a limit ended the walk.
     pub is_complete: bool,
     /// Number of steps.
     pub steps: u64,
 }
 
-/// Walks a kernel in one schedule, with at most `most` steps; `learn` is called with true if the walk reached
+/// Walks a kernel in one schedule, with at most `most` steps; `summarize` gets true if the walk reached
 /// its end.
 ///
 /// A walk that a limit ended still shows what its inputs reach.
@@ -218,14 +219,14 @@ fn walk_once<T>(
     module: &SpirvModule,
     options: &AnalysisOptions,
     most: u64,
-    learn: impl FnOnce(Interpreter<'_>, bool) -> T,
+    summarize: impl FnOnce(Interpreter<'_>, bool) -> T,
 ) -> Result<T, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
     setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
         let mut machine: Interpreter<'_> = first.clone();
         match machine.run_schedule(SchedulePolicy::Forward, most) {
             Err(refusal) if !refusal.what.is_limit() => Err(refusal),
-            walked => Ok(learn(machine, walked.is_ok())),
+            walked => Ok(summarize(machine, walked.is_ok())),
         }
     })
 }
@@ -244,7 +245,7 @@ pub(crate) fn probe_launch(
         let parts = |taint: Taint| inputs_in(taint, influence.count);
         let reached = machine.blocks_entered(1);
         let blocked = |(site, taint): (&u32, &Taint)| {
-            let skipped = program.skipped_by(*site, &reached);
+            let skipped = program.skipped_by_branch(*site, &reached);
             let is_one_sided = !skipped.blocks.is_empty();
             is_one_sided.then(|| Blocked {
                 inputs: parts(*taint),
@@ -259,8 +260,8 @@ pub(crate) fn probe_launch(
         // A branch that skips code without effects selects a value, such as a place.
         let mut reductions = influence.reductions.clone();
         for (site, taint) in &influence.branches {
-            let skipped = program.skipped_by(*site, &reached);
-            if !skipped.blocks.is_empty() && skipped.effects.is_empty() && !skipped.returns {
+            let skipped = program.skipped_by_branch(*site, &reached);
+            if !skipped.blocks.is_empty() && skipped.effects.is_empty() && !skipped.has_return {
                 for part in parts(*taint) {
                     let numbers = influence.compared.get(&part).into_iter().flatten();
                     reductions.entry(part).or_default().extend(numbers);
@@ -274,7 +275,7 @@ pub(crate) fn probe_launch(
             compared: influence.compared.clone(),
             reductions,
             outcomes: influence.outcomes.keys().copied().collect(),
-            alone: alone.collect(),
+            single_workgroup_outcomes: alone.collect(),
             is_complete,
             steps: machine.steps,
             reached,
@@ -305,7 +306,7 @@ pub(crate) fn run_trial(
             known.inputs.extend(influence.inputs_of(found.kind, found.inputs));
             known.blocks = blocks;
             known.message.clone_from(&found.message);
-            known.control = influence.control_of(found.kind);
+            known.control = influence.control_inputs(found.kind);
             known.has_read |= found.at.iter().any(|at| at.2 == Some(false));
         }
         let reached = machine.blocks_entered(1);
@@ -319,7 +320,7 @@ pub(crate) fn run_trial(
                 .map(|(site, taint)| (*site, inputs_in(*taint, influence.count)))
                 .collect(),
             is_complete,
-            exceeded: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED)).count(),
+            exceeded_buffers: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED_SIZE)).count(),
             steps: machine.steps,
             entries: machine.block_entries,
             reached,

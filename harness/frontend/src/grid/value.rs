@@ -60,13 +60,13 @@ pub(super) fn undefined_source(taint: Taint) -> &'static str {
 /// sides of `i < n && data[i] > 0`, so the right side may read out of bounds without effect. An undefined
 /// number is still some number, so `undefined * 0` is 0.
 pub(super) fn result_taint(instruction: Instruction, numbers: &[(u64, Taint)], bits: u32) -> Taint {
-    let decides = |(number, taint): &&(u64, Taint)| {
+    let determines_result = |(number, taint): &&(u64, Taint)| {
         matches!(instruction, Instruction::Core(op) if arithmetic::decides(op, *number, bits))
             && taint & !(SCHEDULE_DEPENDENT | INPUT_MASK) == 0
     };
     // Of two absorbing inputs each decides alone, so that both have to change for another result.
     let either = |one: Taint, other: Taint| one & other | (one | other) & INPUT_MASK;
-    let taint = match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(either) {
+    let taint = match numbers.iter().filter(determines_result).map(|(_, taint)| *taint).reduce(either) {
         Some(decided) => decided,
         None => numbers.iter().fold(0, |all, (_, taint)| all | taint),
     };
@@ -80,7 +80,7 @@ pub(super) fn result_taint(instruction: Instruction, numbers: &[(u64, Taint)], b
 /// A pointer into a memory object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConcretePointer {
-    /// Index of a shared object, or with [`LOCAL`] of an object of the invocation.
+    /// Index of a shared object, or with [`PRIVATE_TAG`] of an object of the invocation.
     pub object: u32,
     pub offset: u64,
     /// The pointee type.
@@ -90,19 +90,19 @@ pub(super) struct ConcretePointer {
     pub row_major: bool,
     pub coherent: bool,
     /// True if an index was beyond its array.
-    pub out_of_bounds: bool,
+    pub is_out_of_bounds: bool,
     pub taint: Taint,
     /// Bytes between elements of the array that it points into; 0 outside of arrays.
     pub stride: u64,
 }
 
 /// Tag of object numbers in private memory.
-pub(super) const LOCAL: u32 = 1 << 31;
+pub(super) const PRIVATE_TAG: u32 = 1 << 31;
 /// The object number of a null pointer.
-pub(super) const NULL_OBJECT: u32 = LOCAL - 1;
+pub(super) const NULL_OBJECT: u32 = PRIVATE_TAG - 1;
 
 impl ConcretePointer {
-    pub fn to_object(object: u32, ty: u32) -> ConcretePointer {
+    pub fn at_object_start(object: u32, ty: u32) -> ConcretePointer {
         ConcretePointer {
             object,
             offset: 0,
@@ -110,14 +110,14 @@ impl ConcretePointer {
             matrix_stride: 0,
             row_major: false,
             coherent: false,
-            out_of_bounds: false,
+            is_out_of_bounds: false,
             taint: 0,
             stride: 0,
         }
     }
 
     pub fn null_pointer(ty: u32, taint: Taint) -> ConcretePointer {
-        ConcretePointer { taint, ..ConcretePointer::to_object(NULL_OBJECT, ty) }
+        ConcretePointer { taint, ..ConcretePointer::at_object_start(NULL_OBJECT, ty) }
     }
 }
 

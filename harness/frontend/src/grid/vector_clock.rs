@@ -92,11 +92,11 @@ impl VectorClock {
 
     /// Returns a copy of at least `height` levels.
     fn with_height(&self, height: u32) -> VectorClock {
-        let mut raised = self.clone();
-        while raised.height < height {
-            raised.grow_height();
+        let mut grown = self.clone();
+        while grown.height < height {
+            grown.grow_height();
         }
-        raised
+        grown
     }
 
     /// Returns the pointwise maximum, reusing a side that dominates.
@@ -210,30 +210,30 @@ fn subtree_is_at_least(one: &Subtree, other: &Subtree) -> bool {
 /// Restricts a subtree whose first number is `from`.
 fn restrict_subtree(part: &Subtree, height: u32, from: u64, (first, end): (u64, u64)) -> Subtree {
     let node = part.as_ref()?;
-    let behind = from + subtree_capacity(height);
+    let subtree_end = from + subtree_capacity(height);
     // A subtree inside the range is shared, not copied.
-    if first <= from && behind <= end {
+    if first <= from && subtree_end <= end {
         return part.clone();
     }
-    if end <= from || behind <= first {
+    if end <= from || subtree_end <= first {
         return None;
     }
     match &**node {
         ClockNode::Leaf(times) => {
-            let inside = |at: usize| (first..end).contains(&(from + at as u64));
+            let inside = |index: usize| (first..end).contains(&(from + index as u64));
             let times: [u32; LEAF_SIZE] = std::array::from_fn(|at| if inside(at) { times[at] } else { 0 });
             times.iter().any(|time| *time > 0).then(|| Rc::new(ClockNode::Leaf(times)))
         }
         ClockNode::Inner(parts) => {
-            let of = |at: usize| {
+            let restricted_child = |index: usize| {
                 restrict_subtree(
-                    &parts[at],
+                    &parts[index],
                     height - 1,
-                    from + at as u64 * subtree_capacity(height - 1),
+                    from + index as u64 * subtree_capacity(height - 1),
                     (first, end),
                 )
             };
-            let parts: [Subtree; FANOUT] = std::array::from_fn(of);
+            let parts: [Subtree; FANOUT] = std::array::from_fn(restricted_child);
             parts.iter().any(Option::is_some).then(|| Rc::new(ClockNode::Inner(parts)))
         }
     }

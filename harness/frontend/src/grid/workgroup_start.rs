@@ -9,7 +9,7 @@ use super::happens_before::ClassMap;
 use super::state::{Interpreter, Invocation, InvocationState, PrivateTemplate, WorkgroupState};
 use crate::error::{Problem, malformed, unsupported};
 use crate::finding::InvocationId;
-use crate::section::Side;
+use crate::interlock::InterlockState;
 use crate::stage;
 
 use super::access::{part_count, part_pointer};
@@ -19,9 +19,9 @@ use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue};
 
 /// Upper bound on the size of a workgroup variable.
-const MAX_SHARED: usize = 1 << 22;
+const MAX_WORKGROUP_VARIABLE: usize = 1 << 22;
 /// Upper bound on the size of a private variable.
-const MAX_OWN: usize = 1 << 18;
+const MAX_PRIVATE_VARIABLE: usize = 1 << 18;
 
 impl Interpreter<'_> {
     /// Returns the initial state of a workgroup.
@@ -29,16 +29,16 @@ impl Interpreter<'_> {
         let setup = self.setup;
         let count: u32 = setup.local_size.iter().product();
         let workgroup = setup.workgroup_position(index);
-        let mut begun = WorkgroupState {
+        let mut state = WorkgroupState {
             invocations: Vec::new(),
             objects: Vec::new(),
             barrier_epochs: ClassMap::default(),
             split_rounds: BTreeMap::new(),
         };
         for variable in &setup.workgroup_variables {
-            begun.objects.push(self.variable_object(*variable, Some(litmus::StorageClass::Workgroup))?);
+            state.objects.push(self.variable_object(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
-        // Computed once: private variables begin alike in all invocations.
+        // Computed once: private variables have equal initial values in all invocations.
         if self.private_templates.is_empty() {
             self.private_templates = setup
                 .private_variables
@@ -54,17 +54,17 @@ impl Interpreter<'_> {
                 InvocationId { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
             let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
             let mut locals = Vec::with_capacity(self.private_templates.len());
-            for own in &self.private_templates {
+            for template in &self.private_templates {
                 let mut object = self.spare_objects.pop().unwrap_or_default();
-                own.initialize_object(&mut object);
-                if let Some(ty) = own.input {
+                template.initialize_object(&mut object);
+                if let Some(ty) = template.input {
                     self.assign_input(&mut object, ty, &identity)?;
                 }
                 locals.push(object);
             }
             let frame = self.new_frame(setup.function, Slots::EMPTY, locals.len());
             let frame = frame.ok_or_else(|| malformed("no such function"))?;
-            begun.invocations.push(Invocation {
+            state.invocations.push(Invocation {
                 identity,
                 number: index * count + local_index,
                 subgroup,
@@ -82,13 +82,13 @@ impl Interpreter<'_> {
                 self_visible: BTreeMap::new(),
                 split_counts: [(0, 0); 2],
                 last_release: 0,
-                interlock: Side::Before,
+                interlock: InterlockState::Before,
                 ray_queries: Default::default(),
                 made_no_change: false,
                 last_site: 0,
             });
         }
-        Ok(begun)
+        Ok(state)
     }
 
     /// Returns the initial object of a variable.
@@ -102,7 +102,7 @@ impl Interpreter<'_> {
             return Err(malformed("no such variable"));
         };
         let size = program.specialized.size_of(declared.ty)?;
-        let most = if class.is_some() { MAX_SHARED } else { MAX_OWN };
+        let most = if class.is_some() { MAX_WORKGROUP_VARIABLE } else { MAX_PRIVATE_VARIABLE };
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
         let name = if class.is_some() { program.module.display_name(variable) } else { String::new() };
@@ -117,7 +117,7 @@ impl Interpreter<'_> {
             if let Some(value) = gather_slots(&[], &self.globals, slots) {
                 self.fill_object(
                     &mut object,
-                    &ConcretePointer::to_object(0, declared.ty),
+                    &ConcretePointer::at_object_start(0, declared.ty),
                     declared.ty,
                     &value,
                 )?;
@@ -143,7 +143,7 @@ impl Interpreter<'_> {
         identity: &InvocationId,
     ) -> Result<(), Problem> {
         let location = self.program.module.decorations_of(object.variable).location;
-        let given = location.and_then(|location| self.setup.given.get(&location));
+        let given = location.and_then(|location| self.setup.stage_inputs.get(&location));
         if let Some(given) = given.and_then(|given| {
             stage::invocation_share(given, object.bytes.len() as u64, identity.workgroup_index)
         }) {
@@ -152,7 +152,7 @@ impl Interpreter<'_> {
             return Ok(());
         }
         let value = self.built_in_value(object.variable, ty, identity)?;
-        self.fill_object(object, &ConcretePointer::to_object(0, ty), ty, &value)
+        self.fill_object(object, &ConcretePointer::at_object_start(0, ty), ty, &value)
     }
 
     /// Writes a value to an object that no invocation can access yet.
@@ -198,23 +198,26 @@ impl Interpreter<'_> {
         &self,
         variable: u32,
         ty: u32,
-        me: &InvocationId,
+        identity: &InvocationId,
     ) -> Result<ConcreteValue, Problem> {
         let setup = self.setup;
         let all: u32 = setup.local_size.iter().product();
         let built_in = self.program.module.decorations_of(variable).built_in;
-        let marks = built_in.map_or([0; 3], |built_in| setup.launch_taint.of_built_in(built_in));
+        let marks = built_in.map_or([0; 3], |built_in| setup.launch_taint.built_in_taint(built_in));
         let vector = |of: [u32; 3]| {
             let parts = of.iter().zip(marks).map(|(part, mark)| ConcreteValue::Bits(u64::from(*part), mark));
             ConcreteValue::from_components(parts)
         };
         let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), marks[0]);
-        let lane = me.local_index % setup.subgroup_size;
+        let lane = identity.local_index % setup.subgroup_size;
         // A mask of lanes has four words of 32 bits, for every size of the subgroup.
         let lanes = |from: u32, to: u32| {
             let bits = |word: u32| {
-                let mine = |lane: &u32| lane / 32 == word;
-                ConcreteValue::Bits((from..to).filter(mine).fold(0, |all, lane| all | 1 << (lane % 32)), 0)
+                let is_in_word = |lane: &u32| lane / 32 == word;
+                ConcreteValue::Bits(
+                    (from..to).filter(is_in_word).fold(0, |all, lane| all | 1 << (lane % 32)),
+                    0,
+                )
             };
             ConcreteValue::from_components((0..4).map(bits))
         };
@@ -227,12 +230,12 @@ impl Interpreter<'_> {
         let Some(built_in) = built_in else {
             return self.program.filled_value(ty, not_given);
         };
-        if let Some(told) = setup.stage.built_in_components(built_in, me.workgroup) {
+        if let Some(components) = setup.stage.built_in_components(built_in, identity.workgroup) {
             let part = |number: &Option<u32>| {
                 number
                     .map_or(ConcreteValue::Bits(0, not_given), |number| ConcreteValue::Bits(number.into(), 0))
             };
-            return match &told[..] {
+            return match &components[..] {
                 [] => self.program.filled_value(ty, not_given),
                 [one] => Ok(part(one)),
                 parts => Ok(ConcreteValue::from_components(parts.iter().map(part))),
@@ -241,15 +244,17 @@ impl Interpreter<'_> {
         Ok(match built_in {
             BuiltIn::NumWorkgroups => vector(setup.grid),
             BuiltIn::WorkgroupSize => vector(setup.local_size),
-            BuiltIn::WorkgroupId => vector(me.workgroup),
-            BuiltIn::LocalInvocationId => vector(me.local),
+            BuiltIn::WorkgroupId => vector(identity.workgroup),
+            BuiltIn::LocalInvocationId => vector(identity.local),
             BuiltIn::GlobalInvocationId => vector([0, 1, 2].map(|axis: usize| {
-                me.workgroup[axis].wrapping_mul(setup.local_size[axis]).wrapping_add(me.local[axis])
+                identity.workgroup[axis]
+                    .wrapping_mul(setup.local_size[axis])
+                    .wrapping_add(identity.local[axis])
             })),
-            BuiltIn::LocalInvocationIndex => scalar(me.local_index),
+            BuiltIn::LocalInvocationIndex => scalar(identity.local_index),
             BuiltIn::SubgroupSize => scalar(size),
             BuiltIn::NumSubgroups => scalar(all.div_ceil(size)),
-            BuiltIn::SubgroupId => scalar(me.local_index / size),
+            BuiltIn::SubgroupId => scalar(identity.local_index / size),
             BuiltIn::SubgroupLocalInvocationId => scalar(lane),
             BuiltIn::SubgroupEqMask => lanes(lane, lane + 1),
             BuiltIn::SubgroupLtMask => lanes(0, lane),

@@ -30,16 +30,18 @@ pub(super) enum Divergence {
 }
 
 /// Returns the divergent barriers in module order, each with the branch that it depends on.
-pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, &SpirvInstruction, Divergence)> {
+pub(super) fn divergent_barriers(
+    module: &SpirvModule,
+) -> Vec<(&SpirvInstruction, &SpirvInstruction, Divergence)> {
     let sizes = module.entry_points.iter().filter_map(|entry| {
         let declared = module.declared_local_size(entry.function)?;
-        Some((entry.function, super::smallest_size(module, declared)))
+        Some((entry.function, super::smallest_local_size(module, declared)))
     });
     let mut found: BTreeMap<_, (&SpirvInstruction, &SpirvInstruction, Divergence)> = BTreeMap::new();
     for (entry, size) in sizes.filter(|(_, size)| size.iter().product::<u32>() > 1) {
         let written = written_members(module, entry, true).into_iter().map(|(binding, _)| binding).collect();
         let flow = DataFlow::solve(module, entry, None, UniformityAnalysis { module, size, written });
-        for (barrier, branch, divergence) in DivergentBarriers::of(&flow).find() {
+        for (barrier, branch, divergence) in DivergentBarriers::new(&flow).find() {
             let known = found.entry(barrier.place).or_insert((barrier, branch, divergence));
             // `Always` is the stronger statement, so it takes precedence for every entry point.
             if divergence < known.2 {
@@ -86,7 +88,7 @@ struct UniformityAnalysis<'m> {
 }
 
 impl UniformityAnalysis<'_> {
-    fn number(&self, id: u32) -> Option<u64> {
+    fn constant_number(&self, id: u32) -> Option<u64> {
         match self.module.constants.get(&id) {
             Some((_, SpirvConstant::Scalar(number)))
                 if self.module.decorations_of(id).specialization.is_none() =>
@@ -98,20 +100,20 @@ impl UniformityAnalysis<'_> {
     }
 
     /// Returns the common value of all components of a constant.
-    fn splat(&self, id: u32) -> Option<u64> {
+    fn splat_constant(&self, id: u32) -> Option<u64> {
         match self.module.constants.get(&id) {
             Some((_, SpirvConstant::Composite(parts))) => {
-                let mut numbers = parts.iter().map(|part| self.number(*part));
+                let mut numbers = parts.iter().map(|part| self.constant_number(*part));
                 let first = numbers.next()??;
                 numbers.all(|number| number == Some(first)).then_some(first)
             }
-            _ => self.number(id),
+            _ => self.constant_number(id),
         }
     }
 
     fn compare(&self, op: Op, operands: &[u32], pair: [Uniformity; 2]) -> Uniformity {
         let [first, second] = pair;
-        let constant = |at: usize| operands.get(at).and_then(|id| self.splat(*id));
+        let constant = |at: usize| operands.get(at).and_then(|id| self.splat_constant(*id));
         match (first, second) {
             (Unreached, _) | (_, Unreached) => Unreached,
             (Uniform, Uniform) => Uniform,
@@ -146,7 +148,7 @@ impl UniformityAnalysis<'_> {
         if is_equality(op) {
             return if constant <= last { Condition(Divergence::Always) } else { Uniform };
         }
-        let holds = |number: u64| {
+        let is_satisfied = |number: u64| {
             let (left, right) = if flipped { (constant, number) } else { (number, constant) };
             match op {
                 Op::ULessThan | Op::SLessThan => left < right,
@@ -159,7 +161,7 @@ impl UniformityAnalysis<'_> {
         if constant > u64::from(i32::MAX.unsigned_abs()) {
             return Unknown;
         }
-        if holds(least) == holds(last) { Uniform } else { Condition(Divergence::Always) }
+        if is_satisfied(least) == is_satisfied(last) { Uniform } else { Condition(Divergence::Always) }
     }
 }
 
@@ -178,14 +180,14 @@ impl Analysis for UniformityAnalysis<'_> {
         }
     }
 
-    fn combine(&self, first: Uniformity, second: Uniformity) -> Uniformity {
+    fn combine_indices(&self, first: Uniformity, second: Uniformity) -> Uniformity {
         match (first, second) {
             (Unreached, other) | (other, Unreached) | (other, Uniform) | (Uniform, other) => other,
             _ => Unknown,
         }
     }
 
-    fn built_in(&self, built_in: BuiltIn) -> Option<Facts<Uniformity>> {
+    fn built_in_facts(&self, built_in: BuiltIn) -> Option<Facts<Uniformity>> {
         let [x, y, z] = self.size;
         let by_axis =
             |of: fn(u32) -> Uniformity| [x, y, z, z].map(|size| if size > 1 { of(size) } else { Uniform });
@@ -203,11 +205,11 @@ impl Analysis for UniformityAnalysis<'_> {
         })
     }
 
-    fn constant(&self) -> Uniformity {
+    fn constant_fact(&self) -> Uniformity {
         Uniform
     }
 
-    fn load(&self, variable: Option<u32>, address: Uniformity) -> Uniformity {
+    fn load_fact(&self, variable: Option<u32>, address: Uniformity) -> Uniformity {
         let is_fixed = |id: u32| {
             let decorations = self.module.decorations_of(id);
             let binding = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
@@ -224,9 +226,9 @@ impl Analysis for UniformityAnalysis<'_> {
         }
     }
 
-    fn compute(
+    fn transfer(
         &self,
-        one: &SpirvInstruction,
+        instruction: &SpirvInstruction,
         operands: &[u32],
         facts: &[Facts<Uniformity>],
     ) -> Facts<Uniformity> {
@@ -235,7 +237,7 @@ impl Analysis for UniformityAnalysis<'_> {
         let each = |of: &dyn Fn(Uniformity, Uniformity) -> Uniformity| {
             [0, 1, 2, 3].map(|at: usize| of(first[at], second[at]))
         };
-        match one.op {
+        match instruction.op {
             op if is_ordering(op) || is_equality(op) => {
                 each(&|first, second| self.compare(op, operands, [first, second]))
             }
@@ -270,11 +272,11 @@ impl Analysis for UniformityAnalysis<'_> {
             }
             Op::IMul | Op::FMul | Op::ShiftLeftLogical | Op::BitwiseAnd | Op::UMod | Op::SMod | Op::SRem => {
                 // An input that is a factor, mask or modulus may make all numbers equal.
-                let scaled = |at: usize| match operands.get(at).and_then(|id| self.splat(*id)) {
+                let scaled = |at: usize| match operands.get(at).and_then(|id| self.splat_constant(*id)) {
                     None => Data,
                     Some(number) => {
                         // Neighbouring numbers must stay different.
-                        let is_kept = match one.op {
+                        let is_kept = match instruction.op {
                             Op::BitwiseAnd => number & 1 != 0,
                             Op::UMod | Op::SMod | Op::SRem => number > 1,
                             Op::ShiftLeftLogical => number < 32,
@@ -288,7 +290,8 @@ impl Analysis for UniformityAnalysis<'_> {
                     (Uniform, Uniform) => Uniform,
                     (varying, Uniform) if varying.varies() => scaled(1),
                     (Uniform, varying)
-                        if varying.varies() && matches!(one.op, Op::IMul | Op::FMul | Op::BitwiseAnd) =>
+                        if varying.varies()
+                            && matches!(instruction.op, Op::IMul | Op::FMul | Op::BitwiseAnd) =>
                     {
                         scaled(0)
                     }
@@ -322,7 +325,7 @@ struct DivergentBarriers<'f, 'm> {
 }
 
 impl<'f, 'm> DivergentBarriers<'f, 'm> {
-    fn of(flow: &'f DataFlow<'m, UniformityAnalysis<'m>>) -> DivergentBarriers<'f, 'm> {
+    fn new(flow: &'f DataFlow<'m, UniformityAnalysis<'m>>) -> DivergentBarriers<'f, 'm> {
         let module = flow.module;
         let mut with_barriers: BTreeSet<u32> = BTreeSet::new();
         loop {
@@ -343,17 +346,17 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
         let mut found = Vec::new();
         for function in &self.with_barriers {
             if let Some(code) = self.module.functions.get(function) {
-                found.extend(self.in_function(code));
+                found.extend(self.find_in_function(code));
             }
         }
         found
     }
 
-    fn in_function(
+    fn find_in_function(
         &self,
         function: &'m SpirvFunction,
     ) -> Vec<(&'m SpirvInstruction, &'m SpirvInstruction, Divergence)> {
-        let graph = ControlFlow::of(self.module, function);
+        let graph = ControlFlow::from_function(self.module, function);
         let dependence = graph.control_dependence();
         let mut found = Vec::new();
         for (block, range) in graph.blocks.iter().enumerate() {
@@ -377,7 +380,7 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
         let SpirvOperation::BranchConditional { condition, .. } = self.module.operation(branch) else {
             return None;
         };
-        match self.flow.merged(&[condition]) {
+        match self.flow.join_of_values(&[condition]) {
             Condition(divergence) => Some(divergence),
             _ => None,
         }
@@ -385,8 +388,8 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
 }
 
 /// Returns true for a control barrier of a workgroup, and for a call of a function with one.
-fn is_barrier(module: &SpirvModule, one: &SpirvInstruction, with_barriers: &BTreeSet<u32>) -> bool {
-    match module.operation(one) {
+fn is_barrier(module: &SpirvModule, instruction: &SpirvInstruction, with_barriers: &BTreeSet<u32>) -> bool {
+    match module.operation(instruction) {
         SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, .. } => {
             // 2 is the scope `Workgroup`.
             matches!(module.constants.get(&execution), Some((_, SpirvConstant::Scalar(2))))
@@ -405,12 +408,12 @@ struct ControlFlow {
 }
 
 impl ControlFlow {
-    fn of(module: &SpirvModule, function: &SpirvFunction) -> ControlFlow {
+    fn from_function(module: &SpirvModule, function: &SpirvFunction) -> ControlFlow {
         let mut starts: Vec<(u32, usize)> = function.labels.iter().map(|(id, at)| (*id, *at)).collect();
         starts.sort_unstable_by_key(|(_, at)| *at);
         let number: HashMap<u32, usize> =
             starts.iter().enumerate().map(|(block, (id, _))| (*id, block)).collect();
-        let is_end = |one: &SpirvInstruction| module.operation(one).is_terminator();
+        let is_end = |instruction: &SpirvInstruction| module.operation(instruction).is_terminator();
         let mut blocks = Vec::new();
         let mut successors = Vec::new();
         for (_, start) in &starts {
@@ -428,7 +431,7 @@ impl ControlFlow {
     fn control_dependence(&self) -> Vec<BTreeSet<usize>> {
         let postdominators = self.postdominators();
         let directly = |block: usize| {
-            let decides = |(branch, targets): &(usize, &Vec<usize>)| {
+            let decides_execution = |(branch, targets): &(usize, &Vec<usize>)| {
                 // A block depends on a branch if it post-dominates a target of the branch, but does
                 // not strictly post-dominate the branch itself.
                 let strictly = block != *branch && postdominators[*branch].contains(&block);
@@ -436,7 +439,7 @@ impl ControlFlow {
                     && !strictly
                     && targets.iter().any(|target| postdominators[*target].contains(&block))
             };
-            self.successors.iter().enumerate().filter(decides).map(|(branch, _)| branch).collect()
+            self.successors.iter().enumerate().filter(decides_execution).map(|(branch, _)| branch).collect()
         };
         let direct: Vec<BTreeSet<usize>> = (0..self.blocks.len()).map(directly).collect();
         let transitively = |block: usize| {
@@ -456,23 +459,23 @@ impl ControlFlow {
         let all: HashSet<usize> = (0..count).collect();
         // The greatest solution: every set starts full and shrinks. Blocks that end the function
         // have no path to others.
-        let mut sets: Vec<HashSet<usize>> = (0..count)
+        let mut postdominator_sets: Vec<HashSet<usize>> = (0..count)
             .map(|block| if self.successors[block].is_empty() { HashSet::from([block]) } else { all.clone() })
             .collect();
         loop {
             let mut changed = false;
             for block in (0..count).rev().filter(|block| !self.successors[*block].is_empty()) {
-                let mut targets = self.successors[block].iter().map(|target| &sets[*target]);
+                let mut targets = self.successors[block].iter().map(|target| &postdominator_sets[*target]);
                 let Some(first) = targets.next() else { continue };
                 let mut common = targets.fold(first.clone(), |all, one| &all & one);
                 common.insert(block);
-                if common != sets[block] {
-                    sets[block] = common;
+                if common != postdominator_sets[block] {
+                    postdominator_sets[block] = common;
                     changed = true;
                 }
             }
             if !changed {
-                return sets;
+                return postdominator_sets;
             }
         }
     }

@@ -9,29 +9,36 @@ use rspirv::spirv::StorageClass;
 use spirv_reader::{BarrierPart, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::semantics_of;
-use crate::accessed::root_variable;
+use crate::accessed_variable::root_variable;
 
 /// Returns the barriers in module order, each with a variable that it leaves unordered.
-pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {
-    module.functions.values().flat_map(|function| barriers_of(module, function)).collect()
+pub(super) fn mismatched_barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {
+    module.functions.values().flat_map(|function| mismatched_barriers_in(module, function)).collect()
 }
 
 /// An access of a variable.
 #[derive(Clone, Copy)]
-struct Access {
+struct VariableAccess {
     variable: u32,
     class: StorageClass,
     writes: bool,
 }
 
-fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<(&'m SpirvInstruction, u32)> {
+fn mismatched_barriers_in<'m>(
+    module: &'m SpirvModule,
+    function: &'m SpirvFunction,
+) -> Vec<(&'m SpirvInstruction, u32)> {
     let code = &function.code;
     let orders_workgroup =
         |semantics: u32| StorageClassSet::from_semantics(semantics).contains(litmus::StorageClass::Workgroup);
-    let is_barrier = |one: &SpirvInstruction| {
-        matches!(module.operation(one), SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. })
+    let is_barrier = |instruction: &SpirvInstruction| {
+        matches!(
+            module.operation(instruction),
+            SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. }
+        )
     };
-    let is_call = |one: &SpirvInstruction| matches!(module.operation(one), SpirvOperation::Call { .. });
+    let is_call =
+        |instruction: &SpirvInstruction| matches!(module.operation(instruction), SpirvOperation::Call { .. });
     let mut found = Vec::new();
     for (at, barrier) in code.iter().enumerate().filter(|(_, one)| is_barrier(one)) {
         let semantics = semantics_of(module, barrier).first().copied().unwrap_or(0);
@@ -44,14 +51,15 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
         // This barrier only has to order the code between the neighbouring barriers.
         let start = code[..at].iter().rposition(is_barrier).map_or(0, |index| index + 1);
         let end = code[at + 1..].iter().position(is_barrier).map_or(code.len(), |index| at + 1 + index);
-        let unclear = |one: &SpirvInstruction| {
-            is_call(one)
-                || super::is_fence(module, one) && semantics_of(module, one).into_iter().any(orders_workgroup)
+        let may_order_workgroup = |instruction: &SpirvInstruction| {
+            is_call(instruction)
+                || super::is_fence(module, instruction)
+                    && semantics_of(module, instruction).into_iter().any(orders_workgroup)
         };
-        if code[..end].iter().any(is_call) || code[start..end].iter().any(unclear) {
+        if code[..end].iter().any(is_call) || code[start..end].iter().any(may_order_workgroup) {
             continue;
         }
-        let accesses = |part: &[SpirvInstruction]| -> Vec<Access> {
+        let accesses = |part: &[SpirvInstruction]| -> Vec<VariableAccess> {
             part.iter().filter_map(|one| access_of(module, function, one)).collect()
         };
         // Memory of the named class that is written before needs this barrier.
@@ -73,14 +81,18 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
 /// Returns true if a branch after an instruction leads to a position before it.
 fn is_in_loop(module: &SpirvModule, function: &SpirvFunction, at: usize) -> bool {
     function.code[at..].iter().any(|one| {
-        let back = |label: u32| function.labels.get(&label).is_some_and(|index| *index <= at);
-        module.successors(&function.types, one).any(back)
+        let is_backward = |label: u32| function.labels.get(&label).is_some_and(|index| *index <= at);
+        module.successors(&function.types, one).any(is_backward)
     })
 }
 
 /// Returns the access of an instruction to memory that invocations share.
-fn access_of(module: &SpirvModule, function: &SpirvFunction, one: &SpirvInstruction) -> Option<Access> {
-    let (pointer, writes) = match module.operation(one) {
+fn access_of(
+    module: &SpirvModule,
+    function: &SpirvFunction,
+    instruction: &SpirvInstruction,
+) -> Option<VariableAccess> {
+    let (pointer, writes) = match module.operation(instruction) {
         SpirvOperation::Load { pointer, .. } | SpirvOperation::ImageRead { image: pointer, .. } => {
             (pointer, false)
         }
@@ -96,5 +108,5 @@ fn access_of(module: &SpirvModule, function: &SpirvFunction, one: &SpirvInstruct
         class,
         StorageClass::Private | StorageClass::Function | StorageClass::Input | StorageClass::Output
     );
-    (!private).then_some(Access { variable, class, writes })
+    (!private).then_some(VariableAccess { variable, class, writes })
 }

@@ -11,14 +11,16 @@ use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation}
 use crate::update::plain_updates;
 
 /// Returns the stores of the updates in module order, with their variables.
-pub(super) fn updates(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {
+pub(super) fn find_shared_updates(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {
     let mut found = Vec::new();
     let mut known = HashSet::new();
     for entry in &module.entry_points {
         let size = module.declared_local_size(entry.function);
-        let several =
-            size.is_some_and(|size| super::smallest_size(module, size).iter().any(|size| *size > 1));
-        let Some(function) = module.functions.get(&entry.function).filter(|_| several) else { continue };
+        let has_several_invocations =
+            size.is_some_and(|size| super::smallest_local_size(module, size).iter().any(|size| *size > 1));
+        let Some(function) = module.functions.get(&entry.function).filter(|_| has_several_invocations) else {
+            continue;
+        };
         if !known.insert(entry.function) {
             continue;
         }
@@ -44,7 +46,7 @@ fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32
             let shared = [StorageClass::StorageBuffer, StorageClass::Uniform, StorageClass::Workgroup];
             return shared.contains(&variable.class).then_some(id);
         }
-        let chain = function.code.iter().find(|one| one.result == id)?;
+        let chain = function.code.iter().find(|instruction| instruction.result == id)?;
         let SpirvOperation::AccessChain { base, element: None, indices } = module.operation(chain) else {
             return None;
         };
@@ -61,13 +63,13 @@ fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32
 ///
 /// Bodies of selections and loops are skipped. A function that may end early has no such block.
 fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet<usize> {
-    let ends = |one: &&SpirvInstruction| {
-        let operation = module.operation(one);
+    let ends_block = |instruction: &&SpirvInstruction| {
+        let operation = module.operation(instruction);
         operation.is_terminator() && !operation.is_branch()
     };
     let mut reached = HashSet::new();
     // With an early return, the code after it is conditional.
-    if function.code.iter().filter(ends).count() != 1 {
+    if function.code.iter().filter(ends_block).count() != 1 {
         return reached;
     }
     let mut at = 0;

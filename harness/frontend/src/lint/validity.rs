@@ -7,7 +7,7 @@
 use litmus::{Scope, StorageClassSet};
 use rspirv::spirv::StorageClass;
 
-use super::{ORDERS, constant, semantics_of};
+use super::{ORDER_BITS, integer_constant, semantics_of};
 use crate::finding::Spot;
 use spirv_reader::{
     SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, scope_from_word,
@@ -59,8 +59,8 @@ pub fn invalid_uses(module: &SpirvModule) -> Vec<InvalidUse> {
     functions.sort_unstable_by_key(|(id, _)| **id);
     for (_, function) in functions {
         for instruction in &function.code {
-            for (rule, what) in uses_of(module, function, instruction) {
-                let at = Spot { thread: 0, line: instruction.line, place: instruction.place, access: None };
+            for (rule, what) in invalid_uses_of(module, function, instruction) {
+                let at = Spot { thread: 0, line: instruction.line, place: instruction.place, writes: None };
                 found.push(InvalidUse { rule, message: format!("{what} ({})", rule.name()), at });
             }
         }
@@ -68,7 +68,7 @@ pub fn invalid_uses(module: &SpirvModule) -> Vec<InvalidUse> {
     found
 }
 
-fn uses_of(
+fn invalid_uses_of(
     module: &SpirvModule,
     function: &SpirvFunction,
     instruction: &SpirvInstruction,
@@ -76,7 +76,7 @@ fn uses_of(
     let name = format!("Op{:?}", instruction.op);
     let mut found = Vec::new();
     for semantics in semantics_of(module, instruction) {
-        match (semantics & ORDERS != 0, StorageClassSet::from_semantics(semantics)) {
+        match (semantics & ORDER_BITS != 0, StorageClassSet::from_semantics(semantics)) {
             (false, _) if super::is_fence(module, instruction) => {
                 found.push((ValidityRule::BarrierHasOrder, format!("{name} has no memory order")));
             }
@@ -94,9 +94,10 @@ fn uses_of(
             _ => {}
         }
     }
-    let scopes = module.operation(instruction).memory_scopes();
-    let is_cross_device = |word: u32| scope_from_word(word.into(), module.vulkan) == Ok(Scope::CrossDevice);
-    if scopes.into_iter().filter_map(|scope| constant(module, scope)).any(is_cross_device) {
+    let scopes = module.operation(instruction).memory_scope_ids();
+    let is_cross_device =
+        |word: u32| scope_from_word(word.into(), module.uses_vulkan_model) == Ok(Scope::CrossDevice);
+    if scopes.into_iter().filter_map(|scope| integer_constant(module, scope)).any(is_cross_device) {
         found.push((ValidityRule::ScopeInDevice, format!("{name} has the memory scope CrossDevice")));
     }
     if is_handle_load(module, function, instruction) {

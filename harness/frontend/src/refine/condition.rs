@@ -16,10 +16,10 @@ pub(super) enum Condition {
 }
 
 /// The conditions that hold or do not hold on a path.
-pub(super) type Facts = BTreeMap<Condition, bool>;
+pub(super) type ConditionFacts = BTreeMap<Condition, bool>;
 
 /// The value of a comparison.
-pub(super) enum Truth {
+pub(super) enum ConditionValue {
     /// True or false for all values.
     Known(bool),
     /// True if the condition has this value.
@@ -32,47 +32,47 @@ fn as_signed(value: u64) -> i64 {
 
 impl Condition {
     /// Returns the value of a comparison.
-    pub fn of(relation: BranchRelation, left: Expression, right: Expression) -> Truth {
+    pub fn compare(relation: BranchRelation, left: Expression, right: Expression) -> ConditionValue {
         if let (Expression::Known(left), Expression::Known(right)) = (&left, &right) {
-            return Truth::Known(relation.holds(as_signed(*left), as_signed(*right)));
+            return ConditionValue::Known(relation.holds(as_signed(*left), as_signed(*right)));
         }
         if left == right {
-            return Truth::Known(relation.holds(0, 0));
+            return ConditionValue::Known(relation.holds(0, 0));
         }
         match relation {
             BranchRelation::Equal | BranchRelation::NotEqual => {
                 let (left, right) = if right < left { (right, left) } else { (left, right) };
                 let holds_if = relation == BranchRelation::Equal;
-                Truth::Open { condition: Condition::Equal(left, right), holds_if }
+                ConditionValue::Open { condition: Condition::Equal(left, right), holds_if }
             }
-            BranchRelation::Less => Condition::less(left, right, true),
-            BranchRelation::Greater => Condition::less(right, left, true),
-            BranchRelation::GreaterOrEqual => Condition::less(left, right, false),
-            BranchRelation::LessOrEqual => Condition::less(right, left, false),
+            BranchRelation::Less => Condition::compare_less(left, right, true),
+            BranchRelation::Greater => Condition::compare_less(right, left, true),
+            BranchRelation::GreaterOrEqual => Condition::compare_less(left, right, false),
+            BranchRelation::LessOrEqual => Condition::compare_less(right, left, false),
         }
     }
 
-    fn less(left: Expression, right: Expression, holds_if: bool) -> Truth {
+    fn compare_less(left: Expression, right: Expression, holds_if: bool) -> ConditionValue {
         match left {
             // A number is greater than a constant unless it is less than the next one.
             Expression::Known(known) => match (known as u32 as i32).checked_add(1) {
                 Some(next) => {
                     let next = Expression::Known(u64::from(next as u32));
-                    Truth::Open { condition: Condition::Less(right, next), holds_if: !holds_if }
+                    ConditionValue::Open { condition: Condition::Less(right, next), holds_if: !holds_if }
                 }
-                None => Truth::Known(!holds_if),
+                None => ConditionValue::Known(!holds_if),
             },
-            left => Truth::Open { condition: Condition::Less(left, right), holds_if },
+            left => ConditionValue::Open { condition: Condition::Less(left, right), holds_if },
         }
     }
 
-    /// Returns the condition after a change of its operands, as [`Condition::of`].
-    fn map(&self, change: impl Fn(&Expression) -> Expression) -> Truth {
+    /// Returns the condition after a change of its operands, as [`Condition::compare`].
+    fn map_operands(&self, change: impl Fn(&Expression) -> Expression) -> ConditionValue {
         let (relation, left, right) = match self {
             Condition::Equal(left, right) => (BranchRelation::Equal, left, right),
             Condition::Less(left, right) => (BranchRelation::Less, left, right),
         };
-        Condition::of(relation, change(left), change(right))
+        Condition::compare(relation, change(left), change(right))
     }
 
     /// Returns the symbols of the operands.
@@ -96,13 +96,16 @@ impl Condition {
 }
 
 /// Replaces symbols in facts; `None` if a fact becomes false, so that no execution takes the path.
-pub(super) fn substitute_facts(facts: &Facts, replace: &impl Fn(Symbol) -> Expression) -> Option<Facts> {
-    let mut changed = Facts::new();
+pub(super) fn substitute_facts(
+    facts: &ConditionFacts,
+    replace: &impl Fn(Symbol) -> Expression,
+) -> Option<ConditionFacts> {
+    let mut changed = ConditionFacts::new();
     for (condition, value) in facts {
-        match condition.map(|side| side.substitute(replace)) {
-            Truth::Known(known) if known == *value => {}
-            Truth::Known(_) => return None,
-            Truth::Open { condition, holds_if } => {
+        match condition.map_operands(|side| side.substitute(replace)) {
+            ConditionValue::Known(known) if known == *value => {}
+            ConditionValue::Known(_) => return None,
+            ConditionValue::Open { condition, holds_if } => {
                 let value = *value == holds_if;
                 if changed.insert(condition, value).is_some_and(|known| known != value) {
                     return None;

@@ -11,12 +11,12 @@ use crate::error::Refusal;
 use crate::finding::Spot;
 use crate::grid::{GridReport, GridVerdict};
 use crate::judge::judge;
-use crate::open::{OpenPart, OpenParts};
+use crate::open_memory::{OpenPart, OpenParts};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 use crate::outcomes::{FinalCell, FinalContent, FinalContents, enumerate_contents};
 
 /// The numbers that others may have left in all open buffers.
-const LEFT: [u32; 2] = [0, 1];
+const FILL_VALUES: [u32; 2] = [0, 1];
 
 /// Looks for contents of open buffers for which AFTER breaks refinement although others access nothing afterwards.
 pub(super) fn compare_for_contents(
@@ -26,13 +26,13 @@ pub(super) fn compare_for_contents(
     query: &RefinementQuery<'_>,
 ) -> Option<Refinement> {
     let all = || before.0.descriptors().into_iter().collect();
-    let whole = |parts: &BTreeSet<OpenPart>| {
-        let whole = parts.iter().filter(|part| part.scalar.is_none());
-        whole.map(|part| (part.set, part.binding)).collect::<Vec<(u32, u32)>>()
+    let whole_buffers = |parts: &BTreeSet<OpenPart>| {
+        let buffers = parts.iter().filter(|part| part.scalar.is_none());
+        buffers.map(|part| (part.set, part.binding)).collect::<Vec<(u32, u32)>>()
     };
-    let descriptors: Vec<(u32, u32)> = open.as_ref().map_or_else(all, whole);
-    LEFT.iter().find_map(|number| {
-        let filled = |options: &AnalysisOptions| {
+    let descriptors: Vec<(u32, u32)> = open.as_ref().map_or_else(all, whole_buffers);
+    FILL_VALUES.iter().find_map(|number| {
+        let fill_buffers = |options: &AnalysisOptions| {
             let mut filled = options.clone();
             for at in &descriptors {
                 let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES as usize, Vec::len);
@@ -41,12 +41,12 @@ pub(super) fn compare_for_contents(
             }
             filled
         };
-        let (first, second) = (filled(before.1), filled(after.1));
-        let judged = judge(before.0, &first, query.model, query.budget).ok()?;
-        if undefined_reason(&judged).is_some() {
+        let (first, second) = (fill_buffers(before.1), fill_buffers(after.1));
+        let report = judge(before.0, &first, query.model, query.budget).ok()?;
+        if undefined_reason(&report).is_some() {
             return None;
         }
-        let mut answer = compare_contents((before.0, &first), (after.0, &second), Some(&judged), "", query);
+        let mut answer = compare_contents((before.0, &first), (after.0, &second), Some(&report), "", query);
         let difference =
             answer.difference.as_mut().filter(|_| answer.verdict == RefinementVerdict::Breaks)?;
         difference.environment.push(format!("have left {number} in every word of the open buffers"));
@@ -58,12 +58,12 @@ pub(super) fn compare_for_contents(
 pub(super) fn compare_contents(
     before: (&SpirvModule, &AnalysisOptions),
     after: (&SpirvModule, &AnalysisOptions),
-    judged: Option<&GridReport>,
+    report_before: Option<&GridReport>,
     why: &str,
     query: &RefinementQuery<'_>,
 ) -> Refinement {
     let with_contents = |options: &AnalysisOptions| AnalysisOptions { keep_final: true, ..options.clone() };
-    let walked = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+    let judge_with_final_contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
         judge(module, &with_contents(options), query.model, query.budget).ok()
     };
     let is_settled = |report: &GridReport| {
@@ -73,13 +73,13 @@ pub(super) fn compare_contents(
             && !report.has_partial_subgroups
     };
     // A defect of AFTER counts if BEFORE has none in any schedule.
-    let second = walked(after);
-    if let (Some(first), Some(second)) = (judged, &second)
+    let second = judge_with_final_contents(after);
+    if let (Some(first), Some(second)) = (report_before, &second)
         && is_settled(first)
         && let Some(found) = second.findings.iter().find(|found| is_new_defect(found.kind))
     {
         let spot = found.at.first();
-        let after = spot.map(|at| Spot { thread: 0, line: at.line, place: at.place, access: at.access });
+        let after = spot.map(|at| Spot { thread: 0, line: at.line, place: at.place, writes: at.writes });
         let (message, kind) = (format!("AFTER only: {}", found.message), found.kind.name());
         return Refinement::breaks(Counterexample {
             kind,
@@ -90,7 +90,7 @@ pub(super) fn compare_contents(
         });
     }
     // The contents do not depend on the schedule, so equal contents suffice.
-    if let (Some(first), Some(second)) = (walked(before), &second)
+    if let (Some(first), Some(second)) = (judge_with_final_contents(before), &second)
         && is_settled(&first)
         && is_settled(second)
         && !first.final_buffers.is_empty()
@@ -116,7 +116,7 @@ pub(super) fn compare_contents(
         FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
             return Refinement::undefined_before(&undefined);
         }
-        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
+        FinalContents::Undefined(open) | FinalContents::Unknown { reason: open, .. } => {
             return Refinement::unknown(format!(
                 "{why}; the contents that BEFORE leaves are not known: {open}"
             ));
@@ -129,7 +129,7 @@ pub(super) fn compare_contents(
             let (before, after, environment) = (None, None, Vec::new());
             return Refinement::breaks(Counterexample { kind, message, before, after, environment });
         }
-        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
+        FinalContents::Undefined(open) | FinalContents::Unknown { reason: open, .. } => {
             return Refinement::unknown(format!(
                 "{why}; the contents that AFTER leaves are not known: {open}"
             ));
@@ -149,18 +149,18 @@ pub(super) fn compare_contents(
         .chain(&more)
         .map(|cell| ((cell.at, cell.offset, cell.bytes), initial(cell.at, cell.offset, cell.bytes)))
         .collect();
-    let whole = |cells: &[FinalCell], values: &[u64]| -> Contents {
+    let all_contents = |cells: &[FinalCell], values: &[u64]| -> Contents {
         let mut all: Contents = places.clone();
         all.extend(
             cells.iter().zip(values).map(|(cell, value)| ((cell.at, cell.offset, cell.bytes), *value)),
         );
         all
     };
-    let kept = |cells: &[FinalCell], of: &BTreeMap<Vec<u64>, _>| -> BTreeSet<Contents> {
-        let allowed = of.iter().filter(|(_, content): &(_, &FinalContent)| content.allowed);
-        allowed.map(|(values, _)| whole(cells, values)).collect()
+    let allowed_contents = |cells: &[FinalCell], of: &BTreeMap<Vec<u64>, _>| -> BTreeSet<Contents> {
+        let allowed = of.iter().filter(|(_, content): &(_, &FinalContent)| content.is_allowed);
+        allowed.map(|(values, _)| all_contents(cells, values)).collect()
     };
-    let (allowed, shown) = (kept(&cells, &allowed), kept(&more, &shown));
+    let (allowed, shown) = (allowed_contents(&cells, &allowed), allowed_contents(&more, &shown));
     match shown.difference(&allowed).next() {
         None => {
             let fewer = shown.len() < allowed.len();

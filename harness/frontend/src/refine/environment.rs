@@ -19,24 +19,24 @@ use super::event::{CellKey, MemoryKey};
 use super::program::cell_keys;
 use super::simulation::Mismatch;
 use crate::answer::locate_race;
-use crate::emit::{self, Target};
+use crate::emit::{self, AccessTarget};
 use crate::error::SourcePosition;
 use crate::finding::Spot;
 use crate::lifted::{Lifted, LiftedCase};
-use crate::suspicion::confirmed;
+use crate::suspicion::confirm_suspicions;
 use crate::value::{NumberDomain, SymbolicNumber};
 
 /// Model steps for one environment.
-const STEPS: u64 = 40_000;
+const MODEL_STEPS: u64 = 40_000;
 /// Upper bound on the environments.
 const MAX_ENVIRONMENTS: usize = 400;
 /// Upper bound on the values that are published at one location.
 const MAX_PUBLISHED: usize = 6;
 /// The registers of the thread.
-const WAITED: u16 = 0;
-const LOADED: u16 = 1;
+const WAIT_REGISTER: u16 = 0;
+const LOAD_REGISTER: u16 = 1;
 /// A workgroup that no kernel has.
-const OUTSIDE: u32 = 1 << 20;
+const OUTSIDE_WORKGROUP: u32 = 1 << 20;
 
 /// One thread that accesses the memory of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,18 +98,23 @@ impl<'a> LocatedKernel<'a> {
     }
 
     /// Returns the buffer locations of accesses that satisfy `keep`.
-    fn accessed(&self, keep: impl Fn(&litmus::MemoryAccess) -> bool) -> BTreeSet<CellKey> {
+    fn accessed_keys(&self, keep: impl Fn(&litmus::MemoryAccess) -> bool) -> BTreeSet<CellKey> {
         let code = self.case.test.threads.iter().flat_map(|thread| &thread.instructions);
         let accesses = code.filter_map(|instruction| instruction.kind.access());
-        let kept = accesses.filter(|access| keep(access));
-        kept.filter_map(|access| self.keys.get(usize::from(access.place.location.0)))
+        let matching = accesses.filter(|access| keep(access));
+        matching
+            .filter_map(|access| self.keys.get(usize::from(access.place.location.0)))
             .filter(|key| matches!(key.memory, MemoryKey::Buffer { .. }))
             .cloned()
             .collect()
     }
 
     /// Returns the kernel with one more thread. `known` are the locations of both kernels.
-    fn with(&self, environment: &Environment, known: &BTreeMap<CellKey, Location>) -> Option<Combined> {
+    fn with_environment(
+        &self,
+        environment: &Environment,
+        known: &BTreeMap<CellKey, Location>,
+    ) -> Option<CombinedKernel> {
         let (mut case, mut keys) = (self.case.clone(), self.keys.clone());
         let test = &mut case.test;
         let mut target = |key: &CellKey| {
@@ -128,7 +133,7 @@ impl<'a> LocatedKernel<'a> {
             let reference = test.locations[position].reference;
             let class = reference.map_or(StorageClass::Buffer, Reference::storage_class);
             let location = LocationId(u16::try_from(position).ok()?);
-            Some(Target { location, class, scalar: None })
+            Some(AccessTarget { location, class, scalar: None })
         };
         let atomic = |order, make_available, make_visible| Access::Atomic {
             scope: Scope::QueueFamily,
@@ -143,16 +148,21 @@ impl<'a> LocatedKernel<'a> {
         let plain = Access::Coherent { scope: Scope::QueueFamily };
         let mut code = Vec::new();
         if let Some(cell) = &environment.wait {
-            code.push(emit::load(WAITED, target(cell)?, atomic(Order::Acquire, false, true)));
+            code.push(emit::load(WAIT_REGISTER, target(cell)?, atomic(Order::Acquire, false, true)));
             let initial = SymbolicNumber::Known(initial_value(known.get(cell)?));
             // The environment acts only once it has read another value than the initial one.
-            code.push(emit::branch(BranchRelation::Equal, SymbolicNumber::Register(WAITED), initial, 0));
+            code.push(emit::branch(
+                BranchRelation::Equal,
+                SymbolicNumber::Register(WAIT_REGISTER),
+                initial,
+                0,
+            ));
         }
         let place = target(&environment.access)?;
         let initial = environment.initial;
         code.push(match environment.stored {
             Some(value) => emit::store(place, SymbolicNumber::Known(value), plain),
-            None => emit::load(LOADED, place, plain),
+            None => emit::load(LOAD_REGISTER, place, plain),
         });
         if let Some((cell, value)) = &environment.publish {
             let release = atomic(Order::Release, true, false);
@@ -162,17 +172,17 @@ impl<'a> LocatedKernel<'a> {
             test.locations[usize::from(place.location.0)].init = LocationInit::Constant(initial as i64);
         }
         // The branch after the wait leads to a label at the end.
-        let ends = environment.wait.is_some();
-        code.extend(ends.then(|| emit::label(0)));
+        let needs_end_label = environment.wait.is_some();
+        code.extend(needs_end_label.then(|| emit::label(0)));
         let thread = test.threads.len();
         let spot = |kind: &InstructionKind| Spot {
             thread: thread as u16,
             line: 0,
             place: SourcePosition::Module,
-            access: emit::writes(kind),
+            writes: emit::access_writes(kind),
         };
         case.origins.push(code.iter().map(spot).collect());
-        let placement = Placement { queue_family: 0, queue: 0, workgroup: OUTSIDE, subgroup: 0 };
+        let placement = Placement { queue_family: 0, queue: 0, workgroup: OUTSIDE_WORKGROUP, subgroup: 0 };
         let register = |number: u16| Register {
             name: format!("r{number}"),
             init: RegisterInit::Constant(0),
@@ -181,8 +191,8 @@ impl<'a> LocatedKernel<'a> {
         test.threads.push(Thread {
             number: thread as u32,
             place: ThreadPlace::Device(placement),
-            registers: [WAITED, LOADED].map(register).into(),
-            labels: ends.then(|| Label { name: "LC00".to_owned() }).into_iter().collect(),
+            registers: [WAIT_REGISTER, LOAD_REGISTER].map(register).into(),
+            labels: needs_end_label.then(|| Label { name: "LC00".to_owned() }).into_iter().collect(),
             instructions: code.into_iter().map(|kind| Instruction { kind, span: Span::default() }).collect(),
             span: Span::default(),
         });
@@ -194,7 +204,7 @@ impl<'a> LocatedKernel<'a> {
         (test.question, test.filter) = (None, None);
         case.names.resize_with(keys.len(), String::new);
         case.domains.resize_with(keys.len(), NumberDomain::empty);
-        Some(Combined { case, keys, thread })
+        Some(CombinedKernel { case, keys, thread })
     }
 }
 
@@ -206,7 +216,7 @@ fn initial_value(location: &Location) -> u64 {
 }
 
 /// A kernel with an environment.
-struct Combined {
+struct CombinedKernel {
     case: LiftedCase,
     keys: Vec<CellKey>,
     /// The index of the environment's thread.
@@ -214,21 +224,21 @@ struct Combined {
 }
 
 /// The compared part of an outcome: the buffers, and the register of the environment.
-type Seen = (BTreeMap<CellKey, u64>, Option<u64>);
+type ComparedOutcome = (BTreeMap<CellKey, u64>, Option<u64>);
 
-impl Combined {
+impl CombinedKernel {
     fn predict(&self, model: &Model, budget: Budget<'_>) -> Option<Prediction> {
         let test: &Test = &self.case.test;
-        predict(test, model, &PredictOptions { budget: budget.with_step_limit(STEPS), unroll: 1 }).ok()
+        predict(test, model, &PredictOptions { budget: budget.with_step_limit(MODEL_STEPS), unroll: 1 }).ok()
     }
 
     /// Returns the compared part of an outcome. Other locations keep their initial value.
-    fn seen(
+    fn compared_outcome(
         &self,
         prediction: &Prediction,
         outcome: &Outcome,
         (known, opaque): (&BTreeMap<CellKey, Location>, &BTreeSet<CellKey>),
-    ) -> Seen {
+    ) -> ComparedOutcome {
         let mut cells: BTreeMap<CellKey, u64> =
             known.iter().map(|(key, location)| (key.clone(), initial_value(location))).collect();
         let mut loaded = None;
@@ -240,7 +250,7 @@ impl Combined {
                     }
                 }
                 Observable::Register(thread, register) => {
-                    if usize::from(thread.0) == self.thread && register.0 == LOADED {
+                    if usize::from(thread.0) == self.thread && register.0 == LOAD_REGISTER {
                         loaded = Some(value.0);
                     }
                 }
@@ -276,18 +286,18 @@ pub(super) fn find_environment(
         known.extend(kernel.keys.iter().cloned().zip(kernel.case.test.locations.iter().cloned()));
     }
     let is_open = |key: &CellKey| (search.is_open)(key) && !opaque.contains(key);
-    let environments = candidates(&before, &after, mismatch, &is_open);
+    let environments = candidate_environments(&before, &after, mismatch, &is_open);
     for environment in environments.into_iter().take(MAX_ENVIRONMENTS) {
         if (search.stop)() {
             return None;
         }
-        let Some(first) = before.with(&environment, &known) else { continue };
+        let Some(first) = before.with_environment(&environment, &known) else { continue };
         let Some(allowed) = first.predict(search.model, search.budget) else { continue };
-        // An environment in which BEFORE races too proves nothing.
+        // An environment in which BEFORE also races is no counterexample.
         if allowed.race != Race::Free || allowed.race_thin_air {
             continue;
         }
-        let Some(second) = after.with(&environment, &known) else { continue };
+        let Some(second) = after.with_environment(&environment, &known) else { continue };
         let Some(shown) = second.predict(search.model, search.budget) else { continue };
         let race = shown.race == Race::Racy && !shown.race_thin_air;
         let outcome =
@@ -318,19 +328,19 @@ pub(super) fn find_environment(
 }
 
 /// Returns true if no environment-dependent defect of BEFORE is reachable.
-fn is_defined(before: &LocatedKernel<'_>, combined: &Combined, search: &EnvironmentSearch<'_>) -> bool {
+fn is_defined(before: &LocatedKernel<'_>, combined: &CombinedKernel, search: &EnvironmentSearch<'_>) -> bool {
     if combined.case.suspicions.is_empty() {
         return true;
     }
     let lifted = Lifted { cases: vec![combined.case.clone()], ..before.lifted.clone() };
-    let (found, open) = confirmed(&lifted, search.model, search.budget);
+    let (found, open) = confirm_suspicions(&lifted, search.model, search.budget);
     found.is_empty() && !open
 }
 
 /// Returns an allowed outcome of AFTER that BEFORE does not allow, in words.
 fn new_outcome(
-    (first, allowed): (&Combined, &Prediction),
-    (second, shown): (&Combined, &Prediction),
+    (first, allowed): (&CombinedKernel, &Prediction),
+    (second, shown): (&CombinedKernel, &Prediction),
     (known, opaque): (&BTreeMap<CellKey, Location>, &BTreeSet<CellKey>),
 ) -> Option<String> {
     // An outcome is new only if all outcomes of BEFORE are known.
@@ -338,13 +348,14 @@ fn new_outcome(
     if !is_complete {
         return None;
     }
-    let of_before: BTreeSet<Seen> = (allowed.outcomes.iter())
+    let of_before: BTreeSet<ComparedOutcome> = (allowed.outcomes.iter())
         .filter(|(_, verdict)| verdict.allowed)
-        .map(|(outcome, _)| first.seen(allowed, outcome, (known, opaque)))
+        .map(|(outcome, _)| first.compared_outcome(allowed, outcome, (known, opaque)))
         .collect();
     let mut of_after = shown.outcomes.iter().filter(|(_, verdict)| verdict.allowed && !verdict.thin_air);
     let (cells, loaded) = of_after.find_map(|(outcome, _)| {
-        Some(second.seen(shown, outcome, (known, opaque))).filter(|seen| !of_before.contains(seen))
+        Some(second.compared_outcome(shown, outcome, (known, opaque)))
+            .filter(|seen| !of_before.contains(seen))
     })?;
     let initial = |key: &CellKey| known.get(key).map_or(0, initial_value);
     let mut parts: Vec<String> = (cells.iter())
@@ -356,7 +367,7 @@ fn new_outcome(
 }
 
 /// Returns the environments to try, the most promising first.
-fn candidates(
+fn candidate_environments(
     before: &LocatedKernel<'_>,
     after: &LocatedKernel<'_>,
     mismatch: Option<&Mismatch>,
@@ -365,14 +376,14 @@ fn candidates(
     let open = |cells: BTreeSet<CellKey>| cells.into_iter().filter(|key| is_open(key)).collect::<Vec<_>>();
     // The environment can only wait for atomic writes of the kernel, and only publish to its
     // atomic reads.
-    let waits = open(before.accessed(|access| access.strength.is_atomic() && access.writes()));
-    let published = open(before.accessed(|access| access.strength.is_atomic() && access.reads()));
-    let mut plain = before.accessed(|access| !access.strength.is_atomic());
-    plain.extend(after.accessed(|access| !access.strength.is_atomic()));
+    let waits = open(before.accessed_keys(|access| access.strength.is_atomic() && access.writes()));
+    let published = open(before.accessed_keys(|access| access.strength.is_atomic() && access.reads()));
+    let mut plain = before.accessed_keys(|access| !access.strength.is_atomic());
+    plain.extend(after.accessed_keys(|access| !access.strength.is_atomic()));
     let mut plain = open(plain);
-    let focus = |key: &CellKey| !mismatch.is_some_and(|mismatch| mismatch.cells.contains(key));
+    let is_other = |key: &CellKey| !mismatch.is_some_and(|mismatch| mismatch.cells.contains(key));
     // `false` sorts first: cells of the mismatch are tried before the others.
-    plain.sort_by_key(|key| (focus(key), key.clone()));
+    plain.sort_by_key(|key| (is_other(key), key.clone()));
     let waits: Vec<Option<CellKey>> = std::iter::once(None).chain(waits.into_iter().map(Some)).collect();
     let mut publishes: Vec<Option<(CellKey, u64)>> = vec![None];
     for cell in published {
@@ -389,10 +400,10 @@ fn candidates(
         let value = values.last().copied().unwrap_or(1);
         let other = values.first().copied().unwrap_or(0);
         // Also from another initial value, so that a missing store or a stale load shows.
-        let ways = [(None, Some(value)), (None, None), (Some(value), Some(other))];
+        let initial_and_stored = [(None, Some(value)), (None, None), (Some(value), Some(other))];
         for wait in &waits {
             for publish in &publishes {
-                for (initial, stored) in ways {
+                for (initial, stored) in initial_and_stored {
                     let is_flag = |key: &CellKey| key == access;
                     // A plain access of the flag itself would race with the atomics.
                     if wait.as_ref().is_some_and(is_flag)

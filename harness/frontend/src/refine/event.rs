@@ -168,7 +168,7 @@ impl std::fmt::Display for CellKey {
 }
 
 /// Returns true if both events have the same kind of operation.
-pub(super) fn same_shape(left: &Event, right: &Event) -> bool {
+pub(super) fn have_same_shape(left: &Event, right: &Event) -> bool {
     match (&left.operation, &right.operation) {
         (Operation::Fetch(left, first, _), Operation::Fetch(right, second, _)) => {
             left == right && first == second
@@ -181,7 +181,7 @@ pub(super) fn same_shape(left: &Event, right: &Event) -> bool {
 /// Returns true if an event of AFTER is stronger than that of BEFORE, false if it is as strong, and `None`
 /// if it is weaker or another one.
 pub(super) fn strength_relation(after: &Event, before: &Event) -> Option<bool> {
-    if !same_shape(after, before) {
+    if !have_same_shape(after, before) {
         return None;
     }
     let rank = |access: Access| match access {
@@ -192,7 +192,7 @@ pub(super) fn strength_relation(after: &Event, before: &Event) -> Option<bool> {
     };
     match (after.strength, before.strength) {
         (Access::Atomic { scope, semantics }, Access::Atomic { scope: least, semantics: required }) => {
-            (scope >= least && includes(semantics, required))
+            (scope >= least && includes_semantics(semantics, required))
                 .then_some(scope != least || semantics != required)
         }
         (Access::Atomic { .. }, _) | (_, Access::Atomic { .. }) => None,
@@ -201,7 +201,7 @@ pub(super) fn strength_relation(after: &Event, before: &Event) -> Option<bool> {
 }
 
 /// Returns true if semantics order and publish at least what others do.
-fn includes(semantics: Semantics, required: Semantics) -> bool {
+fn includes_semantics(semantics: Semantics, required: Semantics) -> bool {
     (semantics.order.acquires() || !required.order.acquires())
         && (semantics.order.releases() || !required.order.releases())
         && semantics.classes.0 & required.classes.0 == required.classes.0

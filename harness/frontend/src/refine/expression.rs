@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, ScalarType, Value};
 
-use crate::function::{COMMUTES, FIRST_OPERAND, NEGATION, PRODUCT, negation_of, operand_bits};
+use crate::function::{COMMUTATIVE_BIT, FIRST_OPERAND, NEGATION_BIT, PRODUCT_BIT, negation_of, operand_bits};
 
 /// A value that a load or a read-modify-write returned.
 pub(super) type Symbol = u32;
@@ -66,10 +66,10 @@ impl Expression {
     pub fn apply_function(code: u32, operand: Expression) -> Expression {
         use ArithmeticOperation::Divide;
         let negated = |value: &Rc<Expression>| match &**value {
-            Expression::Function(code, list) if code & NEGATION != 0 => first_operand(list),
+            Expression::Function(code, list) if code & NEGATION_BIT != 0 => first_operand(list),
             _ => None,
         };
-        if code & NEGATION != 0
+        if code & NEGATION_BIT != 0
             && let Some(value) = first_operand(&operand)
             && let Some(inner) = negated(&value)
         {
@@ -78,7 +78,7 @@ impl Expression {
         let Expression::Apply(Divide, head, right) = &operand else {
             return Expression::Function(code, Rc::new(operand));
         };
-        let Some(left) = first_operand(head).filter(|_| code & COMMUTES != 0) else {
+        let Some(left) = first_operand(head).filter(|_| code & COMMUTATIVE_BIT != 0) else {
             return Expression::Function(code, Rc::new(operand));
         };
         let list = |left: &Rc<Expression>, right: &Rc<Expression>| {
@@ -86,7 +86,7 @@ impl Expression {
             let head = Expression::Function(FIRST_OPERAND, left.clone());
             Expression::Apply(Divide, Rc::new(head), right.clone())
         };
-        if code & PRODUCT != 0 {
+        if code & PRODUCT_BIT != 0 {
             // A product of negative factors is a negative product.
             let sign = 1 << (operand_bits(code) - 1);
             let opposite = |value: &Rc<Expression>| match **value {

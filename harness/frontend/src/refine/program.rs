@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use litmus::{Access, AccessKind, Compute, Flow, InstructionKind, Operand, RmwOperation, Semantics};
 use spirv_reader::SpirvModule;
 
-use super::condition::{Condition, Facts, Truth};
+use super::condition::{Condition, ConditionFacts, ConditionValue};
 use super::event::{CellKey, Event, MemoryKey, Operation, OrderShape};
 use super::expression::{Expression, LiveRegisters, Registers};
-use crate::emit::{self, COUNT};
+use crate::emit::{self, COUNT_REGISTER};
 use crate::lifted::LiftedCase;
 use crate::value::NumberDomain;
 
@@ -19,13 +19,13 @@ const MAX_SILENT_STEPS: usize = 100_000;
 
 /// A position in the code, with the registers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Machine {
-    pub at: usize,
+pub(super) struct ThreadPosition {
+    pub position: usize,
     pub registers: Registers,
 }
 
 /// The next step of a machine.
-pub(super) enum Step {
+pub(super) enum ProgramStep {
     /// The next event; the machine is at the position after it.
     Event(Event),
     /// A branch depends on this condition.
@@ -50,13 +50,13 @@ pub(super) struct Program<'a> {
     labels: BTreeMap<u16, usize>,
     live: Vec<LiveRegisters>,
     /// True if the code has a loop.
-    pub loops: bool,
+    pub has_loop: bool,
 }
 
 /// Returns the identities of the locations of a test.
 pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey> {
     let code = module.functions.values().flat_map(|function| &function.code);
-    let used: BTreeSet<u32> = code.flat_map(|one| module.operands_of(one)).copied().collect();
+    let used: BTreeSet<u32> = code.flat_map(|instruction| module.operands_of(instruction)).copied().collect();
     // Compilers remove variables that no code uses.
     let workgroup: Vec<u32> = module
         .variables
@@ -104,19 +104,19 @@ impl<'a> Program<'a> {
             let mut changed = false;
             for (at, instruction) in code.iter().enumerate().rev() {
                 let kind = &instruction.kind;
-                let mut now = match emit::jump_of(kind) {
+                let mut live_here = match emit::jump_of(kind) {
                     Some(_) => BTreeSet::new(),
                     None => live[at + 1].clone(),
                 };
                 if let Some(target) = target(kind) {
-                    now.extend(live[*target].iter().copied());
+                    live_here.extend(live[*target].iter().copied());
                 }
                 for written in kind.destinations() {
-                    now.remove(&written.0);
+                    live_here.remove(&written.0);
                 }
-                now.extend(kind.registers_read().map(|register| register.0));
-                if now != live[at] {
-                    live[at] = now;
+                live_here.extend(kind.registers_read().map(|register| register.0));
+                if live_here != live[at] {
+                    live[at] = live_here;
                     changed = true;
                 }
             }
@@ -125,30 +125,30 @@ impl<'a> Program<'a> {
                 break;
             }
         }
-        Program { case, thread, keys: cell_keys(case, module), labels, live, loops }
+        Program { case, thread, keys: cell_keys(case, module), labels, live, has_loop: loops }
     }
 
     /// Removes registers that are not read any more.
-    pub fn drop_dead_registers(&self, machine: &mut Machine) {
-        let live = self.live.get(machine.at);
+    pub fn drop_dead_registers(&self, machine: &mut ThreadPosition) {
+        let live = self.live.get(machine.position);
         machine.registers.retain(|register, _| live.is_some_and(|live| live.contains(register)));
     }
 
     /// Returns true if the code from the position of a machine on may read a register.
-    pub fn reads_later(&self, machine: &Machine, register: u16) -> bool {
-        self.live.get(machine.at).is_none_or(|live| live.contains(&register))
+    pub fn reads_later(&self, machine: &ThreadPosition, register: u16) -> bool {
+        self.live.get(machine.position).is_none_or(|live| live.contains(&register))
     }
 
-    fn jump(&self, label: litmus::LabelId) -> usize {
+    fn jump_target(&self, label: litmus::LabelId) -> usize {
         self.labels.get(&label.0).copied().unwrap_or(usize::MAX)
     }
 
     /// Executes up to the next event.
-    pub fn advance(&self, machine: &mut Machine, facts: &Facts) -> Step {
+    pub fn advance(&self, machine: &mut ThreadPosition, facts: &ConditionFacts) -> ProgramStep {
         let code = &self.case.test.threads[self.thread].instructions;
         for _ in 0..MAX_SILENT_STEPS {
-            let Some(instruction) = code.get(machine.at) else { return Step::End };
-            let at = machine.at;
+            let Some(instruction) = code.get(machine.position) else { return ProgramStep::End };
+            let at = machine.position;
             let value = |operand: Operand| match operand {
                 // Constants are bit patterns of 32 bits, possibly sign-extended.
                 Operand::Constant(number) => Expression::Known(number as u64),
@@ -159,27 +159,27 @@ impl<'a> Program<'a> {
             match &instruction.kind {
                 InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                     // The lifting assigns this register only where a loop reaches its bound.
-                    if destination.0 == COUNT {
-                        return Step::Cut;
+                    if destination.0 == COUNT_REGISTER {
+                        return ProgramStep::Cut;
                     }
                     let result = match emit::function_of(*right) {
                         Some(function) => Expression::apply_function(function, value(*left)),
                         None => Expression::apply(*operation, value(*left), value(*right)),
                     };
                     machine.registers.insert(destination.0, result);
-                    machine.at += 1;
+                    machine.position += 1;
                 }
-                InstructionKind::Flow(Flow::Label(_)) => machine.at += 1,
+                InstructionKind::Flow(Flow::Label(_)) => machine.position += 1,
                 InstructionKind::Flow(Flow::Goto(label)) => {
-                    let target = self.jump(*label);
+                    let target = self.jump_target(*label);
                     // A jump to a label directly in front of it: an endless loop without events.
                     if target.saturating_add(1) == at {
-                        return Step::Hang;
+                        return ProgramStep::Hang;
                     }
-                    machine.at = target;
+                    machine.position = target;
                 }
                 kind @ InstructionKind::Flow(Flow::Branch { .. }) if emit::position_of(kind).is_some() => {
-                    machine.at += 1;
+                    machine.position += 1;
                 }
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     // In the litmus test, this branch is never taken; here the mark itself is the
@@ -187,27 +187,27 @@ impl<'a> Program<'a> {
                     if let Some(suspicion) = emit::suspicion_of(&instruction.kind) {
                         let found = self.case.suspicions.get(suspicion);
                         let what = found.map_or("undefined behaviour", |found| found.message.as_str());
-                        return Step::Undefined(what.to_owned());
+                        return ProgramStep::Undefined(what.to_owned());
                     }
                     let (left, right) = (value(*left), value(*right));
-                    let holds = match Condition::of(*relation, left, right) {
-                        Truth::Known(holds) => holds,
-                        Truth::Open { condition, holds_if } => match facts.get(&condition) {
+                    let holds = match Condition::compare(*relation, left, right) {
+                        ConditionValue::Known(holds) => holds,
+                        ConditionValue::Open { condition, holds_if } => match facts.get(&condition) {
                             Some(known) => *known == holds_if,
-                            None => return Step::Split(condition),
+                            None => return ProgramStep::Split(condition),
                         },
                     };
-                    machine.at = if holds { self.jump(*target) } else { at + 1 };
+                    machine.position = if holds { self.jump_target(*target) } else { at + 1 };
                 }
                 kind @ (InstructionKind::Access(_)
                 | InstructionKind::Fence { .. }
                 | InstructionKind::ControlBarrier(_)
                 | InstructionKind::Interlock(_)) => {
-                    let event = self.event(kind, at, &value);
-                    machine.at += 1;
+                    let event = self.build_event(kind, at, &value);
+                    machine.position += 1;
                     return match event {
-                        Some(event) => Step::Event(event),
-                        None => Step::Unsupported("an access of several components".to_owned()),
+                        Some(event) => ProgramStep::Event(event),
+                        None => ProgramStep::Unsupported("an access of several components".to_owned()),
                     };
                 }
                 other @ (InstructionKind::SplitBarrier(_)
@@ -215,13 +215,13 @@ impl<'a> Program<'a> {
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Compute(_)
-                | InstructionKind::Flow(_)) => return Step::Unsupported(other.name().to_owned()),
+                | InstructionKind::Flow(_)) => return ProgramStep::Unsupported(other.name().to_owned()),
             }
         }
-        Step::Hang
+        ProgramStep::Hang
     }
 
-    fn event(
+    fn build_event(
         &self,
         kind: &InstructionKind,
         at: usize,

@@ -32,10 +32,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use litmus::Access;
 
-use super::condition::{Condition, Facts, substitute_facts};
-use super::event::{CellKey, Event, Operation, OrderShape, describe, same_shape, strength_relation};
+use super::condition::{Condition, ConditionFacts, substitute_facts};
+use super::event::{CellKey, Event, Operation, OrderShape, describe, have_same_shape, strength_relation};
 use super::expression::{Expression, Symbol};
-use super::program::{Machine, Program, Step};
+use super::program::{Program, ProgramStep, ThreadPosition};
 use crate::error::SourcePosition;
 use crate::finding::Spot;
 
@@ -86,16 +86,16 @@ enum NextStep {
 }
 
 /// The value that the last access of a cell saw, and the synchronization that followed.
-type LastAccess = (Expression, Elapsed);
+type LastAccess = (Expression, SubsequentSync);
 
 /// The synchronization after an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Elapsed {
+struct SubsequentSync {
     /// True for a private access, which no synchronization orders.
     is_private: bool,
-    released: bool,
+    is_released: bool,
     /// True if an acquire followed the release.
-    acquired: bool,
+    is_acquired: bool,
 }
 
 /// The position in AFTER of each control barrier of BEFORE, by its number in the trace and its position.
@@ -107,17 +107,17 @@ pub(super) type BarrierPlaces = BTreeMap<(u32, BarrierPlace), BarrierPlace>;
 type BarrierPlace = (u32, SourcePosition);
 
 #[derive(Clone, Debug)]
-struct State {
-    before: Machine,
-    after: Machine,
+struct SimulationState {
+    before: ThreadPosition,
+    after: ThreadPosition,
     pending: Vec<PendingEvent>,
-    wanted: Option<NextStep>,
-    known: BTreeMap<CellKey, LastAccess>,
+    next: Option<NextStep>,
+    last_accesses: BTreeMap<CellKey, LastAccess>,
     /// The plain accesses of AFTER since its last synchronizing event, and the private ones.
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: BTreeMap<Symbol, Option<Vec<u64>>>,
     /// The conditions that the branches of the path decided.
-    facts: Facts,
+    facts: ConditionFacts,
     /// True if the facts exclude each other.
     is_infeasible: bool,
     next_symbol: Symbol,
@@ -128,22 +128,22 @@ struct State {
 }
 
 /// The kind of the next step of AFTER, and operation and cell of an event.
-type WantedKey = (u8, Option<(Operation, Option<CellKey>)>);
+type NextStepKey = (u8, Option<(Operation, Option<CellKey>)>);
 
 /// A state without symbol names and positions in the source.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
-    before: Machine,
-    after: Machine,
+struct StateKey {
+    before: ThreadPosition,
+    after: ThreadPosition,
     pending: Vec<(Operation, Option<CellKey>, Access, Option<Expression>)>,
-    wanted: Option<WantedKey>,
-    known: BTreeMap<CellKey, LastAccess>,
+    next: Option<NextStepKey>,
+    last_accesses: BTreeMap<CellKey, LastAccess>,
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: Vec<Option<Vec<u64>>>,
-    facts: Facts,
+    facts: ConditionFacts,
 }
 
-impl State {
+impl SimulationState {
     /// Replaces symbols everywhere.
     fn substitute(&mut self, replace: &impl Fn(Symbol) -> Expression) {
         let change = |value: &mut Expression| *value = value.substitute(replace);
@@ -153,10 +153,10 @@ impl State {
             pending.event.expressions_mut().for_each(change);
             pending.result.iter_mut().for_each(change);
         }
-        if let Some(NextStep::Event(event)) = &mut self.wanted {
+        if let Some(NextStep::Event(event)) = &mut self.next {
             event.expressions_mut().for_each(change);
         }
-        substitute_cells(&mut self.known, replace);
+        substitute_cells(&mut self.last_accesses, replace);
         substitute_cells(&mut self.repeatable, replace);
         match substitute_facts(&self.facts, replace) {
             Some(facts) => self.facts = facts,
@@ -164,7 +164,7 @@ impl State {
         }
     }
 
-    fn key(&self, before: &Program<'_>, after: &Program<'_>) -> Key {
+    fn to_key(&self, before: &Program<'_>, after: &Program<'_>) -> StateKey {
         let mut state = self.clone();
         before.drop_dead_registers(&mut state.before);
         after.drop_dead_registers(&mut state.after);
@@ -175,10 +175,10 @@ impl State {
             pending.event.expressions().for_each(|value| value.collect_symbols(&mut symbols));
             pending.result.iter().for_each(|value| value.collect_symbols(&mut symbols));
         }
-        if let Some(NextStep::Event(event)) = &state.wanted {
+        if let Some(NextStep::Event(event)) = &state.next {
             event.expressions().for_each(|value| value.collect_symbols(&mut symbols));
         }
-        let known = state.known.iter().map(|(cell, (value, _))| (cell, value));
+        let known = state.last_accesses.iter().map(|(cell, (value, _))| (cell, value));
         for (cell, value) in known.chain(state.repeatable.iter().map(|(cell, (value, _))| (cell, value))) {
             cell.offset.collect_symbols(&mut symbols);
             value.collect_symbols(&mut symbols);
@@ -191,19 +191,19 @@ impl State {
             symbols.iter().enumerate().map(|(number, symbol)| (*symbol, number as Symbol)).collect();
         state.substitute(&|symbol| Expression::Symbol(numbers.get(&symbol).copied().unwrap_or(symbol)));
         let pending = state.pending.into_iter();
-        Key {
+        StateKey {
             before: state.before,
             after: state.after,
             pending: pending
                 .map(|one| (one.event.operation, one.event.cell, one.event.strength, one.result))
                 .collect(),
-            wanted: state.wanted.map(|wanted| match wanted {
+            next: state.next.map(|wanted| match wanted {
                 NextStep::Event(event) => (0, Some((event.operation, event.cell))),
                 NextStep::End => (1, None),
                 NextStep::Hang => (2, None),
                 NextStep::Undefined(_) => (3, None),
             }),
-            known: state.known,
+            last_accesses: state.last_accesses,
             repeatable: state.repeatable,
             domains: symbols.iter().map(|symbol| self.domains.get(symbol).cloned().flatten()).collect(),
             facts: state.facts,
@@ -224,9 +224,9 @@ pub(super) struct Simulation<'a> {
     before: Program<'a>,
     after: Program<'a>,
     barriers: &'a mut BarrierPlaces,
-    proven: HashSet<Key>,
-    in_progress: HashSet<Key>,
-    assumed: HashSet<Key>,
+    proven: HashSet<StateKey>,
+    in_progress: HashSet<StateKey>,
+    assumed: HashSet<StateKey>,
     steps: usize,
     stop: &'a dyn Fn() -> bool,
     /// True if an event of AFTER is stronger.
@@ -261,16 +261,16 @@ impl<'a> Simulation<'a> {
 
     /// Proves the whole thread.
     pub fn prove_thread(&mut self) -> Result<(), NoProof> {
-        let start = || Machine { at: 0, registers: BTreeMap::new() };
-        let state = State {
+        let start = || ThreadPosition { position: 0, registers: BTreeMap::new() };
+        let state = SimulationState {
             before: start(),
             after: start(),
             pending: Vec::new(),
-            wanted: None,
-            known: BTreeMap::new(),
+            next: None,
+            last_accesses: BTreeMap::new(),
             repeatable: BTreeMap::new(),
             domains: BTreeMap::new(),
-            facts: Facts::new(),
+            facts: ConditionFacts::new(),
             is_infeasible: false,
             next_symbol: 0,
             matched: 0,
@@ -280,14 +280,14 @@ impl<'a> Simulation<'a> {
         self.prove(state, 0)
     }
 
-    fn prove(&mut self, state: State, depth: usize) -> Result<(), NoProof> {
+    fn prove(&mut self, state: SimulationState, depth: usize) -> Result<(), NoProof> {
         if state.is_infeasible {
             return Ok(());
         }
         if depth > MAX_DEPTH {
             return Err(NoProof::Limit(format!("more than {MAX_DEPTH} nested branches on read values")));
         }
-        let key = state.key(&self.before, &self.after);
+        let key = state.to_key(&self.before, &self.after);
         if self.proven.contains(&key) {
             return Ok(());
         }
@@ -296,7 +296,7 @@ impl<'a> Simulation<'a> {
             self.assumed.insert(key);
             return Ok(());
         }
-        let proof = self.follow(state, depth);
+        let proof = self.follow_path(state, depth);
         self.in_progress.remove(&key);
         if proof.is_ok() {
             // This proof may rest on states that are still in progress. If one of them fails, it is
@@ -310,36 +310,36 @@ impl<'a> Simulation<'a> {
     }
 
     /// Follows a path up to a decision.
-    fn follow(&mut self, mut state: State, depth: usize) -> Result<(), NoProof> {
-        let mut ahead = 0;
+    fn follow_path(&mut self, mut state: SimulationState, depth: usize) -> Result<(), NoProof> {
+        let mut events_ahead = 0;
         loop {
             self.steps += 1;
             if self.steps > MAX_STEPS || self.steps.is_multiple_of(64) && (self.stop)() {
                 return Err(NoProof::Limit("the traces are too many for the limits".to_owned()));
             }
-            if state.wanted.is_none() {
-                let from = state.after.at;
-                state.wanted = Some(match self.after.advance(&mut state.after, &state.facts) {
-                    Step::Event(event) => NextStep::Event(event),
-                    Step::End => NextStep::End,
-                    Step::Hang => NextStep::Hang,
-                    Step::Undefined(what) => NextStep::Undefined(what),
-                    Step::Split(condition) => return self.decide_condition(&state, condition, depth),
-                    Step::Cut => {
+            if state.next.is_none() {
+                let from = state.after.position;
+                state.next = Some(match self.after.advance(&mut state.after, &state.facts) {
+                    ProgramStep::Event(event) => NextStep::Event(event),
+                    ProgramStep::End => NextStep::End,
+                    ProgramStep::Hang => NextStep::Hang,
+                    ProgramStep::Undefined(what) => NextStep::Undefined(what),
+                    ProgramStep::Split(condition) => return self.decide_condition(&state, condition, depth),
+                    ProgramStep::Cut => {
                         self.is_cut = true;
                         return Ok(());
                     }
-                    Step::Unsupported(what) => return Err(NoProof::Limit(what)),
+                    ProgramStep::Unsupported(what) => return Err(NoProof::Limit(what)),
                 });
-                ahead = 0;
+                events_ahead = 0;
                 // Every cycle has a backward jump, so comparing states only there finds each repetition.
-                if self.after.loops && state.after.at <= from {
+                if self.after.has_loop && state.after.position <= from {
                     return self.prove(state, depth + 1);
                 }
             }
             match self.find_pending(&mut state)? {
                 PendingMatch::Matched => {
-                    state.wanted = None;
+                    state.next = None;
                     state.matched += 1;
                     continue;
                 }
@@ -347,37 +347,37 @@ impl<'a> Simulation<'a> {
                 PendingMatch::Nothing => {}
             }
             if repeats_access(&mut state) {
-                state.wanted = None;
+                state.next = None;
                 continue;
             }
             // Nothing that follows an unmatched synchronizing event can match.
-            if let Some(blocked) = blocking(&state) {
-                return self.fail(state, Some(blocked), depth);
+            if let Some(blocked) = blocking_event(&state) {
+                return self.record_mismatch(state, Some(blocked), depth);
             }
-            ahead += 1;
-            if ahead > MAX_AHEAD || state.pending.len() > MAX_PENDING {
-                return self.fail(state, None, depth);
+            events_ahead += 1;
+            if events_ahead > MAX_AHEAD || state.pending.len() > MAX_PENDING {
+                return self.record_mismatch(state, None, depth);
             }
             match self.before.advance(&mut state.before, &state.facts) {
-                Step::Event(event) => perform_before(&mut state, event),
-                Step::Split(condition) => return self.decide_condition(&state, condition, depth),
+                ProgramStep::Event(event) => perform_before(&mut state, event),
+                ProgramStep::Split(condition) => return self.decide_condition(&state, condition, depth),
                 // Everything is allowed.
-                Step::Undefined(_) => return Ok(()),
-                Step::Unsupported(what) => return Err(NoProof::Limit(what)),
-                Step::Cut => return Err(NoProof::LongerLoop),
+                ProgramStep::Undefined(_) => return Ok(()),
+                ProgramStep::Unsupported(what) => return Err(NoProof::Limit(what)),
+                ProgramStep::Cut => return Err(NoProof::LongerLoop),
                 // AFTER has removed the events that are pending at the end: allowed only for plain loads.
-                Step::End => match &state.wanted {
+                ProgramStep::End => match &state.next {
                     Some(NextStep::End) if lost_event(&state).is_none() => return Ok(()),
                     _ => {
                         let lost = lost_event(&state);
-                        return self.fail(state, lost, depth);
+                        return self.record_mismatch(state, lost, depth);
                     }
                 },
-                Step::Hang => match &state.wanted {
+                ProgramStep::Hang => match &state.next {
                     Some(NextStep::Hang) if lost_event(&state).is_none() => return Ok(()),
                     _ => {
                         let lost = lost_event(&state);
-                        return self.fail(state, lost, depth);
+                        return self.record_mismatch(state, lost, depth);
                     }
                 },
             }
@@ -387,58 +387,73 @@ impl<'a> Simulation<'a> {
     /// Continues for each value of a condition.
     ///
     /// The facts of a path over-approximate: they may allow values that exclude each other.
-    fn decide_condition(&mut self, state: &State, condition: Condition, depth: usize) -> Result<(), NoProof> {
+    fn decide_condition(
+        &mut self,
+        state: &SimulationState,
+        condition: Condition,
+        depth: usize,
+    ) -> Result<(), NoProof> {
         let is_finite = |symbol: &Symbol| state.domains.get(symbol).is_some_and(Option::is_some);
         if let Some(symbol) = condition.symbols().into_iter().find(is_finite) {
-            return self.decide(state, symbol, depth);
+            return self.decide_symbol(state, symbol, depth);
         }
         for holds in [true, false] {
-            let mut one = state.clone();
+            let mut successor = state.clone();
             match condition.implied_value().filter(|_| holds) {
-                Some((symbol, value)) => one.substitute(&|other| {
+                Some((symbol, value)) => successor.substitute(&|other| {
                     if other == symbol { value.clone() } else { Expression::Symbol(other) }
                 }),
-                None => _ = one.facts.insert(condition.clone(), holds),
+                None => _ = successor.facts.insert(condition.clone(), holds),
             }
-            self.prove(one, depth + 1)?;
+            self.prove(successor, depth + 1)?;
         }
         Ok(())
     }
 
     /// Continues for each value of a symbol.
-    fn decide(&mut self, state: &State, symbol: Symbol, depth: usize) -> Result<(), NoProof> {
+    fn decide_symbol(
+        &mut self,
+        state: &SimulationState,
+        symbol: Symbol,
+        depth: usize,
+    ) -> Result<(), NoProof> {
         let Some(values) = state.domains.get(&symbol).cloned().flatten() else {
             return Err(NoProof::Limit("an event depends on a value that may be any number".to_owned()));
         };
         for value in values {
-            let mut one = state.clone();
-            one.substitute(&|other| {
+            let mut successor = state.clone();
+            successor.substitute(&|other| {
                 if other == symbol { Expression::Known(value) } else { Expression::Symbol(other) }
             });
-            self.prove(one, depth + 1)?;
+            self.prove(successor, depth + 1)?;
         }
         Ok(())
     }
 
     /// Records a mismatch. If values keep an event from matching, they are decided first.
-    fn fail(&mut self, mut state: State, blocked: Option<Event>, depth: usize) -> Result<(), NoProof> {
-        if let Some(NextStep::Event(event)) = &state.wanted {
+    fn record_mismatch(
+        &mut self,
+        mut state: SimulationState,
+        blocked: Option<Event>,
+        depth: usize,
+    ) -> Result<(), NoProof> {
+        if let Some(NextStep::Event(event)) = &state.next {
             let same = |pending: &&PendingEvent| {
-                pending.event.cell == event.cell && same_shape(&pending.event, event)
+                pending.event.cell == event.cell && have_same_shape(&pending.event, event)
             };
             let values = state.pending.iter().filter(same).flat_map(|pending| pending.event.values());
             let symbol = values.chain(event.values()).find_map(Expression::first_symbol);
             if let Some(symbol) = symbol.filter(|_| state.pending.iter().any(|pending| same(&pending))) {
-                return self.decide(&state, symbol, depth);
+                return self.decide_symbol(&state, symbol, depth);
             }
             // BEFORE has no such barrier here, so AFTER added it.
             if event.operation == Operation::Order(OrderShape::Fence) {
                 self.is_stronger = true;
-                state.wanted = None;
+                state.next = None;
                 return self.prove(state, depth + 1);
             }
         }
-        let (what, after, mut cells) = match &state.wanted {
+        let (what, after, mut cells) = match &state.next {
             Some(NextStep::Event(event)) => {
                 (describe(event), Some(event.spot), event.cell.iter().cloned().collect::<Vec<_>>())
             }
@@ -461,7 +476,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Returns an exchange of AFTER as the atomic store of BEFORE that it replaces: the old number is not used.
-    fn as_store(&self, state: &State, event: &Event, before: &Event) -> Option<Event> {
+    fn as_store(&self, state: &SimulationState, event: &Event, before: &Event) -> Option<Event> {
         let (Operation::Exchange(number), Operation::Store(_)) = (&event.operation, &before.operation) else {
             return None;
         };
@@ -471,8 +486,8 @@ impl<'a> Simulation<'a> {
     }
 
     /// Looks for the event of AFTER among the pending ones of BEFORE.
-    fn find_pending(&mut self, state: &mut State) -> Result<PendingMatch, NoProof> {
-        let Some(NextStep::Event(event)) = &state.wanted else { return Ok(PendingMatch::Nothing) };
+    fn find_pending(&mut self, state: &mut SimulationState) -> Result<PendingMatch, NoProof> {
+        let Some(NextStep::Event(event)) = &state.next else { return Ok(PendingMatch::Nothing) };
         for (index, pending) in state.pending.iter().enumerate() {
             let stored = self.as_store(state, event, &pending.event);
             let is_exchange = stored.is_some();
@@ -550,7 +565,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Replaces symbols in the cells and values of a map. Two cells that become one are forgotten.
+/// Replaces symbols in the cells and values of a map. Two cells that become one are removed.
 fn substitute_cells<T>(
     cells: &mut BTreeMap<CellKey, (Expression, T)>,
     replace: &impl Fn(Symbol) -> Expression,
@@ -566,7 +581,7 @@ fn substitute_cells<T>(
 }
 
 /// Records the value of an access of AFTER.
-fn note_repeatable(state: &mut State, event: &Event) {
+fn note_repeatable(state: &mut SimulationState, event: &Event) {
     let Some(cell) = event.cell.clone().filter(|_| event.is_plain()) else {
         let overlaps = |other: &CellKey| {
             event.writes() && event.cell.as_ref().is_some_and(|cell| cell.may_overlap(other))
@@ -589,9 +604,9 @@ fn note_repeatable(state: &mut State, event: &Event) {
     }
 }
 
-/// Performs the wanted event if it is a load that repeats an access of AFTER.
-fn repeats_access(state: &mut State) -> bool {
-    let Some(NextStep::Event(event)) = &state.wanted else { return false };
+/// Performs the next event if it is a load that repeats an access of AFTER.
+fn repeats_access(state: &mut SimulationState) -> bool {
+    let Some(NextStep::Event(event)) = &state.next else { return false };
     let (Some(cell), Some(register)) = (&event.cell, event.destination) else { return false };
     let known = state.repeatable.get(cell).filter(|_| event.is_plain() && event.is_load());
     match known.filter(|(_, strength)| *strength == event.strength).cloned() {
@@ -606,18 +621,18 @@ fn repeats_access(state: &mut State) -> bool {
 }
 
 /// Performs an event of BEFORE.
-fn perform_before(state: &mut State, event: Event) {
+fn perform_before(state: &mut SimulationState, event: Event) {
     state.last_spot = Some(event.spot);
-    let known = event.cell.as_ref().and_then(|cell| state.known.get(cell)).cloned();
-    let wants_it = matches!(&state.wanted, Some(NextStep::Event(wanted))
+    let known = event.cell.as_ref().and_then(|cell| state.last_accesses.get(cell)).cloned();
+    let is_requested = matches!(&state.next, Some(NextStep::Event(wanted))
         if wanted.is_load() && wanted.cell == event.cell && strength_relation(wanted, &event).is_some());
     // Elimination of a load: BEFORE reads the value that its last access determines, which is one
     // of the allowed values. AFTER gets no event to match.
     if event.is_plain()
         && event.is_load()
-        && !wants_it
+        && !is_requested
         && let (Some((value, elapsed)), Some(register)) = (known, event.destination)
-        && (!elapsed.acquired || event.is_private())
+        && (!elapsed.is_acquired || event.is_private())
     {
         state.before.registers.insert(register, value);
         return;
@@ -631,34 +646,35 @@ fn perform_before(state: &mut State, event: Event) {
     });
     // In this order, an event that both releases and acquires forgets every value.
     if event.releases() {
-        state.known.values_mut().for_each(|(_, elapsed)| elapsed.released = true);
+        state.last_accesses.values_mut().for_each(|(_, elapsed)| elapsed.is_released = true);
     }
     if event.acquires() {
-        state.known.retain(|_, (_, elapsed)| !elapsed.released || elapsed.is_private);
-        state.known.values_mut().for_each(|(_, elapsed)| elapsed.acquired |= elapsed.released);
+        state.last_accesses.retain(|_, (_, elapsed)| !elapsed.is_released || elapsed.is_private);
+        state.last_accesses.values_mut().for_each(|(_, elapsed)| elapsed.is_acquired |= elapsed.is_released);
     }
     if let Some(cell) = &event.cell {
         if event.writes() || !event.is_plain() {
-            state.known.retain(|other, _| !other.may_overlap(cell));
+            state.last_accesses.retain(|other, _| !other.may_overlap(cell));
         }
-        let elapsed = Elapsed { is_private: event.is_private(), released: false, acquired: false };
+        let elapsed =
+            SubsequentSync { is_private: event.is_private(), is_released: false, is_acquired: false };
         match (&event.operation, &result) {
             (Operation::Load, Some(value)) if event.is_plain() => {
-                state.known.insert(cell.clone(), (value.clone(), elapsed));
+                state.last_accesses.insert(cell.clone(), (value.clone(), elapsed));
             }
             (Operation::Store(value), _) if event.is_plain() => {
-                state.known.insert(cell.clone(), (value.clone(), elapsed));
+                state.last_accesses.insert(cell.clone(), (value.clone(), elapsed));
             }
-            _ => _ = state.known.remove(cell),
+            _ => _ = state.last_accesses.remove(cell),
         }
     }
     state.pending.push(PendingEvent { event, result });
 }
 
-/// Returns the pending event that the wanted one cannot pass.
-fn blocking(state: &State) -> Option<Event> {
+/// Returns the pending event that the next one cannot pass.
+fn blocking_event(state: &SimulationState) -> Option<Event> {
     let mut synchronizing = state.pending.iter().map(|pending| &pending.event).filter(|one| !one.is_plain());
-    match &state.wanted {
+    match &state.next {
         Some(NextStep::Event(event)) if event.is_plain() => {
             synchronizing.find(|one| !may_precede(event, one)).cloned()
         }
@@ -670,7 +686,7 @@ fn blocking(state: &State) -> Option<Event> {
 }
 
 /// Returns a pending event that may not be removed at the end.
-fn lost_event(state: &State) -> Option<Event> {
+fn lost_event(state: &SimulationState) -> Option<Event> {
     state.pending.iter().map(|pending| &pending.event).find(|one| !one.is_plain() || one.writes()).cloned()
 }
 

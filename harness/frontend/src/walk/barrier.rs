@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use litmus::{InterlockEnd, Scope, Semantics, SplitHalf};
 
-use super::{Pending, Step, Stop, Walk};
-use crate::emit::{self, ENTRY};
+use super::{PathInterrupt, PendingPath, Step, Walk};
+use crate::emit::{self, ENTRY_REGISTER};
 use crate::error::{malformed, unsupported};
 use crate::finding::FindingKind;
+use crate::interlock::InterlockExecutionMode;
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::round::{Emitted, Segment};
-use crate::section::Sections;
 use crate::state::PathState;
 
 impl Walk<'_> {
@@ -24,7 +24,7 @@ impl Walk<'_> {
             .iter()
             .map(|frame| {
                 let iterations = frame.loops.iter().map(|active| active.iteration).collect();
-                (frame.function, frame.at, iterations)
+                (frame.function, frame.instruction_index, iterations)
             })
             .collect();
         let count = self.round.barriers.len();
@@ -33,7 +33,7 @@ impl Walk<'_> {
         // A loop that contains a barrier is not a spin loop.
         state.performed_rmws = Rc::default();
         self.advance(state)?;
-        let index = match self.by_barrier.get(&instance) {
+        let index = match self.segments_by_barrier.get(&instance) {
             Some(index) => *index,
             None => {
                 let ordered = (semantics.order != litmus::Order::Relaxed).then_some(semantics);
@@ -41,11 +41,11 @@ impl Walk<'_> {
                 let (line, place) = self.at;
                 let barrier = Some(Emitted { kind, line, place });
                 self.segments.push(Segment { barrier, instance: Some(instance), ..Segment::default() });
-                self.by_barrier.insert(instance, self.segments.len() - 1);
+                self.segments_by_barrier.insert(instance, self.segments.len() - 1);
                 self.segments.len() - 1
             }
         };
-        self.segments[self.segment].next.insert(index);
+        self.segments[self.segment].successors.insert(index);
         // Paths that are in one state at the barrier continue as one.
         let known = self.segments[index].entries.iter().position(|(before, _)| before == state);
         let entry = match known {
@@ -53,15 +53,15 @@ impl Walk<'_> {
             None => {
                 let label = self.new_label();
                 self.segments[index].entries.push((state.clone(), label));
-                self.pending.push(Pending { segment: index, label, state: state.clone() });
+                self.pending.push(PendingPath { segment: index, label, state: state.clone() });
                 self.segments[index].entries.len() - 1
             }
         };
-        self.emit_instruction(emit::assign(ENTRY, entry as u64))?;
-        self.emit_instruction(emit::go_to(self.setting.segment_label(index)))?;
+        self.emit_instruction(emit::assign(ENTRY_REGISTER, entry as u64))?;
+        self.emit_instruction(emit::jump(self.context.segment_label(index)))?;
         self.writes = self.writes.max(state.writes);
         // The pending entry continues the path.
-        Err(Stop::Over)
+        Err(PathInterrupt::Ended)
     }
 
     /// Returns a number that selects how an instruction orders memory.
@@ -76,7 +76,7 @@ impl Walk<'_> {
         state: &mut PathState,
         [execution, memory, semantics]: [u32; 3],
     ) -> Step<(Scope, Scope, Semantics)> {
-        let vulkan = self.setting.module().vulkan;
+        let vulkan = self.context.module().uses_vulkan_model;
         let execution = scope_from_number(self.constant_operand(state, execution)?, true)?;
         let memory = scope_from_number(self.constant_operand(state, memory)?, vulkan)?;
         Ok((execution, memory, semantics_from_number(self.constant_operand(state, semantics)?)?))
@@ -99,7 +99,7 @@ impl Walk<'_> {
             return Err(malformed(format!("{order:?} semantics on the {half} of a split barrier")).into());
         }
         let ordered = (order != litmus::Order::Relaxed).then_some(semantics);
-        let frame = state.frames.last().map(|frame| (frame.function, frame.at, Vec::new()));
+        let frame = state.frames.last().map(|frame| (frame.function, frame.instruction_index, Vec::new()));
         let count = self.round.barriers.len();
         let key = (frame.into_iter().collect(), execution);
         let instance = *self.round.barriers.entry(key).or_insert(count);
@@ -109,10 +109,10 @@ impl Walk<'_> {
 
     /// Executes the begin or end of an interlocked section; fragments of a pixel run theirs one at a time.
     pub fn execute_interlock(&mut self, state: &mut PathState, end: InterlockEnd) -> Step<()> {
-        let setting = self.setting;
-        let sections = Sections::here(setting.sections, end, setting.stage)?;
-        match state.section.past(end) {
-            Ok(next) => state.section = next,
+        let setting = self.context;
+        let sections = InterlockExecutionMode::require_at(setting.sections, end, setting.stage)?;
+        match state.interlock.advance(end) {
+            Ok(next) => state.interlock = next,
             Err(what) => {
                 self.report_conditionally(state, FindingKind::UndefinedBehaviour, what.to_owned())?;
                 return self.block_forever();

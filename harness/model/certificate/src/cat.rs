@@ -20,7 +20,7 @@ pub(crate) enum Expression {
 /// The definitions of one `let`.
 #[derive(Debug)]
 pub(crate) struct Bindings {
-    pub(crate) recursive: bool,
+    pub(crate) is_recursive: bool,
     pub(crate) list: Vec<Rc<Binding>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Binding {
 
 /// The constraint of an axiom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum AxiomShape {
     Acyclic,
     Irreflexive,
     Empty,
@@ -44,12 +44,12 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 pub(crate) enum Statement {
     Let(Bindings),
-    Axiom { flag: bool, negated: bool, shape: Shape, body: Expression, name: Option<String> },
+    Axiom { flag: bool, negated: bool, shape: AxiomShape, body: Expression, name: Option<String> },
 }
 
 /// A parsed model.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub(crate) struct ParsedModel {
     pub(crate) statements: Vec<Statement>,
     /// The words `key=value` of the options comments; the first of a key counts.
     pub(crate) options: BTreeMap<String, String>,
@@ -67,7 +67,7 @@ const SIGNS: [&str; 19] =
 const KEYWORDS: [&str; 9] =
     ["let", "include", "flag", "undefined_unless", "acyclic", "irreflexive", "empty", "as", "and"];
 /// Words that begin constructs outside this part of the language.
-const REFUSED: [&str; 14] = [
+const UNSUPPORTED_WORDS: [&str; 14] = [
     "procedure",
     "call",
     "with",
@@ -85,27 +85,35 @@ const REFUSED: [&str; 14] = [
 ];
 
 /// Parses a model with its includes.
-pub(crate) fn parse(text: &ModelText) -> Result<Model, String> {
-    let mut model = Model { statements: Vec::new(), options: BTreeMap::new() };
+pub(crate) fn parse(text: &ModelText) -> Result<ParsedModel, String> {
+    let mut model = ParsedModel { statements: Vec::new(), options: BTreeMap::new() };
     parse_file(&text.text, text, &mut model, 0)?;
     Ok(model)
 }
 
-fn parse_file(text: &str, all: &ModelText, model: &mut Model, depth: usize) -> Result<(), String> {
+fn parse_file(
+    text: &str,
+    model_text: &ModelText,
+    model: &mut ParsedModel,
+    depth: usize,
+) -> Result<(), String> {
     if depth > 16 {
         return Err("includes of a file in itself".to_owned());
     }
     let tokens = tokenize(text, &mut model.options)?;
     let mut parser = Parser { tokens, next: 0 };
-    let begins = |token: &Token| matches!(token, Token::Word(word) if KEYWORDS.contains(&word.as_str()));
-    parser.next = parser.tokens.iter().position(begins).unwrap_or(parser.tokens.len());
+    let is_keyword = |token: &Token| matches!(token, Token::Word(word) if KEYWORDS.contains(&word.as_str()));
+    parser.next = parser.tokens.iter().position(is_keyword).unwrap_or(parser.tokens.len());
     while parser.next < parser.tokens.len() {
         if parser.eat_word("include") {
-            let Some(Token::Quoted(name)) = parser.take() else { return Err(parser.expected("a file")) };
-            let included = all.includes.get(&name).ok_or(format!("no text of the included file {name}"))?;
-            parse_file(included, all, model, depth + 1)?;
+            let Some(Token::Quoted(name)) = parser.next_token() else {
+                return Err(parser.expected_error("a file"));
+            };
+            let included =
+                model_text.includes.get(&name).ok_or(format!("no text of the included file {name}"))?;
+            parse_file(included, model_text, model, depth + 1)?;
         } else {
-            model.statements.push(parser.statement()?);
+            model.statements.push(parser.parse_statement()?);
         }
     }
     Ok(())
@@ -163,12 +171,12 @@ struct Parser {
 }
 
 impl Parser {
-    fn take(&mut self) -> Option<Token> {
+    fn next_token(&mut self) -> Option<Token> {
         self.next += 1;
         self.tokens.get(self.next - 1).cloned()
     }
 
-    fn expected(&self, what: &str) -> String {
+    fn expected_error(&self, what: &str) -> String {
         format!("expected {what} at {:?}", self.tokens.get(self.next.saturating_sub(1)))
     }
 
@@ -176,7 +184,7 @@ impl Parser {
         matches!(self.tokens.get(self.next), Some(Token::Sign(sign)) if *sign == wanted)
     }
 
-    fn eat(&mut self, wanted: &str) -> bool {
+    fn eat_sign(&mut self, wanted: &str) -> bool {
         let found = self.is_sign(wanted);
         self.next += usize::from(found);
         found
@@ -188,91 +196,91 @@ impl Parser {
         found
     }
 
-    fn demand(&mut self, wanted: &'static str) -> Result<(), String> {
-        if self.eat(wanted) { Ok(()) } else { Err(self.expected(wanted)) }
+    fn expect_sign(&mut self, wanted: &'static str) -> Result<(), String> {
+        if self.eat_sign(wanted) { Ok(()) } else { Err(self.expected_error(wanted)) }
     }
 
-    fn name(&mut self) -> Result<String, String> {
-        match self.take() {
-            Some(Token::Word(word)) if REFUSED.contains(&word.as_str()) => {
+    fn parse_name(&mut self) -> Result<String, String> {
+        match self.next_token() {
+            Some(Token::Word(word)) if UNSUPPORTED_WORDS.contains(&word.as_str()) => {
                 Err(format!("the construct {word} is not supported"))
             }
             Some(Token::Word(word)) if !KEYWORDS.contains(&word.as_str()) => Ok(word),
-            _ => Err(self.expected("a name")),
+            _ => Err(self.expected_error("a name")),
         }
     }
 
-    fn statement(&mut self) -> Result<Statement, String> {
+    fn parse_statement(&mut self) -> Result<Statement, String> {
         if self.eat_word("let") {
-            let bindings = self.bindings()?;
+            let bindings = self.parse_bindings()?;
             self.eat_word("in");
             return Ok(Statement::Let(bindings));
         }
-        let unless = self.eat_word("undefined_unless");
-        let flag = unless || self.eat_word("flag");
-        let negated = self.eat("~");
-        let shape = match self.take() {
-            Some(Token::Word(word)) if word == "acyclic" => Shape::Acyclic,
-            Some(Token::Word(word)) if word == "irreflexive" => Shape::Irreflexive,
-            Some(Token::Word(word)) if word == "empty" => Shape::Empty,
+        let is_undefined_unless = self.eat_word("undefined_unless");
+        let flag = is_undefined_unless || self.eat_word("flag");
+        let negated = self.eat_sign("~");
+        let shape = match self.next_token() {
+            Some(Token::Word(word)) if word == "acyclic" => AxiomShape::Acyclic,
+            Some(Token::Word(word)) if word == "irreflexive" => AxiomShape::Irreflexive,
+            Some(Token::Word(word)) if word == "empty" => AxiomShape::Empty,
             Some(Token::Word(word)) => return Err(format!("the construct {word} is not supported")),
-            _ => return Err(self.expected("a statement")),
+            _ => return Err(self.expected_error("a statement")),
         };
-        let body = self.expression()?;
-        let name = if self.eat_word("as") { Some(self.name()?) } else { None };
-        Ok(Statement::Axiom { flag, negated: negated != unless, shape, body, name })
+        let body = self.parse_expression()?;
+        let name = if self.eat_word("as") { Some(self.parse_name()?) } else { None };
+        Ok(Statement::Axiom { flag, negated: negated != is_undefined_unless, shape, body, name })
     }
 
-    fn bindings(&mut self) -> Result<Bindings, String> {
+    fn parse_bindings(&mut self) -> Result<Bindings, String> {
         let recursive = self.eat_word("rec");
         let mut list = Vec::new();
         loop {
-            let name = self.name()?;
+            let name = self.parse_name()?;
             let mut parameters = None;
-            if self.eat("(") {
+            if self.eat_sign("(") {
                 let mut names = Vec::new();
-                while !self.eat(")") {
-                    names.push(self.name()?);
-                    self.eat(",");
+                while !self.eat_sign(")") {
+                    names.push(self.parse_name()?);
+                    self.eat_sign(",");
                 }
                 parameters = Some(names);
             }
-            self.demand("=")?;
-            list.push(Rc::new(Binding { name, parameters, body: self.expression()? }));
+            self.expect_sign("=")?;
+            list.push(Rc::new(Binding { name, parameters, body: self.parse_expression()? }));
             if !self.eat_word("and") {
-                return Ok(Bindings { recursive, list });
+                return Ok(Bindings { is_recursive: recursive, list });
             }
         }
     }
 
-    fn expression(&mut self) -> Result<Expression, String> {
-        self.binary(0)
+    fn parse_expression(&mut self) -> Result<Expression, String> {
+        self.parse_binary(0)
     }
 
     /// Binary operators, from the loosest to the tightest.
-    fn binary(&mut self, level: usize) -> Result<Expression, String> {
-        let Some(operator) = ["|", ";", "\\", "&"].get(level) else { return self.complement() };
+    fn parse_binary(&mut self, level: usize) -> Result<Expression, String> {
+        let Some(operator) = ["|", ";", "\\", "&"].get(level) else { return self.parse_unary() };
         if level == 0 {
-            self.eat("|");
+            self.eat_sign("|");
         }
-        let mut left = self.binary(level + 1)?;
-        while self.eat(operator) {
-            let right = self.binary(level + 1)?;
+        let mut left = self.parse_binary(level + 1)?;
+        while self.eat_sign(operator) {
+            let right = self.parse_binary(level + 1)?;
             left = Expression::Binary(operator.chars().next().unwrap_or('|'), Box::new((left, right)));
         }
         Ok(left)
     }
 
-    fn complement(&mut self) -> Result<Expression, String> {
-        if self.eat("~") {
-            return Ok(Expression::Unary("~", Box::new(self.complement()?)));
+    fn parse_unary(&mut self) -> Result<Expression, String> {
+        if self.eat_sign("~") {
+            return Ok(Expression::Unary("~", Box::new(self.parse_unary()?)));
         }
-        let mut operand = self.primary()?;
+        let mut operand = self.parse_primary()?;
         loop {
-            let unary = ["^-1", "^+", "^*", "^?", "+", "?"].into_iter().find(|sign| self.eat(sign));
+            let unary = ["^-1", "^+", "^*", "^?", "+", "?"].into_iter().find(|sign| self.eat_sign(sign));
             if let Some(sign) = unary {
                 operand = Expression::Unary(sign.trim_start_matches('^'), Box::new(operand));
-            } else if self.eat("*") {
+            } else if self.eat_sign("*") {
                 // A product if an operand follows, else a closure.
                 let ends = ["as", "and", "in", "let", "flag", "acyclic", "irreflexive", "empty", "include"];
                 let follows = match self.tokens.get(self.next) {
@@ -280,7 +288,7 @@ impl Parser {
                     _ => self.is_sign("(") || self.is_sign("["),
                 };
                 operand = if follows {
-                    Expression::Binary('*', Box::new((operand, self.primary()?)))
+                    Expression::Binary('*', Box::new((operand, self.parse_primary()?)))
                 } else {
                     Expression::Unary("*", Box::new(operand))
                 };
@@ -290,41 +298,41 @@ impl Parser {
         }
     }
 
-    fn primary(&mut self) -> Result<Expression, String> {
-        if self.eat("(") {
-            let inner = self.expression()?;
-            return self.demand(")").map(|()| inner);
+    fn parse_primary(&mut self) -> Result<Expression, String> {
+        if self.eat_sign("(") {
+            let inner = self.parse_expression()?;
+            return self.expect_sign(")").map(|()| inner);
         }
-        if self.eat("[") {
-            let inner = self.expression()?;
-            return self.demand("]").map(|()| Expression::Unary("[]", Box::new(inner)));
+        if self.eat_sign("[") {
+            let inner = self.parse_expression()?;
+            return self.expect_sign("]").map(|()| Expression::Unary("[]", Box::new(inner)));
         }
         if self.eat_word("let") {
-            let bindings = self.bindings()?;
+            let bindings = self.parse_bindings()?;
             if !self.eat_word("in") {
-                return Err(self.expected("in"));
+                return Err(self.expected_error("in"));
             }
-            return Ok(Expression::Let(bindings, Box::new(self.expression()?)));
+            return Ok(Expression::Let(bindings, Box::new(self.parse_expression()?)));
         }
-        let name = self.name()?;
-        if !self.eat("(") {
+        let name = self.parse_name()?;
+        if !self.eat_sign("(") {
             return Ok(Expression::Name(name));
         }
         if name == "union" {
-            let variable = self.name()?;
+            let variable = self.parse_name()?;
             if !self.eat_word("in") {
                 return Err("the construct union over tuples is not supported".to_owned());
             }
-            let family = self.name()?;
-            self.demand(":")?;
-            let body = self.expression()?;
-            return self.demand(")").map(|()| Expression::Union(variable, family, Box::new(body)));
+            let family = self.parse_name()?;
+            self.expect_sign(":")?;
+            let body = self.parse_expression()?;
+            return self.expect_sign(")").map(|()| Expression::Union(variable, family, Box::new(body)));
         }
         let mut arguments = Vec::new();
-        while !self.eat(")") {
-            arguments.push(self.expression()?);
-            if !self.eat(",") && !self.is_sign(")") {
-                return Err(self.expected(")"));
+        while !self.eat_sign(")") {
+            arguments.push(self.parse_expression()?);
+            if !self.eat_sign(",") && !self.is_sign(")") {
+                return Err(self.expected_error(")"));
             }
         }
         Ok(Expression::Call(name, arguments))

@@ -34,7 +34,7 @@ pub struct Certificate {
     /// One claim for each group of flags that the model defines.
     pub flags: Vec<FlagClaim>,
     /// The event structures.
-    pub structures: Vec<Structure>,
+    pub structures: Vec<EventStructure>,
     /// The proof of each structure, in the same order.
     pub proofs: Vec<StructureProof>,
 }
@@ -58,13 +58,13 @@ pub struct AllowedOutcome {
     /// The final values, in the order of the observables.
     pub values: Vec<u64>,
     /// A consistent execution with this outcome.
-    pub witness: Execution,
+    pub witness: WitnessExecution,
 }
 
 /// An execution of a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Execution {
+pub struct WitnessExecution {
     /// The index of its structure.
     pub structure: usize,
     /// The pairs of `rf`: a write and a read.
@@ -92,7 +92,7 @@ pub struct FlagClaim {
     /// The group.
     pub group: FlagGroup,
     /// A consistent execution that raises a flag of the group; none if no execution does.
-    pub witness: Option<Execution>,
+    pub witness: Option<WitnessExecution>,
 }
 
 /// A base set or relation: a bit set of events, or one for each source of a pair, in hexadecimal.
@@ -108,7 +108,7 @@ pub enum NamedSet {
 /// An event structure: events, base sets and relations that a combination of paths determines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Structure {
+pub struct EventStructure {
     /// Number of events.
     pub events: usize,
     /// Base sets and relations by their cat names, except `rf` and `co`.
@@ -116,13 +116,13 @@ pub struct Structure {
     /// The storage, or cell of it, that each event accesses.
     pub storages: Vec<Option<u16>>,
     /// The value that each write stores.
-    pub stored: Vec<Option<Expression>>,
+    pub stored: Vec<Option<ValueExpression>>,
     /// The constraints of the paths on the values of reads.
-    pub constraints: Vec<Constraint>,
+    pub constraints: Vec<PathConstraint>,
     /// The sources that the test forces: a write and a read.
     pub forced: Vec<(usize, usize)>,
     /// The final value of each observable.
-    pub finals: Vec<FinalValue>,
+    pub finals: Vec<ObservedValue>,
     /// True if every thread runs to its end, so that the execution has an outcome.
     pub terminated: bool,
     /// True if the loop bound ends a thread.
@@ -132,31 +132,31 @@ pub struct Structure {
 /// A value computed from reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Expression {
+pub enum ValueExpression {
     /// A constant.
     Known(u64),
     /// The value of a read.
     Read(usize),
     /// An operation on two values of a type.
-    Apply(String, String, Box<(Expression, Expression)>),
+    Apply(String, String, Box<(ValueExpression, ValueExpression)>),
     /// Some bytes of a value: the number skipped, and the number taken.
-    Part(u32, u32, Box<Expression>),
+    Part(u32, u32, Box<ValueExpression>),
     /// Parts at byte offsets.
-    Join(Vec<(u32, Expression)>),
+    Join(Vec<(u32, ValueExpression)>),
 }
 
 /// A comparison with the same result on every execution of the structure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Constraint {
+pub struct PathConstraint {
     /// The comparison.
     pub relation: String,
     /// The result of the comparison.
     pub holds: bool,
     /// The left side.
-    pub left: Expression,
+    pub left: ValueExpression,
     /// The right side.
-    pub right: Expression,
+    pub right: ValueExpression,
     /// The type as which both are compared.
     pub scalar: String,
 }
@@ -164,9 +164,9 @@ pub struct Constraint {
 /// The source of a final value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FinalValue {
+pub enum ObservedValue {
     /// A value computed from reads.
-    Expression(Expression),
+    Expression(ValueExpression),
     /// The last write to a storage.
     LastWrite(u16),
 }
@@ -174,7 +174,7 @@ pub enum FinalValue {
 /// A choice of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum ExecutionChoice {
     /// A write and a read that reads from it.
     Rf(usize, usize),
     /// Two writes to one storage; the first is earlier.
@@ -184,23 +184,23 @@ pub enum Choice {
 /// A statement of a proof about the executions with certain choices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum ProofStep {
     /// They violate an axiom.
     Axiom {
         /// The choices.
-        choices: Vec<Choice>,
+        choices: Vec<ExecutionChoice>,
         /// The name of the axiom; none for some axiom.
         name: Option<String>,
     },
     /// Values contradict the paths, the outcomes are allowed, or the filter of the test excludes them.
     Values {
         /// The choices.
-        choices: Vec<Choice>,
+        choices: Vec<ExecutionChoice>,
     },
     /// They raise no flag of a group.
     Unflagged {
         /// The choices.
-        choices: Vec<Choice>,
+        choices: Vec<ExecutionChoice>,
         /// The group.
         group: FlagGroup,
     },
@@ -227,7 +227,7 @@ pub enum Step {
         /// The step.
         step: usize,
         /// The choices.
-        choices: Vec<Choice>,
+        choices: Vec<ExecutionChoice>,
     },
 }
 
@@ -246,7 +246,7 @@ pub enum ProvedClaim {
 #[serde(deny_unknown_fields)]
 pub struct StructureProof {
     /// The steps, each after those that it refers to.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProofStep>,
     /// The claims with the steps that prove them.
     pub claims: Vec<(ProvedClaim, usize)>,
 }

@@ -8,8 +8,8 @@
 //! **Proofs.** The choices of an execution are the source of each read and the order of each two writes to
 //! one location. A step of a proof states that executions with certain choices need no further search: an
 //! axiom is violated, their outcomes are listed as allowed, or they raise no flag of a group. Axioms and
-//! flags are evaluated on lower and upper bounds of each relation. A step of the kind [`Step::Read`] or
-//! [`Step::Pair`] combines one step for each alternative of a choice, as resolution does. A claim is proved
+//! flags are evaluated on lower and upper bounds of each relation. A step of the kind [`ProofStep::Read`] or
+//! [`ProofStep::Pair`] combines one step for each alternative of a choice, as resolution does. A claim is proved
 //! by a step without choices.
 //!
 //! **Trusted.** The checker takes from the certificate: the event structures, with their base sets and
@@ -34,8 +34,9 @@ mod values;
 mod verify;
 
 pub use format::{
-    AllowedOutcome, Certificate, Choice, Constraint, Execution, Expression, FinalValue, FlagClaim, FlagGroup,
-    ModelText, NamedSet, ProvedClaim, SCHEMA, Step, Structure, StructureProof,
+    AllowedOutcome, Certificate, EventStructure, ExecutionChoice, FlagClaim, FlagGroup, ModelText, NamedSet,
+    ObservedValue, PathConstraint, ProofStep, ProvedClaim, SCHEMA, StructureProof, ValueExpression,
+    WitnessExecution,
 };
-pub use values::{Order, outcomes};
-pub use verify::{CertificateError, Verified, verify};
+pub use values::{CertainOrder, find_outcomes};
+pub use verify::{CertificateError, CertificateSize, verify};

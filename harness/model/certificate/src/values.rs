@@ -2,62 +2,62 @@
 
 use litmus::{ArithmeticOperation, BranchRelation, ScalarType, Value};
 
-use crate::format::{Constraint, Expression, FinalValue, Structure};
+use crate::format::{EventStructure, ObservedValue, PathConstraint, ValueExpression};
 
-/// Returns true if the one write certainly precedes the other.
-pub type Order<'o> = dyn Fn(usize, usize) -> bool + 'o;
+/// A predicate: the first write certainly precedes the second.
+pub type CertainOrder<'o> = dyn Fn(usize, usize) -> bool + 'o;
 
 /// Limit of the computed values that are tried for a read of a cycle, in addition to the domain.
-const COMPUTED: usize = 8;
+const MAX_COMPUTED_VALUES: usize = 8;
 /// Limit of the values that are tried for the reads of cycles of one execution, together.
-const GUESSES: usize = 1 << 16;
+const MAX_GUESSES: usize = 1 << 16;
 
-impl Expression {
+impl ValueExpression {
     /// An operation on two values of a type.
-    pub fn operation(
+    pub fn new_operation(
         operation: ArithmeticOperation,
         scalar: ScalarType,
-        left: Expression,
-        right: Expression,
-    ) -> Expression {
+        left: ValueExpression,
+        right: ValueExpression,
+    ) -> ValueExpression {
         let (operation, scalar) = (operation.keyword(), scalar.keyword());
-        Expression::Apply(operation.to_owned(), scalar.to_owned(), Box::new((left, right)))
+        ValueExpression::Apply(operation.to_owned(), scalar.to_owned(), Box::new((left, right)))
     }
 
     /// Returns true if all words are known and `is_read` holds for every read.
     pub(crate) fn is_valid(&self, is_read: &dyn Fn(usize) -> bool) -> bool {
         match self {
-            Expression::Known(_) => true,
-            Expression::Read(read) => is_read(*read),
-            Expression::Apply(operation, scalar, operands) => {
+            ValueExpression::Known(_) => true,
+            ValueExpression::Read(read) => is_read(*read),
+            ValueExpression::Apply(operation, scalar, operands) => {
                 ArithmeticOperation::from_keyword(operation).is_some()
                     && ScalarType::from_keyword(scalar).is_some()
                     && operands.0.is_valid(is_read)
                     && operands.1.is_valid(is_read)
             }
-            Expression::Part(before, bytes, whole) => {
+            ValueExpression::Part(before, bytes, whole) => {
                 *before < 8 && (1..=8).contains(bytes) && whole.is_valid(is_read)
             }
-            Expression::Join(parts) => parts.iter().all(|(at, part)| *at < 8 && part.is_valid(is_read)),
+            ValueExpression::Join(parts) => parts.iter().all(|(at, part)| *at < 8 && part.is_valid(is_read)),
         }
     }
 
     /// Returns the value; `None` if it depends on an unknown read.
     pub(crate) fn evaluate(&self, read: &dyn Fn(usize) -> Option<u64>) -> Option<u64> {
         match self {
-            Expression::Known(value) => Some(*value),
-            Expression::Read(event) => read(*event),
-            Expression::Apply(operation, scalar, operands) => {
+            ValueExpression::Known(value) => Some(*value),
+            ValueExpression::Read(event) => read(*event),
+            ValueExpression::Apply(operation, scalar, operands) => {
                 let (left, right) = (operands.0.evaluate(read)?, operands.1.evaluate(read)?);
                 let operation = ArithmeticOperation::from_keyword(operation)?;
                 let scalar = ScalarType::from_keyword(scalar)?;
                 Some(operation.apply(Value(left), Value(right), scalar).0)
             }
-            Expression::Part(before, bytes, whole) => {
+            ValueExpression::Part(before, bytes, whole) => {
                 let shifted = whole.evaluate(read)? >> (8 * before);
                 Some(if *bytes < 8 { shifted & ((1 << (8 * bytes)) - 1) } else { shifted })
             }
-            Expression::Join(parts) => {
+            ValueExpression::Join(parts) => {
                 parts.iter().try_fold(0, |all, (at, part)| Some(all | part.evaluate(read)? << (8 * at)))
             }
         }
@@ -66,29 +66,29 @@ impl Expression {
     /// Adds the reads that the value depends on.
     fn collect_reads(&self, reads: &mut Vec<usize>) {
         match self {
-            Expression::Known(_) => {}
-            Expression::Read(read) => reads.push(*read),
-            Expression::Apply(_, _, operands) => {
+            ValueExpression::Known(_) => {}
+            ValueExpression::Read(read) => reads.push(*read),
+            ValueExpression::Apply(_, _, operands) => {
                 operands.0.collect_reads(reads);
                 operands.1.collect_reads(reads);
             }
-            Expression::Part(_, _, whole) => whole.collect_reads(reads),
-            Expression::Join(parts) => parts.iter().for_each(|(_, part)| part.collect_reads(reads)),
+            ValueExpression::Part(_, _, whole) => whole.collect_reads(reads),
+            ValueExpression::Join(parts) => parts.iter().for_each(|(_, part)| part.collect_reads(reads)),
         }
     }
 }
 
-impl Constraint {
+impl PathConstraint {
     /// A comparison of two values as signed numbers of a type.
     pub fn new(
         relation: BranchRelation,
         holds: bool,
-        sides: (Expression, Expression),
+        sides: (ValueExpression, ValueExpression),
         scalar: ScalarType,
-    ) -> Constraint {
+    ) -> PathConstraint {
         let (relation, scalar) = (relation.keyword(), scalar.keyword());
         let (left, right) = sides;
-        Constraint { relation: relation.to_owned(), holds, left, right, scalar: scalar.to_owned() }
+        PathConstraint { relation: relation.to_owned(), holds, left, right, scalar: scalar.to_owned() }
     }
 
     pub(crate) fn is_valid(&self, is_read: &dyn Fn(usize) -> bool) -> bool {
@@ -102,7 +102,7 @@ impl Constraint {
     pub(crate) fn is_violated(&self, read: &dyn Fn(usize) -> Option<u64>) -> bool {
         let violated = || {
             let scalar = ScalarType::from_keyword(&self.scalar)?;
-            let signed = |side: &Expression| Some(Value(side.evaluate(read)?).to_signed(scalar));
+            let signed = |side: &ValueExpression| Some(Value(side.evaluate(read)?).to_signed(scalar));
             let (left, right) = (signed(&self.left)?, signed(&self.right)?);
             Some(BranchRelation::from_keyword(&self.relation)?.holds(left, right) != self.holds)
         };
@@ -115,29 +115,29 @@ impl Constraint {
 ///
 /// `before` is the known part of modification order. If a value depends on itself, each value of `domain` is
 /// tried; if `domain` is `None`, no execution has such values. With `complete`, every read must have a value.
-pub fn outcomes(
-    structure: &Structure,
+pub fn find_outcomes(
+    structure: &EventStructure,
     sources: &[Option<usize>],
-    before: &Order<'_>,
+    before: &CertainOrder<'_>,
     domain: Option<&[u64]>,
     complete: bool,
 ) -> Option<Vec<Vec<u64>>> {
     let mut found = Vec::new();
-    let known = Values { structure, sources, before, domain, complete };
-    known.collect(vec![None; structure.events], &mut found, &mut 0)?;
+    let search = OutcomeSearch { structure, sources, before, domain, complete };
+    search.collect_outcomes(vec![None; structure.events], &mut found, &mut 0)?;
     Some(found)
 }
 
-struct Values<'a> {
-    structure: &'a Structure,
+struct OutcomeSearch<'a> {
+    structure: &'a EventStructure,
     sources: &'a [Option<usize>],
-    before: &'a Order<'a>,
+    before: &'a CertainOrder<'a>,
     domain: Option<&'a [u64]>,
     complete: bool,
 }
 
-impl Values<'_> {
-    fn stored(&self, write: usize, values: &[Option<u64>]) -> Option<u64> {
+impl OutcomeSearch<'_> {
+    fn stored_value(&self, write: usize, values: &[Option<u64>]) -> Option<u64> {
         self.structure.stored.get(write)?.as_ref()?.evaluate(&|read| values[read])
     }
 
@@ -147,7 +147,7 @@ impl Values<'_> {
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (read, source) in self.sources.iter().enumerate() {
-                let stored = source.and_then(|write| self.stored(write, values));
+                let stored = source.and_then(|write| self.stored_value(write, values));
                 match (values[read], stored) {
                     (None, Some(value)) => {
                         values[read] = Some(value);
@@ -162,7 +162,7 @@ impl Values<'_> {
     }
 
     /// Adds the outcomes that extend these values; `None` if they are not determined.
-    fn collect(
+    fn collect_outcomes(
         &self,
         mut values: Vec<Option<u64>>,
         found: &mut Vec<Vec<u64>>,
@@ -174,33 +174,33 @@ impl Values<'_> {
         if self.structure.constraints.iter().any(|constraint| constraint.is_violated(&|read| values[read])) {
             return Some(());
         }
-        let unknown = self.needed()?.into_iter().filter(|read| values[*read].is_none());
+        let unknown = self.needed_reads()?.into_iter().filter(|read| values[*read].is_none());
         // All values that these depend on have a source, so that some depend on themselves.
         let circular = unknown.filter(|read| self.depends_on_itself(*read, &values));
-        let Some(open) = circular.min() else {
+        let Some(self_dependent) = circular.min() else {
             let finals = self.structure.finals.iter();
             let outcome = finals.map(|value| match value {
-                FinalValue::Expression(expression) => expression.evaluate(&|read| values[read]),
-                FinalValue::LastWrite(storage) => self.stored(self.last_write(*storage)?, &values),
+                ObservedValue::Expression(expression) => expression.evaluate(&|read| values[read]),
+                ObservedValue::LastWrite(storage) => self.stored_value(self.last_write(*storage)?, &values),
             });
             found.push(outcome.collect::<Option<Vec<u64>>>()?);
             return Some(());
         };
-        let mut tried = self.domain.map(<[u64]>::to_vec).unwrap_or_default();
-        let most = tried.len() + COMPUTED;
+        let mut candidates = self.domain.map(<[u64]>::to_vec).unwrap_or_default();
+        let max_candidates = candidates.len() + MAX_COMPUTED_VALUES;
         let mut next = 0;
-        while let Some(value) = tried.get(next).copied().filter(|_| next < most) {
+        while let Some(value) = candidates.get(next).copied().filter(|_| next < max_candidates) {
             next += 1;
             *guesses += 1;
-            if *guesses > GUESSES {
+            if *guesses > MAX_GUESSES {
                 return None;
             }
             let mut guess = values.clone();
-            guess[open] = Some(value);
+            guess[self_dependent] = Some(value);
             match self.propagate(&mut guess) {
-                Ok(()) => self.collect(guess, found, guesses)?,
+                Ok(()) => self.collect_outcomes(guess, found, guesses)?,
                 // A value that the cycle computes may be one that it keeps, as in `x ^ x`.
-                Err(stored) if !tried.contains(&stored) => tried.push(stored),
+                Err(stored) if !candidates.contains(&stored) => candidates.push(stored),
                 Err(_) => {}
             }
         }
@@ -209,8 +209,8 @@ impl Values<'_> {
 
     /// Returns true if a read's value is computed from itself, by way of reads whose values are unknown.
     fn depends_on_itself(&self, read: usize, values: &[Option<u64>]) -> bool {
-        let (mut open, mut seen) = (vec![read], Vec::new());
-        while let Some(next) = open.pop() {
+        let (mut worklist, mut seen) = (vec![read], Vec::new());
+        while let Some(next) = worklist.pop() {
             let stored =
                 self.sources.get(next).copied().flatten().and_then(|write| self.structure.stored.get(write));
             let mut operands = Vec::new();
@@ -221,7 +221,7 @@ impl Values<'_> {
                 }
                 if !seen.contains(&operand) {
                     seen.push(operand);
-                    open.push(operand);
+                    worklist.push(operand);
                 }
             }
         }
@@ -229,26 +229,26 @@ impl Values<'_> {
     }
 
     /// The reads that the outcome depends on; `None` if one has no source or a last write is open.
-    fn needed(&self) -> Option<Vec<usize>> {
-        let mut open = Vec::new();
+    fn needed_reads(&self) -> Option<Vec<usize>> {
+        let mut worklist = Vec::new();
         if self.complete {
-            open.extend((0..self.sources.len()).filter(|read| self.sources[*read].is_some()));
+            worklist.extend((0..self.sources.len()).filter(|read| self.sources[*read].is_some()));
         }
         for value in &self.structure.finals {
             match value {
-                FinalValue::Expression(expression) => expression.collect_reads(&mut open),
-                FinalValue::LastWrite(storage) => {
+                ObservedValue::Expression(expression) => expression.collect_reads(&mut worklist),
+                ObservedValue::LastWrite(storage) => {
                     let last = self.structure.stored.get(self.last_write(*storage)?)?.as_ref()?;
-                    last.collect_reads(&mut open);
+                    last.collect_reads(&mut worklist);
                 }
             }
         }
         let mut needed = Vec::new();
-        while let Some(read) = open.pop() {
+        while let Some(read) = worklist.pop() {
             if !needed.contains(&read) {
                 needed.push(read);
                 let source = self.sources.get(read).copied().flatten()?;
-                self.structure.stored.get(source)?.as_ref()?.collect_reads(&mut open);
+                self.structure.stored.get(source)?.as_ref()?.collect_reads(&mut worklist);
             }
         }
         Some(needed)

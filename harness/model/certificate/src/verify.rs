@@ -4,12 +4,12 @@ use litmus::{Outcome, Test, Value};
 
 use crate::cat;
 use crate::format::{
-    Certificate, Choice, Execution, FinalValue, FlagGroup, NamedSet, ProvedClaim, SCHEMA, Step, Structure,
-    StructureProof,
+    Certificate, EventStructure, ExecutionChoice, FlagGroup, NamedSet, ObservedValue, ProofStep, ProvedClaim,
+    SCHEMA, StructureProof, WitnessExecution,
 };
-use crate::plan::{self, Bounds, Kind, Leaves, Plan};
+use crate::plan::{self, Bounds, Leaves, Plan, ValueKind};
 use crate::relation::Relation;
-use crate::values::outcomes;
+use crate::values::find_outcomes;
 
 /// Events of a structure.
 const MAX_EVENTS: usize = 256;
@@ -70,7 +70,7 @@ pub enum CertificateError {
 
 /// The size of a certificate that was verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct CertificateSize {
     /// Allowed outcomes, each with an execution.
     pub allowed: usize,
     /// Event structures.
@@ -81,13 +81,13 @@ pub struct Verified {
 
 /// The claims that a step proves.
 #[derive(Clone, Debug, Default)]
-struct Proves {
+struct StepConclusion {
     claims: Vec<ProvedClaim>,
-    choices: Vec<Choice>,
+    choices: Vec<ExecutionChoice>,
 }
 
 /// The parts that all structures share.
-struct Context<'a> {
+struct CertificateChecker<'a> {
     certificate: &'a Certificate,
     test: Test,
     plan: Plan,
@@ -98,8 +98,8 @@ struct Context<'a> {
 }
 
 /// A structure with the facts that follow from it before any choice.
-struct Frame<'a> {
-    structure: &'a Structure,
+struct CheckedStructure<'a> {
+    structure: &'a EventStructure,
     candidates: Vec<Vec<usize>>,
     reads: Vec<usize>,
     writes: Vec<usize>,
@@ -112,7 +112,10 @@ struct Frame<'a> {
 ///
 /// # Errors
 /// The first invalid part, with its position.
-pub fn verify(certificate: &Certificate, stop: &dyn Fn() -> bool) -> Result<Verified, CertificateError> {
+pub fn verify(
+    certificate: &Certificate,
+    stop: &dyn Fn() -> bool,
+) -> Result<CertificateSize, CertificateError> {
     if certificate.schema != SCHEMA {
         return Err(CertificateError::Format(format!("schema {} instead of {SCHEMA}", certificate.schema)));
     }
@@ -122,30 +125,30 @@ pub fn verify(certificate: &Certificate, stop: &dyn Fn() -> bool) -> Result<Veri
     let first = certificate.structures.first();
     let kind = |name: &str| {
         first.and_then(|structure| structure.bases.get(name)).map(|set| match set {
-            NamedSet::Events(_) => Kind::Set,
-            NamedSet::Rows(_) => Kind::Relation,
+            NamedSet::Events(_) => ValueKind::Set,
+            NamedSet::Rows(_) => ValueKind::Relation,
         })
     };
-    let plan = plan::compile(&model, classes(certificate), test.has_undefined(), &kind)
+    let plan = plan::compile(&model, occurring_classes(certificate), test.has_undefined(), &kind)
         .map_err(CertificateError::Model)?;
-    let free = model.options.get("values").is_none_or(|values| values == "free");
-    let domain = free.then_some(certificate.domain.as_slice());
-    let claims = needed_claims(certificate, &plan, &test)?;
-    let context = Context { certificate, test, plan, domain, claims, stop };
-    let frames: Vec<Frame<'_>> = certificate
+    let allows_thin_air = model.options.get("values").is_none_or(|values| values == "free");
+    let domain = allows_thin_air.then_some(certificate.domain.as_slice());
+    let claims = required_claims(certificate, &plan, &test)?;
+    let context = CertificateChecker { certificate, test, plan, domain, claims, stop };
+    let frames: Vec<CheckedStructure<'_>> = certificate
         .structures
         .iter()
         .enumerate()
         .map(|(index, structure)| {
             context.poll_stop()?;
-            let framed = Frame::new(structure, first.unwrap_or(structure), &context.plan);
+            let framed = CheckedStructure::new(structure, first.unwrap_or(structure), &context.plan);
             framed.map_err(|what| CertificateError::Structure { structure: index, what })
         })
         .collect::<Result<_, _>>()?;
     if certificate.proofs.len() != frames.len() {
         return Err(CertificateError::List("structures and proofs differ in number".to_owned()));
     }
-    let mut verified = Verified { structures: frames.len(), ..Verified::default() };
+    let mut verified = CertificateSize { structures: frames.len(), ..CertificateSize::default() };
     for (index, (frame, proof)) in frames.iter().zip(&certificate.proofs).enumerate() {
         context.check_proof(index, frame, proof)?;
         verified.steps += proof.steps.len();
@@ -163,7 +166,7 @@ pub fn verify(certificate: &Certificate, stop: &dyn Fn() -> bool) -> Result<Veri
 }
 
 /// The storage classes of accesses and semantics of any structure.
-fn classes(certificate: &Certificate) -> u8 {
+fn occurring_classes(certificate: &Certificate) -> u8 {
     let occurs = |class: &u8| {
         let names = [format!("SC{class}"), format!("SEMSC{class}")];
         certificate.structures.iter().any(|structure| {
@@ -175,7 +178,7 @@ fn classes(certificate: &Certificate) -> u8 {
 }
 
 /// Checks the lists of the certificate and returns the claims that need a proof.
-fn needed_claims(
+fn required_claims(
     certificate: &Certificate,
     plan: &Plan,
     test: &Test,
@@ -217,14 +220,23 @@ fn needed_claims(
     Ok(claims)
 }
 
-impl<'a> Frame<'a> {
-    fn new(structure: &'a Structure, first: &Structure, plan: &Plan) -> Result<Frame<'a>, String> {
+impl<'a> CheckedStructure<'a> {
+    fn new(
+        structure: &'a EventStructure,
+        first: &EventStructure,
+        plan: &Plan,
+    ) -> Result<CheckedStructure<'a>, String> {
         let n = structure.events;
         let fail = |what: &str| Err(what.to_owned());
         let kind = |set: &NamedSet| matches!(set, NamedSet::Events(_));
-        let names = |s: &Structure| s.bases.iter().map(|(name, set)| (name.clone(), kind(set))).collect();
-        let (own, of_first): (Vec<(String, bool)>, Vec<_>) = (names(structure), names(first));
-        if n > MAX_EVENTS || structure.storages.len() != n || structure.stored.len() != n || own != of_first {
+        let names =
+            |s: &EventStructure| s.bases.iter().map(|(name, set)| (name.clone(), kind(set))).collect();
+        let (own_bases, of_first): (Vec<(String, bool)>, Vec<_>) = (names(structure), names(first));
+        if n > MAX_EVENTS
+            || structure.storages.len() != n
+            || structure.stored.len() != n
+            || own_bases != of_first
+        {
             return fail("lists of different lengths, or other base names than the first structure");
         }
         let base = |name: &str| match structure.bases.get(name)? {
@@ -236,10 +248,10 @@ impl<'a> Frame<'a> {
                 Some(set)
             }
         };
-        let demanded = |name: &str| base(name).ok_or_else(|| format!("no valid base {name}"));
-        let [reads, writes, initial, undefined] = ["R", "W", "IW", "UW"].map(demanded);
+        let required_base = |name: &str| base(name).ok_or_else(|| format!("no valid base {name}"));
+        let [reads, writes, initial, undefined] = ["R", "W", "IW", "UW"].map(required_base);
         let (reads, writes, initial, undefined) = (reads?, writes?, initial?, undefined?);
-        check_orders(structure, &demanded)?;
+        check_orders(structure, &required_base)?;
         let is_read = |event: usize| event < n && reads.contains(event, event);
         let is_write = |event: usize| event < n && writes.contains(event, event);
         for event in 0..n {
@@ -252,17 +264,17 @@ impl<'a> Frame<'a> {
                 return Err(format!("event {event}: sets, storage and stored value disagree"));
             }
         }
-        let valid = |value: &FinalValue| match value {
-            FinalValue::Expression(expression) => expression.is_valid(&is_read),
-            FinalValue::LastWrite(storage) => structure.storages.contains(&Some(*storage)),
+        let valid = |value: &ObservedValue| match value {
+            ObservedValue::Expression(expression) => expression.is_valid(&is_read),
+            ObservedValue::LastWrite(storage) => structure.storages.contains(&Some(*storage)),
         };
         if !structure.finals.iter().all(valid) || !structure.constraints.iter().all(|c| c.is_valid(&is_read))
         {
             return fail("a value refers to an event that is not a read");
         }
-        let (rmw, vloc) = (demanded("rmw")?, demanded("vloc")?);
+        let (rmw, vloc) = (required_base("rmw")?, required_base("vloc")?);
         let may_read = |read: usize, write: usize| {
-            let known = |other: usize| {
+            let read_value = |other: usize| {
                 if other == read { structure.stored[write].as_ref()?.evaluate(&|_| None) } else { None }
             };
             is_write(write)
@@ -270,7 +282,7 @@ impl<'a> Frame<'a> {
                 && structure.storages[write] == structure.storages[read]
                 && !rmw.contains(read, write)
                 && structure.forced.iter().all(|(source, reader)| *reader != read || *source == write)
-                && !structure.constraints.iter().any(|constraint| constraint.is_violated(&known))
+                && !structure.constraints.iter().any(|constraint| constraint.is_violated(&read_value))
         };
         let sources = |read: usize| (0..n).filter(|write| is_read(read) && may_read(read, *write)).collect();
         let candidates: Vec<Vec<usize>> = (0..n).map(sources).collect();
@@ -300,23 +312,23 @@ impl<'a> Frame<'a> {
         co.1 = co.1.union(&co.0);
         let leaves = Leaves { rf, co };
         let root = plan.evaluate_root(n, &leaves, &base)?;
-        Ok(Frame { structure, candidates, reads, writes, initial, leaves, root })
+        Ok(CheckedStructure { structure, candidates, reads, writes, initial, leaves, root })
     }
 
     /// Returns true if every read has a source.
-    fn reads_all(&self, sources: &[Option<usize>]) -> bool {
+    fn has_all_sources(&self, sources: &[Option<usize>]) -> bool {
         self.reads.iter().all(|read| sources[*read].is_some())
     }
 
     /// Returns the bounds under some choices; `None` if these are not choices of the structure or contradict.
-    fn choose(&self, choices: &[Choice]) -> Option<(Vec<Option<usize>>, Leaves)> {
+    fn apply_choices(&self, choices: &[ExecutionChoice]) -> Option<(Vec<Option<usize>>, Leaves)> {
         let mut leaves = self.leaves.clone();
-        let only =
+        let single_candidate =
             |candidates: &Vec<usize>| if let [write] = candidates.as_slice() { Some(*write) } else { None };
-        let mut sources: Vec<Option<usize>> = self.candidates.iter().map(only).collect();
+        let mut sources: Vec<Option<usize>> = self.candidates.iter().map(single_candidate).collect();
         for choice in choices {
             match *choice {
-                Choice::Rf(write, read) => {
+                ExecutionChoice::Rf(write, read) => {
                     let candidates = self.candidates.get(read)?;
                     if !candidates.contains(&write) || sources[read].is_some_and(|known| known != write) {
                         return None;
@@ -328,7 +340,7 @@ impl<'a> Frame<'a> {
                         .for_each(|other| leaves.rf.1.remove(*other, read));
                     leaves.rf.0.insert(write, read);
                 }
-                Choice::Co(first, second) => {
+                ExecutionChoice::Co(first, second) => {
                     if !self.writes.contains(&first)
                         || !self.writes.contains(&second)
                         || !self.leaves.co.1.contains(first, second)
@@ -347,16 +359,16 @@ impl<'a> Frame<'a> {
 
 /// Checks the relations whose shape follows from their meaning.
 fn check_orders(
-    structure: &Structure,
+    structure: &EventStructure,
     base: &dyn Fn(&str) -> Result<Relation, String>,
 ) -> Result<(), String> {
     let n = structure.events;
     let (po, int, loc, rmw) = (base("po")?, base("int")?, base("loc")?, base("rmw")?);
     let subset = |a: &Relation, b: &Relation| a.difference(b).is_empty();
-    let mut same = Relation::empty(n);
+    let mut same_storage = Relation::empty(n);
     for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
         if structure.storages[a].is_some() && structure.storages[a] == structure.storages[b] {
-            same.insert(a, b);
+            same_storage.insert(a, b);
         }
     }
     let checks = [
@@ -371,13 +383,13 @@ fn check_orders(
         (int.inverse() != int || !subset(&int.compose(&int), &int), "int is no equivalence"),
         (!subset(&Relation::identity(n), &int), "int is not reflexive"),
         (Relation::full(n).difference(&int) != base("ext")?, "ext is not the complement of int"),
-        (loc != same, "loc does not agree with the storages"),
+        (loc != same_storage, "loc does not agree with the storages"),
         (!subset(&rmw, &loc.intersection(&po)), "a read-modify-write of two locations or orders"),
     ];
-    checks.iter().find(|(wrong, _)| *wrong).map_or(Ok(()), |(_, what)| Err((*what).to_owned()))
+    checks.iter().find(|(is_violated, _)| *is_violated).map_or(Ok(()), |(_, what)| Err((*what).to_owned()))
 }
 
-impl Context<'_> {
+impl CertificateChecker<'_> {
     fn poll_stop(&self) -> Result<(), CertificateError> {
         if (self.stop)() { Err(CertificateError::Stopped) } else { Ok(()) }
     }
@@ -385,14 +397,14 @@ impl Context<'_> {
     fn check_proof(
         &self,
         index: usize,
-        frame: &Frame<'_>,
+        frame: &CheckedStructure<'_>,
         proof: &StructureProof,
     ) -> Result<(), CertificateError> {
         if frame.structure.finals.len() != self.certificate.observables.len() {
             let what = "another number of final values than observables".to_owned();
             return Err(CertificateError::Structure { structure: index, what });
         }
-        let mut proved: Vec<Proves> = Vec::new();
+        let mut proved: Vec<StepConclusion> = Vec::new();
         for (number, step) in proof.steps.iter().enumerate() {
             self.poll_stop()?;
             let checked = self.check_step(frame, step, &proved);
@@ -417,61 +429,74 @@ impl Context<'_> {
     }
 
     /// Checks a step and returns its conclusions.
-    fn check_step(&self, frame: &Frame<'_>, step: &Step, proved: &[Proves]) -> Result<Proves, &'static str> {
-        let bounds =
-            |choices: &[Choice]| frame.choose(choices).ok_or("choices that the structure does not have");
-        let all = || {
+    fn check_step(
+        &self,
+        frame: &CheckedStructure<'_>,
+        step: &ProofStep,
+        proved: &[StepConclusion],
+    ) -> Result<StepConclusion, &'static str> {
+        let bounds = |choices: &[ExecutionChoice]| {
+            frame.apply_choices(choices).ok_or("choices that the structure does not have")
+        };
+        let all_claims = || {
             let groups = [FlagGroup::Race, FlagGroup::UndefinedExecution, FlagGroup::UninitialisedRead];
             std::iter::once(ProvedClaim::Outcomes)
                 .chain(groups.map(ProvedClaim::Unflagged))
                 .collect::<Vec<ProvedClaim>>()
         };
-        let earlier = |step: usize| proved.get(step).ok_or("a reference to a later step");
+        let earlier_step = |step: usize| proved.get(step).ok_or("a reference to a later step");
         match step {
-            Step::Axiom { choices, name } => {
+            ProofStep::Axiom { choices, name } => {
                 let (_, leaves) = bounds(choices)?;
-                let named =
+                let is_named_axiom =
                     |axiom: &&plan::Axiom| axiom.flag.is_none() && (name.is_none() || *name == axiom.name);
-                let mut axioms = self.plan.axioms.iter().filter(named);
+                let mut axioms = self.plan.axioms.iter().filter(is_named_axiom);
                 if !axioms.any(|axiom| self.plan.is_refuted(axiom, &frame.root, &leaves)) {
                     return Err("the axiom is not violated");
                 }
-                Ok(Proves { claims: all(), choices: choices.clone() })
+                Ok(StepConclusion { claims: all_claims(), choices: choices.clone() })
             }
-            Step::Values { choices } => {
+            ProofStep::Values { choices } => {
                 let (sources, leaves) = bounds(choices)?;
                 let before = |a: usize, b: usize| leaves.co.0.contains(a, b);
-                let shown =
-                    outcomes(frame.structure, &sources, &before, self.domain, frame.reads_all(&sources))
-                        .ok_or("the choices do not determine the outcome")?;
+                let found_outcomes = find_outcomes(
+                    frame.structure,
+                    &sources,
+                    &before,
+                    self.domain,
+                    frame.has_all_sources(&sources),
+                )
+                .ok_or("the choices do not determine the outcome")?;
                 let is_listed =
                     |outcome: &Vec<u64>| self.certificate.allowed.iter().any(|a| a.values == *outcome);
-                let mut claims = all();
+                let mut claims = all_claims();
                 claims.retain(|claim| match claim {
-                    ProvedClaim::Outcomes => shown.iter().all(is_listed),
-                    ProvedClaim::Unflagged(_) => !shown.iter().any(|outcome| self.passes_filter(outcome)),
+                    ProvedClaim::Outcomes => found_outcomes.iter().all(is_listed),
+                    ProvedClaim::Unflagged(_) => {
+                        !found_outcomes.iter().any(|outcome| self.passes_filter(outcome))
+                    }
                 });
-                Ok(Proves { claims, choices: choices.clone() })
+                Ok(StepConclusion { claims, choices: choices.clone() })
             }
-            Step::Unflagged { choices, group } => {
+            ProofStep::Unflagged { choices, group } => {
                 let (_, leaves) = bounds(choices)?;
                 let mut flags = self.plan.axioms.iter().filter(|axiom| axiom.flag == Some(*group));
                 if !flags.all(|axiom| self.plan.is_refuted(axiom, &frame.root, &leaves)) {
                     return Err("a flag may be raised");
                 }
-                Ok(Proves { claims: vec![ProvedClaim::Unflagged(*group)], choices: choices.clone() })
+                Ok(StepConclusion { claims: vec![ProvedClaim::Unflagged(*group)], choices: choices.clone() })
             }
-            Step::Read { read, cases } => {
+            ProofStep::Read { read, cases } => {
                 let candidates = frame.candidates.get(*read).filter(|_| frame.reads.contains(read));
                 let candidates = candidates.filter(|candidates| candidates.len() == cases.len());
                 let candidates = candidates.ok_or("not one case for each source of a read")?;
                 let cases = cases
                     .iter()
                     .zip(candidates)
-                    .map(|(case, write)| Ok((earlier(*case)?, Choice::Rf(*write, *read))));
-                Ok(combine(&cases.collect::<Result<Vec<_>, _>>()?, all()))
+                    .map(|(case, write)| Ok((earlier_step(*case)?, ExecutionChoice::Rf(*write, *read))));
+                Ok(combine_cases(&cases.collect::<Result<Vec<_>, _>>()?, all_claims()))
             }
-            Step::Pair { first, second, forwards, backwards } => {
+            ProofStep::Pair { first, second, forwards, backwards } => {
                 let is_open = |a: usize, b: usize| {
                     frame.writes.contains(&a) && frame.writes.contains(&b) && frame.leaves.co.1.contains(a, b)
                 };
@@ -479,22 +504,22 @@ impl Context<'_> {
                     return Err("a pair of writes without an open order");
                 }
                 let cases = [
-                    (earlier(*forwards)?, Choice::Co(*first, *second)),
-                    (earlier(*backwards)?, Choice::Co(*second, *first)),
+                    (earlier_step(*forwards)?, ExecutionChoice::Co(*first, *second)),
+                    (earlier_step(*backwards)?, ExecutionChoice::Co(*second, *first)),
                 ];
-                Ok(combine(&cases, all()))
+                Ok(combine_cases(&cases, all_claims()))
             }
-            Step::Implied { step, choices } => {
+            ProofStep::Implied { step, choices } => {
                 let (sources, leaves) = bounds(choices)?;
-                let known = earlier(*step)?;
-                let follows = known.choices.iter().all(|choice| match *choice {
-                    Choice::Rf(write, read) => sources[read] == Some(write),
-                    Choice::Co(first, second) => leaves.co.0.contains(first, second),
+                let implying_step = earlier_step(*step)?;
+                let follows = implying_step.choices.iter().all(|choice| match *choice {
+                    ExecutionChoice::Rf(write, read) => sources[read] == Some(write),
+                    ExecutionChoice::Co(first, second) => leaves.co.0.contains(first, second),
                 });
                 if !follows {
                     return Err("the choices do not imply those of the step");
                 }
-                Ok(Proves { claims: known.claims.clone(), choices: choices.clone() })
+                Ok(StepConclusion { claims: implying_step.claims.clone(), choices: choices.clone() })
             }
         }
     }
@@ -510,8 +535,8 @@ impl Context<'_> {
     /// Checks that an execution is consistent and has an outcome, or raises a flag.
     fn check_witness(
         &self,
-        frames: &[Frame<'_>],
-        execution: &Execution,
+        frames: &[CheckedStructure<'_>],
+        execution: &WitnessExecution,
         outcome: Option<&Vec<u64>>,
         group: Option<FlagGroup>,
     ) -> Result<(), CertificateError> {
@@ -526,18 +551,18 @@ impl Context<'_> {
         if outcome.is_some() && !frame.structure.terminated {
             return Err(fail("a thread does not end"));
         }
-        let mut choices: Vec<Choice> =
-            execution.rf.iter().map(|(write, read)| Choice::Rf(*write, *read)).collect();
+        let mut choices: Vec<ExecutionChoice> =
+            execution.rf.iter().map(|(write, read)| ExecutionChoice::Rf(*write, *read)).collect();
         for order in &execution.co {
             choices.extend(order.windows(2).filter_map(|pair| {
                 let is_initial =
                     |event: usize| event < frame.structure.events && frame.initial.contains(event, event);
-                (!is_initial(pair[0])).then_some(Choice::Co(pair[0], pair[1]))
+                (!is_initial(pair[0])).then_some(ExecutionChoice::Co(pair[0], pair[1]))
             }));
         }
         let (sources, leaves) =
-            frame.choose(&choices).ok_or(fail("choices that the structure does not have"))?;
-        let reads_all = frame.reads_all(&sources);
+            frame.apply_choices(&choices).ok_or(fail("choices that the structure does not have"))?;
+        let reads_all = frame.has_all_sources(&sources);
         if !reads_all || leaves.co.0 != leaves.co.1 || leaves.rf.0 != leaves.rf.1 {
             return Err(fail("a read without a source or writes without an order"));
         }
@@ -546,8 +571,9 @@ impl Context<'_> {
             return Err(fail("an axiom is violated"));
         }
         let before = |a: usize, b: usize| leaves.co.0.contains(a, b);
-        let shown = outcomes(frame.structure, &sources, &before, self.domain, true).unwrap_or_default();
-        if outcome.is_some_and(|wanted| !shown.contains(wanted)) {
+        let found_outcomes =
+            find_outcomes(frame.structure, &sources, &before, self.domain, true).unwrap_or_default();
+        if outcome.is_some_and(|expected| !found_outcomes.contains(expected)) {
             return Err(fail("another outcome"));
         }
         if let Some(group) = group {
@@ -555,7 +581,7 @@ impl Context<'_> {
             if !flags.any(|axiom| !is_refuted(axiom)) {
                 return Err(fail("no flag is raised"));
             }
-            if !shown.iter().any(|outcome| self.passes_filter(outcome)) {
+            if !found_outcomes.iter().any(|outcome| self.passes_filter(outcome)) {
                 return Err(fail("no values, or only those that the filter excludes"));
             }
         }
@@ -565,8 +591,8 @@ impl Context<'_> {
 
 /// Combines one case for each alternative of a choice: returns the conclusions that all of them have, without
 /// that choice.
-fn combine(cases: &[(&Proves, Choice)], all: Vec<ProvedClaim>) -> Proves {
-    let mut result = Proves { claims: all, choices: Vec::new() };
+fn combine_cases(cases: &[(&StepConclusion, ExecutionChoice)], all: Vec<ProvedClaim>) -> StepConclusion {
+    let mut result = StepConclusion { claims: all, choices: Vec::new() };
     for (case, choice) in cases {
         result.claims.retain(|claim| case.claims.contains(claim));
         result.choices.extend(case.choices.iter().filter(|other| *other != choice));

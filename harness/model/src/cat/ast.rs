@@ -41,7 +41,7 @@ pub enum StatementKind {
         /// True if the constraint is negated.
         negated: bool,
         /// True if it only raises a flag.
-        flag: bool,
+        is_flag: bool,
         /// The constrained set or relation.
         body: CatExpression,
         /// The word after `as`.
@@ -84,7 +84,7 @@ pub struct Identifier {
 #[derive(Clone, Debug)]
 pub struct Bindings {
     /// True if it is `let rec`.
-    pub recursive: bool,
+    pub is_recursive: bool,
     /// The definitions joined by `and`.
     pub bindings: Vec<CatDefinition>,
 }
@@ -158,18 +158,18 @@ pub enum ExpressionKind {
 #[derive(Clone, Debug)]
 pub struct Comprehension {
     /// True if the values are united; else intersected.
-    pub union: bool,
+    pub is_union: bool,
     /// The names bound to each member.
     pub variables: Vec<Identifier>,
     /// The family that is iterated over.
-    pub family: Iterated,
+    pub family: ComprehensionFamily,
     /// The body.
     pub body: CatExpression,
 }
 
 /// The domain of a comprehension.
 #[derive(Clone, Debug)]
-pub enum Iterated {
+pub enum ComprehensionFamily {
     /// `masks`, `classes`, or a mask, which selects its classes.
     Named(Identifier),
     /// `{a, b}` or `{(a, b), (c, d)}`.
@@ -200,8 +200,8 @@ impl ExpressionKind {
             }
             ExpressionKind::Comprehension(comprehension) => {
                 let members = match &comprehension.family {
-                    Iterated::Named(_) => 0,
-                    Iterated::Listed(members) => {
+                    ComprehensionFamily::Named(_) => 0,
+                    ComprehensionFamily::Listed(members) => {
                         members.iter().map(|(member, _)| deepest(member)).max().unwrap_or(0)
                     }
                 };

@@ -11,7 +11,7 @@ mod recursion;
 use super::ast::{Bindings, CatDefinition, CatExpression, CatModel, Procedure, StatementKind};
 use super::error::{CatError, CatErrors, CatProblem};
 use super::graph::ExpressionGraph;
-use super::layout::{RawGroup, lay_out_plan};
+use super::layout::{RawGroup, layout_plan};
 use super::load::clauses_cited_before;
 use super::plan::{Axiom, CompiledModel, Definition, NodeId, NodeLabel, StatementId, StatementSource};
 use super::prelude;
@@ -25,7 +25,7 @@ const DEPTH_LIMIT: usize = 400;
 /// Bound on the visited expressions, which limits the expansion of nested functions and comprehensions.
 const STEP_LIMIT: usize = 200_000;
 /// Bound on the enclosing calls that an error message lists.
-const SHOWN_CALLS: usize = 3;
+const MAX_SHOWN_CALLS: usize = 3;
 
 /// Compiles a model for all programs that use the given storage classes.
 ///
@@ -47,16 +47,16 @@ pub fn compile(
         graph: ExpressionGraph::new(vocabulary, families),
         scopes: Vec::new(),
         groups: Vec::new(),
-        recursion: false,
+        in_recursive_binding: false,
         calls: Vec::new(),
-        results: HashMap::new(),
+        memoized_calls: HashMap::new(),
         functions: HashMap::new(),
         procedures: Vec::new(),
         axioms: Vec::new(),
         labels: Vec::new(),
         depth: 0,
         steps: 0,
-        stopped: false,
+        limit_reached: false,
         errors: Vec::new(),
     };
     let mut definitions = Vec::new();
@@ -110,10 +110,10 @@ pub fn compile(
     let (axioms, labels) = (compiler.axioms, compiler.labels);
     let sources = Arc::clone(&model.sources);
     let plan = CompiledModel { axioms, definitions, labels, statements, sources, ..CompiledModel::default() };
-    Ok(lay_out_plan(compiler.graph, &compiler.groups, plan))
+    Ok(layout_plan(compiler.graph, &compiler.groups, plan))
 }
 
-/// The mistake is reported already.
+/// The error is already reported.
 struct ErrorReported;
 
 type LowerResult<T> = Result<T, ErrorReported>;
@@ -171,10 +171,10 @@ struct CatCompiler<'m> {
     scopes: Vec<ScopeEntry<'m>>,
     groups: Vec<RawGroup>,
     /// True if the body of a `let rec` is being lowered.
-    recursion: bool,
+    in_recursive_binding: bool,
     calls: Vec<(&'m str, CatSpan)>,
     /// Memoized calls, keyed by the function's location, its scope and its arguments.
-    results: HashMap<(CatSpan, ScopeId, Vec<LoweredTerm<'m>>), LoweredTerm<'m>>,
+    memoized_calls: HashMap<(CatSpan, ScopeId, Vec<LoweredTerm<'m>>), LoweredTerm<'m>>,
     /// The procedures in source order, each with its scope.
     procedures: Vec<(&'m Procedure, ScopeId)>,
     axioms: Vec<Axiom>,
@@ -183,8 +183,8 @@ struct CatCompiler<'m> {
     labels: Vec<NodeLabel>,
     depth: usize,
     steps: usize,
-    /// A limit is passed: nothing more is lowered.
-    stopped: bool,
+    /// True if a limit is exceeded, which ends the lowering.
+    limit_reached: bool,
     errors: Vec<CatError>,
 }
 
@@ -206,7 +206,7 @@ impl<'m> CatCompiler<'m> {
         if self.errors.iter().any(repeated) {
             return ErrorReported;
         }
-        for (name, call) in self.calls.iter().rev().take(SHOWN_CALLS) {
+        for (name, call) in self.calls.iter().rev().take(MAX_SHOWN_CALLS) {
             related.push((format!("in this use of `{name}`"), *call));
         }
         let unknown = SourceText { name: String::new(), text: Arc::from("") };
@@ -290,7 +290,7 @@ impl<'m> CatCompiler<'m> {
         // Uses of these names would only report consequences of the duplicate.
         let bounds = if broken {
             vec![BoundName::Broken; bindings.bindings.len()]
-        } else if bindings.recursive {
+        } else if bindings.is_recursive {
             self.lower_recursive_bindings(bindings, scope)
         } else {
             bindings.bindings.iter().map(|binding| self.lower_binding(binding, scope)).collect()

@@ -289,13 +289,13 @@ pub struct CatErrors {
 }
 
 /// Bound on the errors that are reported for one model.
-const SHOWN_LIMIT: usize = 50;
+const MAX_SHOWN_ERRORS: usize = 50;
 
 impl CatErrors {
     /// Creates the error list of the model `name`, truncated for readability. `errors` must not be empty.
     pub(crate) fn new(name: String, mut errors: Vec<CatError>) -> Self {
-        let more = errors.len().saturating_sub(SHOWN_LIMIT);
-        errors.truncate(SHOWN_LIMIT);
+        let more = errors.len().saturating_sub(MAX_SHOWN_ERRORS);
+        errors.truncate(MAX_SHOWN_ERRORS);
         if more > 0
             && let Some(last) = errors.last().cloned()
         {
@@ -306,7 +306,7 @@ impl CatErrors {
 
     /// Names the model's file in each message; a model read from a file has the file's stem as its name.
     #[must_use]
-    pub fn in_file(mut self, file: &str) -> Self {
+    pub fn with_file_name(mut self, file: &str) -> Self {
         for error in self.errors.iter_mut().filter(|error| error.source.name() == self.name) {
             error.source = NamedSource::new(file, Arc::clone(error.source.inner()));
         }

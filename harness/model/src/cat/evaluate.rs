@@ -1,6 +1,8 @@
 //! Evaluates a plan on one concrete execution.
 
-use super::plan::{Axiom, AxiomKind, Base, CompiledModel, Node, NodeId, NodeKind, RecursionGroup};
+use super::plan::{
+    Axiom, AxiomKind, BaseReference, CompiledModel, NodeId, NodeKind, PlanNode, RecursionGroup,
+};
 use crate::matrix::{Bits, Matrix};
 
 /// The value of a node.
@@ -72,46 +74,46 @@ pub struct MissingBase {
 /// if an operand is missing from `values` or of the wrong kind (a plan made by [`compile`](super::compile) never
 /// is).
 #[inline]
-pub fn apply_node<M: Matrix>(node: Node, values: &[CatValue<M>], n: usize) -> Option<CatValue<M>> {
+pub fn apply_node<M: Matrix>(node: PlanNode, values: &[CatValue<M>], n: usize) -> Option<CatValue<M>> {
     apply_node_with(node, |id| values.get(id.to_index()), n)
 }
 
 /// [`apply_node`] with the values of earlier nodes given by a function.
 #[inline(always)]
 pub(crate) fn apply_node_with<'v, M: Matrix>(
-    node: Node,
+    node: PlanNode,
     value: impl Fn(NodeId) -> Option<&'v CatValue<M>>,
     n: usize,
 ) -> Option<CatValue<M>> {
     let set = |id: NodeId| value(id).and_then(CatValue::as_set);
     let relation = |id: NodeId| value(id).and_then(CatValue::as_relation);
     let value = match node {
-        Node::BaseSet(_) | Node::BaseRelation(_) | Node::Recursive { .. } => return None,
-        Node::EmptySet => CatValue::Set(M::Set::empty()),
-        Node::Universe => CatValue::Set(M::Set::universe(n)),
-        Node::SetUnion(a, b) => CatValue::Set(set(a)?.union(set(b)?)),
-        Node::SetIntersection(a, b) => CatValue::Set(set(a)?.intersection(set(b)?)),
-        Node::SetDifference(a, b) => CatValue::Set(set(a)?.difference(set(b)?)),
-        Node::SetComplement(a) => CatValue::Set(set(a)?.complement(n)),
-        Node::Domain(a) => CatValue::Set(relation(a)?.domain()),
-        Node::Range(a) => CatValue::Set(relation(a)?.range()),
-        Node::Empty => CatValue::Relation(M::empty(n)),
-        Node::Identity => CatValue::Relation(M::identity(n)),
-        Node::Full => CatValue::Relation(M::full(n)),
-        Node::IdentityOn(a) => CatValue::Relation(M::identity_on(n, set(a)?)),
-        Node::Product(a, b) => CatValue::Relation(M::product(n, set(a)?, set(b)?)),
-        Node::Union(a, b) => CatValue::Relation(relation(a)?.union(relation(b)?)),
-        Node::Intersection(a, b) => CatValue::Relation(relation(a)?.intersection(relation(b)?)),
-        Node::Difference(a, b) => CatValue::Relation(relation(a)?.difference(relation(b)?)),
-        Node::Complement(a) => CatValue::Relation(relation(a)?.complement(n)),
-        Node::Sequence(a, b) => CatValue::Relation(relation(a)?.compose(relation(b)?)),
-        Node::Inverse(a) => CatValue::Relation(relation(a)?.transpose()),
-        Node::Plus(a) => CatValue::Relation(relation(a)?.plus()),
-        Node::Star(a) => CatValue::Relation(relation(a)?.star(n)),
-        Node::Optional(a) => CatValue::Relation(relation(a)?.optional(n)),
-        Node::Immediate(a) => CatValue::Relation(relation(a)?.immediate()),
-        Node::RestrictRows(s, r) => CatValue::Relation(relation(r)?.restrict_rows(set(s)?)),
-        Node::RestrictColumns(r, s) => CatValue::Relation(relation(r)?.restrict_columns(set(s)?)),
+        PlanNode::BaseSet(_) | PlanNode::BaseRelation(_) | PlanNode::Recursive { .. } => return None,
+        PlanNode::EmptySet => CatValue::Set(M::Set::empty()),
+        PlanNode::Universe => CatValue::Set(M::Set::universe(n)),
+        PlanNode::SetUnion(a, b) => CatValue::Set(set(a)?.union(set(b)?)),
+        PlanNode::SetIntersection(a, b) => CatValue::Set(set(a)?.intersection(set(b)?)),
+        PlanNode::SetDifference(a, b) => CatValue::Set(set(a)?.difference(set(b)?)),
+        PlanNode::SetComplement(a) => CatValue::Set(set(a)?.complement(n)),
+        PlanNode::Domain(a) => CatValue::Set(relation(a)?.domain()),
+        PlanNode::Range(a) => CatValue::Set(relation(a)?.range()),
+        PlanNode::Empty => CatValue::Relation(M::empty(n)),
+        PlanNode::Identity => CatValue::Relation(M::identity(n)),
+        PlanNode::Full => CatValue::Relation(M::full(n)),
+        PlanNode::IdentityOn(a) => CatValue::Relation(M::identity_on(n, set(a)?)),
+        PlanNode::Product(a, b) => CatValue::Relation(M::product(n, set(a)?, set(b)?)),
+        PlanNode::Union(a, b) => CatValue::Relation(relation(a)?.union(relation(b)?)),
+        PlanNode::Intersection(a, b) => CatValue::Relation(relation(a)?.intersection(relation(b)?)),
+        PlanNode::Difference(a, b) => CatValue::Relation(relation(a)?.difference(relation(b)?)),
+        PlanNode::Complement(a) => CatValue::Relation(relation(a)?.complement(n)),
+        PlanNode::Sequence(a, b) => CatValue::Relation(relation(a)?.compose(relation(b)?)),
+        PlanNode::Inverse(a) => CatValue::Relation(relation(a)?.transpose()),
+        PlanNode::Plus(a) => CatValue::Relation(relation(a)?.plus()),
+        PlanNode::Star(a) => CatValue::Relation(relation(a)?.star(n)),
+        PlanNode::Optional(a) => CatValue::Relation(relation(a)?.optional(n)),
+        PlanNode::Immediate(a) => CatValue::Relation(relation(a)?.immediate()),
+        PlanNode::RestrictRows(s, r) => CatValue::Relation(relation(r)?.restrict_rows(set(s)?)),
+        PlanNode::RestrictColumns(r, s) => CatValue::Relation(relation(r)?.restrict_columns(set(s)?)),
     };
     Some(value)
 }
@@ -156,7 +158,7 @@ pub fn evaluate_group<M: Matrix>(
 /// If the provider lacks the base.
 pub fn evaluate_base<M: Matrix>(
     plan: &CompiledModel,
-    base: Base,
+    base: BaseReference,
     kind: NodeKind,
     provider: &impl BaseProvider<M>,
 ) -> Result<CatValue<M>, MissingBase> {
@@ -188,7 +190,7 @@ pub fn evaluate_model<M: Matrix>(
             continue;
         }
         match node {
-            Node::BaseSet(base) | Node::BaseRelation(base) => {
+            PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
                 values[id] = evaluate_base(plan, base, node.kind(), provider)?;
             }
             _ => {
@@ -204,12 +206,12 @@ pub fn evaluate_model<M: Matrix>(
 
 /// Returns true if an axiom is satisfied, or a flag is raised.
 pub fn axiom_holds<M: Matrix>(axiom: &Axiom, value: &CatValue<M>) -> bool {
-    let plain = match (axiom.kind, value) {
+    let holds = match (axiom.kind, value) {
         (AxiomKind::Empty, value) => value.is_empty(),
         (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
         (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
         // A set is used as its identity relation.
         (AxiomKind::Acyclic | AxiomKind::Irreflexive, CatValue::Set(set)) => set.is_empty(),
     };
-    plain != axiom.negated
+    holds != axiom.negated
 }

@@ -4,19 +4,19 @@
 //! equal value by the laws of relation algebra. `[s]; r` and `r; [s]` become restrictions of rows and
 //! columns, which cost a mask instead of a composition.
 
-use super::plan::{Base, GroupId, NameId, Node, NodeId, NodeKind, StatementId};
+use super::plan::{BaseReference, GroupId, NameId, NodeId, NodeKind, PlanNode, StatementId};
 use super::vocabulary::{ClassFamilies, Membership, Vocabulary};
 use std::collections::HashMap;
 
 pub(crate) struct ExpressionGraph<'a> {
     vocabulary: &'a Vocabulary,
     families: &'a ClassFamilies,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<PlanNode>,
     pub(crate) origins: Vec<StatementId>,
     pub(crate) names: Vec<String>,
     /// Change frequency of each node's value: the maximum over its operands.
     ranks: Vec<u8>,
-    known: HashMap<Node, NodeId>,
+    node_ids: HashMap<PlanNode, NodeId>,
     /// The statement that new nodes are made for.
     pub(crate) statement: StatementId,
 }
@@ -30,12 +30,12 @@ impl<'a> ExpressionGraph<'a> {
             origins: Vec::new(),
             names: Vec::new(),
             ranks: Vec::new(),
-            known: HashMap::new(),
+            node_ids: HashMap::new(),
             statement: StatementId(0),
         }
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> Node {
+    pub(crate) fn node(&self, id: NodeId) -> PlanNode {
         self.nodes[id.to_index()]
     }
 
@@ -44,23 +44,23 @@ impl<'a> ExpressionGraph<'a> {
         self.ranks[id.to_index()]
     }
 
-    pub(crate) fn intern_node(&mut self, node: Node) -> NodeId {
-        if let Some(known) = self.known.get(&node) {
+    pub(crate) fn intern_node(&mut self, node: PlanNode) -> NodeId {
+        if let Some(known) = self.node_ids.get(&node) {
             return *known;
         }
         let rank = match node {
-            Node::BaseSet(base) | Node::BaseRelation(base) => {
+            PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
                 self.names.get(base.name.0 as usize).map_or(0, |name| self.vocabulary.rank_of(name))
             }
             // The fixpoint is not known yet, so assume that it changes with every candidate.
-            Node::Recursive { .. } => u8::MAX,
+            PlanNode::Recursive { .. } => u8::MAX,
             node => node.operand_nodes().map(|operand| self.node_rank(operand)).max().unwrap_or(0),
         };
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
         self.origins.push(self.statement);
         self.ranks.push(rank);
-        self.known.insert(node, id);
+        self.node_ids.insert(node, id);
         id
     }
 
@@ -80,19 +80,19 @@ impl<'a> ExpressionGraph<'a> {
                 NodeKind::Relation => self.empty_relation(),
             };
         }
-        let base = Base { name: self.name_id(name), mask: None };
+        let base = BaseReference { name: self.name_id(name), mask: None };
         self.intern_node(match kind {
-            NodeKind::Set => Node::BaseSet(base),
-            NodeKind::Relation => Node::BaseRelation(base),
+            NodeKind::Set => PlanNode::BaseSet(base),
+            NodeKind::Relation => PlanNode::BaseRelation(base),
         })
     }
 
     /// Returns the node of a base that the engine supplies, without applying known emptiness.
     pub(crate) fn leaf_node(&mut self, name: &str, kind: NodeKind, mask: Option<u8>) -> NodeId {
-        let base = Base { name: self.name_id(name), mask };
+        let base = BaseReference { name: self.name_id(name), mask };
         self.intern_node(match kind {
-            NodeKind::Set => Node::BaseSet(base),
-            NodeKind::Relation => Node::BaseRelation(base),
+            NodeKind::Set => PlanNode::BaseSet(base),
+            NodeKind::Relation => PlanNode::BaseRelation(base),
         })
     }
 
@@ -110,44 +110,49 @@ impl<'a> ExpressionGraph<'a> {
         if mask == 0 || self.families.absent.iter().any(|absent| absent == name) {
             return self.empty_set();
         }
-        let base = Base { name: self.name_id(name), mask: Some(mask) };
-        self.intern_node(Node::BaseSet(base))
+        let base = BaseReference { name: self.name_id(name), mask: Some(mask) };
+        self.intern_node(PlanNode::BaseSet(base))
     }
 
     pub(crate) fn recursive_node(&mut self, group: GroupId, index: u32, kind: NodeKind) -> NodeId {
-        self.intern_node(Node::Recursive { group, index, node_kind: kind })
+        self.intern_node(PlanNode::Recursive { group, index, node_kind: kind })
     }
 
     pub(crate) fn empty_set(&mut self) -> NodeId {
-        self.intern_node(Node::EmptySet)
+        self.intern_node(PlanNode::EmptySet)
     }
 
     pub(crate) fn universe_set(&mut self) -> NodeId {
-        self.intern_node(Node::Universe)
+        self.intern_node(PlanNode::Universe)
     }
 
     pub(crate) fn empty_relation(&mut self) -> NodeId {
-        self.intern_node(Node::Empty)
+        self.intern_node(PlanNode::Empty)
     }
 
     pub(crate) fn identity_relation(&mut self) -> NodeId {
-        self.intern_node(Node::Identity)
+        self.intern_node(PlanNode::Identity)
     }
 
     pub(crate) fn full_relation(&mut self) -> NodeId {
-        self.intern_node(Node::Full)
+        self.intern_node(PlanNode::Full)
     }
 
     /// The masks of two nodes that are one indexed set of this membership at different classes.
-    fn matching_indexed_sets(&self, a: Node, b: Node, wanted: Membership) -> Option<(String, u8, u8)> {
-        let (Node::BaseSet(a), Node::BaseSet(b)) = (a, b) else {
+    fn matching_indexed_sets(
+        &self,
+        a: PlanNode,
+        b: PlanNode,
+        membership: Membership,
+    ) -> Option<(String, u8, u8)> {
+        let (PlanNode::BaseSet(a), PlanNode::BaseSet(b)) = (a, b) else {
             return None;
         };
         let (Some(first), Some(second)) = (a.mask, b.mask) else {
             return None;
         };
         let name = self.names.get(a.name.0 as usize)?;
-        (a.name == b.name && self.vocabulary.membership_of(name) == Some(wanted))
+        (a.name == b.name && self.vocabulary.membership_of(name) == Some(membership))
             .then(|| (name.clone(), first, second))
     }
 
@@ -160,11 +165,11 @@ impl<'a> ExpressionGraph<'a> {
         }
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
-            (Node::EmptySet, _) | (_, Node::Universe) => b,
-            (_, Node::EmptySet) | (Node::Universe, _) => a,
+            (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => b,
+            (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => a,
             // Operands of commutative operations are sorted, so that `a | b` and `b | a` share one
             // node.
-            _ => self.intern_node(Node::SetUnion(a.min(b), a.max(b))),
+            _ => self.intern_node(PlanNode::SetUnion(a.min(b), a.max(b))),
         }
     }
 
@@ -177,106 +182,110 @@ impl<'a> ExpressionGraph<'a> {
         }
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
-            (Node::EmptySet, _) | (_, Node::Universe) => a,
-            (_, Node::EmptySet) | (Node::Universe, _) => b,
-            (_, Node::SetComplement(c)) => self.set_difference(a, c),
-            (Node::SetComplement(c), _) => self.set_difference(b, c),
-            _ => self.intern_node(Node::SetIntersection(a.min(b), a.max(b))),
+            (PlanNode::EmptySet, _) | (_, PlanNode::Universe) => a,
+            (_, PlanNode::EmptySet) | (PlanNode::Universe, _) => b,
+            (_, PlanNode::SetComplement(c)) => self.set_difference(a, c),
+            (PlanNode::SetComplement(c), _) => self.set_difference(b, c),
+            _ => self.intern_node(PlanNode::SetIntersection(a.min(b), a.max(b))),
         }
     }
 
     pub(crate) fn set_difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
             _ if a == b => self.empty_set(),
-            (_, Node::Universe) => self.empty_set(),
-            (Node::EmptySet, _) | (_, Node::EmptySet) => a,
-            (Node::Universe, _) => self.set_complement(b),
-            (_, Node::SetComplement(c)) => self.set_intersection(a, c),
-            _ => self.intern_node(Node::SetDifference(a, b)),
+            (_, PlanNode::Universe) => self.empty_set(),
+            (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => a,
+            (PlanNode::Universe, _) => self.set_complement(b),
+            (_, PlanNode::SetComplement(c)) => self.set_intersection(a, c),
+            _ => self.intern_node(PlanNode::SetDifference(a, b)),
         }
     }
 
     pub(crate) fn set_complement(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::EmptySet => self.universe_set(),
-            Node::Universe => self.empty_set(),
-            Node::SetComplement(b) => b,
-            _ => self.intern_node(Node::SetComplement(a)),
+            PlanNode::EmptySet => self.universe_set(),
+            PlanNode::Universe => self.empty_set(),
+            PlanNode::SetComplement(b) => b,
+            _ => self.intern_node(PlanNode::SetComplement(a)),
         }
     }
 
     pub(crate) fn domain_of(&mut self, r: NodeId) -> NodeId {
         match self.node(r) {
-            Node::Empty => self.empty_set(),
+            PlanNode::Empty => self.empty_set(),
             // Reflexive relations relate every event.
-            Node::Identity | Node::Full | Node::Star(_) | Node::Optional(_) => self.universe_set(),
-            Node::IdentityOn(s) => s,
-            Node::Inverse(a) => self.range_of(a),
+            PlanNode::Identity | PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => {
+                self.universe_set()
+            }
+            PlanNode::IdentityOn(s) => s,
+            PlanNode::Inverse(a) => self.range_of(a),
             // The first step of a path starts where the path does.
-            Node::Plus(a) => self.domain_of(a),
-            _ => self.intern_node(Node::Domain(r)),
+            PlanNode::Plus(a) => self.domain_of(a),
+            _ => self.intern_node(PlanNode::Domain(r)),
         }
     }
 
     pub(crate) fn range_of(&mut self, r: NodeId) -> NodeId {
         match self.node(r) {
-            Node::Empty => self.empty_set(),
-            Node::Identity | Node::Full | Node::Star(_) | Node::Optional(_) => self.universe_set(),
-            Node::IdentityOn(s) => s,
-            Node::Inverse(a) => self.domain_of(a),
-            Node::Plus(a) => self.range_of(a),
-            _ => self.intern_node(Node::Range(r)),
+            PlanNode::Empty => self.empty_set(),
+            PlanNode::Identity | PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => {
+                self.universe_set()
+            }
+            PlanNode::IdentityOn(s) => s,
+            PlanNode::Inverse(a) => self.domain_of(a),
+            PlanNode::Plus(a) => self.range_of(a),
+            _ => self.intern_node(PlanNode::Range(r)),
         }
     }
 
     pub(crate) fn identity_on(&mut self, s: NodeId) -> NodeId {
         match self.node(s) {
-            Node::EmptySet => self.empty_relation(),
-            Node::Universe => self.identity_relation(),
-            _ => self.intern_node(Node::IdentityOn(s)),
+            PlanNode::EmptySet => self.empty_relation(),
+            PlanNode::Universe => self.identity_relation(),
+            _ => self.intern_node(PlanNode::IdentityOn(s)),
         }
     }
 
     pub(crate) fn cartesian_product(&mut self, s: NodeId, t: NodeId) -> NodeId {
         match (self.node(s), self.node(t)) {
-            (Node::EmptySet, _) | (_, Node::EmptySet) => self.empty_relation(),
-            (Node::Universe, Node::Universe) => self.full_relation(),
-            _ => self.intern_node(Node::Product(s, t)),
+            (PlanNode::EmptySet, _) | (_, PlanNode::EmptySet) => self.empty_relation(),
+            (PlanNode::Universe, PlanNode::Universe) => self.full_relation(),
+            _ => self.intern_node(PlanNode::Product(s, t)),
         }
     }
 
     pub(crate) fn relation_union(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
-            (Node::Empty, _) | (_, Node::Full) => b,
-            (_, Node::Empty) | (Node::Full, _) => a,
-            (Node::Identity, _) => self.reflexive_closure(b),
-            (_, Node::Identity) => self.reflexive_closure(a),
-            (Node::IdentityOn(s), Node::IdentityOn(t)) => {
+            (PlanNode::Empty, _) | (_, PlanNode::Full) => b,
+            (_, PlanNode::Empty) | (PlanNode::Full, _) => a,
+            (PlanNode::Identity, _) => self.reflexive_closure(b),
+            (_, PlanNode::Identity) => self.reflexive_closure(a),
+            (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
                 let both = self.set_union(s, t);
                 self.identity_on(both)
             }
-            _ => self.intern_node(Node::Union(a.min(b), a.max(b))),
+            _ => self.intern_node(PlanNode::Union(a.min(b), a.max(b))),
         }
     }
 
     pub(crate) fn relation_intersection(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
-            (Node::Empty, _) | (_, Node::Full) => a,
-            (_, Node::Empty) | (Node::Full, _) => b,
-            (Node::Identity, Node::Star(_) | Node::Optional(_)) => a,
-            (Node::Star(_) | Node::Optional(_), Node::Identity) => b,
-            (Node::IdentityOn(s), Node::IdentityOn(t)) => {
+            (PlanNode::Empty, _) | (_, PlanNode::Full) => a,
+            (_, PlanNode::Empty) | (PlanNode::Full, _) => b,
+            (PlanNode::Identity, PlanNode::Star(_) | PlanNode::Optional(_)) => a,
+            (PlanNode::Star(_) | PlanNode::Optional(_), PlanNode::Identity) => b,
+            (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
                 let both = self.set_intersection(s, t);
                 self.identity_on(both)
             }
             // `r & (s * t)` is `[s]; r; [t]`: two masks instead of a product and an intersection.
-            (_, Node::Product(s, t)) => self.restrict_both_sides(a, s, t),
-            (Node::Product(s, t), _) => self.restrict_both_sides(b, s, t),
-            (_, Node::Complement(c)) => self.relation_difference(a, c),
-            (Node::Complement(c), _) => self.relation_difference(b, c),
-            _ => self.intern_node(Node::Intersection(a.min(b), a.max(b))),
+            (_, PlanNode::Product(s, t)) => self.restrict_both_sides(a, s, t),
+            (PlanNode::Product(s, t), _) => self.restrict_both_sides(b, s, t),
+            (_, PlanNode::Complement(c)) => self.relation_difference(a, c),
+            (PlanNode::Complement(c), _) => self.relation_difference(b, c),
+            _ => self.intern_node(PlanNode::Intersection(a.min(b), a.max(b))),
         }
     }
 
@@ -289,121 +298,122 @@ impl<'a> ExpressionGraph<'a> {
     pub(crate) fn relation_difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
             _ if a == b => self.empty_relation(),
-            (_, Node::Full) => self.empty_relation(),
-            (Node::Empty, _) | (_, Node::Empty) => a,
-            (Node::Full, _) => self.relation_complement(b),
-            (_, Node::Complement(c)) => self.relation_intersection(a, c),
-            (Node::Identity | Node::IdentityOn(_), Node::Identity | Node::Star(_) | Node::Optional(_)) => {
-                self.empty_relation()
-            }
-            (Node::IdentityOn(s), Node::IdentityOn(t)) => {
+            (_, PlanNode::Full) => self.empty_relation(),
+            (PlanNode::Empty, _) | (_, PlanNode::Empty) => a,
+            (PlanNode::Full, _) => self.relation_complement(b),
+            (_, PlanNode::Complement(c)) => self.relation_intersection(a, c),
+            (
+                PlanNode::Identity | PlanNode::IdentityOn(_),
+                PlanNode::Identity | PlanNode::Star(_) | PlanNode::Optional(_),
+            ) => self.empty_relation(),
+            (PlanNode::IdentityOn(s), PlanNode::IdentityOn(t)) => {
                 let rest = self.set_difference(s, t);
                 self.identity_on(rest)
             }
             // `r \ (r; r+)`
-            (_, Node::Sequence(first, rest)) if first == a && self.node(rest) == Node::Plus(a) => {
+            (_, PlanNode::Sequence(first, rest)) if first == a && self.node(rest) == PlanNode::Plus(a) => {
                 self.immediate_relation(a)
             }
-            _ => self.intern_node(Node::Difference(a, b)),
+            _ => self.intern_node(PlanNode::Difference(a, b)),
         }
     }
 
     pub(crate) fn relation_complement(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty => self.full_relation(),
-            Node::Full => self.empty_relation(),
-            Node::Complement(b) => b,
-            _ => self.intern_node(Node::Complement(a)),
+            PlanNode::Empty => self.full_relation(),
+            PlanNode::Full => self.empty_relation(),
+            PlanNode::Complement(b) => b,
+            _ => self.intern_node(PlanNode::Complement(a)),
         }
     }
 
     pub(crate) fn compose_relations(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
-            (Node::Empty, _) | (_, Node::Identity) => a,
-            (_, Node::Empty) | (Node::Identity, _) => b,
-            (Node::IdentityOn(s), _) => self.restrict_rows(s, b),
-            (_, Node::IdentityOn(t)) => self.restrict_columns(a, t),
-            (Node::Star(_), Node::Star(_)) if a == b => a,
-            (Node::Star(r), Node::Optional(q)) if r == q => a,
-            (Node::Optional(q), Node::Star(r)) if r == q => b,
-            (Node::Star(r), Node::Plus(q)) if r == q => b,
-            (Node::Plus(q), Node::Star(r)) if r == q => a,
+            (PlanNode::Empty, _) | (_, PlanNode::Identity) => a,
+            (_, PlanNode::Empty) | (PlanNode::Identity, _) => b,
+            (PlanNode::IdentityOn(s), _) => self.restrict_rows(s, b),
+            (_, PlanNode::IdentityOn(t)) => self.restrict_columns(a, t),
+            (PlanNode::Star(_), PlanNode::Star(_)) if a == b => a,
+            (PlanNode::Star(r), PlanNode::Optional(q)) if r == q => a,
+            (PlanNode::Optional(q), PlanNode::Star(r)) if r == q => b,
+            (PlanNode::Star(r), PlanNode::Plus(q)) if r == q => b,
+            (PlanNode::Plus(q), PlanNode::Star(r)) if r == q => a,
             // `r*; r` is `r+`.
-            (Node::Star(r), _) if r == b => self.transitive_closure(r),
-            (_, Node::Star(r)) if r == a => self.transitive_closure(r),
-            _ => self.intern_node(Node::Sequence(a, b)),
+            (PlanNode::Star(r), _) if r == b => self.transitive_closure(r),
+            (_, PlanNode::Star(r)) if r == a => self.transitive_closure(r),
+            _ => self.intern_node(PlanNode::Sequence(a, b)),
         }
     }
 
     pub(crate) fn restrict_rows(&mut self, s: NodeId, r: NodeId) -> NodeId {
         match (self.node(s), self.node(r)) {
-            (Node::Universe, _) | (_, Node::Empty) => r,
-            (Node::EmptySet, _) => self.empty_relation(),
-            (_, Node::Identity) => self.identity_on(s),
-            (_, Node::IdentityOn(t)) => {
+            (PlanNode::Universe, _) | (_, PlanNode::Empty) => r,
+            (PlanNode::EmptySet, _) => self.empty_relation(),
+            (_, PlanNode::Identity) => self.identity_on(s),
+            (_, PlanNode::IdentityOn(t)) => {
                 let both = self.set_intersection(s, t);
                 self.identity_on(both)
             }
-            (_, Node::Full) => {
+            (_, PlanNode::Full) => {
                 let all = self.universe_set();
                 self.cartesian_product(s, all)
             }
-            (_, Node::Product(t, u)) => {
+            (_, PlanNode::Product(t, u)) => {
                 let both = self.set_intersection(s, t);
                 self.cartesian_product(both, u)
             }
-            (_, Node::RestrictRows(t, inner)) => {
+            (_, PlanNode::RestrictRows(t, inner)) => {
                 let both = self.set_intersection(s, t);
                 self.restrict_rows(both, inner)
             }
             // One order of the two restrictions: columns outside.
-            (_, Node::RestrictColumns(inner, t)) => {
+            (_, PlanNode::RestrictColumns(inner, t)) => {
                 let rows = self.restrict_rows(s, inner);
                 self.restrict_columns(rows, t)
             }
-            _ => self.intern_node(Node::RestrictRows(s, r)),
+            _ => self.intern_node(PlanNode::RestrictRows(s, r)),
         }
     }
 
     pub(crate) fn restrict_columns(&mut self, r: NodeId, s: NodeId) -> NodeId {
         match (self.node(r), self.node(s)) {
-            (_, Node::Universe) | (Node::Empty, _) => r,
-            (_, Node::EmptySet) => self.empty_relation(),
-            (Node::Identity, _) => self.identity_on(s),
-            (Node::IdentityOn(t), _) => {
+            (_, PlanNode::Universe) | (PlanNode::Empty, _) => r,
+            (_, PlanNode::EmptySet) => self.empty_relation(),
+            (PlanNode::Identity, _) => self.identity_on(s),
+            (PlanNode::IdentityOn(t), _) => {
                 let both = self.set_intersection(s, t);
                 self.identity_on(both)
             }
-            (Node::Full, _) => {
+            (PlanNode::Full, _) => {
                 let all = self.universe_set();
                 self.cartesian_product(all, s)
             }
-            (Node::Product(t, u), _) => {
+            (PlanNode::Product(t, u), _) => {
                 let both = self.set_intersection(s, u);
                 self.cartesian_product(t, both)
             }
-            (Node::RestrictColumns(inner, t), _) => {
+            (PlanNode::RestrictColumns(inner, t), _) => {
                 let both = self.set_intersection(s, t);
                 self.restrict_columns(inner, both)
             }
-            _ => self.intern_node(Node::RestrictColumns(r, s)),
+            _ => self.intern_node(PlanNode::RestrictColumns(r, s)),
         }
     }
 
     pub(crate) fn inverse_of(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty | Node::Identity | Node::Full | Node::IdentityOn(_) => a,
-            Node::Inverse(b) => b,
-            Node::Product(s, t) => self.cartesian_product(t, s),
-            Node::RestrictRows(s, r) => {
+            PlanNode::Empty | PlanNode::Identity | PlanNode::Full | PlanNode::IdentityOn(_) => a,
+            PlanNode::Inverse(b) => b,
+            PlanNode::Product(s, t) => self.cartesian_product(t, s),
+            PlanNode::RestrictRows(s, r) => {
                 let turned = self.inverse_of(r);
                 self.restrict_columns(turned, s)
             }
-            Node::RestrictColumns(r, s) => {
+            PlanNode::RestrictColumns(r, s) => {
                 let turned = self.inverse_of(r);
                 self.restrict_rows(s, turned)
             }
-            _ => self.intern_node(Node::Inverse(a)),
+            _ => self.intern_node(PlanNode::Inverse(a)),
         }
     }
 
@@ -411,40 +421,40 @@ impl<'a> ExpressionGraph<'a> {
         match self.node(a) {
             // These are transitive already: a product that composes with itself is contained in
             // itself.
-            Node::Empty
-            | Node::Identity
-            | Node::Full
-            | Node::IdentityOn(_)
-            | Node::Product(..)
-            | Node::Plus(_)
-            | Node::Star(_) => a,
-            Node::Optional(b) => self.reflexive_transitive_closure(b),
-            _ => self.intern_node(Node::Plus(a)),
+            PlanNode::Empty
+            | PlanNode::Identity
+            | PlanNode::Full
+            | PlanNode::IdentityOn(_)
+            | PlanNode::Product(..)
+            | PlanNode::Plus(_)
+            | PlanNode::Star(_) => a,
+            PlanNode::Optional(b) => self.reflexive_transitive_closure(b),
+            _ => self.intern_node(PlanNode::Plus(a)),
         }
     }
 
     pub(crate) fn reflexive_transitive_closure(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty | Node::Identity | Node::IdentityOn(_) => self.identity_relation(),
-            Node::Full | Node::Star(_) => a,
-            Node::Plus(b) | Node::Optional(b) => self.reflexive_transitive_closure(b),
-            _ => self.intern_node(Node::Star(a)),
+            PlanNode::Empty | PlanNode::Identity | PlanNode::IdentityOn(_) => self.identity_relation(),
+            PlanNode::Full | PlanNode::Star(_) => a,
+            PlanNode::Plus(b) | PlanNode::Optional(b) => self.reflexive_transitive_closure(b),
+            _ => self.intern_node(PlanNode::Star(a)),
         }
     }
 
     pub(crate) fn reflexive_closure(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty | Node::Identity | Node::IdentityOn(_) => self.identity_relation(),
-            Node::Full | Node::Star(_) | Node::Optional(_) => a,
-            Node::Plus(b) => self.reflexive_transitive_closure(b),
-            _ => self.intern_node(Node::Optional(a)),
+            PlanNode::Empty | PlanNode::Identity | PlanNode::IdentityOn(_) => self.identity_relation(),
+            PlanNode::Full | PlanNode::Star(_) | PlanNode::Optional(_) => a,
+            PlanNode::Plus(b) => self.reflexive_transitive_closure(b),
+            _ => self.intern_node(PlanNode::Optional(a)),
         }
     }
 
     pub(crate) fn immediate_relation(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty => a,
-            _ => self.intern_node(Node::Immediate(a)),
+            PlanNode::Empty => a,
+            _ => self.intern_node(PlanNode::Immediate(a)),
         }
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn keywords() -> impl Iterator<Item = &'static str> {
     KEYWORDS.iter().map(|(word, _)| *word)
 }
 
-const UNSUPPORTED: &[&str] = &[
+const UNSUPPORTED_KEYWORDS: &[&str] = &[
     "when",
     "fun",
     "begin",
@@ -154,7 +154,7 @@ pub(crate) struct Comment {
     /// The line on which it ends.
     pub(crate) last_line: u32,
     /// Bytes of its opening delimiter.
-    pub(crate) opening: u32,
+    pub(crate) opening_length: u32,
 }
 
 /// The result of reading a text into tokens; the last token is [`CatToken::End`].
@@ -307,7 +307,7 @@ impl CatLexer<'_> {
         let span = self.advance_by(length);
         let token = if let Some((_, keyword)) = KEYWORDS.iter().find(|(known, _)| *known == word) {
             CatToken::Keyword(*keyword)
-        } else if UNSUPPORTED.contains(&word.as_str()) {
+        } else if UNSUPPORTED_KEYWORDS.contains(&word.as_str()) {
             CatToken::Unsupported(word)
         } else {
             match word.as_str() {
@@ -333,12 +333,17 @@ impl CatLexer<'_> {
         lexed.tokens.push((CatToken::Text(text), span));
     }
 
-    fn lex_line_comment(&mut self, lexed: &mut LexedText, opening: usize) {
+    fn lex_line_comment(&mut self, lexed: &mut LexedText, opening_length: usize) {
         let rest = self.remaining_text();
         let length = rest.find('\n').unwrap_or(rest.len());
-        let text = rest.get(opening..length).unwrap_or("").to_owned();
+        let text = rest.get(opening_length..length).unwrap_or("").to_owned();
         let span = self.advance_by(length);
-        lexed.comments.push(Comment { text, span, last_line: self.line, opening: opening as u32 });
+        lexed.comments.push(Comment {
+            text,
+            span,
+            last_line: self.line,
+            opening_length: opening_length as u32,
+        });
     }
 
     /// Comments nest, as in herd.
@@ -358,7 +363,12 @@ impl CatLexer<'_> {
                     let text = rest.get(open.len()..at - close.len()).unwrap_or("").to_owned();
                     let span = self.advance_by(at);
                     let opening = open.len() as u32;
-                    lexed.comments.push(Comment { text, span, last_line: self.line, opening });
+                    lexed.comments.push(Comment {
+                        text,
+                        span,
+                        last_line: self.line,
+                        opening_length: opening,
+                    });
                     return;
                 }
             } else {

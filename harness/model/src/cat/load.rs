@@ -3,7 +3,7 @@
 use super::ast::{CatModel, Identifier, Statement};
 use super::error::{CatError, CatErrors, CatProblem};
 use super::lexer::{Comment, tokenize_text};
-use super::options::WrittenOptions;
+use super::options::PartialOptions;
 use super::parser::{ParsedItem, parse_tokens};
 use super::source::{CatSpan, SourceId, SourceText};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const INCLUDE_LIMIT: usize = 64;
 const STATEMENT_LIMIT: usize = 4096;
 
 /// The file of herd's library that generates orders; with it a model has herd's names for the orders of C11.
-pub(crate) const NAMES_OF_HERD: &str = "cross.cat";
+pub(crate) const HERD_ORDERS_FILE: &str = "cross.cat";
 
 /// Parses a model and its includes.
 ///
@@ -45,7 +45,7 @@ pub(crate) fn parse_model_from(
         first,
         sources: Vec::new(),
         open: Vec::new(),
-        options: WrittenOptions::default(),
+        options: PartialOptions::default(),
         statements: Vec::new(),
         errors: Vec::new(),
     };
@@ -69,10 +69,11 @@ pub(crate) fn parse_model_from(
 pub(crate) fn with_uninitialised_reads(model: &CatModel) -> Result<CatModel, CatErrors> {
     // Numbered after the sources of the model, so that the spans of both stay valid.
     let first = SourceId(model.sources.len() as u16);
-    let more = parse_model_from(first, "uninitialised.cat", include_str!("uninitialised.cat"), &|_| None)?;
+    let extension =
+        parse_model_from(first, "uninitialised.cat", include_str!("uninitialised.cat"), &|_| None)?;
     let mut extended = model.clone();
-    extended.statements.extend(more.statements);
-    extended.sources = model.sources.iter().chain(more.sources.iter()).cloned().collect();
+    extended.statements.extend(extension.statements);
+    extended.sources = model.sources.iter().chain(extension.sources.iter()).cloned().collect();
     Ok(extended)
 }
 
@@ -82,7 +83,7 @@ struct Loader<'a> {
     sources: Vec<SourceText>,
     /// The files that are being read, each included by its predecessor.
     open: Vec<String>,
-    options: WrittenOptions,
+    options: PartialOptions,
     statements: Vec<Statement>,
     errors: Vec<CatError>,
 }
@@ -103,7 +104,7 @@ impl Loader<'_> {
         let parsed = parse_tokens(lexed.tokens);
         let mut problems = lexed.problems;
         problems.extend(parsed.problems);
-        let mut options = WrittenOptions::default();
+        let mut options = PartialOptions::default();
         read_options(&lexed.comments, &mut options, &mut problems);
         self.options = self.options.merge_with(options);
         // The lexer, the parser and the options each found some; messages follow the text.
@@ -143,15 +144,15 @@ impl Loader<'_> {
             CatProblem::IncludeCycle { name, chain: self.open.clone() }
         } else if self.sources.len() > INCLUDE_LIMIT {
             CatProblem::TooManyIncludes { limit: INCLUDE_LIMIT }
-        } else if name == NAMES_OF_HERD && self.sources.iter().any(|source| source.name == name) {
+        } else if name == HERD_ORDERS_FILE && self.sources.iter().any(|source| source.name == name) {
             return;
         } else if let Some(text) = (self.resolve)(&name) {
             let before = self.statements.len();
             self.load_file(&name, &text);
-            if name == NAMES_OF_HERD {
+            if name == HERD_ORDERS_FILE {
                 // herd predefines these names if it generates orders.
-                let names = self.statements.len() - before;
-                self.statements.rotate_right(names);
+                let added_statements = self.statements.len() - before;
+                self.statements.rotate_right(added_statements);
             }
             return;
         } else {
@@ -169,7 +170,7 @@ impl Loader<'_> {
 /// Reads the options from the first comment, if it holds any.
 fn read_options(
     comments: &[Comment],
-    options: &mut WrittenOptions,
+    options: &mut PartialOptions,
     problems: &mut Vec<(CatProblem, CatSpan)>,
 ) {
     for (index, comment) in comments.iter().enumerate() {
@@ -184,8 +185,8 @@ fn read_options(
         for word in words.split_whitespace() {
             if let Err(problem) = options.read_word(word) {
                 // The word is a slice of the comment, so the distance of their starts is its offset.
-                let within = list_start + (word.as_ptr() as usize - words.as_ptr() as usize);
-                problems.push((problem, span_in_comment(comment, within, word.len())));
+                let offset = list_start + (word.as_ptr() as usize - words.as_ptr() as usize);
+                problems.push((problem, span_in_comment(comment, offset, word.len())));
             }
         }
     }
@@ -197,11 +198,11 @@ fn span_in_comment(comment: &Comment, start: usize, length: usize) -> CatSpan {
     let line = comment.span.line + before.matches('\n').count() as u32;
     let column = match before.rsplit_once('\n') {
         Some((_, last)) => 1 + last.chars().count() as u32,
-        None => comment.span.column + comment.opening + before.chars().count() as u32,
+        None => comment.span.column + comment.opening_length + before.chars().count() as u32,
     };
     CatSpan {
         source: comment.span.source,
-        offset: comment.span.offset + comment.opening + start as u32,
+        offset: comment.span.offset + comment.opening_length + start as u32,
         length: length as u32,
         line,
         column,

@@ -54,7 +54,7 @@ pub enum FinalValueRule {
 
 /// Values that a candidate execution may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Values {
+pub enum CandidateValues {
     /// Data dependency and reads-from together have no cycle.
     NoThinAir,
     /// Any that agree with reads-from.
@@ -64,7 +64,7 @@ pub enum Values {
 
 /// Tests that the model can judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Language {
+pub enum TestLanguage {
     /// Instructions of Vulkan: the native dialect and Khronos' files.
     #[default]
     Vulkan,
@@ -74,7 +74,7 @@ pub enum Language {
 
 /// Events that the model covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Events {
+pub enum CoveredEvents {
     /// Instructions of Dartagnan's dialect. Tests with others are refused.
     #[default]
     Basic,
@@ -86,7 +86,7 @@ pub enum Events {
 /// The lanes that may execute a subgroup operation together after reaching it along different paths, in code
 /// that a branch skips. `MaximallyReconvergesKHR` leaves no choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Tangling {
+pub enum TangleRule {
     /// Any lanes with any others: they "may resume executing the same dynamic instances".
     #[default]
     Any,
@@ -98,7 +98,7 @@ pub enum Tangling {
 
 /// Orders of atomics and memory barriers that the model defines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Orders {
+pub enum MemoryOrders {
     /// Orders of SPIR-V for Vulkan, up to acquire-release. Tests with `.seq_cst` are refused.
     #[default]
     AcquireRelease,
@@ -108,7 +108,7 @@ pub enum Orders {
 
 /// Instructions that have a counterpart in the language whose model it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Instructions {
+pub enum CoveredInstructions {
     /// All that the other options admit.
     #[default]
     All,
@@ -130,37 +130,37 @@ pub struct ModelOptions {
     /// `final=device-read|co`
     pub final_value: FinalValueRule,
     /// `values=no-thin-air|free`
-    pub values: Values,
+    pub values: CandidateValues,
     /// `tests=vulkan|hsa`
-    pub language: Language,
+    pub language: TestLanguage,
     /// `events=basic|all`
-    pub events: Events,
+    pub events: CoveredEvents,
     /// `tangles=any|apart|together`
-    pub tangling: Tangling,
+    pub tangle_rule: TangleRule,
     /// `orders=acq-rel|seq-cst`
-    pub orders: Orders,
+    pub orders: MemoryOrders,
     /// `instructions=all|wgsl`
-    pub instructions: Instructions,
+    pub instructions: CoveredInstructions,
 }
 
 /// Options as written in one file, before defaults apply. An including file may add the missing ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WrittenOptions {
+pub(crate) struct PartialOptions {
     rmw: Option<RmwEvents>,
     init: Option<InitialWrites>,
     barrier: Option<BarrierReach>,
     asmo: Option<AsmoOrder>,
     final_value: Option<FinalValueRule>,
-    values: Option<Values>,
-    language: Option<Language>,
-    events: Option<Events>,
-    tangling: Option<Tangling>,
-    orders: Option<Orders>,
-    instructions: Option<Instructions>,
+    values: Option<CandidateValues>,
+    language: Option<TestLanguage>,
+    events: Option<CoveredEvents>,
+    tangle_rule: Option<TangleRule>,
+    orders: Option<MemoryOrders>,
+    instructions: Option<CoveredInstructions>,
 }
 
 /// The keys, for messages.
-const KEYS: &[&str] = &[
+const OPTION_KEYS: &[&str] = &[
     "rmw",
     "init",
     "barrier",
@@ -174,7 +174,7 @@ const KEYS: &[&str] = &[
     "instructions",
 ];
 
-impl WrittenOptions {
+impl PartialOptions {
     /// Reads one `key=value` word.
     pub(crate) fn read_word(&mut self, word: &str) -> Result<(), CatProblem> {
         let Some((key, value)) = word.split_once('=') else {
@@ -220,51 +220,51 @@ impl WrittenOptions {
                 &mut self.values,
                 "values",
                 value,
-                [Values::NoThinAir, Values::Free],
+                [CandidateValues::NoThinAir, CandidateValues::Free],
                 &["no-thin-air", "free"],
             ),
             "tests" => choose_option(
                 &mut self.language,
                 "tests",
                 value,
-                [Language::Vulkan, Language::Hsa],
+                [TestLanguage::Vulkan, TestLanguage::Hsa],
                 &["vulkan", "hsa"],
             ),
             "events" => choose_option(
                 &mut self.events,
                 "events",
                 value,
-                [Events::Basic, Events::All],
+                [CoveredEvents::Basic, CoveredEvents::All],
                 &["basic", "all"],
             ),
             "tangles" => choose_option(
-                &mut self.tangling,
+                &mut self.tangle_rule,
                 "tangles",
                 value,
-                [Tangling::Any, Tangling::Apart, Tangling::Together],
+                [TangleRule::Any, TangleRule::Apart, TangleRule::Together],
                 &["any", "apart", "together"],
             ),
             "orders" => choose_option(
                 &mut self.orders,
                 "orders",
                 value,
-                [Orders::AcquireRelease, Orders::Sequential],
+                [MemoryOrders::AcquireRelease, MemoryOrders::Sequential],
                 &["acq-rel", "seq-cst"],
             ),
             "instructions" => choose_option(
                 &mut self.instructions,
                 "instructions",
                 value,
-                [Instructions::All, Instructions::Wgsl],
+                [CoveredInstructions::All, CoveredInstructions::Wgsl],
                 &["all", "wgsl"],
             ),
-            _ => Err(CatProblem::UnknownOption { key: key.to_owned(), known: KEYS }),
+            _ => Err(CatProblem::UnknownOption { key: key.to_owned(), known: OPTION_KEYS }),
         }
     }
 
     /// Adds the options that `self` does not set.
-    pub(crate) fn merge_with(self, other: WrittenOptions) -> WrittenOptions {
-        WrittenOptions {
+    pub(crate) fn merge_with(self, other: PartialOptions) -> PartialOptions {
+        PartialOptions {
             rmw: self.rmw.or(other.rmw),
             init: self.init.or(other.init),
             barrier: self.barrier.or(other.barrier),
@@ -273,7 +273,7 @@ impl WrittenOptions {
             values: self.values.or(other.values),
             language: self.language.or(other.language),
             events: self.events.or(other.events),
-            tangling: self.tangling.or(other.tangling),
+            tangle_rule: self.tangle_rule.or(other.tangle_rule),
             orders: self.orders.or(other.orders),
             instructions: self.instructions.or(other.instructions),
         }
@@ -290,7 +290,7 @@ impl WrittenOptions {
             values: self.values.unwrap_or_default(),
             language: self.language.unwrap_or_default(),
             events: self.events.unwrap_or_default(),
-            tangling: self.tangling.unwrap_or_default(),
+            tangle_rule: self.tangle_rule.unwrap_or_default(),
             orders: self.orders.unwrap_or_default(),
             instructions: self.instructions.unwrap_or_default(),
         }

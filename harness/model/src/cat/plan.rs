@@ -43,7 +43,7 @@ pub enum NodeKind {
 
 /// A set or relation that the engine supplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Base {
+pub struct BaseReference {
     /// Its name, in [`CompiledModel::names`].
     pub name: NameId,
     /// The storage classes of a base that is indexed by a set of them (bit i = class i), as `SEM(M)`.
@@ -52,9 +52,9 @@ pub struct Base {
 
 /// One operation. Operands are indices of earlier nodes, except in a [`RecursionGroup`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Node {
+pub enum PlanNode {
     /// A set that the engine supplies.
-    BaseSet(Base),
+    BaseSet(BaseReference),
     /// The set without events.
     EmptySet,
     /// All events.
@@ -73,7 +73,7 @@ pub enum Node {
     Range(NodeId),
 
     /// A relation that the engine supplies.
-    BaseRelation(Base),
+    BaseRelation(BaseReference),
     /// The relation without pairs.
     Empty,
     /// Each event with itself.
@@ -94,7 +94,7 @@ pub enum Node {
     Complement(NodeId),
     /// Relational composition.
     Sequence(NodeId, NodeId),
-    /// Pairs turned round.
+    /// Pairs with source and target exchanged.
     Inverse(NodeId),
     /// Transitive closure.
     Plus(NodeId),
@@ -120,114 +120,114 @@ pub enum Node {
     },
 }
 
-impl Node {
-    /// The nodes that this one is computed from; none for leaves, nor for [`Node::Recursive`] (see [`RecursionGroup::bodies`]).
+impl PlanNode {
+    /// Returns the operands; none for leaves and [`PlanNode::Recursive`] (see [`RecursionGroup::bodies`]).
     pub fn operand_nodes(self) -> impl Iterator<Item = NodeId> {
         let [first, second] = match self {
-            Node::BaseSet(_)
-            | Node::EmptySet
-            | Node::Universe
-            | Node::BaseRelation(_)
-            | Node::Empty
-            | Node::Identity
-            | Node::Full
-            | Node::Recursive { .. } => [None, None],
-            Node::SetComplement(a)
-            | Node::Domain(a)
-            | Node::Range(a)
-            | Node::IdentityOn(a)
-            | Node::Complement(a)
-            | Node::Inverse(a)
-            | Node::Plus(a)
-            | Node::Star(a)
-            | Node::Optional(a)
-            | Node::Immediate(a) => [Some(a), None],
-            Node::SetUnion(a, b)
-            | Node::SetIntersection(a, b)
-            | Node::SetDifference(a, b)
-            | Node::Product(a, b)
-            | Node::Union(a, b)
-            | Node::Intersection(a, b)
-            | Node::Difference(a, b)
-            | Node::Sequence(a, b)
-            | Node::RestrictRows(a, b)
-            | Node::RestrictColumns(a, b) => [Some(a), Some(b)],
+            PlanNode::BaseSet(_)
+            | PlanNode::EmptySet
+            | PlanNode::Universe
+            | PlanNode::BaseRelation(_)
+            | PlanNode::Empty
+            | PlanNode::Identity
+            | PlanNode::Full
+            | PlanNode::Recursive { .. } => [None, None],
+            PlanNode::SetComplement(a)
+            | PlanNode::Domain(a)
+            | PlanNode::Range(a)
+            | PlanNode::IdentityOn(a)
+            | PlanNode::Complement(a)
+            | PlanNode::Inverse(a)
+            | PlanNode::Plus(a)
+            | PlanNode::Star(a)
+            | PlanNode::Optional(a)
+            | PlanNode::Immediate(a) => [Some(a), None],
+            PlanNode::SetUnion(a, b)
+            | PlanNode::SetIntersection(a, b)
+            | PlanNode::SetDifference(a, b)
+            | PlanNode::Product(a, b)
+            | PlanNode::Union(a, b)
+            | PlanNode::Intersection(a, b)
+            | PlanNode::Difference(a, b)
+            | PlanNode::Sequence(a, b)
+            | PlanNode::RestrictRows(a, b)
+            | PlanNode::RestrictColumns(a, b) => [Some(a), Some(b)],
         };
         first.into_iter().chain(second)
     }
 
-    /// Returns true if the node is a set or a relation.
+    /// Returns the kind of the node's value: set or relation.
     pub fn kind(self) -> NodeKind {
         match self {
-            Node::BaseSet(_)
-            | Node::EmptySet
-            | Node::Universe
-            | Node::SetUnion(..)
-            | Node::SetIntersection(..)
-            | Node::SetDifference(..)
-            | Node::SetComplement(_)
-            | Node::Domain(_)
-            | Node::Range(_) => NodeKind::Set,
-            Node::Recursive { node_kind: kind, .. } => kind,
-            Node::BaseRelation(_)
-            | Node::Empty
-            | Node::Identity
-            | Node::Full
-            | Node::IdentityOn(_)
-            | Node::Product(..)
-            | Node::Union(..)
-            | Node::Intersection(..)
-            | Node::Difference(..)
-            | Node::Complement(_)
-            | Node::Sequence(..)
-            | Node::Inverse(_)
-            | Node::Plus(_)
-            | Node::Star(_)
-            | Node::Optional(_)
-            | Node::Immediate(_)
-            | Node::RestrictRows(..)
-            | Node::RestrictColumns(..) => NodeKind::Relation,
+            PlanNode::BaseSet(_)
+            | PlanNode::EmptySet
+            | PlanNode::Universe
+            | PlanNode::SetUnion(..)
+            | PlanNode::SetIntersection(..)
+            | PlanNode::SetDifference(..)
+            | PlanNode::SetComplement(_)
+            | PlanNode::Domain(_)
+            | PlanNode::Range(_) => NodeKind::Set,
+            PlanNode::Recursive { node_kind: kind, .. } => kind,
+            PlanNode::BaseRelation(_)
+            | PlanNode::Empty
+            | PlanNode::Identity
+            | PlanNode::Full
+            | PlanNode::IdentityOn(_)
+            | PlanNode::Product(..)
+            | PlanNode::Union(..)
+            | PlanNode::Intersection(..)
+            | PlanNode::Difference(..)
+            | PlanNode::Complement(_)
+            | PlanNode::Sequence(..)
+            | PlanNode::Inverse(_)
+            | PlanNode::Plus(_)
+            | PlanNode::Star(_)
+            | PlanNode::Optional(_)
+            | PlanNode::Immediate(_)
+            | PlanNode::RestrictRows(..)
+            | PlanNode::RestrictColumns(..) => NodeKind::Relation,
         }
     }
 
     /// The node with each operand replaced.
-    pub(crate) fn map_operands(self, mut replace: impl FnMut(NodeId) -> NodeId) -> Node {
+    pub(crate) fn map_operands(self, mut replace: impl FnMut(NodeId) -> NodeId) -> PlanNode {
         match self {
-            Node::BaseSet(_)
-            | Node::EmptySet
-            | Node::Universe
-            | Node::BaseRelation(_)
-            | Node::Empty
-            | Node::Identity
-            | Node::Full
-            | Node::Recursive { .. } => self,
-            Node::SetUnion(a, b) => Node::SetUnion(replace(a), replace(b)),
-            Node::SetIntersection(a, b) => Node::SetIntersection(replace(a), replace(b)),
-            Node::SetDifference(a, b) => Node::SetDifference(replace(a), replace(b)),
-            Node::SetComplement(a) => Node::SetComplement(replace(a)),
-            Node::Domain(a) => Node::Domain(replace(a)),
-            Node::Range(a) => Node::Range(replace(a)),
-            Node::IdentityOn(a) => Node::IdentityOn(replace(a)),
-            Node::Product(a, b) => Node::Product(replace(a), replace(b)),
-            Node::Union(a, b) => Node::Union(replace(a), replace(b)),
-            Node::Intersection(a, b) => Node::Intersection(replace(a), replace(b)),
-            Node::Difference(a, b) => Node::Difference(replace(a), replace(b)),
-            Node::Complement(a) => Node::Complement(replace(a)),
-            Node::Sequence(a, b) => Node::Sequence(replace(a), replace(b)),
-            Node::Inverse(a) => Node::Inverse(replace(a)),
-            Node::Plus(a) => Node::Plus(replace(a)),
-            Node::Star(a) => Node::Star(replace(a)),
-            Node::Optional(a) => Node::Optional(replace(a)),
-            Node::Immediate(a) => Node::Immediate(replace(a)),
-            Node::RestrictRows(a, b) => Node::RestrictRows(replace(a), replace(b)),
-            Node::RestrictColumns(a, b) => Node::RestrictColumns(replace(a), replace(b)),
+            PlanNode::BaseSet(_)
+            | PlanNode::EmptySet
+            | PlanNode::Universe
+            | PlanNode::BaseRelation(_)
+            | PlanNode::Empty
+            | PlanNode::Identity
+            | PlanNode::Full
+            | PlanNode::Recursive { .. } => self,
+            PlanNode::SetUnion(a, b) => PlanNode::SetUnion(replace(a), replace(b)),
+            PlanNode::SetIntersection(a, b) => PlanNode::SetIntersection(replace(a), replace(b)),
+            PlanNode::SetDifference(a, b) => PlanNode::SetDifference(replace(a), replace(b)),
+            PlanNode::SetComplement(a) => PlanNode::SetComplement(replace(a)),
+            PlanNode::Domain(a) => PlanNode::Domain(replace(a)),
+            PlanNode::Range(a) => PlanNode::Range(replace(a)),
+            PlanNode::IdentityOn(a) => PlanNode::IdentityOn(replace(a)),
+            PlanNode::Product(a, b) => PlanNode::Product(replace(a), replace(b)),
+            PlanNode::Union(a, b) => PlanNode::Union(replace(a), replace(b)),
+            PlanNode::Intersection(a, b) => PlanNode::Intersection(replace(a), replace(b)),
+            PlanNode::Difference(a, b) => PlanNode::Difference(replace(a), replace(b)),
+            PlanNode::Complement(a) => PlanNode::Complement(replace(a)),
+            PlanNode::Sequence(a, b) => PlanNode::Sequence(replace(a), replace(b)),
+            PlanNode::Inverse(a) => PlanNode::Inverse(replace(a)),
+            PlanNode::Plus(a) => PlanNode::Plus(replace(a)),
+            PlanNode::Star(a) => PlanNode::Star(replace(a)),
+            PlanNode::Optional(a) => PlanNode::Optional(replace(a)),
+            PlanNode::Immediate(a) => PlanNode::Immediate(replace(a)),
+            PlanNode::RestrictRows(a, b) => PlanNode::RestrictRows(replace(a), replace(b)),
+            PlanNode::RestrictColumns(a, b) => PlanNode::RestrictColumns(replace(a), replace(b)),
         }
     }
 }
 
 /// Mutually recursive definitions (`let rec … and …`), evaluated together to their least fixpoint.
 ///
-/// The members' [`Node::Recursive`] nodes are first in `nodes`, in order; the nodes that depend on them follow.
+/// The members' [`PlanNode::Recursive`] nodes are first in `nodes`, in order; the nodes that depend on them follow.
 /// To evaluate: set the members empty, evaluate the rest of `nodes` in order, copy each body to its member, and repeat
 /// until no member changes. Then every node of the range holds its final value. Groups never nest or overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -258,7 +258,7 @@ pub struct Axiom {
     pub negated: bool,
     /// True for a flag, which is raised if its constraint holds (`flag ~empty dr as racy`) and forbids
     /// nothing.
-    pub flag: bool,
+    pub is_flag: bool,
     /// The constrained node.
     pub node: NodeId,
     /// The word after `as`.
@@ -269,13 +269,13 @@ pub struct Axiom {
 
 /// A constraint on the number of members of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanSize {
+pub struct SizeConstraint {
     /// The counted node.
     pub node: NodeId,
     /// Comparison operator.
     pub comparison: litmus::SizeComparison,
     /// Right operand of the comparison.
-    pub number: u32,
+    pub bound: u32,
 }
 
 /// A statement of the model's text, for explanations and for the list of clauses.
@@ -319,7 +319,7 @@ pub struct NodeLabel {
 #[derive(Clone, Debug, Default)]
 pub struct CompiledModel {
     /// The operations, operands first.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<PlanNode>,
     /// For each node the first statement that uses it.
     pub origins: Vec<StatementId>,
     /// Names of base sets and relations.
@@ -329,9 +329,9 @@ pub struct CompiledModel {
     /// The axioms and flags in the order of the text.
     pub axioms: Vec<Axiom>,
     /// Indices of the axioms that define well-formed executions, consistent or not.
-    pub facts: Vec<usize>,
+    pub well_formedness_axioms: Vec<usize>,
     /// Cardinality constraints in addition to the axioms.
-    pub sizes: Vec<PlanSize>,
+    pub size_constraints: Vec<SizeConstraint>,
     /// The definitions in the order of the text; a later one of the same name hides an earlier one.
     pub definitions: Vec<Definition>,
     /// Names for explanations, innermost first; a node may have several.
@@ -348,7 +348,7 @@ impl CompiledModel {
     /// # Panics
     /// On an index of another plan.
     #[inline]
-    pub fn node_at(&self, id: NodeId) -> Node {
+    pub fn node_at(&self, id: NodeId) -> PlanNode {
         self.nodes[id.to_index()]
     }
 
@@ -357,20 +357,20 @@ impl CompiledModel {
     pub(crate) fn require_transitive(&mut self, name: &str) -> bool {
         let definition = self.definitions.iter().rev().find(|definition| definition.name == name);
         let Some(&Definition { node, statement, .. }) = definition else { return false };
-        let mut add = |new: Node| {
+        let mut add = |new: PlanNode| {
             self.nodes.push(new);
             self.origins.push(statement);
             NodeId(self.nodes.len() as u32 - 1)
         };
         // A relation is transitive exactly if `(r; r) \ r` is empty.
-        let twice = add(Node::Sequence(node, node));
-        let open = add(Node::Difference(twice, node));
-        self.facts.push(self.axioms.len());
+        let twice = add(PlanNode::Sequence(node, node));
+        let missing_pairs = add(PlanNode::Difference(twice, node));
+        self.well_formedness_axioms.push(self.axioms.len());
         self.axioms.push(Axiom {
             kind: AxiomKind::Empty,
             negated: false,
-            flag: false,
-            node: open,
+            is_flag: false,
+            node: missing_pairs,
             name: Some(format!("{name}-transitive")),
             statement,
         });
@@ -397,7 +397,7 @@ impl CompiledModel {
             return Some(&definition.name);
         }
         match self.node_at(node) {
-            Node::BaseSet(base) | Node::BaseRelation(base) => Some(self.name_text(base.name)),
+            PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => Some(self.name_text(base.name)),
             _ => None,
         }
     }
@@ -411,20 +411,20 @@ impl CompiledModel {
     }
 
     /// Marks the transitive operands of the given nodes, including the nodes themselves.
-    pub fn needed_for(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
+    pub fn mark_needed(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
         let mut needed = vec![false; self.nodes.len()];
-        let mut open: Vec<NodeId> = roots.into_iter().collect();
-        while let Some(id) = open.pop() {
+        let mut worklist: Vec<NodeId> = roots.into_iter().collect();
+        while let Some(id) = worklist.pop() {
             if std::mem::replace(&mut needed[id.to_index()], true) {
                 continue;
             }
             match self.node_at(id) {
                 // A group is evaluated as a whole.
-                Node::Recursive { group, .. } => {
+                PlanNode::Recursive { group, .. } => {
                     let group = &self.groups[group.0 as usize];
-                    open.extend(group.nodes.clone().map(NodeId));
+                    worklist.extend(group.nodes.clone().map(NodeId));
                 }
-                node => open.extend(node.operand_nodes()),
+                node => worklist.extend(node.operand_nodes()),
             }
         }
         needed

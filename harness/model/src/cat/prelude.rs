@@ -6,10 +6,11 @@ use super::source::{SourceId, SourceText};
 use std::sync::LazyLock;
 
 /// The number of the prelude's text: past any text that a model can have.
-const SOURCE: SourceId = SourceId(u16::MAX);
+const PRELUDE_SOURCE: SourceId = SourceId(u16::MAX);
 
-static PRELUDE: LazyLock<Option<CatModel>> =
-    LazyLock::new(|| parse_model_from(SOURCE, "prelude.cat", include_str!("prelude.cat"), &|_| None).ok());
+static PRELUDE: LazyLock<Option<CatModel>> = LazyLock::new(|| {
+    parse_model_from(PRELUDE_SOURCE, "prelude.cat", include_str!("prelude.cat"), &|_| None).ok()
+});
 
 fn iter_bindings() -> impl Iterator<Item = &'static CatDefinition> {
     PRELUDE.iter().flat_map(|model| &model.statements).flat_map(|statement| match &statement.kind {
@@ -38,5 +39,5 @@ pub(crate) fn iter_names() -> impl Iterator<Item = &'static str> {
 
 /// The prelude's text, for messages.
 pub(crate) fn find_source(id: SourceId) -> Option<&'static SourceText> {
-    PRELUDE.as_ref().filter(|_| id == SOURCE).and_then(|model| model.sources.first())
+    PRELUDE.as_ref().filter(|_| id == PRELUDE_SOURCE).and_then(|model| model.sources.first())
 }

@@ -2,129 +2,131 @@
 //! dead nodes.
 
 use super::graph::ExpressionGraph;
-use super::layout::{RawGroup, lay_out_plan};
-use super::plan::{Base, CompiledModel, Definition, GroupId, Node, NodeId, NodeKind};
+use super::layout::{RawGroup, layout_plan};
+use super::plan::{BaseReference, CompiledModel, Definition, GroupId, NodeId, NodeKind, PlanNode};
 use super::vocabulary::{ClassFamilies, Vocabulary};
 
 /// Static knowledge about a base in all programs of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownBase<'a> {
     /// Nothing.
-    Nothing,
+    Unknown,
     /// It has no members.
     Empty,
     /// It is the base relation of this name.
-    Same(&'a str),
+    Alias(&'a str),
 }
 
-/// The plan with the same axioms, flags and sizes on every program for which `known` is true, without definitions and
+/// Returns a plan with equal axioms, flags and sizes on all programs of one kind, without definitions and
 /// labels. Axioms and flags that no such program can break or raise are left out.
 pub(crate) fn specialize_plan(
     plan: &CompiledModel,
     vocabulary: &Vocabulary,
     families: &ClassFamilies,
-    known: &dyn Fn(&str, Base) -> KnownBase<'static>,
+    base_knowledge: &dyn Fn(&str, BaseReference) -> KnownBase<'static>,
 ) -> CompiledModel {
     let mut graph = ExpressionGraph::new(vocabulary, families);
-    let mut places: Vec<NodeId> = Vec::with_capacity(plan.nodes.len());
+    let mut new_ids: Vec<NodeId> = Vec::with_capacity(plan.nodes.len());
     let mut groups: Vec<RawGroup> = Vec::new();
     for (index, node) in plan.nodes.iter().enumerate() {
         graph.statement = plan.origins[index];
-        let starting = plan.groups.iter().find(|group| group.nodes.start as usize == index);
-        if let Some(group) = starting {
+        let starting_group = plan.groups.iter().find(|group| group.nodes.start as usize == index);
+        if let Some(group) = starting_group {
             let created = graph.nodes.len() as u32;
             let number = GroupId(groups.len() as u32);
             let members = (0..group.bodies.len())
                 .map(|member| graph.recursive_node(number, member as u32, plan.nodes[index + member].kind()))
                 .collect();
-            groups.push(RawGroup { created, members, bodies: Vec::new() });
+            groups.push(RawGroup { first_node: created, members, bodies: Vec::new() });
         }
         // The constructors of the graph simplify, so that known bases fold into their users.
-        let place = place(&mut graph, plan, *node, &places, &groups, known);
-        places.push(place);
+        let place = rebuild_node(&mut graph, plan, *node, &new_ids, &groups, base_knowledge);
+        new_ids.push(place);
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1)
             && let Some(raw) = groups.last_mut()
         {
-            raw.bodies = group.bodies.iter().map(|body| places[body.to_index()]).collect();
+            raw.bodies = group.bodies.iter().map(|body| new_ids[body.to_index()]).collect();
         }
     }
     let mut axioms = plan.axioms.clone();
     for axiom in &mut axioms {
-        axiom.node = places[axiom.node.to_index()];
+        axiom.node = new_ids[axiom.node.to_index()];
     }
     axioms.retain(|axiom| {
         // An empty node satisfies an emptiness axiom and never raises a non-emptiness flag.
-        let empty = matches!(graph.node(axiom.node), Node::Empty | Node::EmptySet);
-        !(empty && axiom.flag == axiom.negated)
+        let empty = matches!(graph.node(axiom.node), PlanNode::Empty | PlanNode::EmptySet);
+        !(empty && axiom.is_flag == axiom.negated)
     });
     // The layout keeps the nodes that axioms and definitions need.
-    let counted = plan.sizes.iter().map(|size| Definition {
+    let counted_nodes = plan.size_constraints.iter().map(|size| Definition {
         name: String::new(),
-        node: places[size.node.to_index()],
+        node: new_ids[size.node.to_index()],
         statement: plan.origins[size.node.to_index()],
     });
     let draft = CompiledModel {
         axioms,
-        definitions: counted.collect(),
+        definitions: counted_nodes.collect(),
         sources: plan.sources.clone(),
         ..CompiledModel::default()
     };
-    let mut special = lay_out_plan(graph, &groups, draft);
-    special.sizes = plan.sizes.clone();
-    for (size, definition) in special.sizes.iter_mut().zip(std::mem::take(&mut special.definitions)) {
+    let mut specialized = layout_plan(graph, &groups, draft);
+    specialized.size_constraints = plan.size_constraints.clone();
+    for (size, definition) in
+        specialized.size_constraints.iter_mut().zip(std::mem::take(&mut specialized.definitions))
+    {
         size.node = definition.node;
     }
-    special
+    specialized
 }
 
-fn place(
+fn rebuild_node(
     graph: &mut ExpressionGraph<'_>,
     plan: &CompiledModel,
-    node: Node,
-    places: &[NodeId],
+    node: PlanNode,
+    new_ids: &[NodeId],
     groups: &[RawGroup],
-    known: &dyn Fn(&str, Base) -> KnownBase<'static>,
+    base_knowledge: &dyn Fn(&str, BaseReference) -> KnownBase<'static>,
 ) -> NodeId {
-    let at = |id: NodeId| places[id.to_index()];
+    let new_id = |id: NodeId| new_ids[id.to_index()];
     match node {
-        Node::BaseSet(base) | Node::BaseRelation(base) => {
+        PlanNode::BaseSet(base) | PlanNode::BaseRelation(base) => {
             let name = plan.name_text(base.name);
             let kind = node.kind();
-            match (known(name, base), kind) {
+            match (base_knowledge(name, base), kind) {
                 (KnownBase::Empty, NodeKind::Set) => graph.empty_set(),
                 (KnownBase::Empty, NodeKind::Relation) => graph.empty_relation(),
-                (KnownBase::Same(other), _) => graph.leaf_node(other, kind, None),
-                (KnownBase::Nothing, _) => graph.leaf_node(name, kind, base.mask),
+                (KnownBase::Alias(other), _) => graph.leaf_node(other, kind, None),
+                (KnownBase::Unknown, _) => graph.leaf_node(name, kind, base.mask),
             }
         }
         // The group that is being rebuilt is the last one.
-        Node::Recursive { index, .. } => {
+        PlanNode::Recursive { index, .. } => {
             groups.last().map_or_else(|| graph.empty_relation(), |group| group.members[index as usize])
         }
-        Node::EmptySet => graph.empty_set(),
-        Node::Universe => graph.universe_set(),
-        Node::Empty => graph.empty_relation(),
-        Node::Identity => graph.identity_relation(),
-        Node::Full => graph.full_relation(),
-        Node::SetUnion(a, b) => graph.set_union(at(a), at(b)),
-        Node::SetIntersection(a, b) => graph.set_intersection(at(a), at(b)),
-        Node::SetDifference(a, b) => graph.set_difference(at(a), at(b)),
-        Node::SetComplement(a) => graph.set_complement(at(a)),
-        Node::Domain(a) => graph.domain_of(at(a)),
-        Node::Range(a) => graph.range_of(at(a)),
-        Node::IdentityOn(a) => graph.identity_on(at(a)),
-        Node::Product(a, b) => graph.cartesian_product(at(a), at(b)),
-        Node::Union(a, b) => graph.relation_union(at(a), at(b)),
-        Node::Intersection(a, b) => graph.relation_intersection(at(a), at(b)),
-        Node::Difference(a, b) => graph.relation_difference(at(a), at(b)),
-        Node::Complement(a) => graph.relation_complement(at(a)),
-        Node::Sequence(a, b) => graph.compose_relations(at(a), at(b)),
-        Node::Inverse(a) => graph.inverse_of(at(a)),
-        Node::Plus(a) => graph.transitive_closure(at(a)),
-        Node::Star(a) => graph.reflexive_transitive_closure(at(a)),
-        Node::Optional(a) => graph.reflexive_closure(at(a)),
-        Node::Immediate(a) => graph.immediate_relation(at(a)),
-        Node::RestrictRows(a, b) => graph.restrict_rows(at(a), at(b)),
-        Node::RestrictColumns(a, b) => graph.restrict_columns(at(a), at(b)),
+        PlanNode::EmptySet => graph.empty_set(),
+        PlanNode::Universe => graph.universe_set(),
+        PlanNode::Empty => graph.empty_relation(),
+        PlanNode::Identity => graph.identity_relation(),
+        PlanNode::Full => graph.full_relation(),
+        PlanNode::SetUnion(a, b) => graph.set_union(new_id(a), new_id(b)),
+        PlanNode::SetIntersection(a, b) => graph.set_intersection(new_id(a), new_id(b)),
+        PlanNode::SetDifference(a, b) => graph.set_difference(new_id(a), new_id(b)),
+        PlanNode::SetComplement(a) => graph.set_complement(new_id(a)),
+        PlanNode::Domain(a) => graph.domain_of(new_id(a)),
+        PlanNode::Range(a) => graph.range_of(new_id(a)),
+        PlanNode::IdentityOn(a) => graph.identity_on(new_id(a)),
+        PlanNode::Product(a, b) => graph.cartesian_product(new_id(a), new_id(b)),
+        PlanNode::Union(a, b) => graph.relation_union(new_id(a), new_id(b)),
+        PlanNode::Intersection(a, b) => graph.relation_intersection(new_id(a), new_id(b)),
+        PlanNode::Difference(a, b) => graph.relation_difference(new_id(a), new_id(b)),
+        PlanNode::Complement(a) => graph.relation_complement(new_id(a)),
+        PlanNode::Sequence(a, b) => graph.compose_relations(new_id(a), new_id(b)),
+        PlanNode::Inverse(a) => graph.inverse_of(new_id(a)),
+        PlanNode::Plus(a) => graph.transitive_closure(new_id(a)),
+        PlanNode::Star(a) => graph.reflexive_transitive_closure(new_id(a)),
+        PlanNode::Optional(a) => graph.reflexive_closure(new_id(a)),
+        PlanNode::Immediate(a) => graph.immediate_relation(new_id(a)),
+        PlanNode::RestrictRows(a, b) => graph.restrict_rows(new_id(a), new_id(b)),
+        PlanNode::RestrictColumns(a, b) => graph.restrict_columns(new_id(a), new_id(b)),
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use certificate::{Constraint, Expression, FinalValue, NamedSet, Structure};
+use certificate::{EventStructure, NamedSet, ObservedValue, PathConstraint, ValueExpression};
 
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
-use crate::skeleton::{BASE_RELATIONS, BASE_SETS, FinalValue as SkeletonFinal, Skeleton};
+use crate::skeleton::{BASE_RELATIONS, BASE_SETS, FinalValueSource as SkeletonFinal, Skeleton};
 use crate::symbolic::SymbolicValue;
 
 /// The base sets that [`BASE_SETS`] does not list.
@@ -16,40 +16,44 @@ const _: () =
     assert!(UNLISTED_BASE_SETS.len() == 5 + 2 * litmus::StorageClass::ALL.len(), "two sets for each class");
 
 /// Returns an event structure as certificates hold it.
-pub(super) fn derive_structure(skeleton: &Skeleton) -> Structure {
+pub(super) fn derive_structure(skeleton: &Skeleton) -> EventStructure {
     let bases = if skeleton.len() <= 64 {
         encode_bases::<Matrix64>(skeleton)
     } else {
         encode_bases::<Matrix256>(skeleton)
     };
-    Structure {
+    EventStructure {
         events: skeleton.len(),
         bases,
         storages: skeleton.events.iter().map(|event| event.storage.map(|storage| storage.0)).collect(),
-        stored: skeleton.events.iter().map(|event| event.stored.as_ref().map(encode_expression)).collect(),
+        stored: skeleton
+            .events
+            .iter()
+            .map(|event| event.stored_value.as_ref().map(encode_expression))
+            .collect(),
         constraints: skeleton
             .constraints
             .iter()
             .map(|constraint| {
                 let sides = (encode_expression(&constraint.left), encode_expression(&constraint.right));
-                Constraint::new(constraint.relation, constraint.holds, sides, constraint.scalar)
+                PathConstraint::new(constraint.relation, constraint.holds, sides, constraint.scalar)
             })
             .collect(),
         forced: skeleton
-            .forced
+            .forced_reads_from
             .iter()
             .map(|(read, write)| (usize::from(*write), usize::from(*read)))
             .collect(),
         finals: skeleton
-            .finals
+            .final_values
             .iter()
             .map(|value| match value {
-                SkeletonFinal::Expression(value) => FinalValue::Expression(encode_expression(value)),
-                SkeletonFinal::LastWrite(storage) => FinalValue::LastWrite(storage.0),
+                SkeletonFinal::Expression(value) => ObservedValue::Expression(encode_expression(value)),
+                SkeletonFinal::LastWrite(storage) => ObservedValue::LastWrite(storage.0),
             })
             .collect(),
         terminated: skeleton.terminated,
-        cut: skeleton.cut,
+        cut: skeleton.is_truncated,
     }
 }
 
@@ -82,21 +86,21 @@ fn to_hexadecimal(set: impl Bits) -> String {
     digits.iter().rev().filter_map(|digit| char::from_digit(*digit, 16)).collect()
 }
 
-fn encode_expression(value: &SymbolicValue<u16>) -> Expression {
+fn encode_expression(value: &SymbolicValue<u16>) -> ValueExpression {
     match value {
-        SymbolicValue::Known(value) => Expression::Known(value.0),
-        SymbolicValue::Read(read) => Expression::Read(usize::from(*read)),
-        SymbolicValue::Operation(operation, scalar, operands) => Expression::operation(
+        SymbolicValue::Known(value) => ValueExpression::Known(value.0),
+        SymbolicValue::Read(read) => ValueExpression::Read(usize::from(*read)),
+        SymbolicValue::Operation(operation, scalar, operands) => ValueExpression::new_operation(
             *operation,
             *scalar,
             encode_expression(&operands.0),
             encode_expression(&operands.1),
         ),
         SymbolicValue::Part(before, bytes, whole) => {
-            Expression::Part(*before, *bytes, Box::new(encode_expression(whole)))
+            ValueExpression::Part(*before, *bytes, Box::new(encode_expression(whole)))
         }
-        SymbolicValue::Join(parts) => {
-            Expression::Join(parts.iter().map(|(before, part)| (*before, encode_expression(part))).collect())
-        }
+        SymbolicValue::Join(parts) => ValueExpression::Join(
+            parts.iter().map(|(before, part)| (*before, encode_expression(part))).collect(),
+        ),
     }
 }

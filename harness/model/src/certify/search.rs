@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use certificate::{Choice, Execution, FlagGroup, Step, Structure, outcomes};
+use certificate::{EventStructure, ExecutionChoice, FlagGroup, ProofStep, WitnessExecution, find_outcomes};
 use litmus::{Outcome, Test, Value};
 
 use crate::PredictError;
@@ -22,7 +22,7 @@ use crate::flags::Flags;
 use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
-use crate::skeleton::{FinalValue, Skeleton, Tags};
+use crate::skeleton::{FinalValueSource, Skeleton, Tags};
 use crate::symbolic::SymbolicValue;
 
 /// Longest derived step that later branches are compared with.
@@ -61,9 +61,9 @@ pub(super) enum ProofFailure {
 pub(super) struct FoundExecutions<'t> {
     test: &'t Test,
     /// The allowed outcomes, each with an execution.
-    pub(super) allowed: BTreeMap<Vec<u64>, Execution>,
+    pub(super) allowed: BTreeMap<Vec<u64>, WitnessExecution>,
     /// The raised groups of flags, each with an execution.
-    pub(super) raised: BTreeMap<FlagGroup, Execution>,
+    pub(super) raised: BTreeMap<FlagGroup, WitnessExecution>,
     max_outcomes: usize,
 }
 
@@ -84,7 +84,7 @@ impl<'t> FoundExecutions<'t> {
 #[derive(Clone, Debug)]
 struct ClosingStep {
     step: usize,
-    choices: Vec<Choice>,
+    choices: Vec<ExecutionChoice>,
     /// The claim that it proves; none for every claim.
     only: Option<ProofGoal>,
 }
@@ -109,7 +109,7 @@ enum DecisionVariable {
 /// The search for the proofs about one structure.
 pub(super) struct ProofSearch<'a, M: Matrix> {
     skeleton: &'a Skeleton,
-    structure: &'a Structure,
+    structure: &'a EventStructure,
     prepared: &'a PreparedPlan,
     domain: Option<&'a [u64]>,
     tracker: &'a BudgetTracker<'a>,
@@ -122,8 +122,8 @@ pub(super) struct ProofSearch<'a, M: Matrix> {
     requested: Vec<RequestedBounds>,
     goal: ProofGoal,
     structure_index: usize,
-    decisions: Vec<Choice>,
-    steps: Vec<Step>,
+    decisions: Vec<ExecutionChoice>,
+    steps: Vec<ProofStep>,
     learned: Vec<ClosingStep>,
     /// Scores of the reads and of the pairs of writes: each end of a branch that needed a choice about one adds
     /// to its score, recent ends more than earlier ones.
@@ -135,7 +135,7 @@ pub(super) struct ProofSearch<'a, M: Matrix> {
 impl<'a, M: Matrix> ProofSearch<'a, M> {
     pub(super) fn new(
         skeleton: &'a Skeleton,
-        structure: &'a Structure,
+        structure: &'a EventStructure,
         prepared: &'a PreparedPlan,
         domain: Option<&'a [u64]>,
         tracker: &'a BudgetTracker<'a>,
@@ -144,7 +144,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         let is_read = |event: &usize| skeleton.events[*event].tags.has(Tags::R);
         let reads: Vec<ReadChoice> = (0..n)
             .filter(is_read)
-            .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
+            .map(|read| ReadChoice { read, candidates: skeleton.candidate_writes(read) })
             .collect();
         let co_bounds: (M, M) = co_bounds(skeleton);
         let mut static_bounds: Bounds<M> = Bounds::new(prepared, n);
@@ -213,7 +213,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         Ok(self.descend(found)?.step)
     }
 
-    pub(super) fn into_steps(self) -> Vec<Step> {
+    pub(super) fn into_steps(self) -> Vec<ProofStep> {
         self.steps
     }
 
@@ -242,15 +242,15 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         variable: DecisionVariable,
         found: &mut FoundExecutions<'_>,
     ) -> Result<ClosingStep, ProofFailure> {
-        let choices: Vec<Choice> = match variable {
+        let choices: Vec<ExecutionChoice> = match variable {
             DecisionVariable::Source(index) => {
                 let ReadChoice { read, candidates } = &self.reads[index];
-                candidates.iter().map(|write| Choice::Rf(*write, *read)).collect()
+                candidates.iter().map(|write| ExecutionChoice::Rf(*write, *read)).collect()
             }
-            DecisionVariable::Order(a, b) => vec![Choice::Co(a, b), Choice::Co(b, a)],
+            DecisionVariable::Order(a, b) => vec![ExecutionChoice::Co(a, b), ExecutionChoice::Co(b, a)],
         };
         let mut cases = Vec::with_capacity(choices.len());
-        let mut needed: Vec<Choice> = Vec::new();
+        let mut needed: Vec<ExecutionChoice> = Vec::new();
         let mut only = None;
         for choice in &choices {
             self.decisions.push(*choice);
@@ -268,15 +268,20 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         needed.dedup();
         let step = match (variable, cases.as_slice()) {
             (DecisionVariable::Order(first, second), &[forwards, backwards]) => {
-                Step::Pair { first, second, forwards, backwards }
+                ProofStep::Pair { first, second, forwards, backwards }
             }
-            (DecisionVariable::Source(index), _) => Step::Read { read: self.reads[index].read, cases },
+            (DecisionVariable::Source(index), _) => ProofStep::Read { read: self.reads[index].read, cases },
             (DecisionVariable::Order(..), _) => return Err(ProofFailure::BudgetExhausted),
         };
         Ok(self.learn_step(step, needed, only))
     }
 
-    fn learn_step(&mut self, step: Step, choices: Vec<Choice>, only: Option<ProofGoal>) -> ClosingStep {
+    fn learn_step(
+        &mut self,
+        step: ProofStep,
+        choices: Vec<ExecutionChoice>,
+        only: Option<ProofGoal>,
+    ) -> ClosingStep {
         self.steps.push(step);
         let closing = ClosingStep { step: self.steps.len() - 1, choices, only };
         if closing.choices.len() <= MAX_LEARNED_CHOICES {
@@ -285,7 +290,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         closing
     }
 
-    fn branch_state(&self, choices: &[Choice]) -> BranchState<M> {
+    fn branch_state(&self, choices: &[ExecutionChoice]) -> BranchState<M> {
         let mut sources = vec![None; self.skeleton.len()];
         for ReadChoice { read, candidates } in &self.reads {
             if let [write] = candidates.as_slice() {
@@ -296,8 +301,8 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         let mut ordered = false;
         for choice in choices {
             match *choice {
-                Choice::Rf(write, read) => sources[read] = Some(write),
-                Choice::Co(first, second) => {
+                ExecutionChoice::Rf(write, read) => sources[read] = Some(write),
+                ExecutionChoice::Co(first, second) => {
                     before.insert(first, second);
                     ordered = true;
                 }
@@ -308,9 +313,9 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
 
     /// Ends the branch by an earlier step whose choices are made.
     fn close_as_learned(&mut self, state: &BranchState<M>) -> Option<ClosingStep> {
-        let holds = |choice: &Choice| match *choice {
-            Choice::Rf(write, read) => state.sources[read] == Some(write),
-            Choice::Co(first, second) => state.before.contains(first, second),
+        let holds = |choice: &ExecutionChoice| match *choice {
+            ExecutionChoice::Rf(write, read) => state.sources[read] == Some(write),
+            ExecutionChoice::Co(first, second) => state.before.contains(first, second),
         };
         let goal = self.goal;
         let serves = |closing: &&ClosingStep| closing.only.is_none_or(|only| only == goal);
@@ -319,15 +324,15 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
             return Some(known.clone());
         }
         let ClosingStep { step, choices, only } = known.clone();
-        let implied = |decided: &[Choice]| {
+        let implied = |decided: &[ExecutionChoice]| {
             let state = self.branch_state(decided);
             choices.iter().all(|choice| match *choice {
-                Choice::Rf(write, read) => state.sources[read] == Some(write),
-                Choice::Co(first, second) => state.before.contains(first, second),
+                ExecutionChoice::Rf(write, read) => state.sources[read] == Some(write),
+                ExecutionChoice::Co(first, second) => state.before.contains(first, second),
             })
         };
         let choices = minimize_choices(&self.decisions, implied);
-        self.steps.push(Step::Implied { step, choices: choices.clone() });
+        self.steps.push(ProofStep::Implied { step, choices: choices.clone() });
         Some(ClosingStep { step: self.steps.len() - 1, choices, only })
     }
 
@@ -335,12 +340,12 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
     fn possible_outcomes(&self, state: &BranchState<M>) -> Option<Vec<Vec<u64>>> {
         let complete = self.reads.iter().all(|choice| state.sources[choice.read].is_some());
         let before = |one: usize, other: usize| state.before.contains(one, other);
-        outcomes(self.structure, &state.sources, &before, self.domain, complete)
+        find_outcomes(self.structure, &state.sources, &before, self.domain, complete)
     }
 
     /// Ends the branch if values contradict its path, or if all of its outcomes are settled.
     fn close_by_values(&mut self, found: &FoundExecutions<'_>) -> Option<ClosingStep> {
-        let closed = |decided: &[Choice]| {
+        let closed = |decided: &[ExecutionChoice]| {
             let outcomes = self.possible_outcomes(&self.branch_state(decided))?;
             let settled = match self.goal {
                 ProofGoal::Outcomes => outcomes.iter().all(|outcome| found.allowed.contains_key(outcome)),
@@ -351,7 +356,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         closed(&self.decisions)?;
         let choices = minimize_choices(&self.decisions, |decided| closed(decided).is_some());
         let only = if closed(&choices) == Some(true) { None } else { Some(self.goal) };
-        Some(self.learn_step(Step::Values { choices: choices.clone() }, choices, only))
+        Some(self.learn_step(ProofStep::Values { choices: choices.clone() }, choices, only))
     }
 
     /// Ends the branch if its certain pairs violate an axiom, or if it raises no flag of the claim.
@@ -359,17 +364,18 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         let decisions = self.decisions.clone();
         self.evaluate_bounds(&decisions);
         let prepared = self.prepared;
-        let mut axioms = prepared.plan.axioms.iter().filter(|axiom| !axiom.flag);
+        let mut axioms = prepared.plan.axioms.iter().filter(|axiom| !axiom.is_flag);
         let violated = axioms.find(|axiom| !is_axiom_possible(axiom, &self.bounds));
         if let Some(axiom) = violated {
             let choices = self.minimize_decisions(&|search| !is_axiom_possible(axiom, &search.bounds))?;
             self.bump_scores(&choices);
-            let step = Step::Axiom { choices: choices.clone(), name: axiom.name.clone() };
+            let step = ProofStep::Axiom { choices: choices.clone(), name: axiom.name.clone() };
             return Ok(Some(self.learn_step(step, choices, None)));
         }
         let ProofGoal::Unflagged(group) = self.goal else { return Ok(None) };
         let unflagged = |search: &Self| {
-            let flags = prepared.plan.axioms.iter().filter(|axiom| axiom.flag && flag_group(axiom) == group);
+            let flags =
+                prepared.plan.axioms.iter().filter(|axiom| axiom.is_flag && flag_group(axiom) == group);
             !flags.into_iter().any(|axiom| is_axiom_possible(axiom, &search.bounds))
         };
         if !unflagged(self) {
@@ -377,12 +383,15 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         }
         let choices = self.minimize_decisions(&unflagged)?;
         self.bump_scores(&choices);
-        let step = Step::Unflagged { choices: choices.clone(), group };
+        let step = ProofStep::Unflagged { choices: choices.clone(), group };
         Ok(Some(self.learn_step(step, choices, Some(self.goal))))
     }
 
     /// Returns few of the decisions for which the bounds still have a property.
-    fn minimize_decisions(&mut self, holds: &dyn Fn(&Self) -> bool) -> Result<Vec<Choice>, ProofFailure> {
+    fn minimize_decisions(
+        &mut self,
+        holds: &dyn Fn(&Self) -> bool,
+    ) -> Result<Vec<ExecutionChoice>, ProofFailure> {
         let mut needed = self.decisions.clone();
         for index in (0..needed.len()).rev() {
             if self.tracker.spend(1) {
@@ -400,13 +409,13 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
     }
 
     /// Evaluates the bounds of all axioms and flags under some choices.
-    fn evaluate_bounds(&mut self, choices: &[Choice]) {
+    fn evaluate_bounds(&mut self, choices: &[ExecutionChoice]) {
         let prepared = self.prepared;
         for id in prepared.rf.iter().chain(&prepared.co) {
             self.bounds.set(*id, self.static_bounds.must(*id).clone(), self.static_bounds.may(*id).clone());
         }
         for choice in choices {
-            if let Choice::Rf(write, read) = *choice {
+            if let ExecutionChoice::Rf(write, read) = *choice {
                 prepared.rf.iter().for_each(|id| fix_read_source(&mut self.bounds, *id, read, write));
             }
         }
@@ -421,14 +430,14 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         self.bounds.evaluate(&prepared.plan, &self.requested);
     }
 
-    fn bump_scores(&mut self, choices: &[Choice]) {
+    fn bump_scores(&mut self, choices: &[ExecutionChoice]) {
         for choice in choices {
             match *choice {
-                Choice::Rf(_, read) => {
+                ExecutionChoice::Rf(_, read) => {
                     let index = self.reads.iter().position(|choice| choice.read == read);
                     index.into_iter().for_each(|index| self.read_scores[index] += self.increment);
                 }
-                Choice::Co(a, b) => {
+                ExecutionChoice::Co(a, b) => {
                     let index = self.write_pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
                     index.into_iter().for_each(|index| self.pair_scores[index] += self.increment);
                 }
@@ -479,12 +488,14 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
             value.for_each_read(&mut |read| open.push(usize::from(read)));
         };
         let mut open = Vec::new();
-        for value in self.skeleton.finals.iter().rev() {
+        for value in self.skeleton.final_values.iter().rev() {
             match value {
-                FinalValue::Expression(value) => add(value, &mut open),
-                FinalValue::LastWrite(storage) => {
+                FinalValueSource::Expression(value) => add(value, &mut open),
+                FinalValueSource::LastWrite(storage) => {
                     let written = self.skeleton.events.iter().filter(|event| event.storage == Some(*storage));
-                    written.filter_map(|event| event.stored.as_ref()).for_each(|value| add(value, &mut open));
+                    written
+                        .filter_map(|event| event.stored_value.as_ref())
+                        .for_each(|value| add(value, &mut open));
                 }
             }
         }
@@ -493,7 +504,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
             if !needed.contains(&read) {
                 needed.push(read);
                 if let Some(stored) =
-                    state.sources[read].and_then(|write| self.skeleton.events[write].stored.as_ref())
+                    state.sources[read].and_then(|write| self.skeleton.events[write].stored_value.as_ref())
                 {
                     add(stored, &mut open);
                 }
@@ -509,7 +520,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         found: &mut FoundExecutions<'_>,
     ) -> Result<ClosingStep, ProofFailure> {
         let sources = state.sources.iter().enumerate();
-        let execution = Execution {
+        let execution = WitnessExecution {
             structure: self.structure_index,
             rf: sources.filter_map(|(read, write)| Some(((*write)?, read))).collect(),
             co: self.modification_orders(state),
@@ -544,7 +555,10 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
 }
 
 /// Returns few of the choices for which a property that grows with them still holds.
-fn minimize_choices(choices: &[Choice], holds: impl Fn(&[Choice]) -> bool) -> Vec<Choice> {
+fn minimize_choices(
+    choices: &[ExecutionChoice],
+    holds: impl Fn(&[ExecutionChoice]) -> bool,
+) -> Vec<ExecutionChoice> {
     let mut needed = choices.to_vec();
     for index in (0..needed.len()).rev() {
         let mut fewer = needed.clone();

@@ -3,7 +3,7 @@
 use litmus::{Outcome, Test};
 
 use crate::budget::BudgetTracker;
-use crate::skeleton::{FinalValue, Skeleton, Tags};
+use crate::skeleton::{FinalValueSource, Skeleton, Tags};
 use crate::valuation::{
     ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints,
 };
@@ -29,15 +29,15 @@ pub(super) enum EnumerationEnd {
     /// Every candidate was visited.
     Exhausted,
     /// The visitor ended it.
-    Enough,
+    Stopped,
     /// The bound or the budget ended it.
-    Cut,
+    LimitReached,
 }
 
 /// Limits of an enumeration, and the values that reads may guess.
 pub(super) struct EnumerationBounds<'a> {
-    pub(super) left: u64,
-    pub(super) purse: &'a BudgetTracker<'a>,
+    pub(super) remaining: u64,
+    pub(super) tracker: &'a BudgetTracker<'a>,
     /// True to visit only candidates with self-dependent values, false to visit only the others.
     pub(super) thin_air: bool,
     pub(super) domain: &'a ValueDomain<'a>,
@@ -47,24 +47,25 @@ pub(super) struct EnumerationBounds<'a> {
 pub(super) fn for_each_candidate<E>(
     skeleton: &Skeleton,
     bounds: &mut EnumerationBounds<'_>,
-    wanted: &dyn Fn(&Outcome) -> bool,
+    is_relevant: &dyn Fn(&Outcome) -> bool,
     visit: &mut dyn FnMut(CandidateExecution) -> Result<bool, E>,
 ) -> Result<EnumerationEnd, E> {
     let n = skeleton.len();
     let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
-    let sources: Vec<Vec<usize>> = reads.iter().map(|&read| skeleton.candidates(read)).collect();
+    let sources: Vec<Vec<usize>> = reads.iter().map(|&read| skeleton.candidate_writes(read)).collect();
     if sources.iter().any(Vec::is_empty) {
         return Ok(EnumerationEnd::Exhausted);
     }
     // Then the outcome is known before the modification orders, and an unwanted outcome needs none.
-    let decided_by_reads = skeleton.finals.iter().all(|value| matches!(value, FinalValue::Expression(_)));
+    let has_only_expressions =
+        skeleton.final_values.iter().all(|value| matches!(value, FinalValueSource::Expression(_)));
     let writes = writes_by_storage(skeleton);
     let mut chosen = vec![0; reads.len()];
     loop {
-        if bounds.left == 0 || bounds.purse.spend(1) {
-            return Ok(EnumerationEnd::Cut);
+        if bounds.remaining == 0 || bounds.tracker.spend(1) {
+            return Ok(EnumerationEnd::LimitReached);
         }
-        bounds.left -= 1;
+        bounds.remaining -= 1;
         let mut rf = vec![None; n];
         for ((read, choices), index) in reads.iter().zip(&sources).zip(&chosen) {
             rf[*read] = u16::try_from(choices[*index]).ok();
@@ -76,21 +77,21 @@ pub(super) fn for_each_candidate<E>(
             if bounds.thin_air != thin_air || !satisfies_constraints(skeleton, &values) {
                 continue;
             }
-            if decided_by_reads && !wanted(&outcome_of(skeleton, &values, &[])) {
+            if has_only_expressions && !is_relevant(&evaluate_outcome(skeleton, &values, &[])) {
                 continue;
             }
             let mut orders: Vec<Vec<usize>> = writes.clone();
             loop {
-                let outcome = outcome_of(skeleton, &values, &orders);
-                if wanted(&outcome) {
-                    if bounds.left == 0 || bounds.purse.spend(1) {
-                        return Ok(EnumerationEnd::Cut);
+                let outcome = evaluate_outcome(skeleton, &values, &orders);
+                if is_relevant(&outcome) {
+                    if bounds.remaining == 0 || bounds.tracker.spend(1) {
+                        return Ok(EnumerationEnd::LimitReached);
                     }
-                    bounds.left -= 1;
+                    bounds.remaining -= 1;
                     let (rf, co, values) = (rf.clone(), orders.clone(), values.clone());
                     let candidate = CandidateExecution { rf, co, values, thin_air, outcome };
                     if !visit(candidate)? {
-                        return Ok(EnumerationEnd::Enough);
+                        return Ok(EnumerationEnd::Stopped);
                     }
                 }
                 if !advance_orders(skeleton, &mut orders) {
@@ -114,7 +115,7 @@ fn writes_by_storage(skeleton: &Skeleton) -> Vec<Vec<usize>> {
     skeleton.storages().into_iter().map(writes_to).collect()
 }
 
-fn outcome_of(skeleton: &Skeleton, values: &ReadValues, orders: &[Vec<usize>]) -> Outcome {
+fn evaluate_outcome(skeleton: &Skeleton, values: &ReadValues, orders: &[Vec<usize>]) -> Outcome {
     let last_write = |storage| {
         let last = orders
             .iter()
@@ -122,7 +123,7 @@ fn outcome_of(skeleton: &Skeleton, values: &ReadValues, orders: &[Vec<usize>]) -
             .find(|last| skeleton.events[**last].storage == Some(storage))?;
         u16::try_from(*last).ok()
     };
-    let finals = skeleton.finals.iter();
+    let finals = skeleton.final_values.iter();
     Outcome(finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect())
 }
 

@@ -3,20 +3,20 @@
 
 use std::collections::HashMap;
 
-use crate::cat::{CatSpan, CatValue, CompiledModel, Definition, Node, NodeId, NodeLabel, StatementId};
+use crate::cat::{CatSpan, CatValue, CompiledModel, Definition, NodeId, NodeLabel, PlanNode, StatementId};
 use crate::explain::{EventId, ExplainedEdge, StatementLocation};
 use crate::matrix::{Bits, Matrix};
 
 /// Bound on nested definitions.
-const DEPTH: usize = 5;
+const MAX_DEPTH: usize = 5;
 /// Bound on unfoldings of a recursive definition.
-const RECURSIONS: usize = 16;
+const MAX_RECURSIONS: usize = 16;
 /// Cost of an incomplete derivation.
-const TOO_DEEP: u32 = 1 << 16;
+const INCOMPLETE_COST: u32 = 1 << 16;
 /// Bound on the names along a chain of choices.
-const CHOICES: usize = 64;
+const MAX_CHOICE_CHAIN: usize = 64;
 /// Base relations that only compare attributes of two events, and therefore explain nothing by themselves.
-const FILTERS: [&str; 8] = ["loc", "vloc", "sref", "int", "ext", "ssg", "swg", "sqf"];
+const FILTER_RELATIONS: [&str; 8] = ["loc", "vloc", "sref", "int", "ext", "ssg", "swg", "sqf"];
 
 /// Name of a node in the text.
 struct NamedNode<'a> {
@@ -28,17 +28,17 @@ struct NamedNode<'a> {
 }
 
 /// Derives pairs of one evaluated execution.
-pub(super) struct Deriver<'a, M: Matrix> {
+pub(super) struct EdgeDeriver<'a, M: Matrix> {
     plan: &'a CompiledModel,
     values: &'a [CatValue<M>],
-    named: HashMap<NodeId, NamedNode<'a>>,
+    node_names: HashMap<NodeId, NamedNode<'a>>,
     costs: HashMap<(NodeId, usize, usize), u32>,
     recursions: usize,
     /// Only names that are defined before this statement are used: a later one may be equal by coincidence.
-    limit: StatementId,
+    visible_before: StatementId,
 }
 
-impl<'a, M: Matrix> Deriver<'a, M> {
+impl<'a, M: Matrix> EdgeDeriver<'a, M> {
     pub(super) fn new(plan: &'a CompiledModel, values: &'a [CatValue<M>]) -> Self {
         let mut named = HashMap::new();
         for Definition { name, node, statement } in &plan.definitions {
@@ -62,13 +62,21 @@ impl<'a, M: Matrix> Deriver<'a, M> {
                 named.entry(*node).or_insert(new);
             }
         }
-        Deriver { plan, values, named, costs: HashMap::new(), recursions: 0, limit: StatementId(u32::MAX) }
+        EdgeDeriver {
+            plan,
+            values,
+            node_names: named,
+            costs: HashMap::new(),
+            recursions: 0,
+            visible_before: StatementId(u32::MAX),
+        }
     }
 
     /// Returns the name of a node that is visible from the current statement.
-    fn name_of(&self, node: NodeId) -> Option<&NamedNode<'a>> {
-        self.named.get(&node).filter(|named| {
-            named.statement < self.limit || (named.name.is_none() && named.statement == self.limit)
+    fn visible_name(&self, node: NodeId) -> Option<&NamedNode<'a>> {
+        self.node_names.get(&node).filter(|named| {
+            named.statement < self.visible_before
+                || (named.name.is_none() && named.statement == self.visible_before)
         })
     }
 
@@ -83,44 +91,44 @@ impl<'a, M: Matrix> Deriver<'a, M> {
     /// Returns the number of base pairs in the shortest known derivation; 0 if the pair only satisfies
     /// filters.
     pub(super) fn derivation_cost(&mut self, node: NodeId, from: usize, to: usize) -> u32 {
-        if let Some(known) = self.costs.get(&(node, from, to)) {
-            return *known;
+        if let Some(cached) = self.costs.get(&(node, from, to)) {
+            return *cached;
         }
         let cost = match self.plan.node_at(node) {
-            Node::BaseRelation(base) => {
-                u32::from(from != to && !FILTERS.contains(&self.plan.name_text(base.name)))
+            PlanNode::BaseRelation(base) => {
+                u32::from(from != to && !FILTER_RELATIONS.contains(&self.plan.name_text(base.name)))
             }
-            Node::Union(..) => {
+            PlanNode::Union(..) => {
                 let best = self.cheapest_alternative(node, from, to);
                 best.map_or(0, |best| self.derivation_cost(best, from, to))
             }
-            Node::Intersection(left, right) => {
+            PlanNode::Intersection(left, right) => {
                 self.derivation_cost(left, from, to).saturating_add(self.derivation_cost(right, from, to))
             }
-            Node::Difference(inner, _)
-            | Node::RestrictRows(_, inner)
-            | Node::RestrictColumns(inner, _)
-            | Node::Immediate(inner) => self.derivation_cost(inner, from, to),
-            Node::Inverse(inner) => self.derivation_cost(inner, to, from),
-            Node::Sequence(left, right) => {
+            PlanNode::Difference(inner, _)
+            | PlanNode::RestrictRows(_, inner)
+            | PlanNode::RestrictColumns(inner, _)
+            | PlanNode::Immediate(inner) => self.derivation_cost(inner, from, to),
+            PlanNode::Inverse(inner) => self.derivation_cost(inner, to, from),
+            PlanNode::Sequence(left, right) => {
                 let middle = self.cheapest_middle(left, right, from, to);
                 middle.map_or(0, |middle| {
                     self.derivation_cost(left, from, middle)
                         .saturating_add(self.derivation_cost(right, middle, to))
                 })
             }
-            Node::Star(_) | Node::Optional(_) if from == to => 0,
-            Node::Optional(inner) => self.derivation_cost(inner, from, to),
-            Node::Plus(inner) | Node::Star(inner) => {
+            PlanNode::Star(_) | PlanNode::Optional(_) if from == to => 0,
+            PlanNode::Optional(inner) => self.derivation_cost(inner, from, to),
+            PlanNode::Plus(inner) | PlanNode::Star(inner) => {
                 let path = self.relation_at(inner).and_then(|relation| relation.shortest_path(from, to));
                 path.unwrap_or_default().windows(2).fold(0, |sum: u32, step| {
                     sum.saturating_add(self.derivation_cost(inner, step[0], step[1]))
                 })
             }
-            Node::Recursive { group, index, .. } => {
-                if self.recursions >= RECURSIONS {
+            PlanNode::Recursive { group, index, .. } => {
+                if self.recursions >= MAX_RECURSIONS {
                     // Not stored: the cost is unknown, not large, and may be found from elsewhere.
-                    return TOO_DEEP;
+                    return INCOMPLETE_COST;
                 }
                 self.recursions += 1;
                 let body = self.recursive_body(group.0, index);
@@ -138,16 +146,16 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         self.plan.groups.get(group as usize)?.bodies.get(index as usize).copied()
     }
 
-    /// The cheapest part of a union that holds; parts of parts are compared with each other.
+    /// Returns the cheapest satisfied alternative of a union; nested unions are flattened.
     fn cheapest_alternative(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
-        let mut open = vec![node];
+        let mut worklist = vec![node];
         let mut parts = Vec::new();
-        while let Some(next) = open.pop() {
+        while let Some(next) = worklist.pop() {
             match self.plan.node_at(next) {
                 // Unions are binary nodes. Nested anonymous ones are flattened, so that all
                 // alternatives compete.
-                Node::Union(left, right) if next == node || self.name_of(next).is_none() => {
-                    open.extend([right, left]);
+                PlanNode::Union(left, right) if next == node || self.visible_name(next).is_none() => {
+                    worklist.extend([right, left]);
                 }
                 _ if self.has_pair(next, from, to) => parts.push(next),
                 _ => {}
@@ -155,13 +163,13 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         }
         // Prefer a name to an anonymous expression of equal length.
         parts.sort();
-        let named = |part: &NodeId| self.name_of(*part).is_none();
-        let order: Vec<bool> = parts.iter().map(named).collect();
+        let is_anonymous = |part: &NodeId| self.visible_name(*part).is_none();
+        let anonymous: Vec<bool> = parts.iter().map(is_anonymous).collect();
         let costs: Vec<u32> = parts.iter().map(|part| self.derivation_cost(*part, from, to)).collect();
-        (0..parts.len()).min_by_key(|part| (costs[*part], order[*part])).map(|part| parts[part])
+        (0..parts.len()).min_by_key(|part| (costs[*part], anonymous[*part])).map(|part| parts[part])
     }
 
-    /// The event through which a composition is cheapest.
+    /// Returns the event through which a composition is cheapest.
     fn cheapest_middle(&mut self, left: NodeId, right: NodeId, from: usize, to: usize) -> Option<usize> {
         let middles: Vec<usize> = self
             .relation_at(left)?
@@ -176,12 +184,12 @@ impl<'a, M: Matrix> Deriver<'a, M> {
 
     /// The pair as edges from one event to the other, or as several edges that hold together.
     pub(super) fn derive_edges(&mut self, node: NodeId, from: usize, to: usize) -> Vec<ExplainedEdge> {
-        self.build_edges(node, from, to, DEPTH)
+        self.build_edges(node, from, to, MAX_DEPTH)
     }
 
     /// The edge of a named relation.
     pub(super) fn derive_edge(&mut self, node: NodeId, name: &str, from: usize, to: usize) -> ExplainedEdge {
-        match self.build_edges(node, from, to, DEPTH).pop() {
+        match self.build_edges(node, from, to, MAX_DEPTH).pop() {
             Some(edge) if edge.relation == name => edge,
             _ => ExplainedEdge { relation: name.to_owned(), ..leaf_edge("", from, to) },
         }
@@ -191,22 +199,22 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         if self.derivation_cost(node, from, to) == 0 {
             return Vec::new();
         }
-        if let Node::BaseRelation(base) = self.plan.node_at(node) {
+        if let PlanNode::BaseRelation(base) = self.plan.node_at(node) {
             return vec![leaf_edge(self.plan.name_text(base.name), from, to)];
         }
-        let Some(statement) = self.name_of(node).map(|named| named.statement) else {
+        let Some(statement) = self.visible_name(node).map(|named| named.statement) else {
             return self.derive_operands(node, from, to, depth);
         };
         // Inside a definition, only names from before it may appear.
-        let outside = std::mem::replace(&mut self.limit, statement);
+        let outer_limit = std::mem::replace(&mut self.visible_before, statement);
         let mut edge = leaf_edge("", from, to);
         let target = self.unwrap_single_operands(node, from, to, &mut edge);
-        if depth > 0 && !matches!(self.plan.node_at(target), Node::BaseRelation(_)) {
-            let inside = self.name_of(target).map_or(statement, |named| named.statement);
-            self.limit = inside;
-            edge.because = self.derive_operands(target, from, to, depth - 1);
+        if depth > 0 && !matches!(self.plan.node_at(target), PlanNode::BaseRelation(_)) {
+            let inner_limit = self.visible_name(target).map_or(statement, |named| named.statement);
+            self.visible_before = inner_limit;
+            edge.premises = self.derive_operands(target, from, to, depth - 1);
         }
-        self.limit = outside;
+        self.visible_before = outer_limit;
         vec![edge]
     }
 
@@ -218,33 +226,33 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         to: usize,
         edge: &mut ExplainedEdge,
     ) -> NodeId {
-        if let Some(named) = self.named.get(&node) {
-            edge.relation = self.text_of(named);
+        if let Some(named) = self.node_names.get(&node) {
+            edge.relation = self.name_text(named);
             edge.clauses = named.clauses.to_vec();
             edge.statement = Some(self.statement_location(named.statement));
         }
         let mut target = node;
         let mut cited = false;
-        for _ in 0..CHOICES {
+        for _ in 0..MAX_CHOICE_CHAIN {
             let Some(next) = self.sole_operand(target, from, to) else { break };
-            if let Node::BaseRelation(base) = self.plan.node_at(next) {
+            if let PlanNode::BaseRelation(base) = self.plan.node_at(next) {
                 if !cited {
                     edge.via = Some(self.plan.name_text(base.name).to_owned());
                     target = next;
                 }
                 break;
             }
-            let Some(named) = self.name_of(next) else {
+            let Some(named) = self.visible_name(next) else {
                 target = next;
                 continue;
             };
             // A separately cited node is more informative than the names inside it, except in a function.
-            let function =
+            let is_function =
                 self.plan.labels.iter().any(|label| label.node == next && label.function.is_some());
-            if cited && named.name.is_some() && !function {
+            if cited && named.name.is_some() && !is_function {
                 break;
             }
-            edge.via = Some(self.text_of(named));
+            edge.via = Some(self.name_text(named));
             if !named.clauses.is_empty() {
                 edge.clauses = named.clauses.to_vec();
                 edge.statement = Some(self.statement_location(named.statement));
@@ -261,13 +269,13 @@ impl<'a, M: Matrix> Deriver<'a, M> {
     /// Returns the single operand that justifies the pair, if the node is a choice or a filter.
     fn sole_operand(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
         match self.plan.node_at(node) {
-            Node::Union(..) => self.cheapest_alternative(node, from, to),
-            Node::Difference(inner, _)
-            | Node::RestrictRows(_, inner)
-            | Node::RestrictColumns(inner, _)
-            | Node::Immediate(inner)
-            | Node::Optional(inner) => Some(inner),
-            Node::Intersection(left, right) => {
+            PlanNode::Union(..) => self.cheapest_alternative(node, from, to),
+            PlanNode::Difference(inner, _)
+            | PlanNode::RestrictRows(_, inner)
+            | PlanNode::RestrictColumns(inner, _)
+            | PlanNode::Immediate(inner)
+            | PlanNode::Optional(inner) => Some(inner),
+            PlanNode::Intersection(left, right) => {
                 // A part of cost 0 is only a filter.
                 match (self.derivation_cost(left, from, to), self.derivation_cost(right, from, to)) {
                     (0, _) => Some(right),
@@ -275,7 +283,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
                     _ => None,
                 }
             }
-            Node::Recursive { group, index, .. } => self.recursive_body(group.0, index),
+            PlanNode::Recursive { group, index, .. } => self.recursive_body(group.0, index),
             _ => None,
         }
     }
@@ -283,24 +291,24 @@ impl<'a, M: Matrix> Deriver<'a, M> {
     /// Derives the operands of a node's pair.
     fn derive_operands(&mut self, node: NodeId, from: usize, to: usize, depth: usize) -> Vec<ExplainedEdge> {
         match self.plan.node_at(node) {
-            Node::BaseRelation(base) => vec![leaf_edge(self.plan.name_text(base.name), from, to)],
-            Node::Intersection(left, right) => {
+            PlanNode::BaseRelation(base) => vec![leaf_edge(self.plan.name_text(base.name), from, to)],
+            PlanNode::Intersection(left, right) => {
                 let mut edges = self.build_edges(left, from, to, depth);
                 edges.extend(self.build_edges(right, from, to, depth));
                 edges
             }
-            Node::Sequence(left, right) => {
+            PlanNode::Sequence(left, right) => {
                 let Some(middle) = self.cheapest_middle(left, right, from, to) else { return Vec::new() };
                 let mut edges = self.build_edges(left, from, middle, depth);
                 edges.extend(self.build_edges(right, middle, to, depth));
                 edges
             }
-            Node::Inverse(inner) => self.build_edges(inner, to, from, depth),
-            Node::Recursive { group, index, .. } => match (self.recursive_body(group.0, index), depth) {
+            PlanNode::Inverse(inner) => self.build_edges(inner, to, from, depth),
+            PlanNode::Recursive { group, index, .. } => match (self.recursive_body(group.0, index), depth) {
                 (Some(body), 1..) => self.build_edges(body, from, to, depth - 1),
                 _ => Vec::new(),
             },
-            Node::Plus(inner) | Node::Star(inner) => {
+            PlanNode::Plus(inner) | PlanNode::Star(inner) => {
                 let path = self.relation_at(inner).and_then(|relation| relation.shortest_path(from, to));
                 let steps = path.unwrap_or_default();
                 steps.windows(2).flat_map(|step| self.build_edges(inner, step[0], step[1], depth)).collect()
@@ -312,7 +320,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         }
     }
 
-    fn text_of(&self, named: &NamedNode<'a>) -> String {
+    fn name_text(&self, named: &NamedNode<'a>) -> String {
         match named.name {
             Some(name) => name.to_owned(),
             None => {
@@ -380,6 +388,6 @@ fn leaf_edge(relation: &str, from: usize, to: usize) -> ExplainedEdge {
         via: None,
         statement: None,
         clauses: Vec::new(),
-        because: Vec::new(),
+        premises: Vec::new(),
     }
 }

@@ -8,8 +8,8 @@ use crate::cells::Extent;
 use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::valuation::stored_value;
 
-/// The events of an execution in words.
-pub(super) fn list_events(
+/// Describes the events of an execution in words.
+pub(super) fn describe_events(
     test: &Test,
     skeleton: &Skeleton,
     candidate: &CandidateExecution,
@@ -25,14 +25,14 @@ pub(super) fn list_events(
         let access = reference.map(|reference| {
             let location = test.location(reference);
             let value = value.map_or("?".to_owned(), |value| value_text(value, location.scalar_type()));
-            format!("{} = {value}", name_of(test, reference, event.extent))
+            format!("{} = {value}", location_text(test, reference, event.extent))
         });
-        let company = matches!(event.owner, Owner::Company(..));
+        let is_cooperative = matches!(event.owner, Owner::CooperativeInvocation(..));
         // From the most special tag to the most general: an event has several.
-        let what = match event.tags {
-            tags if company && tags.has(Tags::R) => "cooperative read",
-            tags if company && tags.has(Tags::W) => "cooperative write",
-            _ if company => "barrier of the invocations that perform the cooperative access",
+        let category = match event.tags {
+            tags if is_cooperative && tags.has(Tags::R) => "cooperative read",
+            tags if is_cooperative && tags.has(Tags::W) => "cooperative write",
+            _ if is_cooperative => "barrier of the invocations that perform the cooperative access",
             tags if tags.has(Tags::UW) => "undefined initial value",
             tags if tags.has(Tags::IW) => "initial write",
             tags if tags.has(Tags::FINAL) => "final read",
@@ -44,13 +44,13 @@ pub(super) fn list_events(
             tags if tags.has(Tags::ARRIVE) => "arrival",
             tags if tags.has(Tags::WAIT) => "wait",
             tags if tags.has(Tags::F) => "memory barrier",
-            tags if tags.any(Tags::AVDEVICE | Tags::AVHOST) => "availability operation",
-            tags if tags.any(Tags::VISDEVICE | Tags::VISHOST) => "visibility operation",
-            tags if tags.any(Tags::DOMDEVICE | Tags::DOMHOST) => "domain operation",
+            tags if tags.has_any(Tags::AVDEVICE | Tags::AVHOST) => "availability operation",
+            tags if tags.has_any(Tags::VISDEVICE | Tags::VISHOST) => "visibility operation",
+            tags if tags.has_any(Tags::DOMDEVICE | Tags::DOMHOST) => "domain operation",
             _ => "event",
         };
         let instruction = match (event.owner, event.instruction) {
-            (Owner::Thread(thread) | Owner::Company(thread, _), Some(instruction)) => test
+            (Owner::Thread(thread) | Owner::CooperativeInvocation(thread, _), Some(instruction)) => test
                 .threads
                 .get(usize::from(thread.0))
                 .and_then(|t| t.instructions.get(usize::from(instruction)))
@@ -58,21 +58,23 @@ pub(super) fn list_events(
             _ => None,
         };
         let (owner, label) = match (event.owner, instruction) {
-            (Owner::Thread(thread) | Owner::Company(thread, _), Some((_, instruction, _))) => {
+            (Owner::Thread(thread) | Owner::CooperativeInvocation(thread, _), Some((_, instruction, _))) => {
                 letters += 1;
                 (EventOwner::Thread(usize::from(thread.0), instruction), event_letter(letters - 1))
             }
             (Owner::Initial, _) => (EventOwner::Initial, access.clone().unwrap_or_default().replace(' ', "")),
             _ => {
-                let name = reference
-                    .map_or_else(|| what.to_owned(), |reference| name_of(test, reference, event.extent));
+                let name = reference.map_or_else(
+                    || category.to_owned(),
+                    |reference| location_text(test, reference, event.extent),
+                );
                 (EventOwner::Final, format!("final {name}"))
             }
         };
         ExplainedEvent {
             label,
             owner,
-            what,
+            category,
             text: instruction.map_or(String::new(), |(thread, _, found)| found.kind.to_text(test, thread)),
             span: instruction.map_or(Span::default(), |(_, _, found)| found.span),
             access,
@@ -82,7 +84,7 @@ pub(super) fn list_events(
 }
 
 /// Formats an accessed location: the vector component, or else the bytes with their offset.
-fn name_of(test: &Test, reference: LocationId, extent: Option<Extent>) -> String {
+fn location_text(test: &Test, reference: LocationId, extent: Option<Extent>) -> String {
     let location = test.location(reference);
     match extent.filter(|extent| location.is_vector() && extent.bytes < location.bytes()) {
         Some(extent) if extent.is_whole => {

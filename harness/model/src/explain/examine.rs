@@ -8,15 +8,15 @@ use litmus::{Condition, Outcome, Test};
 use super::candidate::{
     CandidateExecution, EnumerationBounds, EnumerationEnd, for_each_candidate, passes_filter,
 };
-use super::derive::{Deriver, event_id, location_of_statement, text_at};
-use super::events::{list_events, value_text};
-use super::fix::Mend;
+use super::derive::{EdgeDeriver, event_id, location_of_statement, text_at};
+use super::events::{describe_events, value_text};
+use super::fix::FixSearchResult;
 use super::{
     BrokenAxiom, EventId, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
     UninitialisedRead,
 };
 use crate::budget::BudgetTracker;
-use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, Node, NodeId};
+use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, NodeId, PlanNode};
 use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
@@ -25,7 +25,7 @@ use crate::valuation::{ValueDomain, has_independent_values};
 use crate::{Model, PredictError};
 
 /// Derived relations that are drawn if the model defines them.
-const DRAWN: [&str; 3] = ["fr", "sw", "locord"];
+const DRAWN_RELATIONS: [&str; 3] = ["fr", "sw", "locord"];
 
 /// One test under one model, ready to be searched.
 pub(super) struct ExecutionSearch<'a> {
@@ -33,8 +33,8 @@ pub(super) struct ExecutionSearch<'a> {
     plan: Arc<CompiledModel>,
     skeletons: Vec<Skeleton>,
     options: &'a ExplainOptions<'a>,
-    purse: &'a BudgetTracker<'a>,
-    out_of_thin_air: bool,
+    tracker: &'a BudgetTracker<'a>,
+    allows_thin_air: bool,
     domain: ValueDomain<'a>,
 }
 
@@ -43,24 +43,24 @@ pub(super) struct RacyExecution {
     execution: ExplainedExecution,
     flag: BrokenAxiom,
     pair: Option<(EventId, EventId)>,
-    missing: Vec<String>,
+    missing_relations: Vec<String>,
 }
 
 impl RacyExecution {
-    pub(super) fn with_fix(self, mend: Mend) -> FoundRace {
-        let RacyExecution { execution, flag, pair, missing } = self;
-        FoundRace { execution, flag, pair, missing_relations: missing, fix: mend }
+    pub(super) fn with_fix(self, fix: FixSearchResult) -> FoundRace {
+        let RacyExecution { execution, flag, pair, missing_relations: missing } = self;
+        FoundRace { execution, flag, pair, missing_relations: missing, fix }
     }
 }
 
 /// Axioms and flags of a candidate.
 struct ExaminedCandidate {
     /// The broken axioms, as indices.
-    broken: Vec<usize>,
+    broken_axioms: Vec<usize>,
     /// The flags that are raised.
-    flagged: Flags,
+    flags: Flags,
     /// Length of the shortest violation of an axiom.
-    shortest: usize,
+    shortest_violation: usize,
 }
 
 /// Callback on a candidate, which returns whether to continue.
@@ -93,16 +93,16 @@ impl<'a> ExecutionSearch<'a> {
         model: &Model,
         options: &'a ExplainOptions<'a>,
         unroll: u32,
-        purse: &'a BudgetTracker<'a>,
+        tracker: &'a BudgetTracker<'a>,
     ) -> Result<ExecutionSearch<'a>, PredictError> {
-        let semantic = model.semantic();
+        let semantic = model.execution_semantics();
         Ok(ExecutionSearch {
             test,
             plan: model.plan_for(test)?,
             skeletons: collect_skeletons(test, semantic, unroll)?,
             options,
-            purse,
-            out_of_thin_air: semantic.values_free,
+            tracker,
+            allows_thin_air: semantic.allows_thin_air,
             domain: ValueDomain::new(test),
         })
     }
@@ -111,25 +111,25 @@ impl<'a> ExecutionSearch<'a> {
     fn visit_candidates(
         &self,
         terminated: bool,
-        wanted: &dyn Fn(&Outcome) -> bool,
+        is_relevant: &dyn Fn(&Outcome) -> bool,
         visit: &mut CandidateVisitor<'_>,
     ) -> Result<EnumerationEnd, PredictError> {
         let mut bounds = EnumerationBounds {
-            left: self.options.candidates,
-            purse: self.purse,
+            remaining: self.options.max_candidates,
+            tracker: self.tracker,
             thin_air: false,
             domain: &self.domain,
         };
         // Enumerate thin-air values last, so that a witness avoids them if possible.
-        let turns: &[bool] = if self.out_of_thin_air { &[false, true] } else { &[false] };
-        for thin_air in turns {
+        let passes: &[bool] = if self.allows_thin_air { &[false, true] } else { &[false] };
+        for thin_air in passes {
             bounds.thin_air = *thin_air;
             for skeleton in self.skeletons.iter().filter(|skeleton| skeleton.terminated || !terminated) {
                 if *thin_air && has_independent_values(skeleton) {
                     continue;
                 }
                 let mut each = |candidate| Ok(visit(skeleton, candidate)?.is_continue());
-                match for_each_candidate(skeleton, &mut bounds, wanted, &mut each)? {
+                match for_each_candidate(skeleton, &mut bounds, is_relevant, &mut each)? {
                     EnumerationEnd::Exhausted => {}
                     end => return Ok(end),
                 }
@@ -138,38 +138,38 @@ impl<'a> ExecutionSearch<'a> {
         Ok(EnumerationEnd::Exhausted)
     }
 
-    /// Finds an explanation of the outcome; `known` is the already computed verdict.
+    /// Finds an explanation of the outcome; `verdict` is the already computed one.
     pub(super) fn find_answer(
         &mut self,
         condition: &Condition,
-        known: Option<bool>,
+        verdict: Option<bool>,
     ) -> Result<ExplanationAnswer, PredictError> {
         let observables = self.test.observables();
-        let wanted = |outcome: &Outcome| {
+        let shows_outcome = |outcome: &Outcome| {
             outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
         };
         let mut candidates = 0;
         let mut witness = None;
         let mut closest: Option<((usize, usize), usize, Skeleton, CandidateExecution)> = None;
-        let end = self.visit_candidates(true, &wanted, &mut |skeleton, candidate| {
+        let end = self.visit_candidates(true, &shows_outcome, &mut |skeleton, candidate| {
             candidates += 1;
             let examined = self.examine_candidate(skeleton, &candidate)?;
-            let Some(first) = examined.broken.first().copied() else {
+            let Some(first) = examined.broken_axioms.first().copied() else {
                 witness = Some(self.describe_execution(skeleton, &candidate, None)?.0);
                 return Ok(ControlFlow::Break(()));
             };
             // Nearest to consistent: fewest broken axioms, then the shortest violation.
-            let distance = (examined.broken.len(), examined.shortest);
+            let distance = (examined.broken_axioms.len(), examined.shortest_violation);
             if closest.as_ref().is_none_or(|(known, ..)| distance < *known) {
                 closest = Some((distance, first, skeleton.clone(), candidate));
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        if witness.is_some() || known == Some(true) {
+        if witness.is_some() || verdict == Some(true) {
             return Ok(ExplanationAnswer::Allowed { witness });
         }
         // With a known verdict, a search that was cut short still shows the closest candidate.
-        if end == EnumerationEnd::Cut && known.is_none() {
+        if end == EnumerationEnd::LimitReached && verdict.is_none() {
             return Ok(ExplanationAnswer::Unknown);
         }
         let complete = end == EnumerationEnd::Exhausted;
@@ -183,7 +183,7 @@ impl<'a> ExecutionSearch<'a> {
         // Of several broken axioms, the one with the fewest edges is shown.
         let examined = self.examine_candidate(&skeleton, &candidate)?;
         let mut best: Option<(ExplainedExecution, BrokenAxiom)> = None;
-        for axiom in examined.broken {
+        for axiom in examined.broken_axioms {
             let (execution, broken) = self.describe_execution(&skeleton, &candidate, Some(axiom))?;
             let Some(broken) = broken else { continue };
             if best.as_ref().is_none_or(|(_, known)| broken.edges.len() < known.edges.len()) {
@@ -195,30 +195,30 @@ impl<'a> ExecutionSearch<'a> {
 
     /// Returns true if the loop bound ended some run.
     pub(super) fn is_truncated(&self) -> bool {
-        self.skeletons.iter().any(|skeleton| skeleton.cut)
+        self.skeletons.iter().any(|skeleton| skeleton.is_truncated)
     }
 
-    /// Up to `most` consistent executions that show a condition, each with true if it raises a flag, and true if these are all.
+    /// Returns up to `max_executions` consistent executions with their races, and true if these are all.
     pub(super) fn list_consistent(
         &self,
         condition: &Condition,
-        most: usize,
+        max_executions: usize,
     ) -> Result<(Vec<(ExplainedExecution, bool)>, bool), PredictError> {
         let observables = self.test.observables();
-        let wanted = |outcome: &Outcome| {
+        let shows_condition = |outcome: &Outcome| {
             outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
         };
         let mut found = Vec::new();
-        let end = self.visit_candidates(true, &wanted, &mut |skeleton, candidate| {
+        let end = self.visit_candidates(true, &shows_condition, &mut |skeleton, candidate| {
             let examined = self.examine_candidate(skeleton, &candidate)?;
-            if !examined.broken.is_empty() {
+            if !examined.broken_axioms.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
             // One more than requested: these are not all.
-            if found.len() == most {
+            if found.len() == max_executions {
                 return Ok(ControlFlow::Break(()));
             }
-            found.push((self.describe_execution(skeleton, &candidate, None)?.0, examined.flagged.has_race()));
+            found.push((self.describe_execution(skeleton, &candidate, None)?.0, examined.flags.has_race()));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok((found, end == EnumerationEnd::Exhausted))
@@ -227,18 +227,18 @@ impl<'a> ExecutionSearch<'a> {
     /// Returns a race in some consistent execution, if one is found.
     pub(super) fn find_race(&mut self, condition: &Condition) -> Result<Option<RacyExecution>, PredictError> {
         let observables = self.test.observables();
-        let explained = |outcome: &Outcome| {
+        let shows_outcome = |outcome: &Outcome| {
             outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
         };
         // Prefer a race that also shows the outcome.
-        let raised = match self.find_flagged(&Flags::has_race, true, &explained)? {
+        let found_execution = match self.find_flagged(&Flags::has_race, true, &shows_outcome)? {
             // Without the outcome, executions that do not end count as well.
             None => {
                 self.find_flagged(&Flags::has_race, false, &|outcome| passes_filter(self.test, outcome))?
             }
             found => found,
         };
-        let Some((skeleton, candidate)) = raised else { return Ok(None) };
+        let Some((skeleton, candidate)) = found_execution else { return Ok(None) };
         match skeleton.len() {
             0..=64 => self.describe_race::<Matrix64>(&skeleton, &candidate),
             _ => self.describe_race::<Matrix256>(&skeleton, &candidate),
@@ -247,9 +247,9 @@ impl<'a> ExecutionSearch<'a> {
 
     /// Returns an uninitialised read in some consistent execution, if one is found.
     pub(super) fn find_uninitialised_read(&self) -> Result<Option<UninitialisedRead>, PredictError> {
-        let reads = |flags: &Flags| flags.uninitialised;
+        let reads_uninitialised = |flags: &Flags| flags.uninitialised;
         let Some((skeleton, candidate)) =
-            self.find_flagged(&reads, false, &|outcome| passes_filter(self.test, outcome))?
+            self.find_flagged(&reads_uninitialised, false, &|outcome| passes_filter(self.test, outcome))?
         else {
             return Ok(None);
         };
@@ -264,14 +264,14 @@ impl<'a> ExecutionSearch<'a> {
     /// Returns a consistent execution that raises certain flags, if one is found.
     fn find_flagged(
         &self,
-        raised: &dyn Fn(&Flags) -> bool,
+        has_flags: &dyn Fn(&Flags) -> bool,
         terminated: bool,
-        wanted: &dyn Fn(&Outcome) -> bool,
+        is_relevant: &dyn Fn(&Outcome) -> bool,
     ) -> Result<Option<(Skeleton, CandidateExecution)>, PredictError> {
         let mut found = None;
-        self.visit_candidates(terminated, wanted, &mut |skeleton, candidate| {
+        self.visit_candidates(terminated, is_relevant, &mut |skeleton, candidate| {
             let examined = self.examine_candidate(skeleton, &candidate)?;
-            if !examined.broken.is_empty() || !raised(&examined.flagged) {
+            if !examined.broken_axioms.is_empty() || !has_flags(&examined.flags) {
                 return Ok(ControlFlow::Continue(()));
             }
             found = Some((skeleton.clone(), candidate));
@@ -286,8 +286,8 @@ impl<'a> ExecutionSearch<'a> {
         candidate: &CandidateExecution,
     ) -> Result<ExaminedCandidate, PredictError> {
         match skeleton.len() {
-            0..=64 => self.examine_with::<Matrix64>(skeleton, candidate),
-            _ => self.examine_with::<Matrix256>(skeleton, candidate),
+            0..=64 => self.examine_with_matrix::<Matrix64>(skeleton, candidate),
+            _ => self.examine_with_matrix::<Matrix256>(skeleton, candidate),
         }
     }
 
@@ -317,7 +317,7 @@ impl<'a> ExecutionSearch<'a> {
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })
     }
 
-    fn examine_with<M: Matrix>(
+    fn examine_with_matrix<M: Matrix>(
         &self,
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
@@ -326,13 +326,13 @@ impl<'a> ExecutionSearch<'a> {
         let value = |axiom: &Axiom| &values[axiom.node.to_index()];
         let axioms = || self.plan.axioms.iter().enumerate();
         let broken: Vec<usize> = axioms()
-            .filter(|(_, axiom)| !axiom.flag && !cat::axiom_holds(axiom, value(axiom)))
+            .filter(|(_, axiom)| !axiom.is_flag && !cat::axiom_holds(axiom, value(axiom)))
             .map(|(index, _)| index)
             .collect();
         let mut flagged = Flags::default();
         // An axiom is broken if it fails; a flag is raised if its condition holds.
         axioms()
-            .filter(|(_, axiom)| axiom.flag && cat::axiom_holds(axiom, value(axiom)))
+            .filter(|(_, axiom)| axiom.is_flag && cat::axiom_holds(axiom, value(axiom)))
             .for_each(|(_, axiom)| flagged.raise_axiom(axiom));
         let length = |axiom: &Axiom| match (axiom.kind, value(axiom).as_relation()) {
             (AxiomKind::Acyclic, Some(relation)) if !axiom.negated => {
@@ -342,7 +342,7 @@ impl<'a> ExecutionSearch<'a> {
         };
         let shortest =
             broken.iter().filter_map(|index| self.plan.axioms.get(*index)).map(length).min().unwrap_or(0);
-        Ok(ExaminedCandidate { broken, flagged, shortest })
+        Ok(ExaminedCandidate { broken_axioms: broken, flags: flagged, shortest_violation: shortest })
     }
 
     /// The execution, and how it breaks an axiom.
@@ -353,19 +353,19 @@ impl<'a> ExecutionSearch<'a> {
         axiom: Option<usize>,
     ) -> Result<(ExplainedExecution, Option<BrokenAxiom>), PredictError> {
         match skeleton.len() {
-            0..=64 => self.describe_with::<Matrix64>(skeleton, candidate, axiom),
-            _ => self.describe_with::<Matrix256>(skeleton, candidate, axiom),
+            0..=64 => self.describe_with_matrix::<Matrix64>(skeleton, candidate, axiom),
+            _ => self.describe_with_matrix::<Matrix256>(skeleton, candidate, axiom),
         }
     }
 
-    fn describe_with<M: Matrix>(
+    fn describe_with_matrix<M: Matrix>(
         &self,
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
         axiom: Option<usize>,
     ) -> Result<(ExplainedExecution, Option<BrokenAxiom>), PredictError> {
         let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
-        let mut deriver = Deriver::new(&self.plan, &values);
+        let mut deriver = EdgeDeriver::new(&self.plan, &values);
         let execution = self.build_execution(skeleton, candidate, &values, &mut deriver);
         let axiom = axiom.and_then(|index| self.plan.axioms.get(index));
         let broken =
@@ -378,14 +378,14 @@ impl<'a> ExecutionSearch<'a> {
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
         values: &[cat::CatValue<M>],
-        deriver: &mut Deriver<'_, M>,
+        deriver: &mut EdgeDeriver<'_, M>,
     ) -> ExplainedExecution {
         let observables = self.test.observables();
         let outcome = observables.iter().zip(&candidate.outcome.0);
         ExplainedExecution {
             thin_air: candidate.thin_air,
-            events: list_events(self.test, skeleton, candidate),
-            edges: self.drawn_edges(skeleton, candidate, values, deriver),
+            events: describe_events(self.test, skeleton, candidate),
+            edges: self.select_drawn_edges(skeleton, candidate, values, deriver),
             outcome: outcome
                 .map(|(observable, value)| {
                     let ty = self.test.observable_type(*observable);
@@ -395,60 +395,60 @@ impl<'a> ExecutionSearch<'a> {
         }
     }
 
-    fn drawn_edges<M: Matrix>(
+    fn select_drawn_edges<M: Matrix>(
         &self,
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
         values: &[cat::CatValue<M>],
-        deriver: &mut Deriver<'_, M>,
+        deriver: &mut EdgeDeriver<'_, M>,
     ) -> Vec<ExplainedEdge> {
-        let base = |relation: &str, from: usize, to: usize| ExplainedEdge {
+        let base_edge = |relation: &str, from: usize, to: usize| ExplainedEdge {
             from: event_id(from),
             to: event_id(to),
             relation: relation.to_owned(),
             via: None,
             statement: None,
             clauses: Vec::new(),
-            because: Vec::new(),
+            premises: Vec::new(),
         };
         let mut edges = Vec::new();
         for (read, write) in candidate.rf.iter().enumerate() {
-            edges.extend(write.map(|write| base("rf", usize::from(write), read)));
+            edges.extend(write.map(|write| base_edge("rf", usize::from(write), read)));
         }
         for order in &candidate.co {
             let ordered = order.windows(2).filter(|pair| !skeleton.are_alternatives(pair[0], pair[1]));
-            edges.extend(ordered.map(|pair| base("co", pair[0], pair[1])));
+            edges.extend(ordered.map(|pair| base_edge("co", pair[0], pair[1])));
         }
         for name in ["ssw", "syncbar", "syncsplit"] {
             let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
-            let owned = |e: usize| skeleton.events[e].thread().is_some();
+            let is_thread_event = |e: usize| skeleton.events[e].thread().is_some();
             let pairs = relation.pairs().filter(|(from, to)| {
                 // Barriers synchronize in both directions; one edge is drawn.
-                owned(*from) && owned(*to) && from != to && (name == "ssw" || from < to)
+                is_thread_event(*from) && is_thread_event(*to) && from != to && (name == "ssw" || from < to)
             });
-            edges.extend(pairs.map(|(from, to)| base(name, from, to)));
+            edges.extend(pairs.map(|(from, to)| base_edge(name, from, to)));
         }
-        let thread = |e: usize| skeleton.events[e].owner;
-        for name in DRAWN {
+        let owner = |e: usize| skeleton.events[e].owner;
+        for name in DRAWN_RELATIONS {
             let Some(node) = self.plan.find_definition(name) else { continue };
             let Some(relation) = values.get(node.to_index()).and_then(cat::CatValue::as_relation) else {
                 continue;
             };
             // Omit the edges that program order or a longer path implies.
             for (from, to) in relation.pairs() {
-                let same = thread(from) == thread(to);
-                let whole = [from, to].iter().all(|e| skeleton.events[*e].thread().is_some());
+                let is_same_thread = owner(from) == owner(to);
+                let are_thread_events = [from, to].iter().all(|e| skeleton.events[*e].thread().is_some());
                 // From-reads to the next write in modification order implies those to later writes.
-                let shorter = name == "fr"
+                let is_implied = name == "fr"
                     && candidate.co.iter().any(|order| {
-                        let at = |e| order.iter().position(|write| *write == e);
-                        at(to).is_some_and(|to| {
+                        let position = |e| order.iter().position(|write| *write == e);
+                        position(to).is_some_and(|to| {
                             order.get(..to).is_some_and(|before| {
                                 before.iter().any(|write| relation.contains(from, *write))
                             })
                         })
                     });
-                if whole && !same && !shorter {
+                if are_thread_events && !is_same_thread && !is_implied {
                     edges.push(deriver.derive_edge(node, name, from, to));
                 }
             }
@@ -461,16 +461,16 @@ impl<'a> ExecutionSearch<'a> {
         &self,
         axiom: &Axiom,
         value: &cat::CatValue<M>,
-        deriver: &mut Deriver<'_, M>,
+        deriver: &mut EdgeDeriver<'_, M>,
     ) -> BrokenAxiom {
         let statement = self.plan.statement_at(axiom.statement);
         let mut broken = BrokenAxiom {
             text: text_at(&self.plan, statement.span),
             name: axiom.name.clone(),
-            place: location_of_statement(&self.plan, axiom.statement),
+            location: location_of_statement(&self.plan, axiom.statement),
             clauses: statement.clauses.clone(),
             edges: Vec::new(),
-            cycle: false,
+            is_cycle: false,
             events: Vec::new(),
         };
         if broken.clauses.is_empty()
@@ -479,7 +479,7 @@ impl<'a> ExecutionSearch<'a> {
             broken.clauses = self.plan.statement_at(definition.statement).clauses.clone();
         }
         // A flag is raised under the condition that breaks the negated axiom.
-        if axiom.negated != axiom.flag {
+        if axiom.negated != axiom.is_flag {
             return broken;
         }
         match (axiom.kind, value) {
@@ -492,7 +492,7 @@ impl<'a> ExecutionSearch<'a> {
                     .zip(next)
                     .flat_map(|(from, to)| named_edges(deriver, axiom.node, *from, *to, &broken.text))
                     .collect();
-                broken.cycle = true;
+                broken.is_cycle = true;
             }
             (AxiomKind::Irreflexive, cat::CatValue::Relation(relation)) => {
                 let at = relation.pairs().filter(|(from, to)| from == to);
@@ -500,7 +500,7 @@ impl<'a> ExecutionSearch<'a> {
                 broken.edges = best.map_or(Vec::new(), |(from, to)| {
                     named_edges(deriver, axiom.node, from, to, &broken.text)
                 });
-                broken.cycle = true;
+                broken.is_cycle = true;
             }
             (AxiomKind::Empty, cat::CatValue::Relation(relation)) => {
                 let best =
@@ -527,42 +527,42 @@ impl<'a> ExecutionSearch<'a> {
     ) -> Result<Option<RacyExecution>, PredictError> {
         let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
         // An uninitialized read has a separate flag, which is not a race.
-        let raised = self
+        let raised_flag = self
             .plan
             .axioms
             .iter()
             .filter(|axiom| axiom.name.as_deref() != Some(Flags::UNINITIALISED))
-            .find(|axiom| axiom.flag && cat::axiom_holds(axiom, &values[axiom.node.to_index()]));
-        let Some(axiom) = raised else { return Ok(None) };
+            .find(|axiom| axiom.is_flag && cat::axiom_holds(axiom, &values[axiom.node.to_index()]));
+        let Some(axiom) = raised_flag else { return Ok(None) };
         let value = &values[axiom.node.to_index()];
-        let mut deriver = Deriver::new(&self.plan, &values);
+        let mut deriver = EdgeDeriver::new(&self.plan, &values);
         let execution = self.build_execution(skeleton, candidate, &values, &mut deriver);
         let flag = self.find_broken_axiom(axiom, value, &mut deriver);
         let pair = match (axiom.kind, value.as_relation()) {
             (AxiomKind::Empty, Some(relation)) => {
-                let both = |(from, to): &(usize, usize)| {
-                    let owned = |e: usize| skeleton.events[e].thread().is_some();
+                let preference = |(from, to): &(usize, usize)| {
+                    let is_thread_event = |e: usize| skeleton.events[e].thread().is_some();
                     // Prefer a pair of two threads, in the order of the events.
-                    (!(owned(*from) && owned(*to)), from > to)
+                    (!(is_thread_event(*from) && is_thread_event(*to)), from > to)
                 };
-                relation.pairs().min_by_key(both).map(|(from, to)| (event_id(from), event_id(to)))
+                relation.pairs().min_by_key(preference).map(|(from, to)| (event_id(from), event_id(to)))
             }
             _ => None,
         };
         let missing = self.subtracted_names(axiom.node);
-        Ok(Some(RacyExecution { execution, flag, pair, missing }))
+        Ok(Some(RacyExecution { execution, flag, pair, missing_relations: missing }))
     }
 
     /// Returns the names subtracted from a relation; a pair in any of them would not be in the relation.
     fn subtracted_names(&self, node: NodeId) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        let mut open = vec![node];
-        while let Some(next) = open.pop() {
+        let mut worklist = vec![node];
+        while let Some(next) = worklist.pop() {
             match self.plan.node_at(next) {
-                Node::Difference(inner, less) => {
-                    let less = match self.plan.node_at(less) {
-                        Node::Inverse(turned) => turned,
-                        _ => less,
+                PlanNode::Difference(inner, subtracted) => {
+                    let less = match self.plan.node_at(subtracted) {
+                        PlanNode::Inverse(inverse) => inverse,
+                        _ => subtracted,
                     };
                     // If several definitions have equal values, the text subtracts the last one.
                     let last = self.plan.definitions.iter().rfind(|definition| definition.node == less);
@@ -572,10 +572,12 @@ impl<'a> ExecutionSearch<'a> {
                     {
                         names.insert(0, name.to_owned());
                     }
-                    open.push(inner);
+                    worklist.push(inner);
                 }
-                Node::RestrictRows(_, inner) | Node::RestrictColumns(inner, _) => open.push(inner),
-                Node::Intersection(left, right) => open.extend([left, right]),
+                PlanNode::RestrictRows(_, inner) | PlanNode::RestrictColumns(inner, _) => {
+                    worklist.push(inner)
+                }
+                PlanNode::Intersection(left, right) => worklist.extend([left, right]),
                 _ => {}
             }
         }
@@ -585,7 +587,7 @@ impl<'a> ExecutionSearch<'a> {
 
 /// Returns the edges of a pair; falls back to one edge with the name of the axiom's relation.
 fn named_edges<M: Matrix>(
-    deriver: &mut Deriver<'_, M>,
+    deriver: &mut EdgeDeriver<'_, M>,
     node: NodeId,
     from: usize,
     to: usize,
@@ -599,7 +601,7 @@ fn named_edges<M: Matrix>(
             via: None,
             statement: None,
             clauses: Vec::new(),
-            because: Vec::new(),
+            premises: Vec::new(),
         }],
         edges => edges,
     }

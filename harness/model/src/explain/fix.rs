@@ -48,20 +48,20 @@ pub enum Minimality {
 
 /// Result of the search for a fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mend {
+pub enum FixSearchResult {
     /// Changes that meet the goal.
     Found {
         /// The changed lines.
         changes: Vec<InstructionChange>,
         /// Proven minimality of the changes.
-        least: Minimality,
+        minimality: Minimality,
         /// True if the explained outcome is then allowed; `None` if the search ended before the answer.
         allowed: Option<bool>,
     },
     /// Not even the strongest form of the program meets the goal.
-    None,
+    Impossible,
     /// The search reached its bounds.
-    Cut,
+    LimitReached,
 }
 
 /// A changed line.
@@ -82,7 +82,7 @@ type InstructionIndex = (usize, usize);
 
 /// One combination of steps: for each instruction that has one, its stronger form.
 #[derive(Clone)]
-struct Strengthened {
+struct Strengthening {
     changes: Vec<(InstructionIndex, InstructionKind)>,
     weight: u32,
 }
@@ -97,30 +97,34 @@ pub(super) fn find_fix(
     model: &Model,
     options: &ExplainOptions<'_>,
     unroll: u32,
-    purse: &BudgetTracker<'_>,
-) -> Result<Mend, PredictError> {
+    tracker: &BudgetTracker<'_>,
+) -> Result<FixSearchResult, PredictError> {
     let reach = Reach::of(test);
-    let asking = StrengtheningSearch { goal, test, model, unroll, purse };
-    let places: Vec<InstructionIndex> = test
+    let search = StrengtheningSearch { goal, test, model, unroll, tracker };
+    let positions: Vec<InstructionIndex> = test
         .threads
         .iter()
         .enumerate()
         .flat_map(|(thread, found)| (0..found.instructions.len()).map(move |index| (thread, index)))
         .collect();
-    let irreducible = asking.find_irreducible(&reach, &places)?;
-    if irreducible == Mend::None {
+    let irreducible = search.find_irreducible(&reach, &positions)?;
+    if irreducible == FixSearchResult::Impossible {
         // For an instruction without stronger forms in this search, the effect of a stronger one is unknown.
-        let mut all = places.iter().filter_map(|place| instruction_at(test, *place));
-        return Ok(if all.any(is_not_searched) { Mend::Cut } else { Mend::None });
+        let mut kinds = positions.iter().filter_map(|place| instruction_at(test, *place));
+        return Ok(if kinds.any(is_not_searched) {
+            FixSearchResult::LimitReached
+        } else {
+            FixSearchResult::Impossible
+        });
     }
-    let mut level = vec![Strengthened { changes: Vec::new(), weight: 0 }];
-    let mut seen: HashSet<Vec<(InstructionIndex, String)>> = HashSet::new();
+    let mut level = vec![Strengthening { changes: Vec::new(), weight: 0 }];
+    let mut visited: HashSet<Vec<(InstructionIndex, String)>> = HashSet::new();
     let mut programs = 0;
-    for _ in 0..options.fix_steps {
+    for _ in 0..options.max_fix_steps {
         let mut next = Vec::new();
-        let mut best: Option<(u32, Strengthened, Option<bool>)> = None;
+        let mut best: Option<(u32, Strengthening, Option<bool>)> = None;
         for base in &level {
-            for place in &places {
+            for place in &positions {
                 let changed = base.changes.iter().find(|(at, _)| at == place).map(|(_, kind)| kind);
                 let Some(original) = instruction_at(test, *place) else { continue };
                 for stronger in list_stronger_forms(&reach, changed.unwrap_or(original)) {
@@ -133,12 +137,12 @@ pub(super) fn find_fix(
                         .map(|(at, kind)| (*at, kind.to_text(test, ThreadId(at.0 as u16))))
                         .collect();
                     // Steps in different orders lead to the same changes.
-                    if !seen.insert(key) {
+                    if !visited.insert(key) {
                         continue;
                     }
                     // A fix of this level has the fewest steps, but a cheaper one may not have been
                     // tried.
-                    if programs >= options.fix_programs || purse.spend(1) {
+                    if programs >= options.max_fix_programs || tracker.spend(1) {
                         return match best {
                             Some((_, found, allowed)) => {
                                 Ok(describe_fix(test, &found, allowed, Minimality::Irreducible))
@@ -147,17 +151,17 @@ pub(super) fn find_fix(
                         };
                     }
                     programs += 1;
-                    let made = Strengthened { changes, weight: base.weight + stronger.weight };
+                    let strengthened = Strengthening { changes, weight: base.weight + stronger.weight };
                     // Nothing is lost for the next level, which is not visited once this one has a
                     // fix.
-                    if best.as_ref().is_some_and(|(weight, ..)| *weight <= made.weight) {
+                    if best.as_ref().is_some_and(|(weight, ..)| *weight <= strengthened.weight) {
                         continue;
                     }
-                    let prediction = asking.predict_strengthened(&made)?;
+                    let prediction = search.predict_strengthened(&strengthened)?;
                     if goal.is_met_by(&prediction) == Some(true) {
-                        best = Some((made.weight, made, prediction.meets));
+                        best = Some((strengthened.weight, strengthened, prediction.meets));
                     } else {
-                        next.push(made);
+                        next.push(strengthened);
                     }
                 }
             }
@@ -176,69 +180,73 @@ struct StrengtheningSearch<'a> {
     test: &'a Test,
     model: &'a Model,
     unroll: u32,
-    purse: &'a BudgetTracker<'a>,
+    tracker: &'a BudgetTracker<'a>,
 }
 
 impl StrengtheningSearch<'_> {
-    fn predict_strengthened(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = PredictOptions { budget: self.purse.remaining(), unroll: self.unroll };
-        predict(&apply_strengthening(self.test, strengthened), self.model, &asked)
+    fn predict_strengthened(&self, strengthened: &Strengthening) -> Result<Prediction, PredictError> {
+        let predict_options = PredictOptions { budget: self.tracker.remaining(), unroll: self.unroll };
+        predict(&apply_strengthening(self.test, strengthened), self.model, &predict_options)
     }
 
     /// Strengthens every instruction to its strongest form, then weakens each as far as possible.
-    fn find_irreducible(&self, reach: &Reach, places: &[InstructionIndex]) -> Result<Mend, PredictError> {
-        let forms: Vec<(InstructionIndex, Vec<(u32, InstructionKind)>)> = places
+    fn find_irreducible(
+        &self,
+        reach: &Reach,
+        positions: &[InstructionIndex],
+    ) -> Result<FixSearchResult, PredictError> {
+        let forms: Vec<(InstructionIndex, Vec<(u32, InstructionKind)>)> = positions
             .iter()
-            .filter_map(|place| Some((*place, stronger_forms_of(reach, instruction_at(self.test, *place)?))))
+            .filter_map(|place| Some((*place, all_stronger_forms(reach, instruction_at(self.test, *place)?))))
             .collect();
-        let mut strong = Strengthened { changes: Vec::new(), weight: 0 };
+        let mut strongest = Strengthening { changes: Vec::new(), weight: 0 };
         for (place, forms) in &forms {
             // The form of the greatest weight is the strongest.
             if let Some((weight, kind)) = forms.last() {
-                strong.changes.push((*place, kind.clone()));
-                strong.weight += weight;
+                strongest.changes.push((*place, kind.clone()));
+                strongest.weight += weight;
             }
         }
-        let mut prediction = self.predict_strengthened(&strong)?;
+        let mut prediction = self.predict_strengthened(&strongest)?;
         match self.goal.is_met_by(&prediction) {
             Some(true) => {}
-            Some(false) => return Ok(Mend::None),
-            None => return Ok(Mend::Cut),
+            Some(false) => return Ok(FixSearchResult::Impossible),
+            None => return Ok(FixSearchResult::LimitReached),
         }
-        let mut least = Minimality::Irreducible;
+        let mut minimality = Minimality::Irreducible;
         for (place, forms) in &forms {
-            let others: Vec<_> = strong.changes.iter().filter(|(at, _)| at != place).cloned().collect();
+            let others: Vec<_> = strongest.changes.iter().filter(|(at, _)| at != place).cloned().collect();
             // From no change to the strongest form: the first that suffices stays.
-            let own = std::iter::once(None).chain(forms.iter().map(|(_, kind)| Some(kind)));
-            for kind in own {
+            let candidate_forms = std::iter::once(None).chain(forms.iter().map(|(_, kind)| Some(kind)));
+            for kind in candidate_forms {
                 let mut changes = others.clone();
                 changes.extend(kind.map(|kind| (*place, kind.clone())));
                 changes.sort_by_key(|(at, _)| *at);
-                let weaker = Strengthened { changes, weight: 0 };
-                let asked = self.predict_strengthened(&weaker)?;
-                match self.goal.is_met_by(&asked) {
+                let weaker = Strengthening { changes, weight: 0 };
+                let weaker_prediction = self.predict_strengthened(&weaker)?;
+                match self.goal.is_met_by(&weaker_prediction) {
                     Some(true) => {
-                        (strong, prediction) = (weaker, asked);
+                        (strongest, prediction) = (weaker, weaker_prediction);
                         break;
                     }
                     Some(false) => {}
-                    None => least = Minimality::Unknown,
+                    None => minimality = Minimality::Unknown,
                 }
             }
         }
-        Ok(describe_fix(self.test, &strong, prediction.meets, least))
+        Ok(describe_fix(self.test, &strongest, prediction.meets, minimality))
     }
 }
 
 /// Returns the stronger forms of an instruction, weakest requirement first.
-fn stronger_forms_of(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
+fn all_stronger_forms(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
     let mut found: Vec<(u32, InstructionKind)> = Vec::new();
-    let mut open = vec![(0, kind.clone())];
-    while let Some((weight, kind)) = open.pop() {
+    let mut worklist = vec![(0, kind.clone())];
+    while let Some((weight, kind)) = worklist.pop() {
         for stronger in list_stronger_forms(reach, &kind) {
             if !found.iter().any(|(_, known)| *known == stronger.kind) {
                 found.push((weight + stronger.weight, stronger.kind.clone()));
-                open.push((weight + stronger.weight, stronger.kind));
+                worklist.push((weight + stronger.weight, stronger.kind));
             }
         }
     }
@@ -250,7 +258,7 @@ fn instruction_at(test: &Test, (thread, index): InstructionIndex) -> Option<&Ins
     test.threads.get(thread)?.instructions.get(index).map(|instruction| &instruction.kind)
 }
 
-fn apply_strengthening(test: &Test, strengthened: &Strengthened) -> Test {
+fn apply_strengthening(test: &Test, strengthened: &Strengthening) -> Test {
     let mut changed = test.clone();
     for ((thread, index), kind) in &strengthened.changes {
         let instructions = changed.threads.get_mut(*thread).map(|thread| &mut thread.instructions);
@@ -261,7 +269,12 @@ fn apply_strengthening(test: &Test, strengthened: &Strengthened) -> Test {
     changed
 }
 
-fn describe_fix(test: &Test, strengthened: &Strengthened, allowed: Option<bool>, least: Minimality) -> Mend {
+fn describe_fix(
+    test: &Test,
+    strengthened: &Strengthening,
+    allowed: Option<bool>,
+    minimality: Minimality,
+) -> FixSearchResult {
     let changes = strengthened.changes.iter().filter_map(|((thread, index), kind)| {
         let original = test.threads.get(*thread)?.instructions.get(*index)?;
         let id = ThreadId(u16::try_from(*thread).ok()?);
@@ -272,5 +285,5 @@ fn describe_fix(test: &Test, strengthened: &Strengthened, allowed: Option<bool>,
             after: kind.to_text(test, id),
         })
     });
-    Mend::Found { changes: changes.collect(), least, allowed }
+    FixSearchResult::Found { changes: changes.collect(), minimality, allowed }
 }

@@ -12,7 +12,7 @@ pub(super) struct StrongerForm {
 }
 
 /// Returns the cost of a step.
-fn change_weight(change: Change) -> u32 {
+fn step_weight(change: Change) -> u32 {
     match change {
         Change::Scope(_) | Change::Class(_) | Change::Classes | Change::Private | Change::NonPrivate => 1,
         Change::Coherent | Change::Available | Change::Visible => 2,
@@ -23,25 +23,25 @@ fn change_weight(change: Change) -> u32 {
 
 /// The stronger forms of an instruction, each a single step away.
 pub(super) fn list_stronger_forms(reach: &Reach, kind: &InstructionKind) -> Vec<StrongerForm> {
-    if kind.access().is_some_and(is_left_alone) {
+    if kind.access().is_some_and(is_never_strengthened) {
         return Vec::new();
     }
     let stronger = kind.stronger(reach).into_iter();
-    stronger.map(|(change, kind)| StrongerForm { kind, weight: change_weight(change) }).collect()
+    stronger.map(|(change, kind)| StrongerForm { kind, weight: step_weight(change) }).collect()
 }
 
 /// Returns true if an access is never strengthened. A cooperative access stays plain; stronger forms of
 /// HSA-only accesses are not searched.
-fn is_left_alone(access: &MemoryAccess) -> bool {
-    is_of_hsa(access) || access.performer == Performer::Cooperative
+fn is_never_strengthened(access: &MemoryAccess) -> bool {
+    is_hsa_only(access) || access.performer == Performer::Cooperative
 }
 
 /// Returns true if an instruction may have stronger forms that are not searched for.
 pub(super) fn is_not_searched(kind: &InstructionKind) -> bool {
-    kind.access().is_some_and(is_of_hsa)
+    kind.access().is_some_and(is_hsa_only)
 }
 
-fn is_of_hsa(access: &MemoryAccess) -> bool {
+fn is_hsa_only(access: &MemoryAccess) -> bool {
     match access.kind {
         AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => true,
         AccessKind::Load(_) | AccessKind::Store(_) | AccessKind::Rmw { .. } => access.place.address.is_some(),

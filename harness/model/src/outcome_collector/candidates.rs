@@ -6,7 +6,7 @@ use super::{
     Findings, LocationChoice, MAX_LISTED_OUTCOMES, OutcomeCollector, OutcomeStatus, reads_of,
     satisfies_constraints,
 };
-use crate::skeleton::{FinalValue, Tags};
+use crate::skeleton::{FinalValueSource, Tags};
 use crate::valuation::enumerate_counted_valuations;
 
 /// Number of tried values of a cycle that cost about one step.
@@ -17,7 +17,8 @@ impl OutcomeCollector<'_> {
     pub(crate) fn add_candidates(&self, findings: &mut Findings) {
         let reads: Vec<usize> =
             (0..self.skeleton.len()).filter(|&e| self.skeleton.events[e].tags.has(Tags::R)).collect();
-        let candidates: Vec<Vec<usize>> = reads.iter().map(|read| self.skeleton.candidates(*read)).collect();
+        let candidates: Vec<Vec<usize>> =
+            reads.iter().map(|read| self.skeleton.candidate_writes(*read)).collect();
         if candidates.iter().any(Vec::is_empty) {
             return;
         }
@@ -41,7 +42,7 @@ impl OutcomeCollector<'_> {
             let mut seen = Vec::new();
             let mut distinct = Vec::new();
             for &write in writes {
-                let known = self.skeleton.events[write].stored.as_ref().and_then(|s| s.known_value());
+                let known = self.skeleton.events[write].stored_value.as_ref().and_then(|s| s.known_value());
                 // Writes of one known value lead to the same outcomes.
                 if known.is_none() || !seen.contains(&known) {
                     seen.push(known);
@@ -50,8 +51,8 @@ impl OutcomeCollector<'_> {
             }
             choices.push(distinct);
         }
-        for observed in &self.skeleton.finals {
-            if let FinalValue::LastWrite(storage) = observed {
+        for observed in &self.skeleton.final_values {
+            if let FinalValueSource::LastWrite(storage) = observed {
                 let mut writes = self.program_writes(*storage);
                 // Without a write, the initial value is the final one.
                 if writes.is_empty() {
@@ -94,9 +95,9 @@ impl OutcomeCollector<'_> {
             open.extend(reads_of(&constraint.right));
         }
         // Any write may be the last one.
-        if self.skeleton.finals.iter().any(|f| matches!(f, FinalValue::LastWrite(_))) {
+        if self.skeleton.final_values.iter().any(|f| matches!(f, FinalValueSource::LastWrite(_))) {
             for event in &self.skeleton.events {
-                open.extend(event.stored.as_ref().map(reads_of).unwrap_or_default());
+                open.extend(event.stored_value.as_ref().map(reads_of).unwrap_or_default());
             }
         }
         let mut relevant = Vec::new();
@@ -109,7 +110,7 @@ impl OutcomeCollector<'_> {
             if let Some(position) = reads.iter().position(|r| *r == read) {
                 for write in &candidates[position] {
                     open.extend(
-                        self.skeleton.events[*write].stored.as_ref().map(reads_of).unwrap_or_default(),
+                        self.skeleton.events[*write].stored_value.as_ref().map(reads_of).unwrap_or_default(),
                     );
                 }
             }

@@ -32,32 +32,33 @@ pub(super) fn decide_spin_hang(
     model: &Model,
     options: &PredictOptions,
 ) -> Result<SpinAnswer, PredictError> {
-    let Some(cut) = SpinCut::from_test(test, code) else { return Ok(SpinAnswer::Unknown) };
+    let Some(cut) = SingleSpinTest::from_test(test, code) else { return Ok(SpinAnswer::Unknown) };
     if cut.spins.is_empty() {
         return Ok(SpinAnswer::Ends);
     }
     let prediction = predict(&cut.test, model, options)?;
-    let place = |observable| prediction.observables.iter().position(|known| *known == observable);
-    for (outcome, says) in &prediction.outcomes {
-        if !says.allowed {
+    let observable_index = |observable| prediction.observables.iter().position(|known| *known == observable);
+    for (outcome, predicted) in &prediction.outcomes {
+        if !predicted.allowed {
             continue;
         }
-        let value =
-            |observable| place(observable).and_then(|index| outcome.0.get(index)).map(|value| value.0);
+        let value = |observable| {
+            observable_index(observable).and_then(|index| outcome.0.get(index)).map(|value| value.0)
+        };
         let spinning: Vec<&SpinLoop> = cut
             .spins
             .iter()
-            .filter(|spin| value(Observable::Register(spin.thread, spin.mark)) == Some(1))
+            .filter(|spin| value(Observable::Register(spin.thread, spin.spin_register)) == Some(1))
             .collect();
         // Eventual visibility: a thread that spins for ever eventually reads the last write. The
         // loop depends only on values, so equal values suffice.
-        let newest = spinning.iter().all(|spin| {
+        let reads_newest = spinning.iter().all(|spin| {
             spin.reads.iter().all(|(register, location)| {
                 let read = value(Observable::Register(spin.thread, *register));
                 read.is_some() && read == value(Observable::Location(*location, 0))
             })
         });
-        if !spinning.is_empty() && newest {
+        if !spinning.is_empty() && reads_newest {
             let hang = spinning.iter().map(|spin| (usize::from(spin.thread.0), spin.line)).collect();
             return Ok(SpinAnswer::Hang(hang));
         }
@@ -66,7 +67,7 @@ pub(super) fn decide_spin_hang(
 }
 
 /// A test with its spin loops cut to one iteration.
-struct SpinCut {
+struct SingleSpinTest {
     test: Test,
     spins: Vec<SpinLoop>,
 }
@@ -75,17 +76,17 @@ struct SpinCut {
 struct SpinLoop {
     thread: ThreadId,
     /// 1 if the thread stays in the loop for ever.
-    mark: RegisterId,
+    spin_register: RegisterId,
     /// Registers and locations of its loads.
     reads: Vec<(RegisterId, LocationId)>,
     /// The line of the jump back.
     line: u32,
 }
 
-impl SpinCut {
+impl SingleSpinTest {
     /// `None` if a loop writes, waits, carries values between iterations, or has inner branches.
-    fn from_test(test: &Test, code: &ProgressCode) -> Option<SpinCut> {
-        let mut cut = SpinCut { test: test.clone(), spins: Vec::new() };
+    fn from_test(test: &Test, code: &ProgressCode) -> Option<SingleSpinTest> {
+        let mut cut = SingleSpinTest { test: test.clone(), spins: Vec::new() };
         // The outcomes must show every register and location, so conditions and filters do not
         // restrict them.
         cut.test.question = None;
@@ -110,7 +111,7 @@ impl SpinCut {
         let operations = &code.threads[index].operations;
         let instructions = self.test.threads[index].instructions.clone();
         // The cut moves instructions, whose numbers such a pair names.
-        let synced = self.test.system_sync.iter().any(|sync| {
+        let has_instruction_sync = self.test.system_sync.iter().any(|sync| {
             [sync.from, sync.to].iter().any(|side| side.thread == thread && side.instruction.is_some())
         });
         let jumps: Vec<(usize, usize)> = operations
@@ -127,9 +128,12 @@ impl SpinCut {
             })
             .collect();
         let awaits = instructions.iter().filter_map(|instruction| instruction.kind.access());
-        let awaits = awaits.into_iter().any(|access| matches!(access.kind, AccessKind::Await { .. }));
-        if awaits || synced && !jumps.is_empty() || self.test.threads[index].place == ThreadPlace::Host {
-            return jumps.is_empty().then_some(()).filter(|()| !awaits);
+        let has_await = awaits.into_iter().any(|access| matches!(access.kind, AccessKind::Await { .. }));
+        if has_await
+            || has_instruction_sync && !jumps.is_empty()
+            || self.test.threads[index].place == ThreadPlace::Host
+        {
+            return jumps.is_empty().then_some(()).filter(|()| !has_await);
         }
         // The loop must repeat exactly as long as it reads the same values, otherwise one iteration
         // does not represent all.
@@ -146,17 +150,17 @@ impl SpinCut {
             let label = self.fresh_label(thread, "SPIN");
             let mark = self.fresh_register(thread, "spin");
             let line = instructions.get(*at)?.span.line;
-            spins.push((label, SpinLoop { thread, mark, reads: Vec::new(), line }));
+            spins.push((label, SpinLoop { thread, spin_register: mark, reads: Vec::new(), line }));
         }
         for (at, instruction) in instructions.iter().enumerate() {
             let mut changed = instruction.clone();
-            if let Some(loop_of) = jumps.iter().position(|(jump, _)| *jump == at) {
+            if let Some(loop_index) = jumps.iter().position(|(jump, _)| *jump == at) {
                 match &mut changed.kind {
                     // The jump back becomes a jump to a mark: control that reaches it would repeat
                     // the loop.
                     InstructionKind::Flow(
                         Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
-                    ) => *target = spins.get(loop_of)?.0,
+                    ) => *target = spins.get(loop_index)?.0,
                     _ => return None,
                 }
             }
@@ -164,26 +168,26 @@ impl SpinCut {
             if let Some(MemoryAccess { place, kind: AccessKind::Load(destinations), .. }) =
                 instruction.kind.access()
             {
-                for (loop_of, (jump, target)) in jumps.iter().enumerate() {
+                for (loop_index, (jump, target)) in jumps.iter().enumerate() {
                     if (target..=jump).contains(&&at) {
                         // A copy, since later instructions may overwrite the destination.
                         let copy = self.fresh_register(thread, "seen");
                         cut.push(assign_register(copy, Operand::Register(destinations.first()), instruction));
-                        spins.get_mut(loop_of)?.1.reads.push((copy, place.location));
+                        spins.get_mut(loop_index)?.1.reads.push((copy, place.location));
                     }
                 }
             }
         }
         let last = instructions.last()?.clone();
-        let plain = |kind| Instruction { kind, span: last.span };
+        let new_instruction = |kind| Instruction { kind, span: last.span };
         for (label, spin) in spins {
             // Normal control passes over the marks.
-            cut.push(plain(InstructionKind::Flow(Flow::Goto(end))));
-            cut.push(plain(InstructionKind::Flow(Flow::Label(label))));
-            cut.push(assign_register(spin.mark, Operand::Constant(1), &last));
+            cut.push(new_instruction(InstructionKind::Flow(Flow::Goto(end))));
+            cut.push(new_instruction(InstructionKind::Flow(Flow::Label(label))));
+            cut.push(assign_register(spin.spin_register, Operand::Constant(1), &last));
             self.spins.push(spin);
         }
-        cut.push(plain(InstructionKind::Flow(Flow::Label(end))));
+        cut.push(new_instruction(InstructionKind::Flow(Flow::Label(end))));
         self.test.threads[index].instructions = cut;
         Some(())
     }
@@ -204,8 +208,8 @@ impl SpinCut {
     }
 }
 
-fn assign_register(destination: RegisterId, value: Operand, beside: &Instruction) -> Instruction {
+fn assign_register(destination: RegisterId, value: Operand, neighbour: &Instruction) -> Instruction {
     let (operation, right) = (ArithmeticOperation::Add, Operand::Constant(0));
     let kind = InstructionKind::Compute(Compute::Arithmetic { destination, operation, left: value, right });
-    Instruction { kind, span: beside.span }
+    Instruction { kind, span: neighbour.span }
 }

@@ -12,7 +12,7 @@ use litmus::{
 };
 
 use super::ProgressError;
-use super::split::{BarrierHalf, SplitBarrierRounds};
+use super::split_barrier::{BarrierHalf, SplitBarrierRounds};
 
 /// The program: an operation for each instruction, so that indices are those of the test.
 pub(super) struct ProgressCode {
@@ -20,14 +20,14 @@ pub(super) struct ProgressCode {
     /// Initial value of each storage; aliases share one storage.
     pub(super) initial: Vec<u64>,
     /// Bit t is set where thread t accesses the storage.
-    pub(super) users: Vec<u32>,
+    pub(super) accessing_threads: Vec<u32>,
     /// The storage class of each storage.
-    pub(super) classes: Vec<StorageClass>,
+    pub(super) storage_classes: Vec<StorageClass>,
     pub(super) barriers: Vec<BarrierMembers>,
     /// Sets of threads that synchronize at split barriers.
-    pub(super) rounds: SplitBarrierRounds,
+    pub(super) split_barriers: SplitBarrierRounds,
     /// Threads whose start waits for the end of others: `(from, from's instruction, to, to's instruction)`.
-    pub(super) syncs: Vec<(usize, Option<u16>, usize, Option<u16>)>,
+    pub(super) thread_syncs: Vec<(usize, Option<u16>, usize, Option<u16>)>,
 }
 
 /// A thread.
@@ -68,7 +68,7 @@ pub(super) enum ValueSource {
 /// Operation of one instruction.
 #[derive(Clone, Debug)]
 pub(super) enum ProgressOperation {
-    Nothing,
+    NoOperation,
     Jump(usize),
     Branch {
         relation: BranchRelation,
@@ -99,19 +99,19 @@ pub(super) enum ProgressOperation {
         scalar: ScalarType,
     },
     Fence {
-        within: ThreadMask,
+        scope_threads: ThreadMask,
         semantics: Semantics,
     },
     Access(AccessOperation),
     Barrier {
         barrier: usize,
         quorum: Option<u32>,
-        within: ThreadMask,
+        scope_threads: ThreadMask,
         semantics: Option<Semantics>,
     },
-    Split {
+    SplitBarrier {
         half: BarrierHalf,
-        within: ThreadMask,
+        scope_threads: ThreadMask,
         semantics: Semantics,
     },
 }
@@ -123,12 +123,12 @@ pub(super) struct AccessOperation {
     /// Bits to the right of the accessed part.
     pub(super) shift: u32,
     pub(super) scalar: ScalarType,
-    pub(super) kind: AccessKind,
+    pub(super) kind: MemoryAction,
     /// Destination register of the value read.
     pub(super) destination: Option<u16>,
     /// The type of that register, or of the access without one.
     pub(super) register_type: ScalarType,
-    pub(super) within: ThreadMask,
+    pub(super) scope_threads: ThreadMask,
     pub(super) semantics: Semantics,
     /// Semantics where a compare-exchange fails.
     pub(super) unequal: Semantics,
@@ -136,7 +136,7 @@ pub(super) struct AccessOperation {
 
 /// Effect of an access on memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum AccessKind {
+pub(super) enum MemoryAction {
     Load,
     /// A load that is repeated until it reads this.
     Await(ValueSource),
@@ -151,21 +151,21 @@ pub(super) enum AccessKind {
 
 impl AccessOperation {
     /// The accessed part of a storage's contents.
-    pub(super) fn extract_part(&self, whole: u64) -> u64 {
-        Value(whole.checked_shr(self.shift).unwrap_or(0)).truncate_to(self.scalar).0
+    pub(super) fn extract_part(&self, contents: u64) -> u64 {
+        Value(contents.checked_shr(self.shift).unwrap_or(0)).truncate_to(self.scalar).0
     }
 
     /// Returns the storage's value after `value` is written to the accessed part.
-    pub(super) fn replace_part(&self, whole: u64, value: u64) -> u64 {
+    pub(super) fn replace_part(&self, contents: u64, value: u64) -> u64 {
         let mask = Value(u64::MAX).truncate_to(self.scalar).0;
-        whole & !(mask << self.shift) | ((value & mask) << self.shift)
+        contents & !(mask << self.shift) | ((value & mask) << self.shift)
     }
 }
 
 /// Bound on threads.
 pub(super) const MAX_THREADS: usize = 32;
 /// Bound on local instructions between two steps.
-const MAX_LOCAL: usize = 100_000;
+const MAX_LOCAL_INSTRUCTIONS: usize = 100_000;
 
 impl ProgressCode {
     pub(super) fn from_test(test: &Test) -> Result<ProgressCode, ProgressError> {
@@ -210,7 +210,15 @@ impl ProgressCode {
             })
             .collect();
         let (barriers, rounds) = (builder.barriers, SplitBarrierRounds::from_test(test));
-        Ok(ProgressCode { threads, initial, users, classes, barriers, rounds, syncs })
+        Ok(ProgressCode {
+            threads,
+            initial,
+            accessing_threads: users,
+            storage_classes: classes,
+            barriers,
+            split_barriers: rounds,
+            thread_syncs: syncs,
+        })
     }
 }
 
@@ -220,7 +228,7 @@ struct BarrierKey {
     id: String,
     resource: Option<String>,
     scope: Scope,
-    within: ThreadMask,
+    scope_threads: ThreadMask,
 }
 
 struct ProgressCodeBuilder<'a> {
@@ -258,9 +266,9 @@ impl ProgressCodeBuilder<'_> {
         Ok(match kind {
             InstructionKind::Flow(Flow::Label(_))
             | InstructionKind::System(SystemOperation::AvailableToDevice)
-            | InstructionKind::System(SystemOperation::VisibleFromDevice) => ProgressOperation::Nothing,
+            | InstructionKind::System(SystemOperation::VisibleFromDevice) => ProgressOperation::NoOperation,
             InstructionKind::Fence { scope, semantics } => ProgressOperation::Fence {
-                within: self.scope_members(thread, *scope)?,
+                scope_threads: self.scope_members(thread, *scope)?,
                 semantics: *semantics,
             },
             InstructionKind::Flow(Flow::Goto(target)) => ProgressOperation::Jump(position(*target)?),
@@ -303,16 +311,16 @@ impl ProgressCodeBuilder<'_> {
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.compile_barrier(thread, barrier)?,
-            InstructionKind::SplitBarrier(barrier) => ProgressOperation::Split {
+            InstructionKind::SplitBarrier(barrier) => ProgressOperation::SplitBarrier {
                 half: BarrierHalf::from_barrier(barrier),
-                within: self.scope_members(thread, barrier.memory_scope)?,
+                scope_threads: self.scope_members(thread, barrier.memory_scope)?,
                 semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
             },
             InstructionKind::Access(access) => {
                 ProgressOperation::Access(self.compile_access(thread, access)?)
             }
-            foreign => {
-                return Err(ProgressError::Unsupported { what: foreign.name() });
+            unsupported => {
+                return Err(ProgressError::Unsupported { what: unsupported.name() });
             }
         })
     }
@@ -324,14 +332,14 @@ impl ProgressCodeBuilder<'_> {
             return Err(ProgressError::Unsupported { what });
         }
         let place = self.test.thread(thread).place;
-        let mut within = ThreadMask(1 << thread.0);
+        let mut members = ThreadMask(1 << thread.0);
         for (index, other) in self.test.threads.iter().enumerate() {
             // A host is only in the widest scope.
             if place.shares_scope(other.place, scope) || scope == Scope::CrossDevice {
-                within.0 |= 1 << index;
+                members.0 |= 1 << index;
             }
         }
-        Ok(within)
+        Ok(members)
     }
 
     fn compile_access(
@@ -344,15 +352,15 @@ impl ProgressCodeBuilder<'_> {
         }
         let scalar = access.place.scalar_type(self.test);
         let kind = match access.kind {
-            litmus::AccessKind::Load(_) => AccessKind::Load,
-            litmus::AccessKind::Await { value, .. } => AccessKind::Await(operand_source(value, scalar)),
-            litmus::AccessKind::Store(values) => AccessKind::Store(operand_source(values.first(), scalar)),
+            litmus::AccessKind::Load(_) => MemoryAction::Load,
+            litmus::AccessKind::Await { value, .. } => MemoryAction::Await(operand_source(value, scalar)),
+            litmus::AccessKind::Store(values) => MemoryAction::Store(operand_source(values.first(), scalar)),
             litmus::AccessKind::Rmw { operation, .. } => match operation {
-                RmwOperation::Exchange(value) => AccessKind::Exchange(operand_source(value, scalar)),
+                RmwOperation::Exchange(value) => MemoryAction::Exchange(operand_source(value, scalar)),
                 RmwOperation::Fetch(operation, value) => {
-                    AccessKind::Fetch(operation, operand_source(value, scalar))
+                    MemoryAction::Fetch(operation, operand_source(value, scalar))
                 }
-                RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
+                RmwOperation::CompareExchange { compare, value, .. } => MemoryAction::CompareExchange {
                     compare: operand_source(compare, scalar),
                     value: operand_source(value, scalar),
                 },
@@ -378,7 +386,8 @@ impl ProgressCodeBuilder<'_> {
                 .next()
                 .map_or(scalar, |register| self.test.register_type(thread, register)),
             // A plain access orders nothing.
-            within: self.scope_members(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
+            scope_threads: self
+                .scope_members(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
             semantics: access.semantics(),
             unequal,
         })
@@ -393,26 +402,26 @@ impl ProgressCodeBuilder<'_> {
             return Err(ProgressError::ComputedBarrier { id: barrier.id.clone() });
         }
         let index = usize::from(thread.0);
-        let own = 1_u32 << index;
+        let thread_bit = 1_u32 << index;
         let key = BarrierKey {
             id: barrier.id.clone(),
             resource: barrier.resource.clone(),
             scope: barrier.execution_scope,
-            within: self.scope_members(thread, barrier.execution_scope)?,
+            scope_threads: self.scope_members(thread, barrier.execution_scope)?,
         };
         // Instructions of several threads that name one barrier share an entry.
-        let place = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+        let key_index = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
             self.keys.push(key);
             self.barriers.push(BarrierMembers { members: 0, quorum: None });
             self.keys.len() - 1
         });
-        let found = &mut self.barriers[place];
-        found.members |= own;
+        let found = &mut self.barriers[key_index];
+        found.members |= thread_bit;
         found.quorum = found.quorum.max(barrier.quorum);
         Ok(ProgressOperation::Barrier {
-            barrier: place,
+            barrier: key_index,
             quorum: barrier.quorum,
-            within: self.scope_members(thread, barrier.memory_scope)?,
+            scope_threads: self.scope_members(thread, barrier.memory_scope)?,
             semantics: barrier.semantics,
         })
     }
@@ -463,11 +472,11 @@ fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
         let mut changed = false;
         for at in (0..end).rev() {
             let next = live[at + 1];
-            let now = match &operations[at] {
-                ProgressOperation::Nothing
+            let new_live = match &operations[at] {
+                ProgressOperation::NoOperation
                 | ProgressOperation::Fence { .. }
                 | ProgressOperation::Barrier { .. }
-                | ProgressOperation::Split { .. } => next,
+                | ProgressOperation::SplitBarrier { .. } => next,
                 ProgressOperation::Jump(target) => live[*target],
                 ProgressOperation::Branch { left, right, target, .. } => {
                     next | live[*target] | source_bits(&[*left, *right])
@@ -491,17 +500,19 @@ fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
                         access.destination.map_or(next, |destination| next & !register_bit(destination));
                     after
                         | match access.kind {
-                            AccessKind::Load => 0,
-                            AccessKind::Await(source)
-                            | AccessKind::Store(source)
-                            | AccessKind::Exchange(source)
-                            | AccessKind::Fetch(_, source) => source_bits(&[source]),
-                            AccessKind::CompareExchange { compare, value } => source_bits(&[compare, value]),
+                            MemoryAction::Load => 0,
+                            MemoryAction::Await(source)
+                            | MemoryAction::Store(source)
+                            | MemoryAction::Exchange(source)
+                            | MemoryAction::Fetch(_, source) => source_bits(&[source]),
+                            MemoryAction::CompareExchange { compare, value } => {
+                                source_bits(&[compare, value])
+                            }
                         }
                 }
             };
-            if now != live[at] {
-                live[at] = now;
+            if new_live != live[at] {
+                live[at] = new_live;
                 changed = true;
             }
         }
@@ -514,8 +525,8 @@ fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
 /// Transfer function of an assignment: its operands are live only if its result is.
 fn live_before_assignment(next: u64, destination: u16, operands: u64) -> u64 {
     // Registers from 64 on have no bit. They count as live, which only distinguishes more states.
-    let wanted = next & register_bit(destination) != 0 || destination >= 64;
-    next & !register_bit(destination) | if wanted { operands } else { 0 }
+    let is_live = next & register_bit(destination) != 0 || destination >= 64;
+    next & !register_bit(destination) | if is_live { operands } else { 0 }
 }
 
 /// End of a run of local instructions.
@@ -533,14 +544,14 @@ impl CompiledThread {
         &self,
         mut at: usize,
         registers: &mut [u64],
-        mut waits: impl FnMut(usize) -> bool,
+        mut is_gated: impl FnMut(usize) -> bool,
         mut fence: impl FnMut(ThreadMask, Semantics),
     ) -> Result<LocalRunEnd, ProgressError> {
-        let mut seen: Vec<(usize, Vec<u64>)> = Vec::new();
+        let mut visited: Vec<(usize, Vec<u64>)> = Vec::new();
         let mut count = 0;
-        let reached = loop {
+        let run_end = loop {
             let Some(operation) = self.operations.get(at) else { break LocalRunEnd::Instruction(at) };
-            if waits(at) {
+            if is_gated(at) {
                 break LocalRunEnd::Instruction(at);
             }
             let jumped_from = at;
@@ -548,11 +559,11 @@ impl CompiledThread {
             match operation {
                 ProgressOperation::Access(_)
                 | ProgressOperation::Barrier { .. }
-                | ProgressOperation::Split { .. } => {
+                | ProgressOperation::SplitBarrier { .. } => {
                     break LocalRunEnd::Instruction(at - 1);
                 }
-                ProgressOperation::Nothing => {}
-                ProgressOperation::Fence { within, semantics } => fence(*within, *semantics),
+                ProgressOperation::NoOperation => {}
+                ProgressOperation::Fence { scope_threads: within, semantics } => fence(*within, *semantics),
                 ProgressOperation::Jump(target) => at = *target,
                 ProgressOperation::Branch { relation, left, right, scalar, target } => {
                     let signed =
@@ -589,20 +600,20 @@ impl CompiledThread {
             if at <= jumped_from {
                 // A counter that nothing tests must not make two iterations differ.
                 self.clear_dead_registers(at, registers);
-                let here = (at, registers.to_vec());
-                if seen.contains(&here) {
+                let state = (at, registers.to_vec());
+                if visited.contains(&state) {
                     return Ok(LocalRunEnd::Spin(jumped_from));
                 }
-                seen.push(here);
+                visited.push(state);
             }
             count += 1;
-            if count > MAX_LOCAL {
-                return Err(ProgressError::LongLocalLoop { bound: MAX_LOCAL });
+            if count > MAX_LOCAL_INSTRUCTIONS {
+                return Err(ProgressError::LongLocalLoop { bound: MAX_LOCAL_INSTRUCTIONS });
             }
         };
-        let LocalRunEnd::Instruction(end) = reached else { return Ok(reached) };
+        let LocalRunEnd::Instruction(end) = run_end else { return Ok(run_end) };
         self.clear_dead_registers(end, registers);
-        Ok(reached)
+        Ok(run_end)
     }
 
     /// Returns true if the loop from `target` to the jump at `at` does the same each time as long as it reads
@@ -612,7 +623,7 @@ impl CompiledThread {
         let mut assigned = 0;
         for (index, operation) in self.operations.iter().enumerate().take(at + 1).skip(target) {
             match operation {
-                ProgressOperation::Nothing => {}
+                ProgressOperation::NoOperation => {}
                 ProgressOperation::Jump(to)
                 | ProgressOperation::Branch { target: to, .. }
                 | ProgressOperation::BranchIf { target: to, .. } => {
@@ -624,14 +635,14 @@ impl CompiledThread {
                 | ProgressOperation::Move { destination, .. }
                 | ProgressOperation::Arithmetic { destination, .. } => assigned |= register_bit(*destination),
                 ProgressOperation::Access(access) => {
-                    if !matches!(access.kind, AccessKind::Load) {
+                    if !matches!(access.kind, MemoryAction::Load) {
                         return false;
                     }
                     assigned |= access.destination.map_or(0, register_bit);
                 }
                 ProgressOperation::Fence { .. }
                 | ProgressOperation::Barrier { .. }
-                | ProgressOperation::Split { .. } => {
+                | ProgressOperation::SplitBarrier { .. } => {
                     return false;
                 }
             }

@@ -7,10 +7,10 @@ use litmus::{Semantics, SplitHalf, Value};
 
 use super::ProgressError;
 use super::code::{
-    AccessKind, AccessOperation, LocalRunEnd, ProgressCode, ProgressOperation, ThreadMask, evaluate_source,
+    AccessOperation, LocalRunEnd, MemoryAction, ProgressCode, ProgressOperation, ThreadMask, evaluate_source,
 };
-use super::promise::ThreadStatus;
-use super::split::{ArrivalCounts, BarrierHalf};
+use super::guarantee::ThreadStatus;
+use super::split_barrier::{ArrivalCounts, BarrierHalf};
 
 /// Memory as a machine sees it.
 pub(super) trait MemoryState: Clone + Eq + Hash {
@@ -68,8 +68,8 @@ pub(super) struct AccessEffect<M> {
     pub(super) read: Option<u64>,
     /// The value written.
     pub(super) written: Option<u64>,
-    /// It does not read the newest write, or writes before it.
-    pub(super) behind: bool,
+    /// True if it reads a write that is not the newest, or writes before it.
+    pub(super) is_stale: bool,
 }
 
 /// Memory under sequential consistency: a value per storage.
@@ -84,15 +84,15 @@ impl MemoryState for FlatMemory {
         access: &AccessOperation,
         registers: &[u64],
     ) -> Vec<AccessEffect<FlatMemory>> {
-        let whole = self.0[access.storage];
-        let old = access.extract_part(whole);
+        let contents = self.0[access.storage];
+        let old = access.extract_part(contents);
         let written = written_value(access, old, registers);
         let mut memory = self.clone();
         if let Some(written) = written {
-            memory.0[access.storage] = access.replace_part(whole, written);
+            memory.0[access.storage] = access.replace_part(contents, written);
         }
         let read = is_read(access).then_some(old);
-        vec![AccessEffect { memory, read, written, behind: false }]
+        vec![AccessEffect { memory, read, written, is_stale: false }]
     }
 
     fn perform_fence(&mut self, _: &ProgressCode, _: usize, _: ThreadMask, _: Semantics) {}
@@ -118,36 +118,38 @@ impl MemoryState for FlatMemory {
 
 /// Returns true if an access reads.
 pub(super) fn is_read(access: &AccessOperation) -> bool {
-    !matches!(access.kind, AccessKind::Store(_))
+    !matches!(access.kind, MemoryAction::Store(_))
 }
 
 /// Returns the written value of an access that reads `old`.
 pub(super) fn written_value(access: &AccessOperation, old: u64, registers: &[u64]) -> Option<u64> {
-    let of = |source| evaluate_source(registers, source, access.scalar);
+    let evaluate = |source| evaluate_source(registers, source, access.scalar);
     match access.kind {
-        AccessKind::Load | AccessKind::Await(_) => None,
-        AccessKind::Store(source) | AccessKind::Exchange(source) => Some(of(source)),
-        AccessKind::Fetch(operation, source) => {
-            Some(operation.apply(Value(old), Value(of(source)), access.scalar).0)
+        MemoryAction::Load | MemoryAction::Await(_) => None,
+        MemoryAction::Store(source) | MemoryAction::Exchange(source) => Some(evaluate(source)),
+        MemoryAction::Fetch(operation, source) => {
+            Some(operation.apply(Value(old), Value(evaluate(source)), access.scalar).0)
         }
-        AccessKind::CompareExchange { compare, value } => (of(compare) == old).then(|| of(value)),
+        MemoryAction::CompareExchange { compare, value } => {
+            (evaluate(compare) == old).then(|| evaluate(value))
+        }
     }
 }
 
 /// A state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct MachineState<M> {
-    threads: Vec<ThreadPosition>,
+    threads: Vec<MachineThread>,
     /// Arrivals at each barrier with a quorum, up to the quorum.
-    arrived: Vec<u32>,
+    quorum_arrivals: Vec<u32>,
     /// Arrivals at split barriers.
-    arrivals: ArrivalCounts,
+    split_arrivals: ArrivalCounts,
     pub(super) memory: M,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct ThreadPosition {
-    at: usize,
+struct MachineThread {
+    instruction: usize,
     phase: ThreadPhase,
     started: bool,
     registers: Vec<u64>,
@@ -169,7 +171,7 @@ enum ThreadPhase {
 pub(super) struct EnabledStep<M> {
     pub(super) thread: usize,
     /// The instruction.
-    pub(super) at: usize,
+    pub(super) instruction: usize,
     pub(super) read: Option<u64>,
     pub(super) written: Option<u64>,
     /// The accessed storage, and true if the access is not to its newest write.
@@ -177,30 +179,30 @@ pub(super) struct EnabledStep<M> {
     pub(super) state: MachineState<M>,
 }
 
-/// The program and how it moves.
+/// The transition system of a program.
 pub(super) struct ProgressMachine<'a> {
     pub(super) code: &'a ProgressCode,
 }
 
 impl ProgressMachine<'_> {
-    /// The state before anything.
+    /// Returns the initial state.
     pub(super) fn initial_state<M: MemoryState>(&self, memory: M) -> Result<MachineState<M>, ProgressError> {
         let threads = self
             .code
             .threads
             .iter()
-            .map(|thread| ThreadPosition {
-                at: 0,
+            .map(|thread| MachineThread {
+                instruction: 0,
                 phase: ThreadPhase::Ready,
                 started: false,
                 registers: thread.registers.clone(),
             })
             .collect();
         let (arrived, arrivals) = (vec![0; self.code.barriers.len()], vec![[0; 2]; self.code.threads.len()]);
-        let mut state = MachineState { threads, arrived, arrivals, memory };
+        let mut state = MachineState { threads, quorum_arrivals: arrived, split_arrivals: arrivals, memory };
         for thread in 0..self.code.threads.len() {
             if !self.is_gated(&state, thread, None) {
-                self.settle_thread(&mut state, thread, false)?;
+                self.run_to_next_step(&mut state, thread, false)?;
             }
         }
         Ok(state)
@@ -209,22 +211,22 @@ impl ProgressMachine<'_> {
     /// Returns true if a thread still waits for another one to end or to pass an instruction: at its begin
     /// (`None`) or before one instruction.
     fn is_gated<M>(&self, state: &MachineState<M>, thread: usize, at: Option<usize>) -> bool {
-        self.code.syncs.iter().any(|(from, passed, to, gate)| {
+        self.code.thread_syncs.iter().any(|(from, passed, to, gate)| {
             let other = &state.threads[*from];
             *to == thread
                 && gate.map(usize::from) == at
                 && other.phase != ThreadPhase::Done
-                && passed.is_none_or(|passed| other.at <= usize::from(passed))
+                && passed.is_none_or(|passed| other.instruction <= usize::from(passed))
         })
     }
 
-    /// Runs a thread up to its next step. If `opened`, the gate at its current instruction is already
+    /// Runs a thread up to its next step. If `is_gate_open`, the gate at its current instruction is already
     /// satisfied.
-    fn settle_thread<M: MemoryState>(
+    fn run_to_next_step<M: MemoryState>(
         &self,
         state: &mut MachineState<M>,
         thread: usize,
-        mut opened: bool,
+        mut is_gate_open: bool,
     ) -> Result<(), ProgressError> {
         let code = &self.code.threads[thread];
         // Gates depend on other threads, which do not move while this one executes local
@@ -232,27 +234,27 @@ impl ProgressMachine<'_> {
         let gates: Vec<usize> =
             (0..code.operations.len()).filter(|at| self.is_gated(state, thread, Some(*at))).collect();
         let MachineState { threads, memory, .. } = state;
-        let own = &mut threads[thread];
-        let from = own.at;
-        let reached = code.run_local_instructions(
+        let thread_state = &mut threads[thread];
+        let from = thread_state.instruction;
+        let end = code.run_local_instructions(
             from,
-            &mut own.registers,
+            &mut thread_state.registers,
             |at| {
-                let first = std::mem::take(&mut opened);
+                let first = std::mem::take(&mut is_gate_open);
                 !(first && at == from) && gates.contains(&at)
             },
             |within, semantics| memory.perform_fence(self.code, thread, within, semantics),
         )?;
-        match reached {
+        match end {
             LocalRunEnd::Instruction(at) => {
-                own.at = at;
+                thread_state.instruction = at;
                 if at >= code.operations.len() {
-                    own.phase = ThreadPhase::Done;
+                    thread_state.phase = ThreadPhase::Done;
                     // Registers cannot be observed any more, so states that differ only in them
                     // coincide.
-                    own.registers.fill(0);
+                    thread_state.registers.fill(0);
                     memory.end_thread(self.code, thread);
-                    for (from, _, to, gate) in &self.code.syncs {
+                    for (from, _, to, gate) in &self.code.thread_syncs {
                         if *from == thread && gate.is_none() {
                             memory.order_after(thread, *to);
                         }
@@ -260,9 +262,9 @@ impl ProgressMachine<'_> {
                 }
             }
             LocalRunEnd::Spin(at) => {
-                own.at = at;
-                own.phase = ThreadPhase::Spinning;
-                own.registers.fill(0);
+                thread_state.instruction = at;
+                thread_state.phase = ThreadPhase::Spinning;
+                thread_state.registers.fill(0);
             }
         }
         Ok(())
@@ -270,10 +272,10 @@ impl ProgressMachine<'_> {
 
     /// Returns true if a thread is at a wait whose round is incomplete.
     fn waits_for_arrivals<M>(&self, state: &MachineState<M>, thread: usize) -> bool {
-        let at = state.threads[thread].at;
-        match self.code.threads[thread].operations.get(at) {
-            Some(ProgressOperation::Split { half, .. }) if half.half == SplitHalf::Wait => {
-                !self.code.rounds.is_full(&state.arrivals, thread, *half)
+        let instruction = state.threads[thread].instruction;
+        match self.code.threads[thread].operations.get(instruction) {
+            Some(ProgressOperation::SplitBarrier { half, .. }) if half.half == SplitHalf::Wait => {
+                !self.code.split_barriers.have_all_arrived(&state.split_arrivals, thread, *half)
             }
             _ => false,
         }
@@ -281,17 +283,21 @@ impl ProgressMachine<'_> {
 
     /// Returns the progress status of a thread.
     pub(super) fn thread_status<M>(&self, state: &MachineState<M>, thread: usize) -> ThreadStatus {
-        let own = &state.threads[thread];
-        let schedulable = match own.phase {
+        let thread_state = &state.threads[thread];
+        let schedulable = match thread_state.phase {
             ThreadPhase::Ready => {
                 !(self.is_gated(state, thread, None)
-                    || self.is_gated(state, thread, Some(own.at))
+                    || self.is_gated(state, thread, Some(thread_state.instruction))
                     || self.waits_for_arrivals(state, thread))
             }
             ThreadPhase::Spinning => true,
             ThreadPhase::Waiting | ThreadPhase::Done => false,
         };
-        ThreadStatus { ended: own.phase == ThreadPhase::Done, started: own.started, schedulable }
+        ThreadStatus {
+            ended: thread_state.phase == ThreadPhase::Done,
+            started: thread_state.started,
+            schedulable,
+        }
     }
 
     /// Returns true if a thread has ended.
@@ -301,87 +307,90 @@ impl ProgressMachine<'_> {
 
     /// Returns the program counter of a thread.
     pub(super) fn program_counter<M>(&self, state: &MachineState<M>, thread: usize) -> usize {
-        state.threads[thread].at
+        state.threads[thread].instruction
     }
 
-    /// Every step out of a state.
+    /// Returns every enabled step of a state.
     pub(super) fn enabled_steps<M: MemoryState>(
         &self,
         state: &MachineState<M>,
     ) -> Result<Vec<EnabledStep<M>>, ProgressError> {
-        let mut moves = Vec::new();
+        let mut steps = Vec::new();
         for thread in 0..state.threads.len() {
             if self.thread_status(state, thread).schedulable {
-                self.execute_step(state, thread, &mut moves)?;
+                self.execute_step(state, thread, &mut steps)?;
             }
         }
-        Ok(moves)
+        Ok(steps)
     }
 
     fn execute_step<M: MemoryState>(
         &self,
         state: &MachineState<M>,
         thread: usize,
-        moves: &mut Vec<EnabledStep<M>>,
+        steps: &mut Vec<EnabledStep<M>>,
     ) -> Result<(), ProgressError> {
-        let own = &state.threads[thread];
-        let at = own.at;
-        let mut begun = state.clone();
-        begun.threads[thread].started = true;
-        let plain = |state| EnabledStep { thread, at, read: None, written: None, accessed: None, state };
+        let thread_state = &state.threads[thread];
+        let instruction = thread_state.instruction;
+        let mut started_state = state.clone();
+        started_state.threads[thread].started = true;
+        let step_without_access =
+            |state| EnabledStep { thread, instruction, read: None, written: None, accessed: None, state };
         // A thread in a loop without memory accesses is schedulable for ever: a step from the state
         // to itself.
-        if own.phase == ThreadPhase::Spinning {
-            moves.push(plain(begun));
+        if thread_state.phase == ThreadPhase::Spinning {
+            steps.push(step_without_access(started_state));
             return Ok(());
         }
-        match self.code.threads[thread].operations.get(at) {
+        match self.code.threads[thread].operations.get(instruction) {
             Some(ProgressOperation::Access(access)) => {
-                for effect in state.memory.perform_access(self.code, thread, access, &own.registers) {
-                    let mut next = begun.clone();
+                for effect in state.memory.perform_access(self.code, thread, access, &thread_state.registers)
+                {
+                    let mut next = started_state.clone();
                     next.memory = effect.memory;
                     // A failed attempt of an await is a step that leaves the thread where it is.
                     // Under weak memory its view may advance.
-                    let waits = match access.kind {
-                        AccessKind::Await(wanted) => {
-                            effect.read != Some(evaluate_source(&own.registers, wanted, access.scalar))
+                    let must_wait = match access.kind {
+                        MemoryAction::Await(expected) => {
+                            effect.read
+                                != Some(evaluate_source(&thread_state.registers, expected, access.scalar))
                         }
                         _ => false,
                     };
-                    if !waits {
+                    if !must_wait {
                         let moved = &mut next.threads[thread];
-                        moved.at += 1;
+                        moved.instruction += 1;
                         if let (Some(destination), Some(read)) = (access.destination, effect.read) {
                             let read = Value(read).extend(access.scalar, access.register_type);
                             moved.registers[usize::from(destination)] = read.0;
                         }
-                        self.settle_thread(&mut next, thread, false)?;
+                        self.run_to_next_step(&mut next, thread, false)?;
                     }
-                    moves.push(EnabledStep {
+                    steps.push(EnabledStep {
                         thread,
-                        at,
+                        instruction,
                         read: effect.read,
                         written: effect.written,
-                        accessed: Some((access.storage, effect.behind)),
+                        accessed: Some((access.storage, effect.is_stale)),
                         state: next,
                     });
                 }
             }
             Some(ProgressOperation::Barrier { barrier, .. }) => {
-                begun.threads[thread].phase = ThreadPhase::Waiting;
-                self.arrive_at_barrier(&mut begun, *barrier)?;
-                moves.push(plain(begun));
+                started_state.threads[thread].phase = ThreadPhase::Waiting;
+                self.arrive_at_barrier(&mut started_state, *barrier)?;
+                steps.push(step_without_access(started_state));
             }
-            Some(ProgressOperation::Split { half, within, semantics }) => {
-                self.execute_split_barrier(&mut begun, thread, *half, (*within, *semantics));
-                begun.threads[thread].at += 1;
-                self.settle_thread(&mut begun, thread, false)?;
-                moves.push(plain(begun));
+            Some(ProgressOperation::SplitBarrier { half, scope_threads: within, semantics }) => {
+                self.execute_split_barrier(&mut started_state, thread, *half, (*within, *semantics));
+                started_state.threads[thread].instruction += 1;
+                self.run_to_next_step(&mut started_state, thread, false)?;
+                steps.push(step_without_access(started_state));
             }
             // The thread waited here, or before its first instruction, for another one.
             _ => {
-                self.settle_thread(&mut begun, thread, true)?;
-                moves.push(plain(begun));
+                self.run_to_next_step(&mut started_state, thread, true)?;
+                steps.push(step_without_access(started_state));
             }
         }
         Ok(())
@@ -395,18 +404,18 @@ impl ProgressMachine<'_> {
         half: BarrierHalf,
         (within, semantics): (ThreadMask, Semantics),
     ) {
-        let (rounds, code) = (&self.code.rounds, self.code);
+        let (rounds, code) = (&self.code.split_barriers, self.code);
         match half.half {
             SplitHalf::Arrive => {
-                rounds.record_arrival(&mut state.arrivals, thread, half);
+                rounds.record_arrival(&mut state.split_arrivals, thread, half);
                 state.memory.arrive_at_split(code, thread, half, within, semantics);
             }
             SplitHalf::Wait => {
-                let of = |thread: usize| state.arrivals[thread][half.series];
+                let arrival_count = |thread: usize| state.split_arrivals[thread][half.scope_index];
                 let arrived: Vec<(usize, bool)> =
                     // A thread that has arrived once more is one round ahead, so its previous
                     // arrival belongs to this wait.
-                    rounds.members(thread, half).map(|other| (other, of(other) > of(thread))).collect();
+                    rounds.members(thread, half).map(|other| (other, arrival_count(other) > arrival_count(thread))).collect();
                 state.memory.wait_at_split(code, thread, half, (within, semantics), &arrived);
             }
         }
@@ -421,35 +430,38 @@ impl ProgressMachine<'_> {
         let group = &self.code.barriers[barrier];
         if let Some(quorum) = group.quorum {
             // Counts saturate at the quorum, so that the state space stays finite.
-            state.arrived[barrier] = (state.arrived[barrier] + 1).min(quorum);
+            state.quorum_arrivals[barrier] = (state.quorum_arrivals[barrier] + 1).min(quorum);
         }
-        let here = |state: &MachineState<M>, thread: usize| {
-            let own = &state.threads[thread];
-            match self.code.threads[thread].operations.get(own.at) {
-                Some(ProgressOperation::Barrier { barrier: at, quorum, within, semantics })
-                    if own.phase == ThreadPhase::Waiting && *at == barrier =>
-                {
+        let waiting_at_barrier = |state: &MachineState<M>, thread: usize| {
+            let thread_state = &state.threads[thread];
+            match self.code.threads[thread].operations.get(thread_state.instruction) {
+                Some(ProgressOperation::Barrier {
+                    barrier: at,
+                    quorum,
+                    scope_threads: within,
+                    semantics,
+                }) if thread_state.phase == ThreadPhase::Waiting && *at == barrier => {
                     Some((*quorum, *within, semantics.unwrap_or(Semantics::RELAXED)))
                 }
                 _ => None,
             }
         };
         let members = (0..state.threads.len()).filter(|thread| group.members & 1 << thread != 0);
-        let complete = members.clone().all(|thread| here(state, thread).is_some());
+        let complete = members.clone().all(|thread| waiting_at_barrier(state, thread).is_some());
         let released: Vec<(usize, ThreadMask, Semantics)> = members
             .filter_map(|thread| {
-                let (quorum, within, semantics) = here(state, thread)?;
+                let (quorum, within, semantics) = waiting_at_barrier(state, thread)?;
                 // With a quorum, a thread does not wait for all members.
-                let passes = quorum.map_or(complete, |quorum| state.arrived[barrier] >= quorum);
-                passes.then_some((thread, within, semantics))
+                let can_pass = quorum.map_or(complete, |quorum| state.quorum_arrivals[barrier] >= quorum);
+                can_pass.then_some((thread, within, semantics))
             })
             .collect();
         state.memory.synchronize_barrier(self.code, &released);
         for (thread, ..) in released {
-            let own = &mut state.threads[thread];
-            own.phase = ThreadPhase::Ready;
-            own.at += 1;
-            self.settle_thread(state, thread, false)?;
+            let thread_state = &mut state.threads[thread];
+            thread_state.phase = ThreadPhase::Ready;
+            thread_state.instruction += 1;
+            self.run_to_next_step(state, thread, false)?;
         }
         Ok(())
     }

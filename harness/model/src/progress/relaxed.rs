@@ -10,9 +10,9 @@
 
 use litmus::{Semantics, StorageClass};
 
-use super::code::{AccessKind, AccessOperation, ProgressCode, ThreadMask};
+use super::code::{AccessOperation, MemoryAction, ProgressCode, ThreadMask};
 use super::machine::{AccessEffect, MemoryState, is_read, written_value};
-use super::split::BarrierHalf;
+use super::split_barrier::BarrierHalf;
 
 /// Bound on the writes of a history; every thread has seen the dropped ones.
 pub(super) const HISTORY: usize = 6;
@@ -25,7 +25,7 @@ pub(super) struct StoreHistories {
     /// Bit t is set where thread t has ended.
     ended: u32,
     /// A history had more writes than [`HISTORY`].
-    cut: bool,
+    is_truncated: bool,
 }
 
 /// A write.
@@ -33,7 +33,7 @@ pub(super) struct StoreHistories {
 struct HistoryWrite {
     value: u64,
     /// Written by a read-modify-write that read the write before it.
-    attached: bool,
+    is_attached: bool,
     /// Views that a synchronizing reader acquires.
     released: Vec<ReleasedView>,
 }
@@ -43,23 +43,23 @@ struct HistoryWrite {
 struct ReleasedView {
     thread: u8,
     /// Threads within the scope of the release, as bits.
-    to: u32,
+    scope_threads: u32,
     /// For each storage the oldest write that may still be read.
-    known: Vec<u8>,
+    oldest_readable: Vec<u8>,
 }
 
 /// Memory view of a thread.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ThreadView {
     /// For each storage the oldest write that it may still read.
-    known: Vec<u8>,
+    oldest_readable: Vec<u8>,
     /// Views that its last release fence attaches to each later atomic write.
-    fence: Vec<ReleasedView>,
+    fence_releases: Vec<ReleasedView>,
     /// Published views that its atomic reads and waits have found, for a later acquire fence.
-    found: Vec<ReleasedView>,
+    pending_views: Vec<ReleasedView>,
     /// By execution scope, the published views of its last two arrivals at split barriers, newest first: it may arrive
     /// once more before another one looks.
-    arrivals: [[Vec<ReleasedView>; 2]; 2],
+    split_arrivals: [[Vec<ReleasedView>; 2]; 2],
 }
 
 impl StoreHistories {
@@ -69,20 +69,20 @@ impl StoreHistories {
             storages: code
                 .initial
                 .iter()
-                .map(|value| vec![HistoryWrite { value: *value, attached: false, released: Vec::new() }])
+                .map(|value| vec![HistoryWrite { value: *value, is_attached: false, released: Vec::new() }])
                 .collect(),
             threads: code
                 .threads
                 .iter()
                 .map(|_| ThreadView {
-                    known: known.clone(),
-                    fence: Vec::new(),
-                    found: Vec::new(),
-                    arrivals: Default::default(),
+                    oldest_readable: known.clone(),
+                    fence_releases: Vec::new(),
+                    pending_views: Vec::new(),
+                    split_arrivals: Default::default(),
                 })
                 .collect(),
             ended: 0,
-            cut: false,
+            is_truncated: false,
         }
     }
 
@@ -91,22 +91,23 @@ impl StoreHistories {
         let writes = self.storages.iter_mut().flatten().flat_map(|write| &mut write.released);
         let (mut own, mut releases) = (Vec::new(), Vec::new());
         for thread in &mut self.threads {
-            own.push(&mut thread.known);
-            let arrivals = thread.arrivals.iter_mut().flatten().flatten();
-            releases.extend(thread.fence.iter_mut().chain(&mut thread.found).chain(arrivals));
+            own.push(&mut thread.oldest_readable);
+            let arrivals = thread.split_arrivals.iter_mut().flatten().flatten();
+            releases
+                .extend(thread.fence_releases.iter_mut().chain(&mut thread.pending_views).chain(arrivals));
         }
-        own.into_iter().chain(writes.chain(releases).map(|release| &mut release.known))
+        own.into_iter().chain(writes.chain(releases).map(|release| &mut release.oldest_readable))
     }
 
-    /// Inserts a write at `place` of a history.
-    fn insert_write(&mut self, storage: usize, place: usize, write: HistoryWrite) {
+    /// Inserts a write at `position` of a history.
+    fn insert_write(&mut self, storage: usize, position: usize, write: HistoryWrite) {
         // Views are positions in the history, so all at or after the place move by one.
         for known in self.iter_views_mut() {
-            if usize::from(known[storage]) >= place {
+            if usize::from(known[storage]) >= position {
                 known[storage] += 1;
             }
         }
-        self.storages[storage].insert(place, write);
+        self.storages[storage].insert(position, write);
     }
 
     /// Drops the first `count` writes of a history.
@@ -114,7 +115,7 @@ impl StoreHistories {
         self.storages[storage].drain(..count);
         // Its predecessor was removed, so no write can be inserted between them any more.
         if let Some(first) = self.storages[storage].first_mut() {
-            first.attached = false;
+            first.is_attached = false;
         }
         for known in self.iter_views_mut() {
             known[storage] = known[storage].saturating_sub(count as u8);
@@ -129,7 +130,7 @@ impl StoreHistories {
             let mut at = 1;
             while at < self.storages[storage].len() {
                 let (before, here) = (&self.storages[storage][at - 1], &self.storages[storage][at]);
-                if here.attached && before.value == here.value && before.released == here.released {
+                if here.is_attached && before.value == here.value && before.released == here.released {
                     self.storages[storage].remove(at);
                     for known in self.iter_views_mut() {
                         if usize::from(known[storage]) >= at {
@@ -141,16 +142,16 @@ impl StoreHistories {
                 }
             }
             // Writes that no remaining reader may read from are unobservable.
-            let readers = code.users[storage] & !self.ended;
+            let readers = code.accessing_threads[storage] & !self.ended;
             let oldest = (0..self.threads.len())
                 .filter(|thread| readers & 1 << thread != 0)
-                .map(|thread| usize::from(self.threads[thread].known[storage]))
+                .map(|thread| usize::from(self.threads[thread].oldest_readable[storage]))
                 .min()
                 .unwrap_or(self.storages[storage].len() - 1);
             // Dropping a write that some thread may still read removes behaviour. The answer then
             // holds only within the bound.
             let surplus = self.storages[storage].len().saturating_sub(HISTORY);
-            self.cut |= surplus > oldest;
+            self.is_truncated |= surplus > oldest;
             let count = oldest.max(surplus);
             if count > 0 {
                 self.drop_oldest(storage, count);
@@ -159,7 +160,7 @@ impl StoreHistories {
     }
 
     /// Returns the views that an atomic write of `thread` publishes.
-    fn releases_of(
+    fn published_views(
         &self,
         code: &ProgressCode,
         thread: usize,
@@ -167,7 +168,7 @@ impl StoreHistories {
         semantics: Semantics,
     ) -> Vec<ReleasedView> {
         let own = &self.threads[thread];
-        let mut published = own.fence.clone();
+        let mut published = own.fence_releases.clone();
         if semantics.order.releases() {
             add_release(&mut published, self.released_view(code, thread, within, semantics));
         }
@@ -181,9 +182,9 @@ impl StoreHistories {
         within: ThreadMask,
         semantics: Semantics,
     ) -> ReleasedView {
-        let known = &self.threads[thread].known;
+        let known = &self.threads[thread].oldest_readable;
         let known = mask_by_semantics(code, known, semantics);
-        ReleasedView { thread: thread as u8, to: within.0, known }
+        ReleasedView { thread: thread as u8, scope_threads: within.0, oldest_readable: known }
     }
 
     /// Joins published views into the thread's view, filtered by scopes and storage classes.
@@ -198,30 +199,30 @@ impl StoreHistories {
         for release in from {
             // Each scope must include the other side: the release's scope the acquirer, the
             // acquire's scope the releaser (VK-SW-07).
-            if release.to & 1 << thread == 0 || !within.has_thread(usize::from(release.thread)) {
+            if release.scope_threads & 1 << thread == 0 || !within.has_thread(usize::from(release.thread)) {
                 continue;
             }
-            let known = mask_by_semantics(code, &release.known, semantics);
-            join_views(&mut self.threads[thread].known, &known);
+            let known = mask_by_semantics(code, &release.oldest_readable, semantics);
+            join_views(&mut self.threads[thread].oldest_readable, &known);
         }
     }
 
-    fn perform_read(
+    fn read_at_position(
         &mut self,
         code: &ProgressCode,
         thread: usize,
         access: &AccessOperation,
-        place: usize,
+        position: usize,
         semantics: Semantics,
     ) {
-        let own = &mut self.threads[thread].known[access.storage];
-        *own = (*own).max(place as u8);
-        let released = self.storages[access.storage][place].released.clone();
-        self.take_releases(code, thread, (access.within, semantics), &released);
+        let own = &mut self.threads[thread].oldest_readable[access.storage];
+        *own = (*own).max(position as u8);
+        let released = self.storages[access.storage][position].released.clone();
+        self.receive_views(code, thread, (access.scope_threads, semantics), &released);
     }
 
     /// Finds published views, and acquires them if the semantics include acquire.
-    fn take_releases(
+    fn receive_views(
         &mut self,
         code: &ProgressCode,
         thread: usize,
@@ -232,7 +233,7 @@ impl StoreHistories {
             self.acquire_view(code, thread, within, semantics, released);
         }
         for release in released {
-            add_release(&mut self.threads[thread].found, release.clone());
+            add_release(&mut self.threads[thread].pending_views, release.clone());
         }
     }
 }
@@ -246,19 +247,26 @@ fn join_views(known: &mut [u8], other: &[u8]) {
 
 /// Joins a release with those of the same thread and scope.
 fn add_release(releases: &mut Vec<ReleasedView>, release: ReleasedView) {
-    match releases.iter_mut().find(|known| (known.thread, known.to) == (release.thread, release.to)) {
-        Some(known) => join_views(&mut known.known, &release.known),
+    match releases
+        .iter_mut()
+        .find(|known| (known.thread, known.scope_threads) == (release.thread, release.scope_threads))
+    {
+        Some(known) => join_views(&mut known.oldest_readable, &release.oldest_readable),
         None => {
             releases.push(release);
-            releases.sort_by_key(|release| (release.thread, release.to));
+            releases.sort_by_key(|release| (release.thread, release.scope_threads));
         }
     }
 }
 
 /// Restricts a view to the storage classes of the semantics.
 fn mask_by_semantics(code: &ProgressCode, known: &[u8], semantics: Semantics) -> Vec<u8> {
-    let pass = |class: &StorageClass| semantics.classes.contains(*class);
-    known.iter().zip(&code.classes).map(|(known, class)| if pass(class) { *known } else { 0 }).collect()
+    let is_selected = |class: &StorageClass| semantics.classes.contains(*class);
+    known
+        .iter()
+        .zip(&code.storage_classes)
+        .map(|(known, class)| if is_selected(class) { *known } else { 0 })
+        .collect()
 }
 
 impl MemoryState for StoreHistories {
@@ -272,54 +280,63 @@ impl MemoryState for StoreHistories {
         let storage = access.storage;
         let history = &self.storages[storage];
         let newest = history.len() - 1;
-        let floor = usize::from(self.threads[thread].known[storage]);
+        let floor = usize::from(self.threads[thread].oldest_readable[storage]);
         let mut effects = Vec::new();
-        if let AccessKind::Store(_) = access.kind {
+        if let MemoryAction::Store(_) = access.kind {
             // A store may have any position in modification order after the writes that its thread has seen
             // (coherence).
-            for place in floor + 1..=history.len() {
+            for position in floor + 1..=history.len() {
                 // An RMW reads its immediate predecessor, so nothing may come between the two
                 // (atomicity).
-                if history.get(place).is_some_and(|write| write.attached) {
+                if history.get(position).is_some_and(|write| write.is_attached) {
                     continue;
                 }
                 let mut memory = self.clone();
                 let written = written_value(access, 0, registers);
-                let value = access.replace_part(history[place - 1].value, written.unwrap_or(0));
-                let released = self.releases_of(code, thread, access.within, access.semantics);
-                memory.insert_write(storage, place, HistoryWrite { value, attached: false, released });
-                memory.threads[thread].known[storage] = place as u8;
+                let value = access.replace_part(history[position - 1].value, written.unwrap_or(0));
+                let released = self.published_views(code, thread, access.scope_threads, access.semantics);
+                memory.insert_write(storage, position, HistoryWrite { value, is_attached: false, released });
+                memory.threads[thread].oldest_readable[storage] = position as u8;
                 memory.normalize_histories(code);
-                effects.push(AccessEffect { memory, read: None, written, behind: place < history.len() });
+                effects.push(AccessEffect {
+                    memory,
+                    read: None,
+                    written,
+                    is_stale: position < history.len(),
+                });
             }
             return effects;
         }
-        for place in floor..=newest {
-            let old = access.extract_part(history[place].value);
+        for position in floor..=newest {
+            let old = access.extract_part(history[position].value);
             let written = written_value(access, old, registers);
             let mut memory = self.clone();
             let semantics = match (access.kind, written) {
-                (AccessKind::CompareExchange { .. }, None) => access.unequal,
+                (MemoryAction::CompareExchange { .. }, None) => access.unequal,
                 _ => access.semantics,
             };
             // The write already has an RMW as its immediate successor.
-            if written.is_some() && history.get(place + 1).is_some_and(|write| write.attached) {
+            if written.is_some() && history.get(position + 1).is_some_and(|write| write.is_attached) {
                 continue;
             }
-            memory.perform_read(code, thread, access, place, semantics);
+            memory.read_at_position(code, thread, access, position, semantics);
             if let Some(written) = written {
                 // A read-modify-write continues the release sequence that it read from.
-                let mut released = memory.releases_of(code, thread, access.within, semantics);
-                for release in &history[place].released {
+                let mut released = memory.published_views(code, thread, access.scope_threads, semantics);
+                for release in &history[position].released {
                     add_release(&mut released, release.clone());
                 }
-                let value = access.replace_part(history[place].value, written);
-                memory.insert_write(storage, place + 1, HistoryWrite { value, attached: true, released });
-                memory.threads[thread].known[storage] = place as u8 + 1;
+                let value = access.replace_part(history[position].value, written);
+                memory.insert_write(
+                    storage,
+                    position + 1,
+                    HistoryWrite { value, is_attached: true, released },
+                );
+                memory.threads[thread].oldest_readable[storage] = position as u8 + 1;
             }
             memory.normalize_histories(code);
             let read = is_read(access).then_some(old);
-            effects.push(AccessEffect { memory, read, written, behind: place < newest });
+            effects.push(AccessEffect { memory, read, written, is_stale: position < newest });
         }
         effects
     }
@@ -333,12 +350,12 @@ impl MemoryState for StoreHistories {
     ) {
         // An acquire fence acquires the views that earlier atomic reads of the thread have found.
         if semantics.order.acquires() {
-            let found = self.threads[thread].found.clone();
+            let found = self.threads[thread].pending_views.clone();
             self.acquire_view(code, thread, within, semantics, &found);
         }
         if semantics.order.releases() {
             let release = self.released_view(code, thread, within, semantics);
-            add_release(&mut self.threads[thread].fence, release);
+            add_release(&mut self.threads[thread].fence_releases, release);
         }
         self.normalize_histories(code);
     }
@@ -347,10 +364,10 @@ impl MemoryState for StoreHistories {
         // A fence before the barrier releases through it, and one after it acquires.
         let releases: Vec<ReleasedView> = arrivals
             .iter()
-            .flat_map(|(thread, within, semantics)| self.releases_of(code, *thread, *within, *semantics))
+            .flat_map(|(thread, within, semantics)| self.published_views(code, *thread, *within, *semantics))
             .collect();
         for (thread, within, semantics) in arrivals {
-            self.take_releases(code, *thread, (*within, *semantics), &releases);
+            self.receive_views(code, *thread, (*within, *semantics), &releases);
         }
         self.normalize_histories(code);
     }
@@ -363,8 +380,8 @@ impl MemoryState for StoreHistories {
         within: ThreadMask,
         semantics: Semantics,
     ) {
-        let published = self.releases_of(code, thread, within, semantics);
-        let [last, before] = &mut self.threads[thread].arrivals[half.series];
+        let published = self.published_views(code, thread, within, semantics);
+        let [last, before] = &mut self.threads[thread].split_arrivals[half.scope_index];
         *before = std::mem::replace(last, published);
         self.normalize_histories(code);
     }
@@ -377,30 +394,32 @@ impl MemoryState for StoreHistories {
         acquires: (ThreadMask, Semantics),
         arrived: &[(usize, bool)],
     ) {
-        for (other, again) in arrived {
-            let released = self.threads[*other].arrivals[half.series][usize::from(*again)].clone();
-            self.take_releases(code, thread, acquires, &released);
+        for (other, has_arrived_again) in arrived {
+            let released = self.threads[*other].split_arrivals[half.scope_index]
+                [usize::from(*has_arrived_again)]
+            .clone();
+            self.receive_views(code, thread, acquires, &released);
         }
         self.normalize_histories(code);
     }
 
     fn order_after(&mut self, from: usize, to: usize) {
-        let known = self.threads[from].known.clone();
-        join_views(&mut self.threads[to].known, &known);
+        let known = self.threads[from].oldest_readable.clone();
+        join_views(&mut self.threads[to].oldest_readable, &known);
     }
 
     fn end_thread(&mut self, code: &ProgressCode, thread: usize) {
         self.ended |= 1 << thread;
         // A dependent thread still needs this view; `order_after` runs after this.
-        if !code.syncs.iter().any(|(from, ..)| *from == thread) {
-            self.threads[thread].known.fill(0);
+        if !code.thread_syncs.iter().any(|(from, ..)| *from == thread) {
+            self.threads[thread].oldest_readable.fill(0);
         }
-        self.threads[thread].fence.clear();
-        self.threads[thread].found.clear();
+        self.threads[thread].fence_releases.clear();
+        self.threads[thread].pending_views.clear();
         self.normalize_histories(code);
     }
 
     fn is_truncated(&self) -> bool {
-        self.cut
+        self.is_truncated
     }
 }

@@ -11,7 +11,7 @@ use crate::matrix::Matrix;
 use crate::outcome_collector::{ExecutionGoal, OutcomeCollector, ValueConstraint};
 use crate::prepared::PreparedPlan;
 use crate::sat::{Literal, SatSolver};
-use crate::skeleton::{FinalValue, Skeleton};
+use crate::skeleton::{FinalValueSource, Skeleton};
 use crate::symmetry::{for_each_comparison, observed_indices};
 use crate::valuation::{enumerate_valuations, reads_of, satisfies_constraints};
 
@@ -50,11 +50,12 @@ type FinalPredicate<'t> = dyn Fn(&[Value]) -> bool + 't;
 impl EventDomains {
     /// Returns true if every query about the final values can be encoded.
     pub(crate) fn can_encode_goals(&self, skeleton: &Skeleton, collector: &OutcomeCollector<'_>) -> bool {
-        let reads = |index: usize| match skeleton.finals.get(index) {
-            Some(FinalValue::Expression(expression)) => reads_of(expression),
+        let reads = |index: usize| match skeleton.final_values.get(index) {
+            Some(FinalValueSource::Expression(expression)) => reads_of(expression),
             _ => Vec::new(),
         };
-        let mut can_encode = (0..skeleton.finals.len()).all(|index| self.has_few_combinations(&reads(index)));
+        let mut can_encode =
+            (0..skeleton.final_values.len()).all(|index| self.has_few_combinations(&reads(index)));
         for condition in [&collector.filter, &collector.condition] {
             for_each_comparison(condition, &mut |indexes| {
                 let all: Vec<u16> = indexes.iter().flat_map(|index| reads(*index)).collect();
@@ -163,8 +164,8 @@ impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
         // from the last writes; nothing else of the write order matters.
         let chosen = self.sources.values().flatten().map(|(_, literal)| *literal);
         let mut clause: Vec<Literal> = chosen.filter(|literal| self.solver.holds(*literal)).collect();
-        for last in &self.skeleton.finals {
-            let FinalValue::LastWrite(storage) = last else { continue };
+        for last in &self.skeleton.final_values {
+            let FinalValueSource::LastWrite(storage) = last else { continue };
             let writes = self.thread_writes(Some(*storage));
             let before = |from: &usize, to: &usize| super::order_literal(&self.orders, *from, *to);
             let follows_all = |write: &&usize| {
@@ -228,7 +229,7 @@ impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
         }
         bounds.evaluate_all(plan);
         let holds = |(index, axiom): (usize, &Axiom)| {
-            axiom.flag && flag != Some(index) || is_axiom_possible(axiom, &bounds)
+            axiom.is_flag && flag != Some(index) || is_axiom_possible(axiom, &bounds)
         };
         if !plan.axioms.iter().enumerate().all(holds) {
             return Some(GoalEvidence::NoExecution);
@@ -304,14 +305,14 @@ impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
         let skeleton = self.skeleton;
         let reads: Vec<u16> = indexes
             .iter()
-            .flat_map(|index| match skeleton.finals.get(*index) {
-                Some(FinalValue::Expression(expression)) => reads_of(expression),
+            .flat_map(|index| match skeleton.final_values.get(*index) {
+                Some(FinalValueSource::Expression(expression)) => reads_of(expression),
                 _ => Vec::new(),
             })
             .collect();
         let mut last = Vec::new();
         for index in indexes {
-            if let Some(FinalValue::LastWrite(storage)) = skeleton.finals.get(*index) {
+            if let Some(FinalValueSource::LastWrite(storage)) = skeleton.final_values.get(*index) {
                 last.push((*index, self.final_value_terms(*storage)));
             }
         }
@@ -332,9 +333,9 @@ impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
                 open = next.collect();
             }
             for ValueCombination { premises: mut given, last } in open {
-                let value = |index: &usize| match &skeleton.finals[*index] {
-                    FinalValue::Expression(expression) => expression.evaluate(&mut |read| known(read)),
-                    FinalValue::LastWrite(_) => last.iter().find(|(i, _)| i == index).map(|(_, v)| *v),
+                let value = |index: &usize| match &skeleton.final_values[*index] {
+                    FinalValueSource::Expression(expression) => expression.evaluate(&mut |read| known(read)),
+                    FinalValueSource::LastWrite(_) => last.iter().find(|(i, _)| i == index).map(|(_, v)| *v),
                 };
                 let values: Option<Vec<Value>> = indexes.iter().map(value).collect();
                 if !values.is_some_and(|values| predicate(&values)) {

@@ -50,7 +50,7 @@ impl EventDomains {
         let mut stored = returned.clone();
         let mut computed = Vec::new();
         for (event, expression) in skeleton.events.iter().enumerate() {
-            match &expression.stored {
+            match &expression.stored_value {
                 Some(SymbolicValue::Known(value)) => stored[event].push(*value),
                 Some(expression) => computed.push((event, expression, reads_of(expression))),
                 None => {}
@@ -204,7 +204,7 @@ pub(super) fn read_dependencies(
     let is_in_chain = |read: usize| count_passed_writes(skeleton, read, rmw_chains).is_some();
     for choice in reads.iter().filter(|choice| !is_in_chain(choice.read)) {
         for &write in &choice.candidates {
-            let sources = skeleton.events[write].stored.as_ref().map(reads_of).unwrap_or_default();
+            let sources = skeleton.events[write].stored_value.as_ref().map(reads_of).unwrap_or_default();
             depends[choice.read].extend(sources.into_iter().map(usize::from));
         }
         depends[choice.read].sort_unstable();
@@ -281,7 +281,7 @@ impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
             return cached.clone();
         }
         let skeleton = self.skeleton;
-        let terms = match &skeleton.events[write].stored {
+        let terms = match &skeleton.events[write].stored_value {
             None => Vec::new(),
             Some(SymbolicValue::Known(value)) => vec![(*value, BooleanTerm::True)],
             // A copied value needs no additional literals.
@@ -356,7 +356,7 @@ impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
             for &read in &component {
                 for (write, source) in self.source_terms(read) {
                     let through =
-                        self.skeleton.events[write].stored.as_ref().map(reads_of).unwrap_or_default();
+                        self.skeleton.events[write].stored_value.as_ref().map(reads_of).unwrap_or_default();
                     // A value that is the same for all reads needs no read.
                     let open = self.domains.stored[write].len() > 1;
                     for from in through.into_iter().map(usize::from).filter(|_| open) {

@@ -17,7 +17,7 @@
 use litmus::{AccessKind, Flow, InstructionKind, MemoryAccess, Operand, Test, Thread, Value};
 
 use super::state::PackedState;
-use super::{SequentialMachine, Turns};
+use super::{SchedulingMode, SequentialMachine};
 use crate::cells::Extent;
 
 /// The writes of a part of a thread to a location.
@@ -83,28 +83,28 @@ impl LaterAccesses {
 /// Returns the later accesses of a thread for each of its positions.
 fn uses_by_position(test: &Test, thread: &Thread) -> Vec<Vec<LocationUse>> {
     let mut uses = vec![LocationUse::default(); test.locations.len()];
-    let mut all = vec![uses.clone()];
+    let mut table = vec![uses.clone()];
     for instruction in thread.instructions.iter().rev() {
         if let InstructionKind::Access(access) = &instruction.kind {
             for lane in access.lanes() {
-                let (location, one) = location_use(test, &lane);
-                uses[location].add(one);
+                let (location, lane_use) = location_use(test, &lane);
+                uses[location].add(lane_use);
             }
         }
-        all.push(uses.clone());
+        table.push(uses.clone());
     }
-    all.reverse();
+    table.reverse();
     let has_label = |kind: &InstructionKind| matches!(kind, InstructionKind::Flow(Flow::Label(_)));
     if thread.instructions.iter().any(|instruction| has_label(&instruction.kind)) {
-        all.fill(uses);
+        table.fill(uses);
     }
-    all
+    table
 }
 
 /// Returns the location of a scalar access, and its use.
 fn location_use(test: &Test, access: &MemoryAccess) -> (usize, LocationUse) {
     let extent = Extent::from_place(test, &access.place);
-    let one = match &access.kind {
+    let lane_use = match &access.kind {
         AccessKind::Load(_) | AccessKind::Await { .. } => {
             LocationUse { reads: true, writes: LaterWrites::Nothing }
         }
@@ -120,7 +120,7 @@ fn location_use(test: &Test, access: &MemoryAccess) -> (usize, LocationUse) {
         }
         AccessKind::Rmw { .. } => LocationUse { reads: true, writes: LaterWrites::Other },
     };
-    (usize::from(extent.storage.0), one)
+    (usize::from(extent.storage.0), lane_use)
 }
 
 impl SequentialMachine<'_> {
@@ -129,11 +129,11 @@ impl SequentialMachine<'_> {
         if self.is_done(state, thread) {
             return false;
         }
-        let position = self.at(state, thread);
-        if self.turns == Turns::Serial {
-            let own = &later.0[thread][position];
-            return (0..own.len())
-                .all(|location| self.commutes(state, thread, (location, own[location]), later));
+        let position = self.position(state, thread);
+        if self.mode == SchedulingMode::Serial {
+            let thread_uses = &later.0[thread][position];
+            return (0..thread_uses.len())
+                .all(|location| self.commutes(state, thread, (location, thread_uses[location]), later));
         }
         match self.test.threads[thread].instructions.get(position).map(|instruction| &instruction.kind) {
             Some(InstructionKind::Access(access)) => {
@@ -148,25 +148,27 @@ impl SequentialMachine<'_> {
         &self,
         state: &PackedState,
         thread: usize,
-        (location, own): (usize, LocationUse),
+        (location, thread_use): (usize, LocationUse),
         later: &LaterAccesses,
     ) -> bool {
-        if own.is_unused() {
+        if thread_use.is_unused() {
             return true;
         }
         let mut others = LocationUse::default();
         for other in (0..self.threads.len()).filter(|other| *other != thread && !self.is_done(state, *other))
         {
-            others.add(later.0[other][self.at(state, other)][location]);
+            others.add(later.0[other][self.position(state, other)][location]);
         }
         if others.is_unused() {
             return true;
         }
-        let mut all = others;
-        all.add(own);
-        match all.writes {
+        let mut combined = others;
+        combined.add(thread_use);
+        match combined.writes {
             LaterWrites::Nothing => true,
-            LaterWrites::Constant(extent, value) => self.read(state, extent) == value || !all.reads,
+            LaterWrites::Constant(extent, value) => {
+                self.read_memory(state, extent) == value || !combined.reads
+            }
             LaterWrites::Other => false,
         }
     }

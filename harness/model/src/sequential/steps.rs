@@ -9,63 +9,60 @@ use litmus::{
 };
 
 use super::state::{DONE, PackedState};
-use super::{SequentialMachine, Turns};
+use super::{SchedulingMode, SequentialMachine};
 use crate::cells::Extent;
 
 impl SequentialMachine<'_> {
     /// Executes one step of a thread, or its whole run, into `next`; false if the thread is blocked.
-    pub(super) fn turn(&self, state: &PackedState, thread: usize, next: &mut PackedState) -> bool {
+    pub(super) fn run_turn(&self, state: &PackedState, thread: usize, next: &mut PackedState) -> bool {
         if self.is_done(state, thread) || !self.may_start(state, thread) {
             return false;
         }
         next.0.copy_from_slice(&state.0);
         self.commit_to_skips(next, thread);
-        let mut moved = false;
+        let mut has_moved = false;
         while !self.is_done(next, thread) && !next.is_stuck() {
-            if !self.step(next, thread) {
+            if !self.execute_instruction(next, thread) {
                 // It continues when the awaited step is done.
-                return moved;
+                return has_moved;
             }
-            moved = true;
-            self.settle(next, thread);
+            has_moved = true;
+            self.run_local_instructions(next, thread);
             // The last running thread cannot be interleaved, so its steps need no intermediate states.
-            if self.turns == Turns::Interleaved && !self.alone(next, thread) {
+            if self.mode == SchedulingMode::Interleaved && !self.is_last_running(next, thread) {
                 break;
             }
         }
-        moved
+        has_moved
     }
 
     /// Executes instructions that do not access memory: labels, jumps, arithmetic, memory barriers.
-    pub(super) fn settle(&self, state: &mut PackedState, thread: usize) {
+    pub(super) fn run_local_instructions(&self, state: &mut PackedState, thread: usize) {
         loop {
             // An earlier step relied on this instruction being skipped.
-            if self
-                .skippable
-                .iter()
-                .any(|(sync, word)| state.0[*word] != 0 && self.stands_at_first(state, sync))
+            if self.skippable.iter().any(|(sync, word)| state.0[*word] != 0 && self.is_at_first(state, sync))
             {
-                state.stick();
+                state.mark_stuck();
                 return;
             }
             let instructions = &self.test.threads[thread].instructions;
-            let at = self.at(state, thread);
-            let Some(instruction) = instructions.get(at) else {
-                state.0[self.threads[thread].at] = DONE;
+            let position = self.position(state, thread);
+            let Some(instruction) = instructions.get(position) else {
+                state.0[self.threads[thread].position] = DONE;
                 return;
             };
             match &instruction.kind {
                 InstructionKind::Access(_) => return,
                 InstructionKind::Compute(Compute::Move { destination, value }) => {
-                    let value = self.value(state, thread, *value, ScalarType::default());
-                    self.assign(state, thread, *destination, value);
+                    let value = self.operand_value(state, thread, *value, ScalarType::default());
+                    self.set_register(state, thread, *destination, value);
                     self.advance(state, thread);
                 }
                 InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                     let scalar = ScalarType::default();
-                    let unsigned = |operand| self.value(state, thread, operand, scalar).0 as i64;
+                    let unsigned = |operand| self.operand_value(state, thread, operand, scalar).0 as i64;
                     let holds = relation.holds(unsigned(*left), unsigned(*right));
-                    self.assign(state, thread, *destination, Value(u64::from(holds)));
+                    self.set_register(state, thread, *destination, Value(u64::from(holds)));
                     self.advance(state, thread);
                 }
                 InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
@@ -80,23 +77,23 @@ impl SequentialMachine<'_> {
                 InstructionKind::ControlBarrier(_) => {
                     // The arrival is recorded here, so that other threads pass the barrier while
                     // this one still stays at it.
-                    state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
-                    if self.turns == Turns::Interleaved {
+                    state.0[self.threads[thread].reached + position / 64] |= 1 << (position % 64);
+                    if self.mode == SchedulingMode::Interleaved {
                         return;
                     }
                     self.advance(state, thread);
                 }
                 InstructionKind::SplitBarrier(barrier) => {
-                    if self.gated(thread, at) && self.turns == Turns::Interleaved {
+                    if self.is_gated(thread, position) && self.mode == SchedulingMode::Interleaved {
                         return;
                     }
                     match barrier.half {
                         SplitHalf::Arrive => {
-                            if let Some(word) = self.arrivals(thread, barrier.execution_scope) {
+                            if let Some(word) = self.arrival_word(thread, barrier.execution_scope) {
                                 state.0[word] += 1;
                             }
                         }
-                        SplitHalf::Wait if self.turns == Turns::Interleaved => return,
+                        SplitHalf::Wait if self.mode == SchedulingMode::Interleaved => return,
                         SplitHalf::Wait => {}
                     }
                     self.advance(state, thread);
@@ -106,33 +103,33 @@ impl SequentialMachine<'_> {
                     end: InterlockEnd::Begin,
                     order: InterlockOrder::Unordered,
                     ..
-                }) if self.turns == Turns::Interleaved => return,
+                }) if self.mode == SchedulingMode::Interleaved => return,
                 InstructionKind::Fence { .. }
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
                 | InstructionKind::Flow(Flow::Label(_)) => {
-                    if self.waits(state, thread, at) {
+                    if self.must_wait(state, thread, position) {
                         return;
                     }
                     // An instruction that is ordered after another thread's waits for it.
-                    if self.gated(thread, at) && self.turns == Turns::Interleaved {
+                    if self.is_gated(thread, position) && self.mode == SchedulingMode::Interleaved {
                         return;
                     }
                     self.advance(state, thread);
                 }
                 InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                     let scalar = self.register_type(thread, *destination);
-                    let left = self.value(state, thread, *left, scalar);
-                    let right = self.value(state, thread, *right, scalar);
-                    self.assign(state, thread, *destination, operation.apply(left, right, scalar));
+                    let left = self.operand_value(state, thread, *left, scalar);
+                    let right = self.operand_value(state, thread, *right, scalar);
+                    self.set_register(state, thread, *destination, operation.apply(left, right, scalar));
                     self.advance(state, thread);
                 }
                 InstructionKind::Flow(Flow::Goto(target)) => self.jump(state, thread, *target),
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     let scalar = self.comparison_type(thread, *left, *right);
-                    let left = self.value(state, thread, *left, scalar).to_signed(scalar);
-                    let right = self.value(state, thread, *right, scalar).to_signed(scalar);
+                    let left = self.operand_value(state, thread, *left, scalar).to_signed(scalar);
+                    let right = self.operand_value(state, thread, *right, scalar).to_signed(scalar);
                     if relation.holds(left, right) {
                         self.jump(state, thread, *target);
                     } else {
@@ -147,38 +144,43 @@ impl SequentialMachine<'_> {
     }
 
     /// Executes the thread's next memory access or control barrier; false if it must wait.
-    pub(super) fn step(&self, state: &mut PackedState, thread: usize) -> bool {
-        let at = self.at(state, thread);
-        let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
-        let goes_on = match &instruction.kind {
-            InstructionKind::Access(access) if !access.is_vector() => self.perform(state, thread, access),
+    pub(super) fn execute_instruction(&self, state: &mut PackedState, thread: usize) -> bool {
+        let position = self.position(state, thread);
+        let Some(instruction) = self.test.threads[thread].instructions.get(position) else { return false };
+        let completes = match &instruction.kind {
+            InstructionKind::Access(access) if !access.is_vector() => {
+                self.perform_access(state, thread, access)
+            }
             // Sequential consistency orders instructions, so all components of a vector are accessed
             // together.
-            InstructionKind::Access(access) => access.lanes().all(|lane| self.perform(state, thread, &lane)),
+            InstructionKind::Access(access) => {
+                access.lanes().all(|lane| self.perform_access(state, thread, &lane))
+            }
             InstructionKind::ControlBarrier(barrier) => {
-                !self.waits(state, thread, at) && self.pass(state, thread, barrier)
+                !self.must_wait(state, thread, position) && self.try_pass_barrier(state, thread, barrier)
             }
             InstructionKind::Subgroup(operation) => {
-                return !self.waits(state, thread, at) && self.compute_together(state, thread, operation);
+                return !self.must_wait(state, thread, position)
+                    && self.execute_subgroup_operation(state, thread, operation);
             }
             InstructionKind::SplitBarrier(barrier) => match barrier.half {
                 // An arrival that had to wait for another thread's instruction is not counted yet.
                 SplitHalf::Arrive => {
-                    if let Some(word) = self.arrivals(thread, barrier.execution_scope) {
+                    if let Some(word) = self.arrival_word(thread, barrier.execution_scope) {
                         state.0[word] += 1;
                     }
                     true
                 }
-                SplitHalf::Wait => self.all_arrived(state, thread, barrier.execution_scope),
+                SplitHalf::Wait => self.have_all_arrived(state, thread, barrier.execution_scope),
             },
             InstructionKind::Fence { .. }
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
             | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => !self.waits(state, thread, at),
+            | InstructionKind::Flow(_) => !self.must_wait(state, thread, position),
         };
-        if !goes_on {
+        if !completes {
             return false;
         }
         self.advance(state, thread);
@@ -188,25 +190,25 @@ impl SequentialMachine<'_> {
     pub(super) fn jump(&self, state: &mut PackedState, thread: usize, target: LabelId) {
         let instructions = &self.test.threads[thread].instructions;
         let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
-        let at = self.at(state, thread);
+        let current = self.position(state, thread);
         let Some(position) = position else {
-            state.stick();
+            state.mark_stuck();
             return;
         };
         // Only backward jumps close a loop. Each has its own bound.
-        if position <= at {
-            let jumps = &mut state.0[self.threads[thread].jumps + at];
+        if position <= current {
+            let jumps = &mut state.0[self.threads[thread].jumps + current];
             *jumps += 1;
             if *jumps >= u64::from(self.unroll) {
-                state.stick();
+                state.mark_stuck();
                 return;
             }
         }
-        state.0[self.threads[thread].at] = position as u64;
+        state.0[self.threads[thread].position] = position as u64;
     }
 
     /// Executes a subgroup operation for all participating lanes; false if one has not arrived.
-    pub(super) fn compute_together(
+    pub(super) fn execute_subgroup_operation(
         &self,
         state: &mut PackedState,
         thread: usize,
@@ -215,15 +217,15 @@ impl SequentialMachine<'_> {
         let mut tangle =
             self.test.tangle_lanes(ThreadId(thread as u16), TangleInstance::Operation(&operation.id));
         // A lane past the operation has skipped it.
-        tangle.retain(|lane| self.at(state, usize::from(lane.thread.0)) <= lane.instruction);
+        tangle.retain(|lane| self.position(state, usize::from(lane.thread.0)) <= lane.instruction);
         let lanes: Vec<(usize, &SubgroupOperation)> = tangle
             .iter()
             .filter_map(|lane| {
                 let index = usize::from(lane.thread.0);
-                let here = self.at(state, index) == lane.instruction
+                let is_here = self.position(state, index) == lane.instruction
                     && (index == thread || self.may_start(state, index));
                 let found = self.test.thread(lane.thread).instructions.get(lane.instruction)?;
-                found.kind.subgroup_operation().filter(|_| here).map(|operation| (index, operation))
+                found.kind.subgroup_operation().filter(|_| is_here).map(|operation| (index, operation))
             })
             .collect();
         // Some lane has not arrived yet.
@@ -231,66 +233,76 @@ impl SequentialMachine<'_> {
             return false;
         }
         let scalar = ScalarType::U32;
-        let brought = tangle.iter().zip(&lanes).map(|(lane, (index, operation))| {
-            (lane.lane, operation.value.map_or(Value(0), |value| self.value(state, *index, value, scalar)))
+        let lane_operands = tangle.iter().zip(&lanes).map(|(lane, (index, operation))| {
+            (
+                lane.lane,
+                operation.value.map_or(Value(0), |value| self.operand_value(state, *index, value, scalar)),
+            )
         });
-        let brought: Vec<(u32, Value)> = brought.collect();
+        let operands: Vec<(u32, Value)> = lane_operands.collect();
         for (index, _) in &lanes {
             self.commit_to_skips(state, *index);
         }
         for (lane, (index, operation)) in tangle.iter().zip(&lanes) {
             let constant = |number: u32| Value(number.into());
             let compute = |operation: ArithmeticOperation, left, right| operation.apply(left, right, scalar);
-            let result = operation.kind.result_in_lane(lane.lane, &brought, &constant, &compute);
+            let result = operation.kind.result_in_lane(lane.lane, &operands, &constant, &compute);
             if let (Some(destination), Some(result)) = (operation.destination, result) {
-                self.assign(state, *index, destination, result);
+                self.set_register(state, *index, destination, result);
             }
             self.advance(state, *index);
         }
         for (index, _) in lanes.iter().filter(|(index, _)| *index != thread) {
-            self.settle(state, *index);
+            self.run_local_instructions(state, *index);
         }
         true
     }
 
     /// Performs a scalar access; false if it must wait.
-    pub(super) fn perform(&self, state: &mut PackedState, thread: usize, access: &MemoryAccess) -> bool {
+    pub(super) fn perform_access(
+        &self,
+        state: &mut PackedState,
+        thread: usize,
+        access: &MemoryAccess,
+    ) -> bool {
         let extent = Extent::from_place(self.test, &access.place);
         let scalar = access.place.scalar_type(self.test);
         match access.kind {
             AccessKind::Await { destination, value } => {
-                let seen = self.read(state, extent);
-                if seen != self.value(state, thread, value, scalar) {
+                let observed = self.read_memory(state, extent);
+                if observed != self.operand_value(state, thread, value, scalar) {
                     return false;
                 }
-                self.assign_loaded(state, thread, destination, seen, scalar);
+                self.set_loaded_register(state, thread, destination, observed, scalar);
             }
             AccessKind::Load(destinations) => {
-                let value = self.read(state, extent);
-                self.assign_loaded(state, thread, destinations.first(), value, scalar);
+                let value = self.read_memory(state, extent);
+                self.set_loaded_register(state, thread, destinations.first(), value, scalar);
             }
             AccessKind::Store(values) => {
-                let value = self.value(state, thread, values.first(), scalar);
-                self.write(state, extent, value);
+                let value = self.operand_value(state, thread, values.first(), scalar);
+                self.write_memory(state, extent, value);
             }
             AccessKind::Rmw { destination, operation } => {
-                let old = self.read(state, extent);
+                let old = self.read_memory(state, extent);
                 let new = match operation {
-                    RmwOperation::Exchange(operand) => Some(self.value(state, thread, operand, scalar)),
+                    RmwOperation::Exchange(operand) => {
+                        Some(self.operand_value(state, thread, operand, scalar))
+                    }
                     RmwOperation::Fetch(operation, operand) => {
-                        let operand = self.value(state, thread, operand, scalar);
+                        let operand = self.operand_value(state, thread, operand, scalar);
                         Some(ArithmeticOperation::apply(operation, old, operand, scalar))
                     }
                     RmwOperation::CompareExchange { compare, value, .. } => {
-                        let compare = self.value(state, thread, compare, scalar);
-                        (compare == old).then(|| self.value(state, thread, value, scalar))
+                        let compare = self.operand_value(state, thread, compare, scalar);
+                        (compare == old).then(|| self.operand_value(state, thread, value, scalar))
                     }
                 };
                 if let Some(new) = new {
-                    self.write(state, extent, new);
+                    self.write_memory(state, extent, new);
                 }
                 if let Some(destination) = destination {
-                    self.assign_loaded(state, thread, destination, old, scalar);
+                    self.set_loaded_register(state, thread, destination, old, scalar);
                 }
             }
         }
@@ -306,7 +318,7 @@ impl SequentialMachine<'_> {
         if right.bits() > left.bits() { right } else { left }
     }
 
-    pub(super) fn value(
+    pub(super) fn operand_value(
         &self,
         state: &PackedState,
         thread: usize,

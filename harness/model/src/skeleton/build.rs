@@ -9,11 +9,11 @@ use litmus::{
     Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, ThreadPlace, Value,
 };
 
-use super::barriers::{Arrival, PathAssignment, barrier_of, half_of};
+use super::barriers::{Arrival, PathAssignment, control_barrier_at, split_barrier_at};
 use super::subgroup::SubgroupResults;
 use super::tangles::Tangles;
 use super::vocabulary::Tags;
-use super::{Event, ExecutedBarrierHalf, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
+use super::{Event, ExecutedBarrierHalf, ExecutionSemantics, FinalValueSource, MAX_EVENTS, Owner, Skeleton};
 use crate::PredictError;
 use crate::cells::{AccessPiece, CellPartition, Extent};
 use crate::constants::value_domain;
@@ -26,71 +26,74 @@ use crate::system::{self, InstructionMark};
 ///
 /// Several exist only if a quorum or the tangles of subgroup operations leave a choice. None exists if the
 /// exchanged values make the paths infeasible.
-pub(crate) fn skeletons(
+pub(crate) fn build_skeletons(
     test: &Test,
     observables: &[Observable],
     paths: &[&ThreadPath],
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
 ) -> Result<Vec<Skeleton>, PredictError> {
     let mut all = Vec::new();
-    for tangles in Tangles::choices(test, paths, semantic.tangling)? {
-        all.extend(tangled(test, observables, paths, semantic, &tangles)?);
+    for tangles in Tangles::enumerate_assignments(test, paths, semantic.tangle_rule)? {
+        all.extend(build_with_tangles(test, observables, paths, semantic, &tangles)?);
     }
     Ok(all)
 }
 
 /// Returns the event structures with some tangles.
-fn tangled(
+fn build_with_tangles(
     test: &Test,
     observables: &[Observable],
     paths: &[&ThreadPath],
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
     tangles: &Tangles,
 ) -> Result<Vec<Skeleton>, PredictError> {
     let schedule = PathAssignment { test, paths, semantic, tangles };
-    let executed = schedule.executed();
-    let all = paths.iter().zip(&executed).all(|(path, count)| path.terminated && *count == path.steps.len());
+    let executed = schedule.executed_lengths();
+    let terminated =
+        paths.iter().zip(&executed).all(|(path, count)| path.terminated && *count == path.steps.len());
     let steps = paths.iter().zip(&executed).map(|(path, count)| path.steps.get(..*count).unwrap_or_default());
     let mut builder = Builder::new(test, observables, semantic, steps.collect());
-    builder.skeleton.terminated = all;
-    builder.skeleton.cut = paths.iter().any(|path| path.truncated);
+    builder.skeleton.terminated = terminated;
+    builder.skeleton.is_truncated = paths.iter().any(|path| path.truncated);
     builder.add_initial_writes();
-    builder.find_results(paths, tangles);
+    builder.compute_subgroup_results(paths, tangles);
     for (index, path) in paths.iter().enumerate() {
         builder.add_thread(ThreadId(index as u16), path);
     }
-    if builder.infeasible {
+    if builder.is_infeasible {
         return Ok(Vec::new());
     }
     // After all threads: a value that another lane sent may refer to events of a later thread.
     for (index, path) in paths.iter().enumerate() {
         builder.mark_decisive(ThreadId(index as u16), path);
     }
-    builder.add_finals(paths);
+    builder.add_final_values(paths);
     let events = builder.skeleton.events.len();
     if events > MAX_EVENTS {
         return Err(PredictError::TooManyEvents { events, bound: MAX_EVENTS });
     }
     builder.add_system_sync();
-    builder.add_system();
+    builder.add_system_relations();
     let Builder { mut skeleton, arrivals, .. } = builder;
     if let Some(khronos) = &test.khronos {
-        skeleton.forced = forced_reads(&skeleton, khronos);
+        skeleton.forced_reads_from = forced_reads(&skeleton, khronos);
     }
     // Unordered sections may execute in any order: each order is another event structure.
     if test.interlock_order() != Some(InterlockOrder::Unordered) {
-        return Ok(schedule.meetings(skeleton, &arrivals));
+        return Ok(schedule.add_barrier_sync(skeleton, &arrivals));
     }
     let mut all = Vec::new();
     for order in system::interlock_orders(test) {
         let sections = system::interlock_order(test, &skeleton.events, &order);
-        all.extend(schedule.meetings(Skeleton { sections, ..skeleton.clone() }, &arrivals));
+        all.extend(
+            schedule.add_barrier_sync(Skeleton { interlock_order: sections, ..skeleton.clone() }, &arrivals),
+        );
     }
     Ok(all)
 }
 
 /// Returns the memory that a step accesses.
-fn accessed(step: &ThreadStep) -> Option<&StepAccess> {
+fn step_access(step: &ThreadStep) -> Option<&StepAccess> {
     match &step.kind {
         StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => Some(memory),
         StepKind::Fence(..)
@@ -102,12 +105,12 @@ fn accessed(step: &ThreadStep) -> Option<&StepAccess> {
 }
 
 /// Returns the storage of a name that is a block in workgroup memory.
-fn block_of(test: &Test, name: LocationId) -> Option<LocationId> {
+fn workgroup_block(test: &Test, name: LocationId) -> Option<LocationId> {
     matches!(test.location(name).reference, Some(Reference::Workgroup)).then(|| test.storage_of(name))
 }
 
 /// Extracts the part of a stored value that is in a piece of its access.
-fn part_of(stored: &SymbolicValue<u16>, piece: AccessPiece) -> SymbolicValue<u16> {
+fn extract_piece(stored: &SymbolicValue<u16>, piece: AccessPiece) -> SymbolicValue<u16> {
     if piece.is_whole_access {
         stored.clone()
     } else {
@@ -119,7 +122,7 @@ fn part_of(stored: &SymbolicValue<u16>, piece: AccessPiece) -> SymbolicValue<u16
 #[derive(Clone)]
 struct Builder<'t> {
     test: &'t Test,
-    semantic: Semantic,
+    semantic: ExecutionSemantics,
     /// The executed steps of each thread.
     steps: Vec<&'t [ThreadStep]>,
     /// [`Test::observables`].
@@ -133,14 +136,14 @@ struct Builder<'t> {
     /// Results of subgroup operations.
     results: SubgroupResults,
     /// True if no values allow control to take these paths.
-    infeasible: bool,
+    is_infeasible: bool,
 }
 
 impl<'t> Builder<'t> {
     fn new(
         test: &'t Test,
         observables: &'t [Observable],
-        semantic: Semantic,
+        semantic: ExecutionSemantics,
         steps: Vec<&'t [ThreadStep]>,
     ) -> Builder<'t> {
         let observed = observables.iter().filter_map(|observable| match observable {
@@ -149,9 +152,9 @@ impl<'t> Builder<'t> {
             }
             Observable::Register(..) => None,
         });
-        let accesses = steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
+        let accesses = steps.iter().flat_map(|steps| steps.iter()).filter_map(step_access);
         let extents = accesses.map(|memory| memory.extent).chain(observed);
-        let cells = CellPartition::new(test, extents, semantic.cells_of_bytes);
+        let cells = CellPartition::new(test, extents, semantic.has_byte_cells);
         let (mut skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
         let executed: usize = steps.iter().map(|steps| steps.len()).sum();
         skeleton.events.reserve(executed + test.locations.len() + observables.len());
@@ -167,40 +170,40 @@ impl<'t> Builder<'t> {
             arrivals,
             marks,
             results,
-            infeasible: false,
+            is_infeasible: false,
         }
     }
 
     /// Returns the number of the next event.
-    fn here(&self) -> u16 {
+    fn next_event(&self) -> u16 {
         self.skeleton.events.len() as u16
     }
 
     fn add_initial_writes(&mut self) {
-        let accesses = self.steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
+        let accesses = self.steps.iter().flat_map(|steps| steps.iter()).filter_map(step_access);
         let mut used: Vec<LocationId> = accesses.map(|memory| memory.location).collect();
         for observable in self.observables {
             if let Observable::Location(location, _) = observable {
                 used.push(*location);
             }
         }
-        if !self.semantic.initial_per_name {
+        if !self.semantic.has_initial_write_per_name {
             used.iter_mut().for_each(|location| *location = self.test.storage_of(*location));
         }
         used.sort_unstable();
         used.dedup();
-        let any = if self.test.has_undefined() { value_domain(self.test) } else { Vec::new() };
+        let possible_values = if self.test.has_undefined() { value_domain(self.test) } else { Vec::new() };
         for location in used {
             if self.test.is_undefined(location) {
-                self.add_undefined(location, &any);
+                self.add_undefined_writes(location, &possible_values);
                 continue;
             }
             let extent = Extent::from_name(self.test, location);
             let bits = self.test.initial_bits(location);
-            let mut event = Event::new(Owner::Initial, None, self.here(), None);
+            let mut event = Event::new(Owner::Initial, None, self.next_event(), None);
             event.tags.add(Tags::IW | Tags::W);
             event.reference = Some(location);
-            event.block = block_of(self.test, location);
+            event.block = workgroup_block(self.test, location);
             event.extent = Some(extent);
             for piece in self.cells.split_access(extent).iter().copied() {
                 let mut event = event.clone();
@@ -209,7 +212,7 @@ impl<'t> Builder<'t> {
                     event.extent = Some(extent.piece_extent(self.test, piece));
                 }
                 let part = SymbolicValue::Known(Value((bits >> (8 * piece.access_offset)) as u64));
-                event.stored = Some(part.extract_bytes(0, piece.bytes));
+                event.stored_value = Some(part.extract_bytes(0, piece.bytes));
                 self.skeleton.events.push(event);
             }
         }
@@ -217,7 +220,7 @@ impl<'t> Builder<'t> {
 
     /// Adds an initial write for each value that a read of an undefined initial value may return. Each read
     /// chooses independently in every cell.
-    fn add_undefined(&mut self, location: LocationId, any: &[Value]) {
+    fn add_undefined_writes(&mut self, location: LocationId, any: &[Value]) {
         let extent = Extent::from_name(self.test, location);
         let declared = self.test.location(location);
         let bytes = declared.scalar_type().bytes();
@@ -232,14 +235,14 @@ impl<'t> Builder<'t> {
             }
             // One initial write for each possible value; they exclude each other.
             for value in values {
-                let mut event = Event::new(Owner::Initial, None, self.here(), None);
+                let mut event = Event::new(Owner::Initial, None, self.next_event(), None);
                 event.tags.add(Tags::IW | Tags::UW | Tags::W);
                 event.reference = Some(location);
-                event.block = block_of(self.test, location);
+                event.block = workgroup_block(self.test, location);
                 event.extent =
                     Some(if declared.is_vector() { extent.piece_extent(self.test, piece) } else { extent });
                 event.storage = Some(piece.cell);
-                event.stored = Some(value);
+                event.stored_value = Some(value);
                 self.skeleton.events.push(event);
             }
         }
@@ -247,7 +250,7 @@ impl<'t> Builder<'t> {
 
     /// Computes the results of subgroup operations. The events of reads must be numbered before, since the
     /// result of a lane is computed from values that other lanes have read.
-    fn find_results(&mut self, paths: &[&ThreadPath], tangles: &Tangles) {
+    fn compute_subgroup_results(&mut self, paths: &[&ThreadPath], tangles: &Tangles) {
         if !self.test.has_subgroup_operations() {
             return;
         }
@@ -255,42 +258,43 @@ impl<'t> Builder<'t> {
         for (index, path) in paths.iter().enumerate() {
             draft.add_thread(ThreadId(index as u16), path);
         }
-        self.results = SubgroupResults::find(self.test, tangles, &self.steps, &draft.reads);
+        self.results = SubgroupResults::compute(self.test, tangles, &self.steps, &draft.reads);
     }
 
     /// Adds the events of a thread and the constraints of its path on the values read.
     fn add_thread(&mut self, thread: ThreadId, path: &ThreadPath) {
         let steps = self.steps[usize::from(thread.0)];
-        let mut company = steps.iter().any(|step| step.cooperative).then(|| self.with_own_events(thread));
+        let mut cooperative =
+            steps.iter().any(|step| step.cooperative).then(|| self.with_thread_events(thread));
         for step in steps {
-            if let Some(company) = company.as_mut().filter(|_| step.cooperative) {
+            if let Some(company) = cooperative.as_mut().filter(|_| step.cooperative) {
                 // The access is numbered among the reads of the thread, although its events belong
                 // to another invocation. So both builders use one list of reads.
                 std::mem::swap(&mut self.reads, &mut company.reads);
-                company.add_company(thread, step);
+                company.add_cooperative_access(thread, step);
                 std::mem::swap(&mut self.reads, &mut company.reads);
             } else {
                 self.add_step(thread, step);
             }
         }
-        // `with_own_events` has numbered these events after all events of the thread itself.
-        if let Some(mut company) = company {
-            let own = self.skeleton.events.len();
-            self.skeleton.events.extend(company.skeleton.events.drain(own..));
+        // `with_thread_events` has numbered these events after all events of the thread itself.
+        if let Some(mut company) = cooperative {
+            let first_new = self.skeleton.events.len();
+            self.skeleton.events.extend(company.skeleton.events.drain(first_new..));
             self.arrivals.append(&mut company.arrivals);
         }
         let reads = &self.reads[usize::from(thread.0)];
         for constraint in &path.constraints {
-            let mut known = true;
-            let mut check = |read: u16| known &= usize::from(read) < reads.len();
+            let mut is_known = true;
+            let mut check = |read: u16| is_known &= usize::from(read) < reads.len();
             constraint.left.for_each_read(&mut check);
             constraint.right.for_each_read(&mut check);
             // A condition on a read after a barrier that blocks for ever is never evaluated.
-            if known {
+            if is_known {
                 let over_events = constraint.substitute(&|read| reads[usize::from(read)].clone());
                 // Exchanged values may decide the condition before any read.
                 match over_events.is_satisfied(&mut |_| None) {
-                    Some(met) => self.infeasible |= !met,
+                    Some(is_satisfied) => self.is_infeasible |= !is_satisfied,
                     None => self.skeleton.constraints.push(over_events),
                 }
             }
@@ -309,23 +313,23 @@ impl<'t> Builder<'t> {
 
     /// Returns a builder with the thread's existing events, for operations that other invocations perform for
     /// it. Their events are later.
-    fn with_own_events(&self, thread: ThreadId) -> Builder<'t> {
-        let mut own = self.clone();
+    fn with_thread_events(&self, thread: ThreadId) -> Builder<'t> {
+        let mut builder = self.clone();
         for step in self.steps[usize::from(thread.0)] {
             if !step.cooperative {
-                own.add_step(thread, step);
+                builder.add_step(thread, step);
             } else if let StepKind::Read(_) = step.kind {
                 // Only the number of events matters here.
-                own.reads[usize::from(thread.0)].push(SymbolicValue::Known(Value(0)));
+                builder.reads[usize::from(thread.0)].push(SymbolicValue::Known(Value(0)));
             }
         }
-        own.arrivals.clear();
-        own
+        builder.arrivals.clear();
+        builder
     }
 
     /// Adds the operations of the invocation that performs a cooperative access: the access and the barriers
     /// around it.
-    fn add_company(&mut self, thread: ThreadId, access: &ThreadStep) {
+    fn add_cooperative_access(&mut self, thread: ThreadId, access: &ThreadStep) {
         let first = self.skeleton.events.len();
         for step in self.steps[usize::from(thread.0)] {
             if std::ptr::eq(step, access) {
@@ -337,14 +341,15 @@ impl<'t> Builder<'t> {
             }
         }
         for event in &mut self.skeleton.events[first..] {
-            event.owner = Owner::Company(thread, access.instruction);
+            event.owner = Owner::CooperativeInvocation(thread, access.instruction);
         }
     }
 
     fn add_step(&mut self, thread: ThreadId, step: &ThreadStep) {
-        let here = self.here();
+        let here = self.next_event();
         let index = usize::from(thread.0);
-        let Skeleton { address, control, .. } = &mut self.skeleton;
+        let Skeleton { address_dependencies: address, control_dependencies: control, .. } =
+            &mut self.skeleton;
         for (dependent, pairs) in [(&step.address, address), (&step.control, control)] {
             // A dependency on a value is one on every event that the value is computed from.
             for read in dependent {
@@ -360,9 +365,9 @@ impl<'t> Builder<'t> {
         if step.is_continuation
             && let Some(before) = self.skeleton.events.last()
         {
-            event.vector = before.vector;
-            if self.semantic.vectors_whole {
-                event.operation = before.operation;
+            event.first_of_vector = before.first_of_vector;
+            if self.semantic.has_whole_vectors {
+                event.first_of_operation = before.first_of_operation;
             }
         }
         if host {
@@ -370,48 +375,52 @@ impl<'t> Builder<'t> {
         }
         match &step.kind {
             StepKind::Read(memory) => {
-                self.set_place(&mut event, memory, host);
+                self.set_accessed_memory(&mut event, memory, host);
                 event.tags.add(Tags::R);
-                event.tags.read_access(memory.access);
+                event.tags.add_read_access(memory.access);
                 self.add_read(thread, &event, &self.cells.split_access(memory.extent));
             }
             StepKind::Write(memory, stored) => {
-                self.set_place(&mut event, memory, host);
+                self.set_accessed_memory(&mut event, memory, host);
                 event.tags.add(Tags::W);
-                event.tags.write_access(memory.access);
-                self.push_write(&event, &self.value(thread, stored), &self.cells.split_access(memory.extent));
+                event.tags.add_write_access(memory.access);
+                self.push_write(
+                    &event,
+                    &self.to_event_value(thread, stored),
+                    &self.cells.split_access(memory.extent),
+                );
             }
             StepKind::Rmw(memory, stored) => {
-                self.set_place(&mut event, memory, host);
+                self.set_accessed_memory(&mut event, memory, host);
                 self.add_rmw(thread, event, memory, stored.as_ref());
             }
             StepKind::Fence(scope, semantics) => {
-                event.fence(*scope, semantics);
+                event.add_fence_tags(*scope, semantics);
                 self.skeleton.events.push(event);
             }
             StepKind::ControlBarrier => {
                 event.tags.add(Tags::CBAR);
-                if let Some(barrier) = barrier_of(self.test, thread, step.instruction) {
+                if let Some(barrier) = control_barrier_at(self.test, thread, step.instruction) {
                     let (instruction, occurrence) = (step.instruction, step.occurrence);
                     self.arrivals.push(Arrival { event: here, thread, instruction, barrier, occurrence });
                     match &barrier.semantics {
-                        Some(semantics) => event.fence(barrier.memory_scope, semantics),
+                        Some(semantics) => event.add_fence_tags(barrier.memory_scope, semantics),
                         None => event.tags.add_scope(barrier.memory_scope),
                     }
                 }
                 self.skeleton.events.push(event);
             }
             StepKind::SplitBarrier => {
-                if let Some(barrier) = half_of(self.test, thread, step.instruction) {
+                if let Some(barrier) = split_barrier_at(self.test, thread, step.instruction) {
                     let (scope, half) = (barrier.execution_scope, barrier.half);
                     // The n-th arrival of a thread pairs with the n-th wait of the others, so each
                     // half counts its earlier executions.
-                    let earlier = self.skeleton.halves.iter().filter(|known| {
+                    let earlier = self.skeleton.barrier_halves.iter().filter(|known| {
                         let owner = self.skeleton.events[usize::from(known.event)].owner;
                         owner == Owner::Thread(thread) && (known.scope, known.half) == (scope, half)
                     });
                     let round = earlier.count() as u16;
-                    self.skeleton.halves.push(ExecutedBarrierHalf {
+                    self.skeleton.barrier_halves.push(ExecutedBarrierHalf {
                         event: here,
                         half,
                         scope,
@@ -423,14 +432,14 @@ impl<'t> Builder<'t> {
                         SplitHalf::Wait => Tags::WAIT,
                     });
                     match &barrier.semantics {
-                        Some(semantics) => event.fence(barrier.memory_scope, semantics),
+                        Some(semantics) => event.add_fence_tags(barrier.memory_scope, semantics),
                         None => event.tags.add_scope(barrier.memory_scope),
                     }
                 }
                 self.skeleton.events.push(event);
             }
             StepKind::Subgroup(_) => {
-                let result = self.results.of(thread, step.instruction);
+                let result = self.results.get(thread, step.instruction);
                 self.reads[index].push(result);
             }
             StepKind::System => self.add_system_event(thread, step.instruction, &event),
@@ -438,24 +447,24 @@ impl<'t> Builder<'t> {
     }
 
     /// Sets the memory that an event accesses.
-    fn set_place(&self, event: &mut Event, memory: &StepAccess, host: bool) {
+    fn set_accessed_memory(&self, event: &mut Event, memory: &StepAccess, host: bool) {
         event.reference = Some(memory.location);
         event.block =
             (memory.class == StorageClass::Workgroup).then(|| self.test.storage_of(memory.location));
         event.extent = Some(memory.extent);
-        event.tags.classes = 1 << memory.class.index();
+        event.tags.storage_classes = 1 << memory.class.index();
         if host {
             // A host has no private accesses: its language orders them.
             event.tags.add(Tags::NONPRIV);
-            let property = |name: LocationId| self.test.location(name).noncoherent;
-            if property(memory.location) || property(memory.extent.storage) {
+            let is_noncoherent = |name: LocationId| self.test.location(name).noncoherent;
+            if is_noncoherent(memory.location) || is_noncoherent(memory.extent.storage) {
                 event.tags.add(Tags::NONCOHERENT);
             }
         }
     }
 
     /// Returns a value of a thread as an expression over the events of the execution.
-    fn value(&self, thread: ThreadId, value: &SymbolicValue<ReadIndex>) -> SymbolicValue<u16> {
+    fn to_event_value(&self, thread: ThreadId, value: &SymbolicValue<ReadIndex>) -> SymbolicValue<u16> {
         let reads = &self.reads[usize::from(thread.0)];
         value.substitute(&|read| reads[usize::from(read)].clone())
     }
@@ -467,12 +476,12 @@ impl<'t> Builder<'t> {
         memory: &StepAccess,
         stored: Option<&SymbolicValue<ReadIndex>>,
     ) {
-        let here = usize::from(self.here());
+        let here = usize::from(self.next_event());
         let pieces = self.cells.split_access(memory.extent);
-        let fused = self.semantic.rmw_fused;
+        let fused = self.semantic.has_fused_rmw;
         let mut write = event.clone();
         event.tags.add(Tags::R);
-        event.tags.read_access(memory.access);
+        event.tags.add_read_access(memory.access);
         if stored.is_some() {
             event.tags.add(Tags::RMW);
         }
@@ -480,21 +489,21 @@ impl<'t> Builder<'t> {
         // events and the relation `rmw`.
         if stored.is_some() && fused {
             event.tags.add(Tags::W);
-            event.tags.write_access(memory.access);
+            event.tags.add_write_access(memory.access);
         }
         self.add_read(thread, &event, &pieces);
         let Some(stored) = stored else { return };
-        let stored = self.value(thread, stored);
+        let stored = self.to_event_value(thread, stored);
         if fused {
             for (event, piece) in self.skeleton.events[here..].iter_mut().zip(&*pieces) {
-                event.stored = Some(part_of(&stored, *piece));
+                event.stored_value = Some(extract_piece(&stored, *piece));
             }
         } else {
-            (write.operation, write.vector) = (self.here(), self.here());
+            (write.first_of_operation, write.first_of_vector) = (self.next_event(), self.next_event());
             write.tags.add(Tags::W | Tags::RMW);
-            write.tags.write_access(memory.access);
+            write.tags.add_write_access(memory.access);
             // The write half of each cell has the same position among its pieces as the read half.
-            for (event, half) in self.skeleton.events[here..].iter_mut().zip(write.operation..) {
+            for (event, half) in self.skeleton.events[here..].iter_mut().zip(write.first_of_operation..) {
                 event.write_half = Some(half);
             }
             self.push_write(&write, &stored, &pieces);
@@ -509,7 +518,7 @@ impl<'t> Builder<'t> {
 
     /// Adds an event for each piece of a read, and returns the value that is read.
     fn push_read(&mut self, event: &Event, pieces: &[AccessPiece]) -> SymbolicValue<u16> {
-        let first = self.here();
+        let first = self.next_event();
         for piece in pieces {
             let mut part = event.clone();
             part.storage = Some(piece.cell);
@@ -532,20 +541,21 @@ impl<'t> Builder<'t> {
         for piece in pieces {
             let mut part = event.clone();
             part.storage = Some(piece.cell);
-            part.stored = Some(part_of(stored, *piece));
+            part.stored_value = Some(extract_piece(stored, *piece));
             self.skeleton.events.push(part);
         }
     }
 
     /// Adds the events of an operation of the API, of an interlocked section or of a shader call.
     fn add_system_event(&mut self, thread: ThreadId, instruction: u16, event: &Event) {
-        let before = self.here();
+        let before = self.next_event();
         let kind = &self.test.thread(thread).instructions[usize::from(instruction)].kind;
         match kind {
             InstructionKind::System(operation) => {
                 for tags in system::operation_tags(operation) {
                     let mut event = event.clone();
-                    (event.operation, event.vector) = (self.here(), self.here());
+                    (event.first_of_operation, event.first_of_vector) =
+                        (self.next_event(), self.next_event());
                     event.tags.add(*tags);
                     self.skeleton.events.push(event);
                 }
@@ -575,24 +585,24 @@ impl<'t> Builder<'t> {
         }
         // The operation of a wait takes place after the awaited work, so its mark precedes its events.
         let waits = matches!(kind, InstructionKind::System(SystemOperation::Wait(_)));
-        let next = if waits { before } else { self.here() };
+        let next = if waits { before } else { self.next_event() };
         self.marks.push(InstructionMark { thread, instruction, next });
     }
 
-    fn add_finals(&mut self, paths: &[&ThreadPath]) {
+    fn add_final_values(&mut self, paths: &[&ThreadPath]) {
         let (test, terminated) = (self.test, self.skeleton.terminated);
-        let device_read = self.semantic.final_device_read;
-        let with_reader = terminated
+        let device_read = self.semantic.has_final_device_read;
+        let has_reader = terminated
             && device_read
             && self.observables.iter().any(|o| matches!(o, Observable::Location(..)));
         // HSA memory has no device domain that values have to leave.
-        if with_reader && test.dialect != Dialect::Hsa {
+        if has_reader && test.dialect != Dialect::Hsa {
             let hosts = test.threads.iter().any(|thread| thread.place == ThreadPlace::Host);
             // Host writes reach the device domain in two steps: availability to the host domain,
             // then a domain operation.
             let from_hosts: &[u64] = if hosts { &[Tags::AVHOST, Tags::DOMDEVICE] } else { &[] };
             for tags in from_hosts.iter().chain(&[Tags::AVDEVICE, Tags::VISDEVICE]) {
-                let reader = self.reader(*tags);
+                let reader = self.new_final_event(*tags);
                 self.skeleton.events.push(reader);
             }
         }
@@ -601,32 +611,32 @@ impl<'t> Builder<'t> {
                 Observable::Register(thread, register) => {
                     let index = usize::from(thread.0);
                     let value = &paths[index].registers[usize::from(register.0)];
-                    let mut known = true;
-                    value.for_each_read(&mut |read| known &= usize::from(read) < self.reads[index].len());
+                    let mut is_known = true;
+                    value.for_each_read(&mut |read| is_known &= usize::from(read) < self.reads[index].len());
                     // After a barrier that blocks for ever, a register has its initial value.
-                    FinalValue::Expression(if known {
-                        self.value(thread, value)
+                    FinalValueSource::Expression(if is_known {
+                        self.to_event_value(thread, value)
                     } else {
                         SymbolicValue::Known(test.initial_register(thread, register))
                     })
                 }
-                Observable::Location(location, component) if !terminated => {
-                    FinalValue::Expression(SymbolicValue::Known(test.initial_value(location, component)))
-                }
+                Observable::Location(location, component) if !terminated => FinalValueSource::Expression(
+                    SymbolicValue::Known(test.initial_value(location, component)),
+                ),
                 Observable::Location(location, component) if device_read => {
-                    FinalValue::Expression(self.read_last(location, component))
+                    FinalValueSource::Expression(self.add_final_read(location, component))
                 }
                 Observable::Location(location, component) if self.is_unwritten(location, component) => {
-                    FinalValue::Expression(self.read_last(location, component))
+                    FinalValueSource::Expression(self.add_final_read(location, component))
                 }
                 Observable::Location(location, component) => {
                     let pieces = self.cells.split_access(Extent::from_component(test, location, component));
                     // Models whose final value is the last write do not cover accesses to parts of a number.
                     let cell = pieces.first().map_or(test.storage_of(location), |piece| piece.cell);
-                    FinalValue::LastWrite(cell)
+                    FinalValueSource::LastWrite(cell)
                 }
             };
-            self.skeleton.finals.push(value);
+            self.skeleton.final_values.push(value);
         }
     }
 
@@ -634,27 +644,27 @@ impl<'t> Builder<'t> {
     /// is no last write.
     fn is_unwritten(&self, location: LocationId, component: u8) -> bool {
         let pieces = self.cells.split_access(Extent::from_component(self.test, location, component));
-        let is_of_thread = |event: &Event| {
+        let is_thread_write = |event: &Event| {
             event.tags.has(Tags::W)
                 && !event.tags.has(Tags::IW)
                 && pieces.iter().any(|piece| event.storage == Some(piece.cell))
         };
-        self.test.is_undefined(location) && !self.skeleton.events.iter().any(is_of_thread)
+        self.test.is_undefined(location) && !self.skeleton.events.iter().any(is_thread_write)
     }
 
     /// Adds the read of a final value.
-    fn read_last(&mut self, location: LocationId, component: u8) -> SymbolicValue<u16> {
-        let mut event = self.reader(Tags::R | Tags::FINAL);
+    fn add_final_read(&mut self, location: LocationId, component: u8) -> SymbolicValue<u16> {
+        let mut event = self.new_final_event(Tags::R | Tags::FINAL);
         let extent = Extent::from_component(self.test, location, component);
         event.reference = Some(location);
-        event.block = block_of(self.test, location);
+        event.block = workgroup_block(self.test, location);
         event.extent = Some(extent);
         self.push_read(&event, &self.cells.split_access(extent))
     }
 
     /// Returns an event of the reader of final values.
-    fn reader(&self, tags: u64) -> Event {
-        let mut event = Event::new(Owner::Final, None, self.here(), None);
+    fn new_final_event(&self, tags: u64) -> Event {
+        let mut event = Event::new(Owner::Final, None, self.next_event(), None);
         event.tags.add(tags);
         event
     }
@@ -697,21 +707,21 @@ impl<'t> Builder<'t> {
     }
 
     /// Adds the relations of submissions, waits, access masks, shader calls and interlocked sections.
-    fn add_system(&mut self) {
+    fn add_system_relations(&mut self) {
         if self.marks.is_empty() {
             return;
         }
         let (test, skeleton) = (self.test, &mut self.skeleton);
         skeleton.system_sync.extend(system::submission_order(test, &skeleton.events, &self.marks));
-        skeleton.shader_calls = system::shader_call_order(test, &skeleton.events, &self.marks);
-        skeleton.call_groups = system::shader_call_groups(test);
+        skeleton.shader_call_order = system::shader_call_order(test, &skeleton.events, &self.marks);
+        skeleton.shader_call_groups = system::shader_call_groups(test);
         let columns: Vec<ThreadId> = (0..test.threads.len()).map(|index| ThreadId(index as u16)).collect();
-        skeleton.sections = system::interlock_order(test, &skeleton.events, &columns);
-        skeleton.uncovered = system::uncovered_pairs(test, &skeleton.events);
+        skeleton.interlock_order = system::interlock_order(test, &skeleton.events, &columns);
+        skeleton.uncovered_pairs = system::uncovered_pairs(test, &skeleton.events);
         for left in 0..test.threads.len() as u16 {
             for right in 0..test.threads.len() as u16 {
                 if system::have_overlapping_sections(test, ThreadId(left), ThreadId(right)) {
-                    skeleton.overlapping.push((ThreadId(left), ThreadId(right)));
+                    skeleton.overlapping_fragments.push((ThreadId(left), ThreadId(right)));
                 }
             }
         }
@@ -719,7 +729,7 @@ impl<'t> Builder<'t> {
 }
 
 impl Event {
-    fn fence(&mut self, scope: Scope, semantics: &Semantics) {
+    fn add_fence_tags(&mut self, scope: Scope, semantics: &Semantics) {
         self.tags.add_scope(scope);
         if semantics.order != Order::Relaxed {
             self.tags.add(Tags::F);

@@ -7,7 +7,7 @@ use super::{Event, ExecutedBarrierHalf, Owner, Skeleton};
 use crate::matrix::{Bits, Matrix};
 
 impl Skeleton {
-    /// A base set of the model. `mask` is the argument of `SC` and `SEM`.
+    /// Returns a base set of the model. `mask` is the argument of `SC` and `SEM`.
     pub(crate) fn base_set<S: Bits>(&self, name: &str, mask: Option<u8>) -> Option<S> {
         let collect = |test: &dyn Fn(&Event) -> bool| {
             let mut set = S::empty();
@@ -20,7 +20,7 @@ impl Skeleton {
         };
         if let Some(mask) = mask {
             return match name {
-                "SC" => Some(collect(&|e| e.tags.classes & mask != 0)),
+                "SC" => Some(collect(&|e| e.tags.storage_classes & mask != 0)),
                 "SEM" => Some(collect(&|e| e.tags.semantics & mask == mask)),
                 _ => None,
             };
@@ -32,32 +32,32 @@ impl Skeleton {
             return Some(collect(&|e| e.tags.semantics & class != 0));
         }
         if let Some(class) = digit("SC") {
-            return Some(collect(&|e| e.tags.classes & class != 0));
+            return Some(collect(&|e| e.tags.storage_classes & class != 0));
         }
         match name {
-            "M" => Some(collect(&|e| e.tags.any(Tags::R | Tags::W))),
+            "M" => Some(collect(&|e| e.tags.has_any(Tags::R | Tags::W))),
             "A" => Some(collect(&|e| e.tags.has(Tags::ATOM))),
-            "GLOBAL" => Some(collect(&|e| e.tags.classes == 1 << StorageClass::Buffer.index())),
-            "GROUP" => Some(collect(&|e| e.tags.classes == 1 << StorageClass::Workgroup.index())),
-            "PRIV" => {
-                Some(collect(&|e| e.tags.any(Tags::R | Tags::W) && !e.tags.any(Tags::NONPRIV | Tags::IW)))
-            }
+            "GLOBAL" => Some(collect(&|e| e.tags.storage_classes == 1 << StorageClass::Buffer.index())),
+            "GROUP" => Some(collect(&|e| e.tags.storage_classes == 1 << StorageClass::Workgroup.index())),
+            "PRIV" => Some(collect(&|e| {
+                e.tags.has_any(Tags::R | Tags::W) && !e.tags.has_any(Tags::NONPRIV | Tags::IW)
+            })),
             _ => tag_of(name).map(|tag| collect(&|e| e.tags.has(tag))),
         }
     }
 
-    /// Each event with those of the same key; events without one are left out.
-    fn alike<M: Matrix, K: PartialEq>(&self, key: impl Fn(&Event) -> Option<K>) -> M {
+    /// Returns the relation of events with equal keys; events without a key are omitted.
+    fn equivalence_relation<M: Matrix, K: PartialEq>(&self, key: impl Fn(&Event) -> Option<K>) -> M {
         let mut matrix = M::empty(self.len());
         for (i, event) in self.events.iter().enumerate() {
-            let Some(wanted) = key(event) else { continue };
+            let Some(class_key) = key(event) else { continue };
             // An earlier event of the same class has filled this row.
             if !matrix.row(i).is_empty() {
                 continue;
             }
             let mut row = M::Set::empty();
             for (j, other) in self.events.iter().enumerate().skip(i) {
-                if key(other).as_ref() == Some(&wanted) {
+                if key(other).as_ref() == Some(&class_key) {
                     row.insert(j);
                 }
             }
@@ -66,22 +66,23 @@ impl Skeleton {
         matrix
     }
 
-    /// A base relation of the model that the program alone decides; `None` for `rf`, `co` and unknown names.
+    /// Returns a base relation that the program alone decides; `None` for `rf`, `co` and unknown names.
     pub(crate) fn base_relation<M: Matrix>(&self, name: &str) -> Option<M> {
         let n = self.len();
-        let list = |list: &[(u16, u16)]| {
+        let from_list = |list: &[(u16, u16)]| {
             M::from_pairs(n, list.iter().map(|(from, to)| (usize::from(*from), usize::from(*to))))
         };
-        let pairs = |related: &dyn Fn(usize, usize) -> bool| {
+        let from_predicate = |related: &dyn Fn(usize, usize) -> bool| {
             M::from_pairs(
                 n,
                 (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| related(*i, *j)),
             )
         };
-        let sharing =
-            |scope: Scope| self.alike(|event| event.place.and_then(|place| place.scope_instance(scope)));
+        let same_scope_instance = |scope: Scope| {
+            self.equivalence_relation(|event| event.place.and_then(|place| place.scope_instance(scope)))
+        };
         // Events of one thread are contiguous.
-        let thread = |i: usize| {
+        let thread_end = |i: usize| {
             let owner = self.events[i].owner;
             let mut end = i + 1;
             // Initial writes belong to no thread: each is alone.
@@ -94,7 +95,7 @@ impl Skeleton {
             let mut matrix = M::empty(n);
             let mut start = 0;
             while start < n {
-                let end = thread(start);
+                let end = thread_end(start);
                 let events = M::Set::universe(end).difference(M::Set::universe(start));
                 (start..end).for_each(|i| matrix.set_row(i, events));
                 start = end;
@@ -106,9 +107,9 @@ impl Skeleton {
                 let mut matrix = same_thread();
                 for i in 0..n {
                     // Parts of one operation and components of one vector are unordered and contiguous.
-                    let vector = self.events[i].vector;
+                    let vector = self.events[i].first_of_vector;
                     let mut next = i + 1;
-                    while self.events.get(next).is_some_and(|event| event.vector == vector) {
+                    while self.events.get(next).is_some_and(|event| event.first_of_vector == vector) {
                         next += 1;
                     }
                     matrix.set_row(i, matrix.row(i).difference(M::Set::universe(next)));
@@ -117,65 +118,65 @@ impl Skeleton {
             }
             "int" => same_thread(),
             "ext" => same_thread().complement(n),
-            "loc" => self.alike(|event| event.storage),
-            "vloc" | "sref" => self.alike(|event| event.reference),
-            "block" => self.alike(|event| event.block),
-            "ssg" => sharing(Scope::Subgroup),
-            "swg" => sharing(Scope::Workgroup),
-            "sqf" => sharing(Scope::QueueFamily),
-            "part" => pairs(&|i, j| i != j && self.events[i].operation == self.events[j].operation),
-            "component" => pairs(&|i, j| {
+            "loc" => self.equivalence_relation(|event| event.storage),
+            "vloc" | "sref" => self.equivalence_relation(|event| event.reference),
+            "block" => self.equivalence_relation(|event| event.block),
+            "ssg" => same_scope_instance(Scope::Subgroup),
+            "swg" => same_scope_instance(Scope::Workgroup),
+            "sqf" => same_scope_instance(Scope::QueueFamily),
+            "part" => from_predicate(&|i, j| i != j && self.events[i].first_of_operation == self.events[j].first_of_operation),
+            "component" => from_predicate(&|i, j| {
                 let (left, right) = (&self.events[i], &self.events[j]);
-                left.vector == right.vector && left.operation != right.operation
+                left.first_of_vector == right.first_of_vector && left.first_of_operation != right.first_of_operation
             }),
-            "partial" => pairs(&|i, j| match (self.events[i].extent, self.events[j].extent) {
+            "partial" => from_predicate(&|i, j| match (self.events[i].extent, self.events[j].extent) {
                 (Some(left), Some(right)) => left.storage == right.storage && left != right,
                 _ => false,
             }),
-            "uncovered" => list(&self.uncovered),
-            "sco" => list(&self.shader_calls),
-            "interlock" => list(&self.sections),
-            "scall" => pairs(&|i, j| {
-                self.both_threads(i, j).is_some_and(|(left, right)| {
-                    let group = |thread: ThreadId| self.call_groups.get(usize::from(thread.0));
+            "uncovered" => from_list(&self.uncovered_pairs),
+            "sco" => from_list(&self.shader_call_order),
+            "interlock" => from_list(&self.interlock_order),
+            "scall" => from_predicate(&|i, j| {
+                self.thread_pair(i, j).is_some_and(|(left, right)| {
+                    let group = |thread: ThreadId| self.shader_call_groups.get(usize::from(thread.0));
                     left == right || (group(left).is_some() && group(left) == group(right))
                 })
             }),
-            "sfi" => pairs(&|i, j| {
-                self.both_threads(i, j)
-                    .is_some_and(|pair| pair.0 == pair.1 || self.overlapping.contains(&pair))
+            "sfi" => from_predicate(&|i, j| {
+                self.thread_pair(i, j)
+                    .is_some_and(|pair| pair.0 == pair.1 || self.overlapping_fragments.contains(&pair))
             }),
             "rmw" => {
                 let halves = self.events.iter().enumerate();
                 M::from_pairs(n, halves.filter_map(|(i, event)| Some((i, usize::from(event.write_half?)))))
             }
-            "addr" => list(&self.address),
-            "ctrl" => list(&self.control),
-            "syncbar" => list(&self.meetings),
-            "syncsplit" => self.split_pairs(&|arrival, wait| {
+            "addr" => from_list(&self.address_dependencies),
+            "ctrl" => from_list(&self.control_dependencies),
+            "syncbar" => from_list(&self.barrier_sync),
+            "syncsplit" => self.split_barrier_pairs(&|arrival, wait| {
                 let scope = arrival.scope;
                 let places = (self.events[usize::from(arrival.event)].place, self.events[usize::from(wait.event)].place);
                 scope == wait.scope
                     && matches!(places, (Some(left), Some(right)) if left.scope_instance(scope) == right.scope_instance(scope))
             }),
-            "round" => self.split_pairs(&|arrival, wait| {
+            "round" => self.split_barrier_pairs(&|arrival, wait| {
                 // Invocations of a subgroup that execute other instructions have diverged: each executes both halves.
                 let executes = |thread: &ExecutedBarrierHalf, half: &ExecutedBarrierHalf| {
                     let owner = |half: &ExecutedBarrierHalf| self.events[usize::from(half.event)].owner;
-                    self.halves.iter().any(|own| {
-                        owner(own) == owner(thread)
-                            && (own.half, own.scope, own.round, &own.id)
+                    self.barrier_halves.iter().any(|candidate| {
+                        owner(candidate) == owner(thread)
+                            && (candidate.half, candidate.scope, candidate.round, &candidate.id)
                                 == (half.half, half.scope, half.round, &half.id)
                     })
                 };
                 arrival.round == wait.round
                     && (arrival.scope != Scope::Subgroup || executes(arrival, wait) && executes(wait, arrival))
             }),
-            "ssw" | "pkt" => list(&self.system_sync),
+            "ssw" | "pkt" => from_list(&self.system_sync),
             "data" => {
                 let mut matrix = M::empty(n);
                 for (write, event) in self.events.iter().enumerate() {
-                    if let Some(stored) = &event.stored {
+                    if let Some(stored) = &event.stored_value {
                         stored.for_each_read(&mut |read| {
                             // A fused read-modify-write does not depend on itself.
                             if usize::from(read) != write {
@@ -190,20 +191,20 @@ impl Skeleton {
         })
     }
 
-    /// From arrivals to waits of split barriers.
-    fn split_pairs<M: Matrix>(
+    /// Returns the related pairs of arrivals and waits of split barriers.
+    fn split_barrier_pairs<M: Matrix>(
         &self,
         related: &dyn Fn(&ExecutedBarrierHalf, &ExecutedBarrierHalf) -> bool,
     ) -> M {
-        let of = |half: SplitHalf| self.halves.iter().filter(move |known| known.half == half);
-        let pairs =
-            of(SplitHalf::Arrive).flat_map(|arrival| of(SplitHalf::Wait).map(move |wait| (arrival, wait)));
+        let halves = |half: SplitHalf| self.barrier_halves.iter().filter(move |known| known.half == half);
+        let pairs = halves(SplitHalf::Arrive)
+            .flat_map(|arrival| halves(SplitHalf::Wait).map(move |wait| (arrival, wait)));
         let related = pairs.filter(|(arrival, wait)| related(arrival, wait));
         M::from_pairs(self.len(), related.map(|(a, w)| (usize::from(a.event), usize::from(w.event))))
     }
 
-    /// The threads of two events, where both are of threads.
-    fn both_threads(&self, i: usize, j: usize) -> Option<(ThreadId, ThreadId)> {
+    /// Returns the threads of two events, if both belong to threads.
+    fn thread_pair(&self, i: usize, j: usize) -> Option<(ThreadId, ThreadId)> {
         match (self.events[i].owner, self.events[j].owner) {
             (Owner::Thread(left), Owner::Thread(right)) => Some((left, right)),
             _ => None,

@@ -2,12 +2,12 @@
 
 use litmus::{Access, Scope, Semantics};
 
-/// The sets that an event is in.
+/// The base sets that contain an event, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tags {
     bits: u64,
     /// Storage class of an access, as a bit.
-    pub(crate) classes: u8,
+    pub(crate) storage_classes: u8,
     /// Storage-class semantics.
     pub(crate) semantics: u8,
 }
@@ -15,9 +15,9 @@ pub(crate) struct Tags {
 macro_rules! tags {
     ($($name:ident = $bit:expr, $text:expr, $doc:expr;)*) => {
         impl Tags { $(pub(crate) const $name: u64 = 1 << $bit;)* }
-        /// The base sets of a model by name, with what they hold.
+        /// The base sets of a model, each with a description.
         pub const BASE_SETS: &[(&str, &str)] = &[$(($text, $doc)),*];
-        /// The tag of a base set that is one.
+        /// Returns the tag of a base set; `None` for other names.
         pub(crate) fn tag_of(name: &str) -> Option<u64> {
             match name { $($text => Some(Tags::$name),)* _ => None }
         }
@@ -63,7 +63,7 @@ tags! {
     DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on";
 }
 
-/// The base relations of a model by name, with what they hold.
+/// The base relations of a model, each with a description.
 pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("po", "program order; initial writes are in none"),
     ("int", "same thread, reflexive"),
@@ -104,7 +104,7 @@ impl Tags {
         self.bits & bits == bits
     }
 
-    pub(crate) fn any(self, bits: u64) -> bool {
+    pub(crate) fn has_any(self, bits: u64) -> bool {
         self.bits & bits != 0
     }
 
@@ -155,7 +155,7 @@ impl Tags {
         }
     }
 
-    pub(super) fn read_access(&mut self, access: Access) {
+    pub(super) fn add_read_access(&mut self, access: Access) {
         match access {
             Access::Private => {}
             Access::NonPrivate => self.add(Tags::NONPRIV),
@@ -171,7 +171,7 @@ impl Tags {
         }
     }
 
-    pub(super) fn write_access(&mut self, access: Access) {
+    pub(super) fn add_write_access(&mut self, access: Access) {
         match access {
             Access::Private => {}
             Access::NonPrivate => self.add(Tags::NONPRIV),

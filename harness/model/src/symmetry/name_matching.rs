@@ -6,7 +6,7 @@ use litmus::{Access, LocationId, Observable, RegisterId, Term, Test, ThreadId};
 
 use crate::cells::Extent;
 use crate::path::{StepAccess, StepKind, ThreadPath, ThreadStep};
-use crate::skeleton::Semantic;
+use crate::skeleton::ExecutionSemantics;
 use crate::symbolic::{ReadIndex, SymbolicValue};
 
 /// The parts of threads that need not match.
@@ -20,7 +20,7 @@ pub(super) struct IgnoredParts {
 }
 
 impl IgnoredParts {
-    pub(super) fn new(test: &Test, paths: &[Vec<ThreadPath>], semantic: Semantic) -> IgnoredParts {
+    pub(super) fn new(test: &Test, paths: &[Vec<ThreadPath>], semantic: ExecutionSemantics) -> IgnoredParts {
         let mut unread: BTreeSet<LocationId> =
             (0..test.locations.len()).map(|index| test.storage_of(LocationId(index as u16))).collect();
         for step in paths.iter().flatten().flat_map(|path| &path.steps) {
@@ -42,7 +42,7 @@ impl IgnoredParts {
                 unread.remove(&test.storage_of(name));
             }
         }
-        IgnoredParts { unread, named, reads_commute: semantic.knows_text }
+        IgnoredParts { unread, named, reads_commute: semantic.is_shipped_vulkan }
     }
 
     /// Returns for each step of a path if it is a plain read that nothing depends on.

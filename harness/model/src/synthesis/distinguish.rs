@@ -9,11 +9,11 @@ use litmus::{
     StorageClass, Term, Test, ThreadId,
 };
 
-use super::draft::question;
-use super::enumerate::{FormVocabulary, LARGEST};
-use super::minimal::{TestStanding, standing_of};
-use super::shape::{SHAPES, Telling, operations, placements};
-use super::weaken::weakenings;
+use super::draft::exists_question;
+use super::enumerate::{FormVocabulary, MAX_PROGRAM_SIZE};
+use super::minimal::{ConditionVerdict, classify_condition};
+use super::shape::{SHAPES, ShapeVariant, count_operations, placements};
+use super::weaken::weaken_test;
 use crate::mutation::Difference;
 use crate::{Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 
@@ -31,99 +31,104 @@ pub struct Distinction {
 }
 
 /// Number of tests in one parallel batch.
-const BATCH: usize = 1024;
+const BATCH_SIZE: usize = 1024;
 /// Bound on the tests below one strongest test of a shape.
-const MOST_BELOW: usize = 200;
+const MAX_WEAKENED_TESTS: usize = 200;
 /// Number of strongest tests whose weakenings are searched in parallel.
-const TOPS: usize = 32;
+const STRONGEST_BATCH_SIZE: usize = 32;
 
 /// Constraints on the wanted tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestConstraints {
     /// Number of tests.
-    pub tests: usize,
+    pub max_tests: usize,
     /// The most operations of a test.
-    pub operations: usize,
+    pub max_operations: usize,
     /// The most threads of a test.
-    pub threads: usize,
+    pub max_threads: usize,
     /// True if all its accesses are atomic.
-    pub atomic: bool,
+    pub only_atomic: bool,
 }
 
 impl TestConstraints {
     /// Requests one test with at most `operations` operations, without further constraints.
-    pub fn one(operations: usize) -> TestConstraints {
-        TestConstraints { tests: 1, operations, threads: usize::MAX, atomic: false }
+    pub fn single_test(operations: usize) -> TestConstraints {
+        TestConstraints {
+            max_tests: 1,
+            max_operations: operations,
+            max_threads: usize::MAX,
+            only_atomic: false,
+        }
     }
 
     /// Bound on the stored tests of one size. Several may coincide after reduction.
-    fn kept(&self) -> usize {
-        if self.tests == 1 { 1 } else { self.tests.saturating_mul(8) }
+    fn capacity(&self) -> usize {
+        if self.max_tests == 1 { 1 } else { self.max_tests.saturating_mul(8) }
     }
 
-    fn fits(&self, test: &Test) -> bool {
-        let atomic = |kind: &InstructionKind| match kind {
+    fn is_satisfied_by(&self, test: &Test) -> bool {
+        let is_atomic = |kind: &InstructionKind| match kind {
             InstructionKind::Access(access) => matches!(access.strength, Access::Atomic { .. }),
             _ => true,
         };
         let kinds = || {
             test.threads.iter().flat_map(|thread| &thread.instructions).map(|instruction| &instruction.kind)
         };
-        test.threads.len() <= self.threads && (!self.atomic || kinds().all(atomic))
+        test.threads.len() <= self.max_threads && (!self.only_atomic || kinds().all(is_atomic))
     }
 }
 
 /// Finds the smallest distinguishing test of at most `events` operations, as the first result of
-/// [`distinguish_all`].
+/// [`find_distinctions`].
 ///
 /// # Errors
 /// As for [`predict_summary`].
-pub fn distinguish(
+pub fn find_distinction(
     first: &Model,
     second: &Model,
     events: usize,
     options: &PredictOptions,
 ) -> Result<Option<Distinction>, PredictError> {
-    Ok(distinguish_all(first, second, &TestConstraints::one(events), options)?.pop())
+    Ok(find_distinctions(first, second, &TestConstraints::single_test(events), options)?.pop())
 }
 
 /// Finds the smallest tests on which two models differ, in order of size.
 ///
-/// It searches all programs of up to [`LARGEST`] operations over the [`FormVocabulary`], then the weakenings of
+/// Searches all programs up to [`MAX_PROGRAM_SIZE`] operations over the [`FormVocabulary`], then the weakenings of
 /// the [`SHAPES`]. Tests that are racy under both models follow only if there are too few others. The order
 /// within one size is fixed.
 ///
 /// # Errors
 /// As for [`predict_summary`].
-pub fn distinguish_all(
+pub fn find_distinctions(
     first: &Model,
     second: &Model,
-    wanted: &TestConstraints,
+    constraints: &TestConstraints,
     options: &PredictOptions,
 ) -> Result<Vec<Distinction>, PredictError> {
-    let pair = ModelPair { first, second, options: *options, wanted: *wanted };
-    let vocabulary = FormVocabulary::of(&[first, second]);
+    let pair = ModelPair { first, second, options: *options, constraints: *constraints };
+    let vocabulary = FormVocabulary::from_models(&[first, second]);
     let mut all = Vec::new();
-    let mut known = HashSet::new();
+    let mut texts = HashSet::new();
     let mut fallback = Vec::new();
-    for size in 1..=wanted.operations {
-        let mut found = Best::new(wanted.kept());
-        if size <= LARGEST {
-            pair.scan(size, &vocabulary, &mut found)?;
+    for size in 1..=constraints.max_operations {
+        let mut found = BestTests::new(constraints.capacity());
+        if size <= MAX_PROGRAM_SIZE {
+            pair.search_programs(size, &vocabulary, &mut found)?;
         }
         if !found.is_full() {
-            pair.walk_shapes(size, &mut found)?;
+            pair.search_shapes(size, &mut found)?;
         }
         for (test, difference) in found.tests {
             if difference == Difference::Executions {
                 fallback.push(test);
-            } else if pair.take(test, &mut known, &mut all)? {
+            } else if pair.add_reduced(test, &mut texts, &mut all)? {
                 return Ok(all);
             }
         }
     }
     for test in fallback {
-        if pair.take(test, &mut known, &mut all)? {
+        if pair.add_reduced(test, &mut texts, &mut all)? {
             break;
         }
     }
@@ -135,30 +140,31 @@ pub fn distinguish_all(
 ///
 /// # Errors
 /// As for [`predict_summary`].
-pub fn reduced(
+pub fn reduce_distinction(
     test: &Test,
     first: &Model,
     second: &Model,
     options: &PredictOptions,
 ) -> Result<Option<Distinction>, PredictError> {
-    let pair = ModelPair { first, second, options: *options, wanted: TestConstraints::one(usize::MAX) };
-    if pair.difference(test)?.is_none() {
+    let pair =
+        ModelPair { first, second, options: *options, constraints: TestConstraints::single_test(usize::MAX) };
+    if pair.compare_models(test)?.is_none() {
         return Ok(None);
     }
-    pair.finish(test.clone()).map(Some)
+    pair.reduce(test.clone()).map(Some)
 }
 
 /// Does `work` for every item on all processors; the results are in the order of the items.
-fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+fn map_in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     let mut found: Vec<(usize, R)> = std::thread::scope(|scope| {
         let worker = || {
-            let mut mine = Vec::new();
+            let mut results = Vec::new();
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(item) = items.get(index) else { return mine };
-                mine.push((index, work(item)));
+                let Some(item) = items.get(index) else { return results };
+                results.push((index, work(item)));
             }
         };
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
@@ -167,7 +173,7 @@ fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Syn
         let mut found = if handles.is_empty() { worker() } else { Vec::with_capacity(items.len()) };
         for handle in handles {
             match handle.join() {
-                Ok(mine) => found.extend(mine),
+                Ok(results) => found.extend(results),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
@@ -180,29 +186,33 @@ fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Syn
 /// Collects distinct tests for comparing models: all programs of `operations` operations over the model's
 /// vocabulary, the strongest tests of the shapes, the given tests, and the single weakenings of the latter
 /// two.
-pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
+pub fn collect_comparison_tests(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
     let mut tests = Vec::new();
-    let mut seen = HashSet::new();
+    let mut texts = HashSet::new();
     let mut add = |mut test: Test| {
         test.name = "pool".to_owned();
         test.metadata = Metadata::default();
-        if seen.insert(litmus::print(&test)) {
+        if texts.insert(litmus::print(&test)) {
             tests.push(test);
         }
     };
-    let vocabulary = FormVocabulary::of(&[model]);
-    for size in 1..=operations.min(LARGEST) {
+    let vocabulary = FormVocabulary::from_models(&[model]);
+    for size in 1..=operations.min(MAX_PROGRAM_SIZE) {
         // The visitor never breaks off.
-        let _ = vocabulary.for_each(size, &mut |test| {
+        let _ = vocabulary.for_each_program(size, &mut |test| {
             add(test);
             ControlFlow::Continue(())
         });
     }
-    let tops = SHAPES.iter().flat_map(|shape| {
-        placements(shape.threads(), false).into_iter().flat_map(|places| shape.cells(&places))
+    let shape_variants = SHAPES.iter().flat_map(|shape| {
+        placements(shape.thread_count(), false).into_iter().flat_map(|places| shape.variants(&places))
     });
-    for test in tops.flat_map(variants).map(|cell| cell.top()).chain(given.iter().cloned()) {
-        weakenings(&test).into_iter().for_each(|weaker| add(weaker.test));
+    for test in shape_variants
+        .flat_map(storage_class_variants)
+        .map(|cell| cell.strongest_test())
+        .chain(given.iter().cloned())
+    {
+        weaken_test(&test).into_iter().for_each(|weaker| add(weaker.test));
         add(test);
     }
     tests
@@ -213,62 +223,67 @@ struct ModelPair<'a> {
     first: &'a Model,
     second: &'a Model,
     options: PredictOptions<'a>,
-    wanted: TestConstraints,
+    constraints: TestConstraints,
 }
 
 /// The best tests of one size, strongest difference first, then in order of discovery.
-struct Best {
-    most: usize,
+struct BestTests {
+    capacity: usize,
     tests: Vec<(Test, Difference)>,
 }
 
-impl Best {
-    fn new(most: usize) -> Best {
-        Best { most, tests: Vec::new() }
+impl BestTests {
+    fn new(capacity: usize) -> BestTests {
+        BestTests { capacity, tests: Vec::new() }
     }
 
     /// Inserts a test if there is room, or if it replaces one with a weaker difference.
-    fn keep(&mut self, test: &Test, difference: Difference) {
+    fn insert(&mut self, test: &Test, difference: Difference) {
         // Equal differences stay in order of discovery.
-        let at = self.tests.partition_point(|(_, known)| *known <= difference);
-        if at < self.most {
-            self.tests.insert(at, (test.clone(), difference));
-            self.tests.truncate(self.most);
+        let position = self.tests.partition_point(|(_, known)| *known <= difference);
+        if position < self.capacity {
+            self.tests.insert(position, (test.clone(), difference));
+            self.tests.truncate(self.capacity);
         }
     }
 
     /// Returns true if no later test can be better.
     fn is_full(&self) -> bool {
-        self.tests.len() == self.most
+        self.tests.len() == self.capacity
             && self.tests.last().is_some_and(|(_, difference)| *difference == Difference::Outcome)
     }
 }
 
 impl ModelPair<'_> {
-    fn verdicts(&self, test: &Test) -> Result<(PredictionSummary, PredictionSummary), PredictError> {
+    fn predict_both(&self, test: &Test) -> Result<(PredictionSummary, PredictionSummary), PredictError> {
         Ok((
             predict_summary(test, self.first, &self.options)?,
             predict_summary(test, self.second, &self.options)?,
         ))
     }
 
-    fn difference(&self, test: &Test) -> Result<Option<Difference>, PredictError> {
-        let (first, second) = self.verdicts(test)?;
-        Ok(Difference::between(&first, &second))
+    fn compare_models(&self, test: &Test) -> Result<Option<Difference>, PredictError> {
+        let (first, second) = self.predict_both(test)?;
+        Ok(Difference::compare(&first, &second))
     }
 
     /// Tests all programs of one size.
-    fn scan(&self, size: usize, vocabulary: &FormVocabulary, best: &mut Best) -> Result<(), PredictError> {
-        let mut batch = Vec::with_capacity(BATCH);
+    fn search_programs(
+        &self,
+        size: usize,
+        vocabulary: &FormVocabulary,
+        best: &mut BestTests,
+    ) -> Result<(), PredictError> {
+        let mut batch = Vec::with_capacity(BATCH_SIZE);
         let mut failed = None;
-        let flow = vocabulary.for_each(size, &mut |test| {
-            if self.wanted.fits(&test) {
+        let flow = vocabulary.for_each_program(size, &mut |test| {
+            if self.constraints.is_satisfied_by(&test) {
                 batch.push(test);
             }
-            if batch.len() < BATCH {
+            if batch.len() < BATCH_SIZE {
                 return ControlFlow::Continue(());
             }
-            match self.look(&batch, best) {
+            match self.judge_batch(&batch, best) {
                 Ok(()) => {}
                 Err(error) => {
                     failed = Some(error);
@@ -283,17 +298,17 @@ impl ModelPair<'_> {
         });
         match (failed, flow) {
             (Some(error), _) => Err(error),
-            (None, ControlFlow::Continue(())) => self.look(&batch, best),
+            (None, ControlFlow::Continue(())) => self.judge_batch(&batch, best),
             (None, ControlFlow::Break(())) => Ok(()),
         }
     }
 
     /// Judges a batch on all processors. The selection does not depend on scheduling.
-    fn look(&self, batch: &[Test], best: &mut Best) -> Result<(), PredictError> {
-        let found = on_all_processors(batch, |test| self.difference(test));
+    fn judge_batch(&self, batch: &[Test], best: &mut BestTests) -> Result<(), PredictError> {
+        let found = map_in_parallel(batch, |test| self.compare_models(test));
         for (test, difference) in batch.iter().zip(found) {
             if let Some(difference) = difference? {
-                best.keep(test, difference);
+                best.insert(test, difference);
             }
         }
         Ok(())
@@ -301,24 +316,27 @@ impl ModelPair<'_> {
 
     /// Searches the strongest tests of one size of every shape, then their weakenings while one of the models
     /// forbids the outcome. The latter covers placements with equally distant threads only.
-    fn walk_shapes(&self, size: usize, best: &mut Best) -> Result<(), PredictError> {
-        let tops = |unequal: bool| -> Vec<Test> {
-            let told = SHAPES.iter().flat_map(|shape| {
-                placements(shape.threads(), unequal).into_iter().flat_map(|places| shape.cells(&places))
+    fn search_shapes(&self, size: usize, best: &mut BestTests) -> Result<(), PredictError> {
+        let strongest_tests = |unequal: bool| -> Vec<Test> {
+            let shape_variants = SHAPES.iter().flat_map(|shape| {
+                placements(shape.thread_count(), unequal)
+                    .into_iter()
+                    .flat_map(|places| shape.variants(&places))
             });
-            told.flat_map(variants)
-                .map(|cell| cell.top())
-                .filter(|top| operations(top) == size && self.wanted.fits(top))
+            shape_variants
+                .flat_map(storage_class_variants)
+                .map(|cell| cell.strongest_test())
+                .filter(|top| count_operations(top) == size && self.constraints.is_satisfied_by(top))
                 .collect()
         };
-        self.look(&tops(true), best)?;
-        for tops in tops(false).chunks(TOPS) {
+        self.judge_batch(&strongest_tests(true), best)?;
+        for chunk in strongest_tests(false).chunks(STRONGEST_BATCH_SIZE) {
             if best.is_full() {
                 return Ok(());
             }
-            for found in on_all_processors(tops, |top| self.walk(top)) {
+            for found in map_in_parallel(chunk, |top| self.search_weakenings(top)) {
                 for (test, difference) in found?.tests {
-                    best.keep(&test, difference);
+                    best.insert(&test, difference);
                 }
             }
         }
@@ -326,29 +344,31 @@ impl ModelPair<'_> {
     }
 
     /// Returns the tests with the strongest difference at or below `top`, nearest first.
-    fn walk(&self, top: &Test) -> Result<Best, PredictError> {
-        let mut best = Best::new(self.wanted.kept());
-        let mut seen: HashSet<String> = HashSet::from([litmus::print(top)]);
-        let mut open = VecDeque::from([top.clone()]);
-        let mut asked = 0;
-        while let Some(test) = open.pop_front() {
-            let (first, second) = self.verdicts(&test)?;
-            asked += 1;
-            if let Some(difference) = Difference::between(&first, &second) {
-                best.keep(&test, difference);
+    fn search_weakenings(&self, top: &Test) -> Result<BestTests, PredictError> {
+        let mut best = BestTests::new(self.constraints.capacity());
+        let mut visited: HashSet<String> = HashSet::from([litmus::print(top)]);
+        let mut worklist = VecDeque::from([top.clone()]);
+        let mut judged = 0;
+        while let Some(test) = worklist.pop_front() {
+            let (first, second) = self.predict_both(&test)?;
+            judged += 1;
+            if let Some(difference) = Difference::compare(&first, &second) {
+                best.insert(&test, difference);
                 if best.is_full() {
                     return Ok(best);
                 }
             }
-            let forbids = |verdict| standing_of(&test, verdict) == TestStanding::Forbidden;
+            let is_forbidden = |verdict| classify_condition(&test, verdict) == ConditionVerdict::Forbidden;
             // Weakening only allows more outcomes, so if neither model forbids this one, neither
             // does further down.
-            if asked >= MOST_BELOW || !(forbids(&first) || forbids(&second)) {
+            if judged >= MAX_WEAKENED_TESTS || !(is_forbidden(&first) || is_forbidden(&second)) {
                 continue;
             }
-            for weaker in weakenings(&test).into_iter().filter(|weaker| self.wanted.fits(&weaker.test)) {
-                if seen.len() < MOST_BELOW && seen.insert(litmus::print(&weaker.test)) {
-                    open.push_back(weaker.test);
+            for weaker in
+                weaken_test(&test).into_iter().filter(|weaker| self.constraints.is_satisfied_by(&weaker.test))
+            {
+                if visited.len() < MAX_WEAKENED_TESTS && visited.insert(litmus::print(&weaker.test)) {
+                    worklist.push_back(weaker.test);
                 }
             }
         }
@@ -356,33 +376,35 @@ impl ModelPair<'_> {
     }
 
     /// Adds a reduced test if it is new; returns true if enough tests are found.
-    fn take(
+    fn add_reduced(
         &self,
         test: Test,
-        known: &mut HashSet<String>,
+        texts: &mut HashSet<String>,
         all: &mut Vec<Distinction>,
     ) -> Result<bool, PredictError> {
-        let found = self.finish(test)?;
-        if known.insert(litmus::print(&found.test)) {
+        let found = self.reduce(test)?;
+        if texts.insert(litmus::print(&found.test)) {
             all.push(found);
         }
-        Ok(all.len() == self.wanted.tests)
+        Ok(all.len() == self.constraints.max_tests)
     }
 
     /// Reduces the test while the difference remains, and records the verdicts of both models.
-    fn finish(&self, test: Test) -> Result<Distinction, PredictError> {
-        let wanted = self.difference(&test)?;
+    fn reduce(&self, test: Test) -> Result<Distinction, PredictError> {
+        let initial_difference = self.compare_models(&test)?;
         let mut test = without_question(test);
         // Without its question a test shows at least the same registers.
-        let mut difference = self.difference(&test)?.or(wanted);
+        let mut difference = self.compare_models(&test)?.or(initial_difference);
         loop {
             let mut smaller = None;
-            for candidate in smaller_tests(&test).into_iter().filter(|smaller| self.wanted.fits(smaller)) {
-                let now = self.difference(&candidate)?;
+            for candidate in
+                smaller_tests(&test).into_iter().filter(|smaller| self.constraints.is_satisfied_by(smaller))
+            {
+                let candidate_difference = self.compare_models(&candidate)?;
                 // Stronger differences are smaller, so reduction never trades a difference for a
                 // weaker one.
-                if now.is_some() && now <= difference {
-                    smaller = Some((candidate, now));
+                if candidate_difference.is_some() && candidate_difference <= difference {
+                    smaller = Some((candidate, candidate_difference));
                     break;
                 }
             }
@@ -391,11 +413,11 @@ impl ModelPair<'_> {
                 None => break,
             }
         }
-        let (first, second) = self.verdicts(&test)?;
-        let difference = Difference::between(&first, &second).unwrap_or(Difference::Executions);
+        let (first, second) = self.predict_both(&test)?;
+        let difference = Difference::compare(&first, &second).unwrap_or(Difference::Executions);
         let observables = test.observables();
         if let Some(outcome) = distinguishing_outcome(&first, &second) {
-            let wanted: Vec<(Term, i64)> = observables
+            let expected_values: Vec<(Term, i64)> = observables
                 .iter()
                 .zip(&outcome.0)
                 .map(|(observable, value)| {
@@ -406,28 +428,28 @@ impl ModelPair<'_> {
                     (term, value.to_signed(test.observable_type(*observable)))
                 })
                 .collect();
-            test.question = (!wanted.is_empty()).then(|| question(&wanted));
+            test.question = (!expected_values.is_empty()).then(|| exists_question(&expected_values));
         }
         test.listed.clear();
         test.name = format!("{}-{}", self.first.name(), self.second.name());
         test.metadata = Metadata::default();
         for model in [self.first, self.second] {
             let verdict = predict_summary(&test, model, &self.options)?;
-            test.metadata.expectations.push(expectation(&test, model, &verdict));
+            test.metadata.expectations.push(expectation_from_verdict(&test, model, &verdict));
         }
         Ok(Distinction { test, difference, first, second })
     }
 }
 
 /// Returns the expectation that corresponds to a model's verdict.
-pub fn expectation(test: &Test, model: &Model, verdict: &PredictionSummary) -> Expectation {
+pub fn expectation_from_verdict(test: &Test, model: &Model, verdict: &PredictionSummary) -> Expectation {
     let observables = test.observables();
-    let meets = test.question.as_ref().is_none_or(|question| {
+    let is_allowed = test.question.as_ref().is_none_or(|question| {
         verdict.allowed.iter().any(|outcome| outcome.meets_condition(test, &observables, &question.condition))
     });
     Expectation {
         model: model.name().to_owned(),
-        reachability: if meets { Reachability::Allowed } else { Reachability::Forbidden },
+        reachability: if is_allowed { Reachability::Allowed } else { Reachability::Forbidden },
         race: Some(verdict.race).filter(|race| *race != Race::Unknown),
         uninitialised: false,
         span: Span::default(),
@@ -439,20 +461,20 @@ fn distinguishing_outcome<'v>(
     first: &'v PredictionSummary,
     second: &'v PredictionSummary,
 ) -> Option<&'v Outcome> {
-    let alone = first.allowed.symmetric_difference(&second.allowed).next();
-    alone.or_else(|| first.allowed.intersection(&second.allowed).last())
+    let exclusive = first.allowed.symmetric_difference(&second.allowed).next();
+    exclusive.or_else(|| first.allowed.intersection(&second.allowed).last())
 }
 
 /// Returns the cell with payload and synchronization in one storage class and in two, and with the narrowest sufficient scopes.
-fn variants(cell: Telling) -> Vec<Telling> {
-    let two = |payload, carrier| Telling { payload, carrier, ..cell.clone() };
+fn storage_class_variants(cell: ShapeVariant) -> Vec<ShapeVariant> {
+    let with_classes = |payload, carrier| ShapeVariant { payload, carrier, ..cell.clone() };
     let mut found = vec![
         cell.clone(),
-        two(StorageClass::Workgroup, StorageClass::Buffer),
-        two(StorageClass::Buffer, StorageClass::Workgroup),
+        with_classes(StorageClass::Workgroup, StorageClass::Buffer),
+        with_classes(StorageClass::Buffer, StorageClass::Workgroup),
     ];
     if cell.places.len() > 2 {
-        found.push(Telling { tight: true, ..cell });
+        found.push(ShapeVariant { has_tight_scopes: true, ..cell });
     }
     found
 }
@@ -481,7 +503,7 @@ fn smaller_tests(test: &Test) -> Vec<Test> {
             }
         }
     }
-    found.extend(weakenings(test).into_iter().map(|weaker| remove_unused(weaker.test)));
+    found.extend(weaken_test(test).into_iter().map(|weaker| remove_unused(weaker.test)));
     found
 }
 
@@ -496,19 +518,19 @@ fn remove_unused(mut test: Test) -> Test {
             thread.labels.clear();
         }
     }
-    let kept: Vec<usize> =
+    let nonempty: Vec<usize> =
         (0..test.threads.len()).filter(|index| !test.threads[*index].instructions.is_empty()).collect();
     // Instructions that refer to threads by number would need renumbering.
-    let named = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+    let refers_to_threads = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
         match &instruction.kind {
             InstructionKind::ShaderCall(_) => true,
             InstructionKind::System(operation) => !operation.is_unmasked(),
             _ => false,
         }
     });
-    if kept.len() < test.threads.len() && !named {
+    if nonempty.len() < test.threads.len() && !refers_to_threads {
         let new_id = |old: ThreadId| {
-            kept.iter().position(|kept| *kept == usize::from(old.0)).map(|new| ThreadId(new as u16))
+            nonempty.iter().position(|kept| *kept == usize::from(old.0)).map(|new| ThreadId(new as u16))
         };
         test.system_sync = test
             .system_sync
@@ -521,7 +543,7 @@ fn remove_unused(mut test: Test) -> Test {
                 Some(pair)
             })
             .collect();
-        test.threads = kept.iter().map(|index| test.threads[*index].clone()).collect();
+        test.threads = nonempty.iter().map(|index| test.threads[*index].clone()).collect();
         for (number, thread) in test.threads.iter_mut().enumerate() {
             thread.number = number as u32;
         }

@@ -6,15 +6,15 @@ use litmus::{
     Span, StorageClass, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 
-/// A test in the making.
+/// A test under construction.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
+pub(super) struct TestBuilder {
     pub(super) test: Test,
 }
 
-impl Draft {
-    pub(super) fn new(name: &str) -> Draft {
-        Draft {
+impl TestBuilder {
+    pub(super) fn new(name: &str) -> TestBuilder {
+        TestBuilder {
             test: Test {
                 name: name.to_owned(),
                 dialect: Dialect::Vulkan,
@@ -31,7 +31,7 @@ impl Draft {
         }
     }
 
-    pub(super) fn thread(&mut self, place: Placement) -> ThreadId {
+    pub(super) fn add_thread(&mut self, place: Placement) -> ThreadId {
         let number = self.test.threads.len() as u16;
         self.test.threads.push(Thread {
             number: u32::from(number),
@@ -45,17 +45,17 @@ impl Draft {
     }
 
     /// Returns the location of a name, initially 0.
-    pub(super) fn location(&mut self, name: char) -> LocationId {
+    pub(super) fn get_or_add_location(&mut self, name: char) -> LocationId {
         let name = name.to_string();
-        let known = self.test.locations.iter().position(|location| location.name == name);
-        let index = known.unwrap_or_else(|| {
+        let existing = self.test.locations.iter().position(|location| location.name == name);
+        let index = existing.unwrap_or_else(|| {
             self.test.locations.push(Location::new(name));
             self.test.locations.len() - 1
         });
         LocationId(index as u16)
     }
 
-    pub(super) fn register(&mut self, thread: ThreadId) -> RegisterId {
+    pub(super) fn add_register(&mut self, thread: ThreadId) -> RegisterId {
         let Some(column) = self.test.threads.get_mut(usize::from(thread.0)) else { return RegisterId(0) };
         let index = column.registers.len() as u16;
         column.registers.push(Register {
@@ -67,19 +67,19 @@ impl Draft {
     }
 
     /// Names the one label of a thread.
-    pub(super) fn label(&mut self, thread: ThreadId) {
+    pub(super) fn add_label(&mut self, thread: ThreadId) {
         if let Some(column) = self.test.threads.get_mut(usize::from(thread.0)) {
             column.labels.push(Label { name: "LC00".to_owned() });
         }
     }
 
-    pub(super) fn push(&mut self, thread: ThreadId, kind: InstructionKind) {
+    pub(super) fn push_instruction(&mut self, thread: ThreadId, kind: InstructionKind) {
         if let Some(column) = self.test.threads.get_mut(usize::from(thread.0)) {
             column.instructions.push(Instruction { kind, span: Span::default() });
         }
     }
 
-    pub(super) fn store(
+    pub(super) fn push_store(
         &mut self,
         thread: ThreadId,
         location: LocationId,
@@ -87,35 +87,41 @@ impl Draft {
         class: StorageClass,
         access: Access,
     ) {
-        self.push(thread, InstructionKind::store(MemoryPlace::of(location, class), value, access));
+        self.push_instruction(
+            thread,
+            InstructionKind::store(MemoryPlace::of(location, class), value, access),
+        );
     }
 
-    pub(super) fn load(
+    pub(super) fn push_load(
         &mut self,
         thread: ThreadId,
         location: LocationId,
         class: StorageClass,
         access: Access,
     ) -> RegisterId {
-        let destination = self.register(thread);
-        self.push(thread, InstructionKind::load(destination, MemoryPlace::of(location, class), access));
+        let destination = self.add_register(thread);
+        self.push_instruction(
+            thread,
+            InstructionKind::load(destination, MemoryPlace::of(location, class), access),
+        );
         destination
     }
 
     /// Sets the question whether some execution ends with all these values.
-    pub(super) fn ask(&mut self, wanted: &[(Term, i64)]) {
-        self.test.question = Some(question(wanted));
+    pub(super) fn set_question(&mut self, expected_values: &[(Term, i64)]) {
+        self.test.question = Some(exists_question(expected_values));
     }
 }
 
-/// Returns true if some execution ends with all these values.
-pub(super) fn question(wanted: &[(Term, i64)]) -> Question {
+/// Returns the question if some execution ends with all these values.
+pub(super) fn exists_question(expected_values: &[(Term, i64)]) -> Question {
     let equal = |(term, value): &(Term, i64)| Condition::Compare {
         left: term.clone(),
         comparison: Comparison::Equal,
         right: Term::Constant(*value),
     };
-    let condition = wanted
+    let condition = expected_values
         .iter()
         .map(equal)
         .reduce(|all, one| Condition::And(Box::new(all), Box::new(one)))

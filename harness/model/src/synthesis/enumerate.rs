@@ -9,22 +9,22 @@ use litmus::{
     SystemOperation, SystemSync, Term, Test, ThreadId,
 };
 
-use super::draft::Draft;
+use super::draft::TestBuilder;
 use super::shape::placements;
 use crate::Model;
 use crate::cat::ast::{CatExpression, ExpressionKind, StatementKind};
-use crate::mutation::children;
+use crate::mutation::subexpressions;
 
 /// Bound on the locations of one program.
-const MOST_LOCATIONS: usize = 2;
+const MAX_LOCATIONS: usize = 2;
 /// Bound on the threads of one program.
-const MOST_THREADS: usize = 4;
+const MAX_SMALL_THREADS: usize = 4;
 /// Bound on the threads if only a part of the vocabulary is used. The shapes cover larger tests.
-const MOST_THREADS_OF_LARGE: usize = 2;
+const MAX_LARGE_THREADS: usize = 2;
 /// Programs up to this size use every instruction of the vocabulary, larger ones only the common ones.
-const RICH: usize = 3;
+const MAX_FULL_VOCABULARY_SIZE: usize = 3;
 /// Size of the largest enumerated programs; larger ones are too many.
-pub const LARGEST: usize = 4;
+pub const MAX_PROGRAM_SIZE: usize = 4;
 
 /// An instruction without its location and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ enum SynthesizedInstruction {
 }
 
 impl SynthesizedInstruction {
-    fn accesses(self) -> bool {
+    fn is_access(self) -> bool {
         matches!(
             self,
             SynthesizedInstruction::Load(_)
@@ -48,7 +48,7 @@ impl SynthesizedInstruction {
         )
     }
 
-    fn writes(self) -> bool {
+    fn is_write(self) -> bool {
         matches!(self, SynthesizedInstruction::Store(_) | SynthesizedInstruction::Rmw(..))
     }
 }
@@ -56,14 +56,14 @@ impl SynthesizedInstruction {
 /// Instruction forms that some of the models can distinguish.
 #[derive(Clone, Debug)]
 pub struct FormVocabulary {
-    rich: Vec<SynthesizedInstruction>,
-    common: Vec<SynthesizedInstruction>,
-    scopes: bool,
-    system_sync: bool,
+    all_forms: Vec<SynthesizedInstruction>,
+    common_forms: Vec<SynthesizedInstruction>,
+    has_scopes: bool,
+    has_system_sync: bool,
 }
 
-/// The names that a model's text uses.
-fn names_of(model: &Model) -> BTreeSet<String> {
+/// Returns the names that a model's text uses.
+fn used_names(model: &Model) -> BTreeSet<String> {
     fn collect(expression: &CatExpression, names: &mut BTreeSet<String>) {
         match &expression.kind {
             ExpressionKind::Name(name) => {
@@ -74,7 +74,7 @@ fn names_of(model: &Model) -> BTreeSet<String> {
             }
             _ => {}
         }
-        children(&expression.kind).into_iter().for_each(|child| collect(child, names));
+        subexpressions(&expression.kind).into_iter().for_each(|child| collect(child, names));
     }
     fn collect_statement(kind: &StatementKind, names: &mut BTreeSet<String>) {
         match kind {
@@ -97,50 +97,50 @@ fn names_of(model: &Model) -> BTreeSet<String> {
     names
 }
 
-fn semantics(order: Order) -> Semantics {
+fn buffer_semantics(order: Order) -> Semantics {
     if order == Order::Relaxed {
         return Semantics::RELAXED;
     }
     Semantics { order, classes: StorageClassSet::EMPTY.with(StorageClass::Buffer), ..Semantics::RELAXED }
 }
 
-fn publishing(order: Order) -> Semantics {
-    Semantics { make_available: order.releases(), make_visible: order.acquires(), ..semantics(order) }
+fn publishing_semantics(order: Order) -> Semantics {
+    Semantics { make_available: order.releases(), make_visible: order.acquires(), ..buffer_semantics(order) }
 }
 
 impl FormVocabulary {
     /// Returns the forms that the models can distinguish; a form that no model mentions is omitted.
-    pub fn of(models: &[&Model]) -> FormVocabulary {
-        let names: BTreeSet<String> = models.iter().flat_map(|model| names_of(model)).collect();
-        let knows = |words: &[&str]| words.iter().any(|word| names.contains(*word));
-        let scopes = knows(&["SG", "WG", "QF"]);
-        let orders = knows(&["ACQ", "REL"]);
-        let availability = knows(&["AV", "VIS", "SEMAV", "SEMVIS"]);
-        let plain = knows(&["ATOM", "A"]);
-        let device_domain = knows(&["AVDEVICE", "VISDEVICE"]);
-        let system_sync = knows(&["ssw"]);
-        let mut rich = Vec::new();
-        let mut common = Vec::new();
+    pub fn from_models(models: &[&Model]) -> FormVocabulary {
+        let names: BTreeSet<String> = models.iter().flat_map(|model| used_names(model)).collect();
+        let uses_any = |words: &[&str]| words.iter().any(|word| names.contains(*word));
+        let has_scopes = uses_any(&["SG", "WG", "QF"]);
+        let orders = uses_any(&["ACQ", "REL"]);
+        let availability = uses_any(&["AV", "VIS", "SEMAV", "SEMVIS"]);
+        let plain = uses_any(&["ATOM", "A"]);
+        let device_domain = uses_any(&["AVDEVICE", "VISDEVICE"]);
+        let has_system_sync = uses_any(&["ssw"]);
+        let mut all_forms = Vec::new();
+        let mut common_forms = Vec::new();
         let mut add = |form: SynthesizedInstruction, is_common: bool| {
-            rich.push(form);
+            all_forms.push(form);
             if is_common {
-                common.push(form);
+                common_forms.push(form);
             }
         };
         for scope in [Scope::Device, Scope::Workgroup] {
             let wide = scope == Scope::Device;
-            if !wide && !scopes {
+            if !wide && !has_scopes {
                 continue;
             }
-            let atomic = |order| Access::Atomic { scope, semantics: semantics(order) };
+            let atomic = |order| Access::Atomic { scope, semantics: buffer_semantics(order) };
             add(SynthesizedInstruction::Load(atomic(Order::Relaxed)), wide);
             add(SynthesizedInstruction::Store(atomic(Order::Relaxed)), wide);
             add(SynthesizedInstruction::Rmw(scope, Semantics::RELAXED), wide);
             if orders {
                 add(SynthesizedInstruction::Load(atomic(Order::Acquire)), wide);
                 add(SynthesizedInstruction::Store(atomic(Order::Release)), wide);
-                add(SynthesizedInstruction::Rmw(scope, semantics(Order::AcquireRelease)), false);
-                add(SynthesizedInstruction::Fence(scope, publishing(Order::AcquireRelease)), wide);
+                add(SynthesizedInstruction::Rmw(scope, buffer_semantics(Order::AcquireRelease)), false);
+                add(SynthesizedInstruction::Fence(scope, publishing_semantics(Order::AcquireRelease)), wide);
             }
             if plain && availability {
                 add(SynthesizedInstruction::Load(Access::Coherent { scope }), wide);
@@ -150,14 +150,16 @@ impl FormVocabulary {
         if plain {
             add(SynthesizedInstruction::Load(Access::NonPrivate), false);
             add(SynthesizedInstruction::Store(Access::NonPrivate), false);
-            if knows(&["NONPRIV", "PRIV"]) {
+            if uses_any(&["NONPRIV", "PRIV"]) {
                 add(SynthesizedInstruction::Load(Access::Private), false);
                 add(SynthesizedInstruction::Store(Access::Private), false);
             }
         }
-        if knows(&["syncbar", "CBAR"]) {
+        if uses_any(&["syncbar", "CBAR"]) {
             add(
-                SynthesizedInstruction::ControlBarrier(orders.then(|| publishing(Order::AcquireRelease))),
+                SynthesizedInstruction::ControlBarrier(
+                    orders.then(|| publishing_semantics(Order::AcquireRelease)),
+                ),
                 true,
             );
             if orders {
@@ -168,33 +170,42 @@ impl FormVocabulary {
             add(SynthesizedInstruction::AvailableToDevice, false);
             add(SynthesizedInstruction::VisibleFromDevice, false);
         }
-        FormVocabulary { rich, common, scopes, system_sync }
+        FormVocabulary { all_forms, common_forms, has_scopes, has_system_sync }
     }
 
-    fn forms(&self, events: usize) -> &[SynthesizedInstruction] {
-        if events <= RICH { &self.rich } else { &self.common }
+    fn forms_for_size(&self, events: usize) -> &[SynthesizedInstruction] {
+        if events <= MAX_FULL_VOCABULARY_SIZE { &self.all_forms } else { &self.common_forms }
     }
 
     /// Visits every program of `events` operations.
-    pub fn for_each(&self, events: usize, visit: &mut dyn FnMut(Test) -> ControlFlow<()>) -> ControlFlow<()> {
-        let most = if events <= RICH { MOST_THREADS } else { MOST_THREADS_OF_LARGE };
-        for threads in 1..=events.min(most) {
+    pub fn for_each_program(
+        &self,
+        events: usize,
+        visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let max_threads =
+            if events <= MAX_FULL_VOCABULARY_SIZE { MAX_SMALL_THREADS } else { MAX_LARGE_THREADS };
+        for threads in 1..=events.min(max_threads) {
             for sizes in partitions(events, threads) {
-                self.of_sizes(&sizes, visit)?;
+                self.for_each_with_sizes(&sizes, visit)?;
             }
         }
         ControlFlow::Continue(())
     }
 
-    fn of_sizes(&self, sizes: &[usize], visit: &mut dyn FnMut(Test) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn for_each_with_sizes(
+        &self,
+        sizes: &[usize],
+        visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let events: usize = sizes.iter().sum();
-        let forms = self.forms(events);
+        let forms = self.forms_for_size(events);
         let mut slots: Vec<(usize, usize)> = Vec::with_capacity(events);
-        self.fill(sizes, forms, &mut slots, visit)
+        self.extend_program(sizes, forms, &mut slots, visit)
     }
 
     /// Extends a program by every form at every location that is named already or next.
-    fn fill(
+    fn extend_program(
         &self,
         sizes: &[usize],
         forms: &[SynthesizedInstruction],
@@ -203,24 +214,25 @@ impl FormVocabulary {
     ) -> ControlFlow<()> {
         let events: usize = sizes.iter().sum();
         if slots.len() == events {
-            return self.complete(sizes, forms, slots, visit);
+            return self.visit_program(sizes, forms, slots, visit);
         }
         // Locations are numbered by first use, so programs that differ only in names occur once.
-        let named = slots.iter().filter(|(form, _)| forms[*form].accesses()).map(|(_, l)| l + 1).max();
-        let named = named.unwrap_or(0);
+        let location_count =
+            slots.iter().filter(|(form, _)| forms[*form].is_access()).map(|(_, l)| l + 1).max();
+        let named = location_count.unwrap_or(0);
         // A location with one access cannot affect the verdict, so each one needs a second access.
-        let left = events - slots.len();
-        let single = (0..named)
-            .filter(|l| slots.iter().filter(|(f, at)| forms[*f].accesses() && at == l).count() == 1)
+        let remaining = events - slots.len();
+        let single_access_locations = (0..named)
+            .filter(|l| slots.iter().filter(|(f, at)| forms[*f].is_access() && at == l).count() == 1)
             .count();
-        if single > left {
+        if single_access_locations > remaining {
             return ControlFlow::Continue(());
         }
         for (index, form) in forms.iter().enumerate() {
-            let locations = if form.accesses() { (named + 1).min(MOST_LOCATIONS) } else { 1 };
+            let locations = if form.is_access() { (named + 1).min(MAX_LOCATIONS) } else { 1 };
             for location in 0..locations {
                 slots.push((index, location));
-                let flow = self.fill(sizes, forms, slots, visit);
+                let flow = self.extend_program(sizes, forms, slots, visit);
                 slots.pop();
                 flow?;
             }
@@ -228,7 +240,7 @@ impl FormVocabulary {
         ControlFlow::Continue(())
     }
 
-    fn complete(
+    fn visit_program(
         &self,
         sizes: &[usize],
         forms: &[SynthesizedInstruction],
@@ -242,7 +254,7 @@ impl FormVocabulary {
             columns.push(column);
             rest = after;
         }
-        if !tells_something(forms, slots, &columns) {
+        if !is_relevant(forms, slots, &columns) {
             return ControlFlow::Continue(());
         }
         // Threads of equal length are interchangeable, so keep them sorted by their forms.
@@ -253,27 +265,27 @@ impl FormVocabulary {
         if !sorted {
             return ControlFlow::Continue(());
         }
-        let meets =
+        let has_barrier =
             slots.iter().any(|(form, _)| matches!(forms[*form], SynthesizedInstruction::ControlBarrier(_)));
         let mut all_places = placements(columns.len(), false);
         // Two workgroups, then two subgroups of one; control barriers only synchronize within a workgroup.
-        all_places.truncate(if self.scopes || meets { 2 } else { 1 });
+        all_places.truncate(if self.has_scopes || has_barrier { 2 } else { 1 });
         for places in &all_places {
-            let far = places.iter().any(|place| place.workgroup != 0);
-            if meets && far && columns.len() > 1 {
+            let is_far = places.iter().any(|place| place.workgroup != 0);
+            if has_barrier && is_far && columns.len() > 1 {
                 continue;
             }
-            for order in self.orders(columns.len(), slots.len()) {
-                visit(build(forms, &columns, places, &order))?;
+            for order in self.system_sync_choices(columns.len(), slots.len()) {
+                visit(build_test(forms, &columns, places, &order))?;
             }
         }
         ControlFlow::Continue(())
     }
 
     /// The system synchronizations to try: none, and if models have any, one thread before another and all in a row.
-    fn orders(&self, threads: usize, events: usize) -> Vec<Vec<(u16, u16)>> {
+    fn system_sync_choices(&self, threads: usize, events: usize) -> Vec<Vec<(u16, u16)>> {
         let mut found = vec![Vec::new()];
-        if self.system_sync && threads > 1 && events <= RICH {
+        if self.has_system_sync && threads > 1 && events <= MAX_FULL_VOCABULARY_SIZE {
             for from in 0..threads as u16 {
                 for to in 0..threads as u16 {
                     if from != to {
@@ -291,16 +303,16 @@ impl FormVocabulary {
 }
 
 /// Returns true if every part of a program can matter.
-fn tells_something(
+fn is_relevant(
     forms: &[SynthesizedInstruction],
     slots: &[(usize, usize)],
     columns: &[&[(usize, usize)]],
 ) -> bool {
-    let mut accesses = [0; MOST_LOCATIONS];
-    let mut writes = [0; MOST_LOCATIONS];
+    let mut accesses = [0; MAX_LOCATIONS];
+    let mut writes = [0; MAX_LOCATIONS];
     for (form, location) in slots {
-        accesses[*location] += usize::from(forms[*form].accesses());
-        writes[*location] += usize::from(forms[*form].writes());
+        accesses[*location] += usize::from(forms[*form].is_access());
+        writes[*location] += usize::from(forms[*form].is_write());
     }
     if accesses.iter().zip(writes).any(|(accesses, writes)| *accesses == 1 || (*accesses > 0 && writes == 0))
     {
@@ -321,53 +333,56 @@ fn tells_something(
             }
         }
     }
-    let meeting = columns.iter().filter(|column| {
+    let barrier_threads = columns.iter().filter(|column| {
         column.iter().any(|(form, _)| matches!(forms[*form], SynthesizedInstruction::ControlBarrier(_)))
     });
-    let meeting = meeting.count();
+    let meeting = barrier_threads.count();
     // Each thread has at most one control barrier, and a barrier has at least two participants.
-    barriers == meeting && meeting != 1 && slots.iter().any(|(form, _)| forms[*form].accesses())
+    barriers == meeting && meeting != 1 && slots.iter().any(|(form, _)| forms[*form].is_access())
 }
 
-fn build(
+fn build_test(
     forms: &[SynthesizedInstruction],
     columns: &[&[(usize, usize)]],
     places: &[Placement],
     order: &[(u16, u16)],
 ) -> Test {
-    let mut draft = Draft::new("synthesized");
-    let mut values = [0i64; MOST_LOCATIONS];
-    let mut unread = [true; MOST_LOCATIONS];
+    let mut draft = TestBuilder::new("synthesized");
+    let mut values = [0i64; MAX_LOCATIONS];
+    let mut unread = [true; MAX_LOCATIONS];
     for (column, place) in columns.iter().zip(places) {
-        let thread = draft.thread(*place);
+        let thread = draft.add_thread(*place);
         for (form, index) in *column {
             let name = ['x', 'y'][*index];
             match forms[*form] {
                 SynthesizedInstruction::Load(access) => {
-                    let location = draft.location(name);
+                    let location = draft.get_or_add_location(name);
                     unread[*index] = false;
-                    draft.load(thread, location, StorageClass::Buffer, access);
+                    draft.push_load(thread, location, StorageClass::Buffer, access);
                 }
                 SynthesizedInstruction::Store(access) => {
-                    let location = draft.location(name);
+                    let location = draft.get_or_add_location(name);
                     // Every store to a location writes a different value, so that the value of a read identifies
                     // its store.
                     values[*index] += 1;
                     let value = Operand::Constant(values[*index]);
-                    draft.store(thread, location, value, StorageClass::Buffer, access);
+                    draft.push_store(thread, location, value, StorageClass::Buffer, access);
                 }
                 SynthesizedInstruction::Rmw(scope, semantics) => {
-                    let location = draft.location(name);
-                    let destination = draft.register(thread);
+                    let location = draft.get_or_add_location(name);
+                    let destination = draft.add_register(thread);
                     unread[*index] = false;
                     let operation = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(1));
                     let place = MemoryPlace::of(location, StorageClass::Buffer);
-                    draft.push(thread, InstructionKind::rmw(destination, place, operation, scope, semantics));
+                    draft.push_instruction(
+                        thread,
+                        InstructionKind::rmw(destination, place, operation, scope, semantics),
+                    );
                 }
                 SynthesizedInstruction::Fence(scope, semantics) => {
-                    draft.push(thread, InstructionKind::Fence { scope, semantics });
+                    draft.push_instruction(thread, InstructionKind::Fence { scope, semantics });
                 }
-                SynthesizedInstruction::ControlBarrier(semantics) => draft.push(
+                SynthesizedInstruction::ControlBarrier(semantics) => draft.push_instruction(
                     thread,
                     InstructionKind::ControlBarrier(ControlBarrier {
                         execution_scope: Scope::Workgroup,
@@ -378,12 +393,10 @@ fn build(
                         quorum: None,
                     }),
                 ),
-                SynthesizedInstruction::AvailableToDevice => {
-                    draft.push(thread, InstructionKind::System(SystemOperation::AvailableToDevice))
-                }
-                SynthesizedInstruction::VisibleFromDevice => {
-                    draft.push(thread, InstructionKind::System(SystemOperation::VisibleFromDevice))
-                }
+                SynthesizedInstruction::AvailableToDevice => draft
+                    .push_instruction(thread, InstructionKind::System(SystemOperation::AvailableToDevice)),
+                SynthesizedInstruction::VisibleFromDevice => draft
+                    .push_instruction(thread, InstructionKind::System(SystemOperation::VisibleFromDevice)),
             }
         }
     }
@@ -399,14 +412,20 @@ fn build(
 
 /// Returns the partitions of a number into `parts` summands, in descending order.
 fn partitions(sum: usize, parts: usize) -> Vec<Vec<usize>> {
-    fn extend(sum: usize, parts: usize, most: usize, chosen: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+    fn extend(
+        sum: usize,
+        parts: usize,
+        max_part: usize,
+        chosen: &mut Vec<usize>,
+        found: &mut Vec<Vec<usize>>,
+    ) {
         if parts == 0 {
             if sum == 0 {
                 found.push(chosen.clone());
             }
             return;
         }
-        for part in (1..=most.min(sum)).rev() {
+        for part in (1..=max_part.min(sum)).rev() {
             chosen.push(part);
             extend(sum - part, parts - 1, part, chosen, found);
             chosen.pop();

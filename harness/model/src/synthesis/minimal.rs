@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use litmus::{Race, Test};
 
-use super::weaken::{Weakened, weakenings};
+use super::weaken::{WeakenedTest, weaken_test};
 use crate::{Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 
 /// Verdict on a test's question under a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TestStanding {
+pub enum ConditionVerdict {
     /// Race-free, and no execution shows the outcome.
     Forbidden,
     /// Race-free, and some execution shows it.
@@ -22,91 +22,91 @@ pub enum TestStanding {
 
 /// A forbidden test without a forbidden weakening.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Minimal {
+pub struct MinimalTest {
     /// The test.
     pub test: Test,
     /// Race-free weakenings that allow the outcome. If a device shows it there, the test is able to expose a
     /// violation.
-    pub twins: Vec<Weakened>,
+    pub twins: Vec<WeakenedTest>,
 }
 
 /// Result of a search below one test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Below {
+pub struct MinimalTests {
     /// The minimal tests, in the order of their text.
-    pub minimal: Vec<Minimal>,
+    pub minimal: Vec<MinimalTest>,
     /// Number of judged tests.
-    pub asked: usize,
+    pub judged_tests: usize,
     /// True if the enumeration ended before its bound and no answer timed out.
     pub complete: bool,
 }
 
 /// Classifies a test's outcome by a verdict.
-pub fn standing_of(test: &Test, verdict: &PredictionSummary) -> TestStanding {
+pub fn classify_condition(test: &Test, verdict: &PredictionSummary) -> ConditionVerdict {
     let observables = test.observables();
     let meets = |condition| {
         verdict.allowed.iter().any(|outcome| outcome.meets_condition(test, &observables, condition))
     };
     match verdict.race {
-        Race::Unknown => TestStanding::Unknown,
-        Race::Racy => TestStanding::Racy,
+        Race::Unknown => ConditionVerdict::Unknown,
+        Race::Racy => ConditionVerdict::Racy,
         Race::Free if test.question.as_ref().is_some_and(|question| meets(&question.condition)) => {
-            TestStanding::Allowed
+            ConditionVerdict::Allowed
         }
-        Race::Free => TestStanding::Forbidden,
+        Race::Free => ConditionVerdict::Forbidden,
     }
 }
 
-/// Finds the minimal tests at or below `top`, judging at most `most` tests.
+/// Finds the minimal tests at or below `top`, judging at most `max_tests`.
 ///
 /// # Errors
 /// As for [`predict_summary`].
-pub fn minimal_below(
+pub fn find_minimal_tests(
     top: &Test,
     model: &Model,
     options: &PredictOptions,
-    most: usize,
-) -> Result<Below, PredictError> {
-    let mut below = Below { complete: true, ..Below::default() };
-    let mut known: BTreeMap<String, TestStanding> = BTreeMap::new();
-    let mut ask = |test: &Test, below: &mut Below| -> Result<TestStanding, PredictError> {
+    max_tests: usize,
+) -> Result<MinimalTests, PredictError> {
+    let mut below = MinimalTests { complete: true, ..MinimalTests::default() };
+    let mut verdicts: BTreeMap<String, ConditionVerdict> = BTreeMap::new();
+    let mut judge = |test: &Test, result: &mut MinimalTests| -> Result<ConditionVerdict, PredictError> {
         let text = litmus::print(test);
-        if let Some(standing) = known.get(&text) {
-            return Ok(*standing);
+        if let Some(known_verdict) = verdicts.get(&text) {
+            return Ok(*known_verdict);
         }
-        below.asked += 1;
-        let standing = standing_of(test, &predict_summary(test, model, options)?);
-        known.insert(text, standing);
-        Ok(standing)
+        result.judged_tests += 1;
+        let new_verdict = classify_condition(test, &predict_summary(test, model, options)?);
+        verdicts.insert(text, new_verdict);
+        Ok(new_verdict)
     };
-    let mut found: BTreeMap<String, Minimal> = BTreeMap::new();
-    let mut seen: HashSet<String> = HashSet::from([litmus::print(top)]);
-    let mut open = vec![top.clone()];
-    if ask(top, &mut below)? != TestStanding::Forbidden {
+    let mut found: BTreeMap<String, MinimalTest> = BTreeMap::new();
+    let mut visited: HashSet<String> = HashSet::from([litmus::print(top)]);
+    let mut worklist = vec![top.clone()];
+    if judge(top, &mut below)? != ConditionVerdict::Forbidden {
         return Ok(below);
     }
-    while let Some(test) = open.pop() {
+    while let Some(test) = worklist.pop() {
         let mut twins = Vec::new();
         let mut is_minimal = true;
-        for weaker in weakenings(&test) {
-            match ask(&weaker.test, &mut below)? {
-                TestStanding::Forbidden => {
+        for weaker in weaken_test(&test) {
+            match judge(&weaker.test, &mut below)? {
+                ConditionVerdict::Forbidden => {
                     is_minimal = false;
-                    if seen.insert(litmus::print(&weaker.test)) {
-                        open.push(weaker.test);
+                    if visited.insert(litmus::print(&weaker.test)) {
+                        worklist.push(weaker.test);
                     }
                 }
-                TestStanding::Allowed => twins.push(weaker),
+                ConditionVerdict::Allowed => twins.push(weaker),
                 // A race makes every outcome undefined, so the weakening does not keep the test
                 // forbidden. It shows nothing on a device either.
-                TestStanding::Racy => {}
-                TestStanding::Unknown => below.complete = false,
+                ConditionVerdict::Racy => {}
+                ConditionVerdict::Unknown => below.complete = false,
             }
         }
         if is_minimal {
-            found.insert(litmus::print(&test), Minimal { test, twins });
+            found.insert(litmus::print(&test), MinimalTest { test, twins });
         }
-        if below.asked > most {
+        if below.judged_tests > max_tests {
             below.complete = false;
             break;
         }

@@ -6,7 +6,7 @@ use litmus::{
     StorageClass, StorageClassSet, Term, Test, ThreadId,
 };
 
-use super::draft::Draft;
+use super::draft::TestBuilder;
 
 /// A litmus family: the accesses of each thread and the outcome in question.
 ///
@@ -18,11 +18,11 @@ pub struct LitmusShape {
     /// Its name in the field.
     pub name: &'static str,
     columns: &'static [&'static str],
-    finals: &'static [(char, i64)],
+    final_values: &'static [(char, i64)],
     /// True if the synchronizing accesses are relaxed, for coherence tests.
-    relaxed: bool,
+    is_relaxed: bool,
     /// True if a plain payload makes sense in it.
-    plain: bool,
+    allows_plain_payload: bool,
 }
 
 const fn shape(
@@ -32,7 +32,7 @@ const fn shape(
     relaxed: bool,
     plain: bool,
 ) -> LitmusShape {
-    LitmusShape { name, columns, finals, relaxed, plain }
+    LitmusShape { name, columns, final_values: finals, is_relaxed: relaxed, allows_plain_payload: plain }
 }
 
 /// The shapes, few events first.
@@ -61,7 +61,7 @@ pub const SHAPES: &[LitmusShape] = &[
 
 /// Implementation of a release or acquire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Style {
+pub enum SynchronizationStyle {
     /// By the order of an atomic load or store; a control barrier's by its own semantics.
     Atomic,
     /// By a memory barrier next to the access.
@@ -70,27 +70,27 @@ pub enum Style {
     Rmw,
 }
 
-impl Style {
-    fn word(self) -> &'static str {
+impl SynchronizationStyle {
+    fn as_str(self) -> &'static str {
         match self {
-            Style::Atomic => "at",
-            Style::Fence => "fe",
-            Style::Rmw => "rmw",
+            SynchronizationStyle::Atomic => "at",
+            SynchronizationStyle::Fence => "fe",
+            SynchronizationStyle::Rmw => "rmw",
         }
     }
 }
 
 /// A variant of a shape: style, placement and storage classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Telling {
+pub struct ShapeVariant {
     /// The shape.
     pub shape: LitmusShape,
     /// Style of releases.
-    pub release: Style,
+    pub release: SynchronizationStyle,
     /// Style of acquires.
-    pub acquire: Style,
+    pub acquire: SynchronizationStyle,
     /// True if payloads are plain accesses, guarded by the value read; else relaxed atomics.
-    pub plain: bool,
+    pub has_plain_payload: bool,
     /// Placement of each thread.
     pub places: Vec<Placement>,
     /// Storage class of payloads.
@@ -99,30 +99,31 @@ pub struct Telling {
     pub carrier: StorageClass,
     /// True if each scope reaches only those that the access is for, so that chains have to do the rest; else
     /// every scope spans all threads.
-    pub tight: bool,
+    pub has_tight_scopes: bool,
 }
 
 impl LitmusShape {
     /// Returns the number of threads.
-    pub fn threads(&self) -> usize {
+    pub fn thread_count(&self) -> usize {
         self.columns.len()
     }
 
-    fn has(&self, wanted: impl Fn(&ShapeWord) -> bool) -> bool {
-        self.columns.iter().flat_map(|column| words(column)).any(|word| wanted(&word))
+    fn has_word(&self, is_wanted_word: impl Fn(&ShapeWord) -> bool) -> bool {
+        self.columns.iter().flat_map(|column| parse_column(column)).any(|word| is_wanted_word(&word))
     }
 
     /// Returns the styles and forms of the shape on these places, in one storage class.
-    pub fn cells(&self, places: &[Placement]) -> Vec<Telling> {
+    pub fn variants(&self, places: &[Placement]) -> Vec<ShapeVariant> {
         let releases =
-            self.has(|word| matches!(word, ShapeWord::Write { carrier: true, .. })) && !self.relaxed;
+            self.has_word(|word| matches!(word, ShapeWord::Write { carrier: true, .. })) && !self.is_relaxed;
         let acquires =
-            self.has(|word| matches!(word, ShapeWord::Read { carrier: true, .. })) && !self.relaxed;
-        let meets = self.has(|word| *word == ShapeWord::Barrier);
-        let all: &[Style] = &[Style::Atomic, Style::Fence, Style::Rmw];
+            self.has_word(|word| matches!(word, ShapeWord::Read { carrier: true, .. })) && !self.is_relaxed;
+        let has_barrier = self.has_word(|word| *word == ShapeWord::Barrier);
+        let all: &[SynchronizationStyle] =
+            &[SynchronizationStyle::Atomic, SynchronizationStyle::Fence, SynchronizationStyle::Rmw];
         // A shape with a control barrier has no read-modify-write to synchronize with.
-        let some = |wanted: bool| {
-            if meets {
+        let styles = |wanted: bool| {
+            if has_barrier {
                 &all[..2]
             } else if wanted {
                 all
@@ -130,27 +131,27 @@ impl LitmusShape {
                 &all[..1]
             }
         };
-        let mut cells = Vec::new();
+        let mut variants = Vec::new();
         for plain in [false, true] {
-            if plain && !self.plain {
+            if plain && !self.allows_plain_payload {
                 continue;
             }
-            for release in some(releases) {
-                for acquire in some(acquires) {
-                    cells.push(Telling {
+            for release in styles(releases) {
+                for acquire in styles(acquires) {
+                    variants.push(ShapeVariant {
                         shape: *self,
                         release: *release,
                         acquire: *acquire,
-                        plain,
+                        has_plain_payload: plain,
                         places: places.to_vec(),
                         payload: StorageClass::Buffer,
                         carrier: StorageClass::Buffer,
-                        tight: false,
+                        has_tight_scopes: false,
                     });
                 }
             }
         }
-        cells
+        variants
     }
 }
 
@@ -159,11 +160,11 @@ impl LitmusShape {
 enum ShapeWord {
     Write { location: char, carrier: bool, value: i64 },
     Read { location: char, carrier: bool, value: i64 },
-    Rmw { location: char, ordered: bool, old: i64, new: i64 },
+    Rmw { location: char, is_ordered: bool, old: i64, new: i64 },
     Barrier,
 }
 
-fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
+fn parse_column(column: &'static str) -> impl Iterator<Item = ShapeWord> {
     column.split(' ').filter_map(|text| {
         let mut letters = text.chars();
         let kind = letters.next()?;
@@ -179,14 +180,14 @@ fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
             'R' => ShapeWord::Read { location, carrier, value },
             _ => {
                 let new = i64::from(letters.next()?.to_digit(10)?);
-                ShapeWord::Rmw { location, ordered: kind == 'U', old: value, new }
+                ShapeWord::Rmw { location, is_ordered: kind == 'U', old: value, new }
             }
         })
     })
 }
 
-/// The distance of two threads.
-fn level(first: Placement, second: Placement) -> u8 {
+/// Returns the distance of two threads, from 0 (subgroup) to 3 (device).
+fn placement_distance(first: Placement, second: Placement) -> u8 {
     // 3: the device only; 2: the queue family; 1: the workgroup; 0: the subgroup.
     if first.queue_family != second.queue_family {
         3
@@ -199,7 +200,7 @@ fn level(first: Placement, second: Placement) -> u8 {
 
 /// The narrowest scope that spans all these places.
 fn spanning_scope(places: &[Placement]) -> Scope {
-    let widest = places.iter().flat_map(|a| places.iter().map(|b| level(*a, *b))).max();
+    let widest = places.iter().flat_map(|a| places.iter().map(|b| placement_distance(*a, *b))).max();
     match widest {
         Some(3) => Scope::Device,
         Some(2) => Scope::QueueFamily,
@@ -208,23 +209,23 @@ fn spanning_scope(places: &[Placement]) -> Scope {
     }
 }
 
-/// Placements of a number of threads, each a tree of queue families, workgroups and subgroups: those in which all pairs
-/// share the same, and where `unequal`, for three threads the others too.
-pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
+/// Returns placements of threads in queue families, workgroups and subgroups: those with equal distances of all
+/// pairs, and, if `include_unequal`, for three threads also the others.
+pub fn placements(threads: usize, include_unequal: bool) -> Vec<Vec<Placement>> {
     let mut found: Vec<Vec<Placement>> = Vec::new();
     for level in [2u8, 1, 3, 0] {
-        found.push(place_threads(threads, &|_, _| level));
+        found.push(place_at_distances(threads, &|_, _| level));
         if threads == 1 {
             return found;
         }
     }
-    if unequal && threads == 3 {
+    if include_unequal && threads == 3 {
         for near in 0..4u8 {
             for far in near + 1..4 {
                 for outsider in 0..3 {
                     // Two threads are near each other, and the third is equally far from both.
                     let level = |a: usize, b: usize| if a == outsider || b == outsider { far } else { near };
-                    found.push(place_threads(3, &level));
+                    found.push(place_at_distances(3, &level));
                 }
             }
         }
@@ -233,14 +234,14 @@ pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
 }
 
 /// Returns a placement whose threads a and b share the levels that `level` returns.
-fn place_threads(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> {
+fn place_at_distances(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> {
     let share = |a: usize, b: usize, at_most: u8| a == b || level(a, b) <= at_most;
     // The number of a unit: how many units of its parent began before it.
     let number = |thread: usize, at_most: u8, parent: u8| {
         // The first thread of a unit represents it.
         let first = |t: usize| (0..threads).find(|other| share(t, *other, at_most)).unwrap_or(t);
-        let mine = first(thread);
-        (0..mine).filter(|t| first(*t) == *t && share(*t, mine, parent)).count() as u32
+        let representative = first(thread);
+        (0..representative).filter(|t| first(*t) == *t && share(*t, representative, parent)).count() as u32
     };
     (0..threads)
         .map(|thread| Placement {
@@ -253,15 +254,18 @@ fn place_threads(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Plac
         .collect()
 }
 
-impl Telling {
+impl ShapeVariant {
     /// Returns the name of the variant.
     pub fn name(&self) -> String {
-        let Telling { shape, release, acquire, plain, places, .. } = self;
+        let ShapeVariant { shape, release, acquire, has_plain_payload: plain, places, .. } = self;
         let mut name = shape.name.to_owned();
-        let carries = shape.has(|word| matches!(word, ShapeWord::Write { carrier: true, .. }));
-        let meets = shape.has(|word| *word == ShapeWord::Barrier);
-        if !shape.relaxed && carries || meets && (*release, *acquire) != (Style::Atomic, Style::Atomic) {
-            name = format!("{name}+{}-{}", release.word(), acquire.word());
+        let has_carrier = shape.has_word(|word| matches!(word, ShapeWord::Write { carrier: true, .. }));
+        let has_barrier = shape.has_word(|word| *word == ShapeWord::Barrier);
+        if !shape.is_relaxed && has_carrier
+            || has_barrier
+                && (*release, *acquire) != (SynchronizationStyle::Atomic, SynchronizationStyle::Atomic)
+        {
+            name = format!("{name}+{}-{}", release.as_str(), acquire.as_str());
         }
         if *plain {
             name.push_str(".plain");
@@ -270,24 +274,24 @@ impl Telling {
             let levels: Vec<&str> = places
                 .iter()
                 .zip(places.iter().skip(1))
-                .map(|(a, b)| ["sg", "wg", "qf", "dv"][usize::from(level(*a, *b)) % 4])
+                .map(|(a, b)| ["sg", "wg", "qf", "dv"][usize::from(placement_distance(*a, *b)) % 4])
                 .collect();
-            let same = levels.windows(2).all(|pair| pair[0] == pair[1]);
-            name = format!("{name}.{}", if same { levels[0].to_owned() } else { levels.join("-") });
+            let is_uniform = levels.windows(2).all(|pair| pair[0] == pair[1]);
+            name = format!("{name}.{}", if is_uniform { levels[0].to_owned() } else { levels.join("-") });
         }
         name
     }
 
-    /// The scope that spans a thread and the next one, or its predecessor for the last.
-    fn beside(&self, thread: usize) -> Scope {
+    /// Returns the scope that spans a thread and the next one, or its predecessor for the last.
+    fn neighbour_scope(&self, thread: usize) -> Scope {
         let first = thread.min(self.places.len().saturating_sub(2));
         spanning_scope(self.places.get(first..(first + 2).min(self.places.len())).unwrap_or_default())
     }
 
-    /// The scope that spans the threads that use a location.
-    fn around(&self, location: char) -> Scope {
+    /// Returns the scope that spans the threads that use a location.
+    fn location_scope(&self, location: char) -> Scope {
         let uses = |column: &'static str| {
-            words(column).any(|word| match word {
+            parse_column(column).any(|word| match word {
                 ShapeWord::Write { location: other, .. }
                 | ShapeWord::Read { location: other, .. }
                 | ShapeWord::Rmw { location: other, .. } => other == location,
@@ -301,57 +305,57 @@ impl Telling {
         spanning_scope(&places)
     }
 
-    /// The test of this cell with the strongest synchronization.
-    pub fn top(&self) -> Test {
-        let mut draft = Draft::new(&self.name());
+    /// Returns the test of this variant with the strongest synchronization.
+    pub fn strongest_test(&self) -> Test {
+        let mut draft = TestBuilder::new(&self.name());
         let scope = spanning_scope(&self.places);
         let classes = StorageClassSet::EMPTY.with(self.payload).with(self.carrier);
-        let mut wanted = Vec::new();
+        let mut expected_values = Vec::new();
         for (index, (column, place)) in self.shape.columns.iter().zip(&self.places).enumerate() {
-            let thread = draft.thread(*place);
+            let thread = draft.add_thread(*place);
             // Payloads are for the next thread; those of the last thread are from its predecessor.
-            let near = if self.tight { self.beside(index) } else { scope };
-            let (draft, wanted) = (&mut draft, &mut wanted);
-            ShapeColumn {
-                cell: self,
+            let payload_scope = if self.has_tight_scopes { self.neighbour_scope(index) } else { scope };
+            let (draft, wanted) = (&mut draft, &mut expected_values);
+            ThreadBuilder {
+                variant: self,
                 draft,
                 thread,
-                scope,
-                near,
-                widest: scope,
+                access_scope: scope,
+                payload_scope,
+                barrier_scope: scope,
                 classes,
-                wanted,
-                guards: false,
+                expected_values: wanted,
+                has_guard: false,
             }
-            .build(words(column).collect());
+            .emit_thread(parse_column(column).collect());
         }
-        for (location, value) in self.shape.finals {
-            let location = draft.location(*location);
-            wanted.push((Term::Location(location, 0), *value));
+        for (location, value) in self.shape.final_values {
+            let location = draft.get_or_add_location(*location);
+            expected_values.push((Term::Location(location, 0), *value));
         }
-        draft.ask(&wanted);
+        draft.set_question(&expected_values);
         draft.test
     }
 }
 
-struct ShapeColumn<'a> {
-    cell: &'a Telling,
-    draft: &'a mut Draft,
+struct ThreadBuilder<'a> {
+    variant: &'a ShapeVariant,
+    draft: &'a mut TestBuilder,
     thread: ThreadId,
     /// Scope of the current access.
-    scope: Scope,
+    access_scope: Scope,
     /// Scope of payloads.
-    near: Scope,
+    payload_scope: Scope,
     /// Scope of barriers.
-    widest: Scope,
+    barrier_scope: Scope,
     classes: StorageClassSet,
-    wanted: &'a mut Vec<(Term, i64)>,
+    expected_values: &'a mut Vec<(Term, i64)>,
     /// True if some access is skipped unless an earlier read returns the expected value.
-    guards: bool,
+    has_guard: bool,
 }
 
-impl ShapeColumn<'_> {
-    fn build(mut self, words: Vec<ShapeWord>) {
+impl ThreadBuilder<'_> {
+    fn emit_thread(mut self, words: Vec<ShapeWord>) {
         for (index, word) in words.iter().enumerate() {
             let payload_follows = words.iter().skip(index + 1).any(|later| {
                 matches!(
@@ -359,10 +363,10 @@ impl ShapeColumn<'_> {
                     ShapeWord::Write { carrier: false, .. } | ShapeWord::Read { carrier: false, .. }
                 )
             });
-            self.word(*word, payload_follows && self.cell.plain);
+            self.emit_word(*word, payload_follows && self.variant.has_plain_payload);
         }
-        if self.guards {
-            self.draft.push(self.thread, InstructionKind::Flow(Flow::Label(LabelId(0))));
+        if self.has_guard {
+            self.draft.push_instruction(self.thread, InstructionKind::Flow(Flow::Label(LabelId(0))));
         }
     }
 
@@ -376,17 +380,17 @@ impl ShapeColumn<'_> {
         }
     }
 
-    fn fence(&mut self, order: Order) {
-        let kind = InstructionKind::Fence { scope: self.scope, semantics: self.semantics(order) };
-        self.draft.push(self.thread, kind);
+    fn emit_fence(&mut self, order: Order) {
+        let kind = InstructionKind::Fence { scope: self.access_scope, semantics: self.semantics(order) };
+        self.draft.push_instruction(self.thread, kind);
     }
 
-    fn want(&mut self, register: RegisterId, value: i64, guard: bool) {
-        self.wanted.push((Term::Register(self.thread, register), value));
+    fn expect_value(&mut self, register: RegisterId, value: i64, guard: bool) {
+        self.expected_values.push((Term::Register(self.thread, register), value));
         if guard {
-            if !self.guards {
-                self.guards = true;
-                self.draft.label(self.thread);
+            if !self.has_guard {
+                self.has_guard = true;
+                self.draft.add_label(self.thread);
             }
             // Without the expected value, the thread skips the rest, so that a later plain payload
             // does not race.
@@ -396,110 +400,131 @@ impl ShapeColumn<'_> {
                 right: Operand::Constant(value),
                 target: LabelId(0),
             });
-            self.draft.push(self.thread, branch);
+            self.draft.push_instruction(self.thread, branch);
         }
     }
 
-    fn payload(&self) -> Access {
-        if self.cell.plain { Access::Coherent { scope: self.scope } } else { self.atomic(None) }
+    fn payload_access(&self) -> Access {
+        if self.variant.has_plain_payload {
+            Access::Coherent { scope: self.access_scope }
+        } else {
+            self.atomic_access(None)
+        }
     }
 
-    fn atomic(&self, order: Option<Order>) -> Access {
+    fn atomic_access(&self, order: Option<Order>) -> Access {
         let semantics = order.map_or(Semantics::RELAXED, |order| self.semantics(order));
-        Access::Atomic { scope: self.scope, semantics }
+        Access::Atomic { scope: self.access_scope, semantics }
     }
 
-    fn rmw(&mut self, location: LocationId, operation: RmwOperation, order: Option<Order>) -> RegisterId {
-        let destination = self.draft.register(self.thread);
-        let place = MemoryPlace::of(location, self.cell.carrier);
+    fn emit_rmw(
+        &mut self,
+        location: LocationId,
+        operation: RmwOperation,
+        order: Option<Order>,
+    ) -> RegisterId {
+        let destination = self.draft.add_register(self.thread);
+        let place = MemoryPlace::of(location, self.variant.carrier);
         let semantics = order.map_or(Semantics::RELAXED, |order| self.semantics(order));
-        let kind = InstructionKind::rmw(destination, place, operation, self.scope, semantics);
-        self.draft.push(self.thread, kind);
+        let kind = InstructionKind::rmw(destination, place, operation, self.access_scope, semantics);
+        self.draft.push_instruction(self.thread, kind);
         destination
     }
 
-    fn store(&mut self, location: LocationId, value: i64, class: StorageClass, access: Access) {
-        self.draft.store(self.thread, location, Operand::Constant(value), class, access);
+    fn emit_store(&mut self, location: LocationId, value: i64, class: StorageClass, access: Access) {
+        self.draft.push_store(self.thread, location, Operand::Constant(value), class, access);
     }
 
-    fn load(&mut self, location: LocationId, class: StorageClass, access: Access) -> RegisterId {
-        self.draft.load(self.thread, location, class, access)
+    fn emit_load(&mut self, location: LocationId, class: StorageClass, access: Access) -> RegisterId {
+        self.draft.push_load(self.thread, location, class, access)
     }
 
-    fn word(&mut self, word: ShapeWord, guard: bool) {
-        let (payload, carrier) = (self.cell.payload, self.cell.carrier);
-        self.scope = match word {
-            ShapeWord::Write { carrier: false, .. } | ShapeWord::Read { carrier: false, .. } => self.near,
+    fn emit_word(&mut self, word: ShapeWord, guard: bool) {
+        let (payload, carrier) = (self.variant.payload, self.variant.carrier);
+        self.access_scope = match word {
+            ShapeWord::Write { carrier: false, .. } | ShapeWord::Read { carrier: false, .. } => {
+                self.payload_scope
+            }
             ShapeWord::Write { location, .. }
             | ShapeWord::Read { location, .. }
             | ShapeWord::Rmw { location, .. }
-                if self.cell.tight =>
+                if self.variant.has_tight_scopes =>
             {
-                self.cell.around(location)
+                self.variant.location_scope(location)
             }
-            _ => self.widest,
+            _ => self.barrier_scope,
         };
         match word {
             ShapeWord::Write { location, carrier: false, value } => {
-                let location = self.draft.location(location);
-                self.store(location, value, payload, self.payload());
+                let location = self.draft.get_or_add_location(location);
+                self.emit_store(location, value, payload, self.payload_access());
             }
             ShapeWord::Read { location, carrier: false, value } => {
-                let location = self.draft.location(location);
-                let register = self.load(location, payload, self.payload());
-                self.wanted.push((Term::Register(self.thread, register), value));
+                let location = self.draft.get_or_add_location(location);
+                let register = self.emit_load(location, payload, self.payload_access());
+                self.expected_values.push((Term::Register(self.thread, register), value));
             }
             ShapeWord::Write { location, value, .. } => {
-                let location = self.draft.location(location);
-                match self.cell.release {
-                    _ if self.cell.shape.relaxed => self.store(location, value, carrier, self.atomic(None)),
-                    Style::Atomic => self.store(location, value, carrier, self.atomic(Some(Order::Release))),
-                    Style::Fence => {
-                        self.fence(Order::Release);
-                        self.store(location, value, carrier, self.atomic(None));
+                let location = self.draft.get_or_add_location(location);
+                match self.variant.release {
+                    _ if self.variant.shape.is_relaxed => {
+                        self.emit_store(location, value, carrier, self.atomic_access(None))
                     }
-                    Style::Rmw => {
+                    SynchronizationStyle::Atomic => {
+                        self.emit_store(location, value, carrier, self.atomic_access(Some(Order::Release)))
+                    }
+                    SynchronizationStyle::Fence => {
+                        self.emit_fence(Order::Release);
+                        self.emit_store(location, value, carrier, self.atomic_access(None));
+                    }
+                    SynchronizationStyle::Rmw => {
                         let operation = RmwOperation::Exchange(Operand::Constant(value));
-                        self.rmw(location, operation, Some(Order::Release));
+                        self.emit_rmw(location, operation, Some(Order::Release));
                     }
                 }
             }
             ShapeWord::Read { location, value, .. } => {
-                let location = self.draft.location(location);
-                let register = match self.cell.acquire {
-                    _ if self.cell.shape.relaxed => self.load(location, carrier, self.atomic(None)),
-                    Style::Atomic => self.load(location, carrier, self.atomic(Some(Order::Acquire))),
-                    Style::Fence => self.load(location, carrier, self.atomic(None)),
-                    Style::Rmw => {
+                let location = self.draft.get_or_add_location(location);
+                let register = match self.variant.acquire {
+                    _ if self.variant.shape.is_relaxed => {
+                        self.emit_load(location, carrier, self.atomic_access(None))
+                    }
+                    SynchronizationStyle::Atomic => {
+                        self.emit_load(location, carrier, self.atomic_access(Some(Order::Acquire)))
+                    }
+                    SynchronizationStyle::Fence => {
+                        self.emit_load(location, carrier, self.atomic_access(None))
+                    }
+                    SynchronizationStyle::Rmw => {
                         // An addition of 0 reads without a change.
                         let nothing = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(0));
-                        self.rmw(location, nothing, Some(Order::Acquire))
+                        self.emit_rmw(location, nothing, Some(Order::Acquire))
                     }
                 };
-                if self.cell.acquire == Style::Fence && !self.cell.shape.relaxed {
-                    self.fence(Order::Acquire);
+                if self.variant.acquire == SynchronizationStyle::Fence && !self.variant.shape.is_relaxed {
+                    self.emit_fence(Order::Acquire);
                 }
-                self.want(register, value, guard);
+                self.expect_value(register, value, guard);
             }
-            ShapeWord::Rmw { location, ordered, old, new } => {
-                let location = self.draft.location(location);
-                let order = (ordered && !self.cell.shape.relaxed).then_some(Order::AcquireRelease);
-                let register = self.rmw(location, RmwOperation::Exchange(Operand::Constant(new)), order);
-                self.want(register, old, guard);
+            ShapeWord::Rmw { location, is_ordered: ordered, old, new } => {
+                let location = self.draft.get_or_add_location(location);
+                let order = (ordered && !self.variant.shape.is_relaxed).then_some(Order::AcquireRelease);
+                let register = self.emit_rmw(location, RmwOperation::Exchange(Operand::Constant(new)), order);
+                self.expect_value(register, old, guard);
             }
             ShapeWord::Barrier => {
-                let split = |style: Style| style == Style::Fence;
-                let (before, after) = (split(self.cell.release), split(self.cell.acquire));
+                let split = |style: SynchronizationStyle| style == SynchronizationStyle::Fence;
+                let (before, after) = (split(self.variant.release), split(self.variant.acquire));
                 if before {
-                    self.fence(Order::AcquireRelease);
+                    self.emit_fence(Order::AcquireRelease);
                 }
                 // With barriers on both sides, its own semantics would add nothing.
                 let semantics = (!before || !after).then(|| self.semantics(Order::AcquireRelease));
-                self.draft.push(
+                self.draft.push_instruction(
                     self.thread,
                     InstructionKind::ControlBarrier(ControlBarrier {
                         execution_scope: Scope::Workgroup,
-                        memory_scope: self.scope,
+                        memory_scope: self.access_scope,
                         semantics,
                         id: "0".to_owned(),
                         resource: None,
@@ -507,7 +532,7 @@ impl ShapeColumn<'_> {
                     }),
                 );
                 if after {
-                    self.fence(Order::AcquireRelease);
+                    self.emit_fence(Order::AcquireRelease);
                 }
             }
         }
@@ -515,7 +540,7 @@ impl ShapeColumn<'_> {
 }
 
 /// Counts the operations of a test: accesses, barriers, availability and visibility operations.
-pub fn operations(test: &Test) -> usize {
+pub fn count_operations(test: &Test) -> usize {
     test.threads.iter().flat_map(|thread| &thread.instructions).filter(|i| is_operation(i)).count()
 }
 

@@ -15,7 +15,7 @@ use litmus::{
 
 /// A test after one weakening step, with a description of the step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Weakened {
+pub struct WeakenedTest {
     /// The thread, the instruction from 0, and the change: `P0.0: scope wg`.
     pub step: String,
     /// The test.
@@ -23,31 +23,31 @@ pub struct Weakened {
 }
 
 /// Every step down from a test.
-pub fn weakenings(test: &Test) -> Vec<Weakened> {
+pub fn weaken_test(test: &Test) -> Vec<WeakenedTest> {
     let mut found = Vec::new();
     let mut barriers: Vec<&str> = Vec::new();
     for (thread, column) in test.threads.iter().enumerate() {
         for (index, instruction) in column.instructions.iter().enumerate() {
-            let at = format!("P{}.{index}", column.number);
+            let position = format!("P{}.{index}", column.number);
             if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
                 if !barriers.contains(&barrier.id.as_str()) {
                     barriers.push(&barrier.id);
-                    found.extend(weaken_barrier(test, barrier, &at));
+                    found.extend(weaken_barrier(test, barrier, &position));
                 }
                 continue;
             }
             if let InstructionKind::Interlock(Interlock { end: InterlockEnd::Begin, section, .. }) =
                 &instruction.kind
-                && !counts_instructions(test, thread)
+                && !has_instruction_sync(test, thread)
             {
-                found.push(Weakened {
-                    step: format!("{at}: no section"),
+                found.push(WeakenedTest {
+                    step: format!("{position}: no section"),
                     test: without_section(test, thread, section),
                 });
             }
-            for (what, replacement) in weaker_forms(&instruction.kind, test.dialect) {
+            for (change, replacement) in weaker_forms(&instruction.kind, test.dialect) {
                 if let Some(weaker) = replace_instruction(test, thread, index, replacement) {
-                    found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
+                    found.push(WeakenedTest { step: format!("{position}: {change}"), test: weaker });
                 }
             }
         }
@@ -57,21 +57,26 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
         let pair = weaker.system_sync.remove(index);
         let number = |point: litmus::SyncPoint| test.thread(point.thread).number;
         let step = format!("no ssw P{} P{}", number(pair.from), number(pair.to));
-        found.push(Weakened { step, test: weaker });
+        found.push(WeakenedTest { step, test: weaker });
     }
     found
 }
 
 /// Replaces one instruction; `None` if a system synchronization refers to an instruction whose number would
 /// change.
-fn replace_instruction(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -> Option<Test> {
-    if by.len() != 1 && counts_instructions(test, thread) {
+fn replace_instruction(
+    test: &Test,
+    thread: usize,
+    index: usize,
+    replacement: Vec<InstructionKind>,
+) -> Option<Test> {
+    if replacement.len() != 1 && has_instruction_sync(test, thread) {
         return None;
     }
     let mut changed = test.clone();
     let column = changed.threads.get_mut(thread)?;
     let span = column.instructions.get(index)?.span;
-    let by = by.into_iter().map(|kind| litmus::Instruction { kind, span });
+    let by = replacement.into_iter().map(|kind| litmus::Instruction { kind, span });
     column.instructions.splice(index..=index, by);
     Some(changed)
 }
@@ -87,7 +92,7 @@ fn without_section(test: &Test, thread: usize, section: &str) -> Test {
     weaker
 }
 
-fn counts_instructions(test: &Test, thread: usize) -> bool {
+fn has_instruction_sync(test: &Test, thread: usize) -> bool {
     test.system_sync
         .iter()
         .flat_map(|pair| [pair.from, pair.to])
@@ -95,7 +100,7 @@ fn counts_instructions(test: &Test, thread: usize) -> bool {
 }
 
 /// The same change of all instances of a control barrier.
-fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weakened> {
+fn weaken_barrier(test: &Test, barrier: &ControlBarrier, position: &str) -> Vec<WeakenedTest> {
     let mut found = Vec::new();
     let mut change = |what: &str, weaken: &dyn Fn(&mut ControlBarrier)| {
         let mut weaker = test.clone();
@@ -107,21 +112,21 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
                 weaken(other);
             }
         }
-        found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
+        found.push(WeakenedTest { step: format!("{position}: {what}"), test: weaker });
     };
     for (changed, weaker) in barrier.weaker(test.dialect) {
-        change(&text(changed), &|other| {
+        change(&describe_change(changed), &|other| {
             (other.memory_scope, other.semantics) = (weaker.memory_scope, weaker.semantics);
         });
     }
-    if !(0..test.threads.len()).any(|thread| counts_instructions(test, thread)) {
+    if !(0..test.threads.len()).any(|thread| has_instruction_sync(test, thread)) {
         let mut weaker = test.clone();
         for thread in &mut weaker.threads {
             thread.instructions.retain(|instruction| {
                 !matches!(&instruction.kind, InstructionKind::ControlBarrier(other) if other.id == barrier.id)
             });
         }
-        found.push(Weakened { step: format!("{at}: no barrier"), test: weaker });
+        found.push(WeakenedTest { step: format!("{position}: no barrier"), test: weaker });
     }
     found
 }
@@ -130,11 +135,11 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
 fn weaker_forms(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
     let weaker = kind.weaker(dialect).into_iter();
     let mut found: Vec<(String, Vec<InstructionKind>)> =
-        weaker.map(|(change, weaker)| (text(change), weaker.into_iter().collect())).collect();
+        weaker.map(|(change, weaker)| (describe_change(change), weaker.into_iter().collect())).collect();
     // Control barriers and interlocked sections are removed as a whole; the threads and their other
     // operations stay.
     if let InstructionKind::Access(access) = kind {
-        found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
+        found.extend(split_rmw(access).map(|parts| ("load and store".to_owned(), parts)));
     }
     if let InstructionKind::System(operation) = kind {
         let weaker = weaker_operations(operation).into_iter();
@@ -146,7 +151,7 @@ fn weaker_forms(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<In
 }
 
 /// Returns the description of a step.
-fn text(change: Change) -> String {
+fn describe_change(change: Change) -> String {
     match change {
         Change::Scope(scope) => format!("scope {}", scope.keyword()),
         Change::Order(order) => litmus::order_keyword(order).unwrap_or("relaxed").to_owned(),
@@ -188,7 +193,7 @@ fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemO
 }
 
 /// Splits a read-modify-write into a load and a store, if the written value does not depend on the read.
-fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
+fn split_rmw(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
     let AccessKind::Rmw { destination: Some(destination), operation: RmwOperation::Exchange(value) } =
         access.kind
     else {

@@ -222,7 +222,7 @@ pub fn test() -> impl Strategy<Value = Test> {
         proptest::option::weighted(0.15, condition()),
     )
         .prop_map(|(threads, sync, observed, condition, filter)| {
-            let mut test = build(threads, sync, observed.map(|(location, _)| location));
+            let mut test = build_test(threads, sync, observed.map(|(location, _)| location));
             if let Some(question) = &mut test.question {
                 question.condition = condition;
             }
@@ -243,7 +243,7 @@ fn equalize_quorums(threads: &mut [Thread]) {
     }
 }
 
-fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u16>) -> Test {
+fn build_test(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u16>) -> Test {
     let location = |name: &str, init| Location { init, ..Location::new(name) };
     let instruction = |kind| Instruction { kind, span: Span::default() };
     let threads = threads
@@ -446,14 +446,14 @@ pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
             }
         };
         test.listed.iter_mut().for_each(of_vector);
-        test.filter.iter_mut().for_each(|condition| terms(condition, &of_vector));
-        test.question.iter_mut().for_each(|question| terms(&mut question.condition, &of_vector));
+        test.filter.iter_mut().for_each(|condition| map_terms(condition, &of_vector));
+        test.question.iter_mut().for_each(|question| map_terms(&mut question.condition, &of_vector));
         test
     })
 }
 
 /// Changes the terms of a condition.
-fn terms(condition: &mut Condition, change: &impl Fn(&mut Term)) {
+fn map_terms(condition: &mut Condition, change: &impl Fn(&mut Term)) {
     match condition {
         Condition::True => {}
         Condition::Compare { left, right, .. } => {
@@ -461,19 +461,19 @@ fn terms(condition: &mut Condition, change: &impl Fn(&mut Term)) {
             change(right);
         }
         Condition::And(left, right) | Condition::Or(left, right) => {
-            terms(left, change);
-            terms(right, change);
+            map_terms(left, change);
+            map_terms(right, change);
         }
-        Condition::Not(inner) => terms(inner, change),
+        Condition::Not(inner) => map_terms(inner, change),
     }
 }
 
 /// Returns the test with an instruction for each component of a vector access. Pairs of `ssw` then order
 /// whole threads.
-pub fn written_out(test: &Test) -> Test {
+pub fn split_vectors(test: &Test) -> Test {
     let mut written = test.clone();
     for thread in &mut written.threads {
-        let apart = thread.instructions.iter().flat_map(|instruction| {
+        let components = thread.instructions.iter().flat_map(|instruction| {
             let one = |kind: &InstructionKind| Instruction { kind: kind.clone(), span: instruction.span };
             match &instruction.kind {
                 InstructionKind::Access(access) => {
@@ -482,7 +482,7 @@ pub fn written_out(test: &Test) -> Test {
                 other => vec![one(other)],
             }
         });
-        thread.instructions = apart.collect();
+        thread.instructions = components.collect();
     }
     written
 }

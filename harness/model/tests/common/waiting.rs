@@ -5,25 +5,25 @@ use litmus::Test;
 use proptest::prelude::*;
 
 /// A sequence of drawn numbers.
-struct Draw(std::vec::IntoIter<u8>);
+struct DrawnNumbers(std::vec::IntoIter<u8>);
 
-impl Draw {
+impl DrawnNumbers {
     fn below(&mut self, bound: usize) -> usize {
         usize::from(self.0.next().unwrap_or_default()) % bound
     }
 
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
+    fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len())]
     }
 }
 
 /// A feature that disables the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spoiler {
+enum ReductionBlocker {
     /// An instruction after the loop of every waiting thread, or of one thread.
-    Behind(&'static str),
+    AfterLoop(&'static str),
     /// An instruction before the loop.
-    Before(&'static str),
+    BeforeLoop(&'static str),
     /// Another load in the loop (`r0` from the flag), and the end of the iteration.
     Loop(&'static str),
     /// Another access that sets the flag.
@@ -37,27 +37,27 @@ enum Spoiler {
     Initial(&'static str),
 }
 
-use Spoiler::{Before, Behind, Filter, Flag, Initial, Load, Loop, Sync};
+use ReductionBlocker::{AfterLoop, BeforeLoop, Filter, Flag, Initial, Load, Loop, Sync};
 
-const SPOILERS: &[Spoiler] = &[
-    Behind("st.av.dv.sc0 x, 2"),
-    Behind("st.sc0 y, 2"),
-    Behind("st.atom.dv.sc0 x, 2"),
-    Behind("st.atom.rel.dv.sc0.semsc0.semav g, 1"),
-    Behind("st.sc0 y, 2; st.atom.dv.sc0 g, 1"),
-    Behind("ld.atom.acq.dv.sc0.semsc0.semvis r4, g; ld.sc0 r5, y"),
-    Behind("ld.atom.dv.sc0 r4, y"),
-    Behind("rmw.atom.acq_rel.dv.sc0.semsc0.add r4, g, 1"),
-    Behind("rmw.atom.dv.sc0.cas r4, y, 5, 6"),
-    Behind("membar.acq_rel.dv.semsc0; st.atom.dv.sc0 g, 1"),
-    Behind("cbar.acq_rel.wg.semsc0.semav.semvis 0; ld.sc0 r4, y"),
-    Behind("cbar.acq_rel.wg.semsc0 0; st.sc0 y, 3"),
-    Behind("LC05:; ld.atom.acq.dv.sc0.semsc0.semvis r4, g; beq r4, 0, LC05; ld.sc0 r5, y"),
-    Behind("bne r1, 1, LC06; st.sc0 y, 2; LC06:"),
-    Before("LC07:; ld.atom.acq.dv.sc0.semsc0.semvis r3, g; beq r3, 0, LC07"),
-    Before("ld.atom.dv.sc0 r3, g; beq r3, 0, LC08; ld.sc0 r4, y; LC08:"),
-    Before("st.sc0 f, 0"),
-    Before("st.atom.wg.sc0 f, 0"),
+const REDUCTION_BLOCKERS: &[ReductionBlocker] = &[
+    AfterLoop("st.av.dv.sc0 x, 2"),
+    AfterLoop("st.sc0 y, 2"),
+    AfterLoop("st.atom.dv.sc0 x, 2"),
+    AfterLoop("st.atom.rel.dv.sc0.semsc0.semav g, 1"),
+    AfterLoop("st.sc0 y, 2; st.atom.dv.sc0 g, 1"),
+    AfterLoop("ld.atom.acq.dv.sc0.semsc0.semvis r4, g; ld.sc0 r5, y"),
+    AfterLoop("ld.atom.dv.sc0 r4, y"),
+    AfterLoop("rmw.atom.acq_rel.dv.sc0.semsc0.add r4, g, 1"),
+    AfterLoop("rmw.atom.dv.sc0.cas r4, y, 5, 6"),
+    AfterLoop("membar.acq_rel.dv.semsc0; st.atom.dv.sc0 g, 1"),
+    AfterLoop("cbar.acq_rel.wg.semsc0.semav.semvis 0; ld.sc0 r4, y"),
+    AfterLoop("cbar.acq_rel.wg.semsc0 0; st.sc0 y, 3"),
+    AfterLoop("LC05:; ld.atom.acq.dv.sc0.semsc0.semvis r4, g; beq r4, 0, LC05; ld.sc0 r5, y"),
+    AfterLoop("bne r1, 1, LC06; st.sc0 y, 2; LC06:"),
+    BeforeLoop("LC07:; ld.atom.acq.dv.sc0.semsc0.semvis r3, g; beq r3, 0, LC07"),
+    BeforeLoop("ld.atom.dv.sc0 r3, g; beq r3, 0, LC08; ld.sc0 r4, y; LC08:"),
+    BeforeLoop("st.sc0 f, 0"),
+    BeforeLoop("st.atom.wg.sc0 f, 0"),
     Loop("ld.atom.dv.sc0 r3, g; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r3, 0, LC00"),
     Loop("ld.atom.dv.sc0 r3, g; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r3, 1, LC00"),
     Loop("ld.atom.dv.sc0 r3, g; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r3, r0, LC00"),
@@ -115,19 +115,19 @@ const CONDITIONS: &[&str] = &[
 ];
 
 /// Generates tests with waiting threads.
-pub fn waiting() -> impl Strategy<Value = Test> {
+pub fn waiting_tests() -> impl Strategy<Value = Test> {
     proptest::collection::vec(any::<u8>(), 32).prop_map(|drawn| {
-        let text = text(&mut Draw(drawn.into_iter()));
+        let text = program_text(&mut DrawnNumbers(drawn.into_iter()));
         litmus::parse(&text, "waiting").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
     })
 }
 
-fn text(draw: &mut Draw) -> String {
-    let spoiler = (draw.below(4) > 0).then(|| SPOILERS[draw.below(SPOILERS.len())]);
+fn program_text(draw: &mut DrawnNumbers) -> String {
+    let spoiler = (draw.below(4) > 0).then(|| REDUCTION_BLOCKERS[draw.below(REDUCTION_BLOCKERS.len())]);
     let spoils_one = draw.below(3) == 0;
     // Most flags publish earlier writes. The expected value is not always stored.
-    let known = 2 + draw.below(4);
-    let (data, left) = (draw.one(&DATA[..known]), draw.one(LEFT));
+    let data_count = 2 + draw.below(4);
+    let (data, left) = (draw.pick(&DATA[..data_count]), draw.pick(LEFT));
     let flag = match spoiler {
         Some(Flag(flag)) => flag,
         _ if draw.below(5) == 0 => "st.atom.dv.sc0 f, 1",
@@ -138,8 +138,8 @@ fn text(draw: &mut Draw) -> String {
     // A racing load is also observable after the loop, unless no thread leaves it.
     let alone = matches!(spoiler, Some(Flag(_) | Load(_))) && draw.below(3) > 0;
     let leaves = leaves[if alone { 2 } else { [0, 1, 2, 0][draw.below(4)] }];
-    let before = if draw.below(4) == 0 {
-        draw.one(&[
+    let prefix = if draw.below(4) == 0 {
+        draw.pick(&[
             "ld.sc0 r3, y",
             "st.sc0 y, 4",
             "st.atom.rel.dv.sc0.semsc0.semav g, 1",
@@ -154,20 +154,20 @@ fn text(draw: &mut Draw) -> String {
         0 => "ld.atom.dv.sc0",
         _ => "ld.atom.acq.dv.sc0.semsc0.semvis",
     };
-    let (reads, alike) = (draw.one(READS), draw.below(3) > 0);
-    let waits = |draw: &mut Draw, at: usize| {
+    let (reads, alike) = (draw.pick(READS), draw.below(3) > 0);
+    let waits = |draw: &mut DrawnNumbers, at: usize| {
         let spoiler = spoiler.filter(|_| !spoils_one || at == 0);
-        let reads = if alike { reads } else { draw.one(READS) };
-        let by = if !alike && draw.below(4) == 0 { "g" } else { "f" };
+        let reads = if alike { reads } else { draw.pick(READS) };
+        let flag_name = if !alike && draw.below(4) == 0 { "g" } else { "f" };
         let load = if let Some(Load(load)) = spoiler { load } else { load };
-        let before = if let Some(Before(before)) = spoiler { before } else { before };
+        let thread_prefix = if let Some(BeforeLoop(before)) = spoiler { before } else { prefix };
         let turn = match spoiler {
             Some(Loop(turn)) => turn.to_owned(),
-            _ => format!("{load} r0, {by}; {leaves}"),
+            _ => format!("{load} r0, {flag_name}; {leaves}"),
         };
-        let behind = if let Some(Behind(behind)) = spoiler { behind } else { "" };
-        let behind = if draw.below(2) == 0 { [reads, behind] } else { [behind, reads] };
-        [before, "LC00:", &turn, behind[0], behind[1]].join("; ")
+        let blocker_suffix = if let Some(AfterLoop(behind)) = spoiler { behind } else { "" };
+        let suffix = if draw.below(2) == 0 { [reads, blocker_suffix] } else { [blocker_suffix, reads] };
+        [thread_prefix, "LC00:", &turn, suffix[0], suffix[1]].join("; ")
     };
     let mut columns = vec![waits(draw, 0), waits(draw, 1)];
     columns.push([data, flag, left].join("; "));
@@ -199,7 +199,7 @@ fn text(draw: &mut Draw) -> String {
     format!(
         "VULKAN waiting\n{{ {init}}}\n{sync}\n{}{filter}\nexists ({})\n",
         table(&columns, place),
-        draw.one(CONDITIONS)
+        draw.pick(CONDITIONS)
     )
 }
 

@@ -27,12 +27,12 @@ fn attempt_spends_what_its_search_spent() {
 
 #[test]
 fn stop_closure_is_polled_first_and_periodically() {
-    let asked = AtomicU32::new(0);
-    let stop = || asked.fetch_add(1, Ordering::Relaxed) == 2;
+    let polls = AtomicU32::new(0);
+    let stop = || polls.fetch_add(1, Ordering::Relaxed) == 2;
     let purse = BudgetTracker::new(Budget::until(&stop));
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(polls.load(Ordering::Relaxed), 1);
     let taken = (1..).find(|_| purse.spend(1)).unwrap();
-    assert_eq!((taken, asked.load(Ordering::Relaxed)), (2 * STOP_POLL_INTERVAL, 3));
+    assert_eq!((taken, polls.load(Ordering::Relaxed)), (2 * STOP_POLL_INTERVAL, 3));
     // A stop is permanent, even though the callback would now return false.
     assert!(purse.is_exhausted() && BudgetTracker::new(purse.remaining()).is_exhausted());
 }

@@ -10,7 +10,7 @@ fn unused_features_are_not_compiled() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let text = "VULKAN plain\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.sc0 x, 1 ;\n";
     let test = litmus::parse(text, "plain").unwrap();
-    let (plain, all) = (model.plan_for(&test).unwrap(), model.plan_for_all(&test).unwrap());
+    let (plain, all) = (model.plan_for(&test).unwrap(), model.plan_with_all_features(&test).unwrap());
     // Only `sc` distinguishes vector components; the halves of a barrier are for users' models, sequentially
     // consistent operations for models of other languages.
     let unused = ["component", "ARRIVE", "WAIT", "SEQCST"];

@@ -42,8 +42,10 @@ fn count_changed_verdicts(models: &[&str], changed: ProgressSemantics) -> usize 
     standard.iter().zip(&changed).filter(|(standard, changed)| standard != changed).count()
 }
 
-fn with_owed_members(owes: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>) -> ProgressSemantics {
-    ProgressSemantics { owed_members: owes, ..ProgressSemantics::STANDARD }
+fn with_owed_members(
+    obligated_members: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>,
+) -> ProgressSemantics {
+    ProgressSemantics { obligated_members, ..ProgressSemantics::STANDARD }
 }
 
 #[test]
@@ -60,7 +62,7 @@ fn strong_fairness_is_not_weak() {
 #[test]
 fn a_hang_must_be_fair() {
     let nobody = ProgressSemantics {
-        owed_members: |_, members| vec![false; members.len()],
+        obligated_members: |_, members| vec![false; members.len()],
         some_member_progresses: false,
         ..ProgressSemantics::STANDARD
     };
@@ -123,13 +125,13 @@ fn hsa_obe_is_stronger_than_hsa_and_obe() {
     assert!(
         count_changed_verdicts(
             &["hsa-obe"],
-            with_owed_members(|_, members| ProgressGuarantee::Obe.owed_members(members))
+            with_owed_members(|_, members| ProgressGuarantee::Obe.obligated_members(members))
         ) > 0
     );
     assert!(
         count_changed_verdicts(
             &["hsa-obe"],
-            with_owed_members(|_, members| ProgressGuarantee::Hsa.owed_members(members))
+            with_owed_members(|_, members| ProgressGuarantee::Hsa.obligated_members(members))
         ) > 0
     );
 }
@@ -192,9 +194,9 @@ fn exceeded_bounds_leave_termination_unknown() {
     let (_, test) = progress_corpus().into_iter().find(|(id, _)| id == "progress/mutex").unwrap();
     let memory = Model::shipped("vulkan").unwrap().unwrap();
     let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
-    let limits = ProgressLimits { states: 5, ..ProgressLimits::default() };
+    let limits = ProgressLimits { max_states: 5, ..ProgressLimits::default() };
     let answer = check_termination(&test, &memory, &fair, Fairness::Weak, &limits).unwrap();
-    assert_eq!((answer.terminates, answer.why.as_deref()), (None, Some("more than 5 states")));
+    assert_eq!((answer.terminates, answer.details.as_deref()), (None, Some("more than 5 states")));
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn a_bounded_answer_names_its_bound() {
     let answer =
         check_termination(&test, &memory, &fair, Fairness::Weak, &ProgressLimits::default()).unwrap();
     assert_eq!((answer.memory, answer.terminates), (DecidingMemory::Relaxed, Some(true)));
-    assert_eq!(answer.why.as_deref(), Some("within histories of 6 writes"));
+    assert_eq!(answer.details.as_deref(), Some("within histories of 6 writes"));
 }
 
 #[test]
@@ -228,7 +230,7 @@ fn schedules_are_runs() {
                 assert!(answer.schedule.is_empty(), "{id}");
                 continue;
             }
-            let stuck = answer.why.as_ref().unwrap().contains("barrier");
+            let stuck = answer.details.as_ref().unwrap().contains("barrier");
             assert!(stuck || answer.schedule.iter().any(|turn| turn.repeats), "{id} under {model}");
             let first_repeat = answer.schedule.iter().position(|turn| turn.repeats);
             let rest = &answer.schedule[first_repeat.unwrap_or(answer.schedule.len())..];

@@ -6,7 +6,7 @@ use model::internals::{ThreadSymmetry, enumerate_paths};
 
 /// Prints the swaps of a test as threads, with a bar if its condition distinguishes them. Placement
 /// matters.
-fn swaps(columns: &[&str], init: &str, end: &str) -> String {
+fn swap_text(columns: &[&str], init: &str, end: &str) -> String {
     swaps_where(false, columns, init, end)
 }
 
@@ -24,8 +24,8 @@ fn swaps_where(placed_by_scope: bool, columns: &[&str], init: &str, end: &str) -
     let paths: Vec<_> =
         threads.map(|thread| enumerate_paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
     let model = model::Model::shipped("vulkan").unwrap().unwrap();
-    let mut semantic = model.semantic();
-    semantic.placed_by_scope = placed_by_scope;
+    let mut semantic = model.execution_semantics();
+    semantic.has_scope_symmetry = placed_by_scope;
     let symmetry = ThreadSymmetry::new(&test, &paths, semantic);
     let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
     let swaps =
@@ -42,22 +42,22 @@ fn identical_threads_are_symmetric() {
         "P1@sg 0, wg 0, qf 0; st.sc0 x, 1",
         "P2@sg 0, wg 0, qf 0; st.sc0 x, 1",
     ];
-    assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1 1-2");
+    assert_eq!(swap_text(&columns, "x = 0;", ALL), "0-1 1-2");
     // A thread in a separate subgroup has no counterpart, and its subgroup cannot be swapped with one of
     // two threads.
-    let apart = [columns[0], columns[1], "P2@sg 1, wg 0, qf 0; st.sc0 x, 1"];
-    assert_eq!(swaps(&apart, "x = 0;", ALL), "0-1");
+    let other_subgroup = [columns[0], columns[1], "P2@sg 1, wg 0, qf 0; st.sc0 x, 1"];
+    assert_eq!(swap_text(&other_subgroup, "x = 0;", ALL), "0-1");
     // Another value, another path, another strength.
     for other in ["st.sc0 x, 2", "st.sc0 x, 1; st.sc0 x, 1", "st.nonpriv.sc0 x, 1", "ld.sc0 r0, x"] {
         let columns = [columns[0], columns[1], &format!("P2@sg 0, wg 0, qf 0; {other}")];
-        assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1", "{other}");
+        assert_eq!(swap_text(&columns, "x = 0;", ALL), "0-1", "{other}");
     }
     let branch = |value| format!("ld.sc0 r0, x; bne r0, {value}, LC00; st.sc0 x, 1; LC00:");
     let branches = [1, 1, 2].map(branch);
     let columns: Vec<String> =
         branches.iter().enumerate().map(|(i, b)| format!("P{i}@sg 0, wg 0, qf 0; {b}")).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1");
+    assert_eq!(swap_text(&columns, "x = 0;", ALL), "0-1");
 }
 
 #[test]
@@ -65,23 +65,23 @@ fn groups_of_threads_are_symmetric_as_a_whole() {
     let thread = |id: usize, workgroup: u32, subgroup: u32| {
         format!("P{id}@sg {subgroup}, wg {workgroup}, qf 0; st.sc0 x, {}", 1 + id % 2)
     };
-    let said = |places: [(u32, u32); 4]| {
+    let swaps_for_places = |places: [(u32, u32); 4]| {
         let columns: Vec<String> =
             places.iter().enumerate().map(|(id, (wg, sg))| thread(id, *wg, *sg)).collect();
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        swaps(&columns, "x = 0;", ALL)
+        swap_text(&columns, "x = 0;", ALL)
     };
-    assert_eq!(said([(0, 0), (0, 0), (0, 1), (0, 1)]), "0+1-2+3");
-    assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 0)]), "0+1-2+3");
-    assert_eq!(said([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
+    assert_eq!(swaps_for_places([(0, 0), (0, 0), (0, 1), (0, 1)]), "0+1-2+3");
+    assert_eq!(swaps_for_places([(0, 0), (0, 0), (1, 0), (1, 0)]), "0+1-2+3");
+    assert_eq!(swaps_for_places([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
     // Two threads of one subgroup differ from two threads of two subgroups.
-    assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
+    assert_eq!(swaps_for_places([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
 }
 
 /// Workgroup and subgroup placement is compared only if some scope is as narrow.
 #[test]
 fn threads_are_symmetric_across_unnamed_placements() {
-    let said = |bodies: [&str; 2]| {
+    let swaps_for_bodies = |bodies: [&str; 2]| {
         let places = [(0, 0), (0, 0), (0, 1), (1, 0)];
         let columns: Vec<String> = places
             .iter()
@@ -90,7 +90,7 @@ fn threads_are_symmetric_across_unnamed_placements() {
             .collect();
         swaps_where(true, &columns.iter().map(String::as_str).collect::<Vec<_>>(), "x = 0;", ALL)
     };
-    let same = |body: &str| said([body, body]);
+    let same = |body: &str| swaps_for_bodies([body, body]);
     assert_eq!(same("st.sc0 x, 1"), "0-1 1-2 2-3");
     assert_eq!(same("st.atom.rel.dv.sc0.semsc0 x, 1"), "0-1 1-2 2-3");
     assert_eq!(same("st.atom.rel.qf.sc0.semsc0 x, 1"), "0-1 1-2 2-3");
@@ -102,7 +102,7 @@ fn threads_are_symmetric_across_unnamed_placements() {
     assert_eq!(same("st.sc0 x, 1; cbar.execsg.acq_rel.dv.semsc0 0"), "0-1");
     // One narrow scope anywhere.
     let narrow = ["st.atom.dv.sc0 x, 1", "ld.atom.sg.sc0 r0, x"];
-    assert_eq!(said(narrow), "");
+    assert_eq!(swaps_for_bodies(narrow), "");
     // Chains over several storage classes, which only operations of device scope extend to the device.
     let chain = |scope| format!("membar.acq.{scope}.semsc0; st.sc0 x, 1; membar.rel.{scope}.semsc0.semsc1");
     assert_eq!(same(&chain("qf")), "0-1");
@@ -119,22 +119,22 @@ fn private_locations_are_permuted_with_their_threads() {
             .map(|(id, body)| format!("P{id}@sg 0, wg {id}, qf 0; {body}"))
             .collect::<Vec<_>>()
     };
-    let said = |other: &str, init: &str, end: &str| {
+    let swaps_with = |other: &str, init: &str, end: &str| {
         let columns = columns(other);
-        swaps(&columns.iter().map(String::as_str).collect::<Vec<_>>(), init, end)
+        swap_text(&columns.iter().map(String::as_str).collect::<Vec<_>>(), init, end)
     };
     let other = "st.sc0 x, 1; st.sc0 b, 1";
-    assert_eq!(said(other, "x = 0; a = 0; b = 0;", ALL), "0-1");
-    assert_eq!(said(other, "x = 0; a = 0; b = 2;", ALL), "");
-    assert_eq!(said(other, "x = 0; a = 0; b = 0; c aliases a;", ALL), "");
-    assert_eq!(said(other, "x = 0; a = 0; b aliases a;", ALL), "");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", ALL), "0-1");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 2;", ALL), "");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0; c aliases a;", ALL), "");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b aliases a;", ALL), "");
     // A name that one instruction swaps and another leaves in place.
-    assert_eq!(said("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
+    assert_eq!(swaps_with("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
     // Conditions, and filters.
-    assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");
     // A final read of only one of them.
-    assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1)"), "");
-    assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ (x == 0 \\/ a == 1))"), "0-1 |");
-    assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ x == 0 /\\ a == 1)"), "0-1");
-    assert_eq!(said(other, "x = 0; a = 0; b = 0;", "filter (a == 1)\nexists (x == 1)"), "");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (a == 1)"), "");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ (x == 0 \\/ a == 1))"), "0-1 |");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ x == 0 /\\ a == 1)"), "0-1");
+    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "filter (a == 1)\nexists (x == 1)"), "");
 }

@@ -8,14 +8,14 @@ use litmus::Outcome;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchBounds {
     /// Bound on iterations of a loop body.
-    pub bound: u32,
+    pub loop_bound: u32,
     /// Limit of candidate executions.
-    pub executions: u64,
+    pub max_executions: u64,
 }
 
 impl Default for SearchBounds {
     fn default() -> Self {
-        SearchBounds { bound: 1, executions: 2_000_000 }
+        SearchBounds { loop_bound: 1, max_executions: 2_000_000 }
     }
 }
 
@@ -25,18 +25,18 @@ pub struct WitnessAnswer {
     /// The outcomes of consistent executions, including racy ones. True for an outcome that only executions
     /// with self-dependent values have.
     pub outcomes: BTreeMap<Outcome, bool>,
-    /// True if a consistent execution races.
+    /// Data races in consistent executions.
     pub races: Races,
     /// True if in a consistent execution a thread reads an initial value that is undefined, or one is
     /// observed at the end.
-    pub uninitialised: bool,
+    pub reads_uninitialised: bool,
     /// True if the loop bound ended a thread.
-    pub cut: bool,
+    pub is_truncated: bool,
     /// True if a thread may wait for ever at a control barrier that others skip. Such executions are ignored.
-    pub stuck: bool,
+    pub has_endless_wait: bool,
 }
 
-/// True if some consistent execution has a data race.
+/// Data races in the consistent executions of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Races {
     /// None has one.

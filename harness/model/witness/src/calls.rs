@@ -3,9 +3,9 @@
 //! Dispatches on one or two queue families, one of them with two queues, with barriers, events, binary and
 //! timeline semaphores. Host threads write before a submission, read after one, or signal.
 
-use crate::generate::{Family, RandomProgram, SplitMix64};
+use crate::generate::{ProgramFamily, RandomProgram, SplitMix64};
 
-const SIDES: [&str; 14] = [
+const BARRIER_SIDES: [&str; 14] = [
     "compute:shader_write",
     "compute:shader_write",
     "compute:shader_write.shader_read",
@@ -21,7 +21,7 @@ const SIDES: [&str; 14] = [
     "fragment:shader_write",
     "compute.transfer:memory_read",
 ];
-const TO_HOST: [&str; 3] = ["host:host_read", "host:host_write", "host:host_read.host_write"];
+const HOST_BARRIER_SIDES: [&str; 3] = ["host:host_read", "host:host_write", "host:host_read.host_write"];
 const ACCESSES: [&str; 8] = [
     "st.sc0 x, {}",
     "st.sc0 x, {}",
@@ -34,17 +34,17 @@ const ACCESSES: [&str; 8] = [
 ];
 
 /// Returns the program of a seed; draws again while the specification leaves the answer open.
-pub fn calls_program(seed: u64) -> RandomProgram {
+pub fn generate_calls_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed ^ 0xCA11_CA11);
     loop {
-        let (text, agents) = drawn(&mut random, seed);
+        let (text, agents) = draw_program(&mut random, seed);
         if litmus::parse(&text, "random.litmus").is_ok() {
-            return RandomProgram { family: Family::Calls(agents), text, bound: 1 };
+            return RandomProgram { family: ProgramFamily::Calls(agents), text, bound: 1 };
         }
     }
 }
 
-fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
+fn draw_program(random: &mut SplitMix64, seed: u64) -> (String, usize) {
     let agents = random.pick(&[2, 2, 3]);
     let host = random.chance(35);
     let mut number = 0;
@@ -56,14 +56,14 @@ fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
     };
     let mut columns: Vec<Vec<String>> = Vec::new();
     let mut signals = 0;
-    // Of a timeline that counts from queue to queue, or of a binary semaphore; events that are set, by their queue.
-    let counts = random.chance(40);
+    // A timeline that counts from queue to queue, or a binary semaphore; events that are set, by their queue.
+    let uses_timeline = random.chance(40);
     let mut events: Vec<&str> = Vec::new();
     for agent in 0..agents {
         let place = random.pick(&["qf 0", "qf 0", "qf 0, q 1", "qf 1"]);
         let mut column = vec![format!("P{agent}@sg 0, wg {agent}, {place}")];
         let wait = agent > 0 && signals > 0 && random.chance(60);
-        if wait && counts {
+        if wait && uses_timeline {
             column.push(format!("wait t {signals}"));
         } else if wait {
             signals -= 1;
@@ -81,27 +81,35 @@ fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
             }
         }
         if !wait && random.chance(60) {
-            column.push(format!("barrier {} -> {}", random.pick(&SIDES), random.pick(&SIDES)));
+            column.push(format!(
+                "barrier {} -> {}",
+                random.pick(&BARRIER_SIDES),
+                random.pick(&BARRIER_SIDES)
+            ));
         }
         for _ in 0..1 + random.below(2) {
             column.push(access(random, false));
         }
         if random.chance(35) {
-            column.push(format!("barrier {} -> {}", random.pick(&SIDES), random.pick(&SIDES)));
+            column.push(format!(
+                "barrier {} -> {}",
+                random.pick(&BARRIER_SIDES),
+                random.pick(&BARRIER_SIDES)
+            ));
         }
         if host && random.chance(60) {
-            column.push(format!("barrier compute:shader_write -> {}", random.pick(&TO_HOST)));
+            column.push(format!("barrier compute:shader_write -> {}", random.pick(&HOST_BARRIER_SIDES)));
         }
         if random.chance(30) && agent + 1 < agents {
-            let (source, target) = (random.pick(&SIDES), random.pick(&SIDES));
+            let (source, target) = (random.pick(&BARRIER_SIDES), random.pick(&BARRIER_SIDES));
             column.push(format!("set e{} {source} -> {target}", events.len()));
             events.push(place);
         }
-        // // A timeline only increases: the next signal comes from an agent that waited for its predecessor.
-        if counts && random.chance(50) && (signals == 0 || wait) {
+        // A timeline only increases: the next signal comes from an agent that waited for its predecessor.
+        if uses_timeline && random.chance(50) && (signals == 0 || wait) {
             signals += 1;
             column.push(format!("signal t {signals}"));
-        } else if !counts && random.chance(35) && agent + 1 < agents && signals == 0 {
+        } else if !uses_timeline && random.chance(35) && agent + 1 < agents && signals == 0 {
             column.push("signal s0".to_owned());
             signals = 1;
         }
@@ -112,14 +120,14 @@ fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
         if random.chance(60) {
             column.push(access(random, true));
         }
-        let whom = random.below(agents);
+        let submitted_agent = random.below(agents);
         if random.chance(70) {
-            column.push(format!("submit P{whom}"));
-            column.push(format!("wait P{whom}"));
-        } else if let Some(late) = columns.get_mut(whom) {
+            column.push(format!("submit P{submitted_agent}"));
+            column.push(format!("wait P{submitted_agent}"));
+        } else if let Some(late_column) = columns.get_mut(submitted_agent) {
             column.push("signal late".to_owned());
-            late.insert(1, "barrier host:host_write -> compute:shader_read".to_owned());
-            late.insert(1, "wait late".to_owned());
+            late_column.insert(1, "barrier host:host_write -> compute:shader_read".to_owned());
+            late_column.insert(1, "wait late".to_owned());
         }
         column.push(access(random, true));
         columns.push(column);

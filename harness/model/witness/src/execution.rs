@@ -11,16 +11,16 @@ use litmus::{
 };
 
 use crate::answer::{Races, SearchBounds, WitnessAnswer};
-use crate::happens::{Places, Sources};
+use crate::happens::{Sources, WritePositions};
 use crate::instances::Instances;
-use crate::operation::{Frame, Relation, Set, holds, members};
-use crate::path::{Names, Paths, paths};
+use crate::operation::{OperationGraph, Relation, Set, holds, members};
+use crate::path::{EnumeratedPaths, NameTable, enumerate_paths};
 use crate::profile::TextProfile;
 use crate::refusal::UnsupportedTest;
 use crate::sections::fragment_orders;
 use crate::tangle::{self, DynamicInstances};
-use crate::thread_path::{Effect, LocationCell, ThreadPath};
-use crate::values::{guesses, met, numbers, value};
+use crate::thread_path::{InstructionEffect, LocationCell, ThreadPath};
+use crate::values::{evaluate_node, is_condition_met, self_dependent_candidates, undefined_value_candidates};
 
 /// State of a test before the choice of paths.
 struct PathSearch<'a> {
@@ -28,7 +28,7 @@ struct PathSearch<'a> {
     observables: Vec<Observable>,
     guesses: Vec<Value>,
     /// Candidate values of an undefined initial value.
-    numbers: Vec<Value>,
+    undefined_values: Vec<Value>,
     executions_left: u64,
     answer: WitnessAnswer,
 }
@@ -38,46 +38,49 @@ pub fn judge(
     profile: TextProfile,
     options: &SearchBounds,
 ) -> Result<WitnessAnswer, UnsupportedTest> {
-    let names = Names::new(test, profile)?;
+    let names = NameTable::new(test, profile)?;
     let instances = Instances::new(test, profile)?;
     let mut search = PathSearch {
         test,
         observables: test.observables(),
-        guesses: guesses(test),
-        numbers: if test.has_undefined() { numbers(test) } else { Vec::new() },
-        executions_left: options.executions,
+        guesses: self_dependent_candidates(test),
+        undefined_values: if test.has_undefined() { undefined_value_candidates(test) } else { Vec::new() },
+        executions_left: options.max_executions,
         answer: WitnessAnswer {
             outcomes: BTreeMap::new(),
             races: Races::Never,
-            uninitialised: false,
-            cut: false,
-            stuck: false,
+            reads_uninitialised: false,
+            is_truncated: false,
+            has_endless_wait: false,
         },
     };
-    let ways: Vec<Paths> = (0..test.threads.len())
-        .map(|thread| paths(test, &names, ThreadId(thread as u16), options.bound))
+    let thread_paths: Vec<EnumeratedPaths> = (0..test.threads.len())
+        .map(|thread| enumerate_paths(test, &names, ThreadId(thread as u16), options.loop_bound))
         .collect();
-    search.answer.cut = ways.iter().any(|way| way.cut);
-    let mut chosen = vec![0; ways.len()];
-    if ways.iter().any(|way| way.paths.is_empty()) {
+    search.answer.is_truncated = thread_paths.iter().any(|way| way.is_truncated);
+    let mut chosen = vec![0; thread_paths.len()];
+    if thread_paths.iter().any(|way| way.paths.is_empty()) {
         return Err(UnsupportedTest::Endless);
     }
     loop {
         let paths: Vec<&ThreadPath> =
-            ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
+            thread_paths.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
         // A combination of paths in which some barrier waits for ever has no complete execution.
-        if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
-            for tangles in tangle::choices(test, profile, &paths) {
+        if all_barriers_complete(test, &instances, &paths) && all_waits_complete(test, &instances, &paths) {
+            for tangles in tangle::enumerate_instances(test, profile, &paths) {
                 for fragments in fragment_orders(test) {
-                    let frame = Frame::new(test, profile, &instances, (&paths, &tangles), &fragments)?;
+                    let frame =
+                        OperationGraph::new(test, profile, &instances, (&paths, &tangles), &fragments)?;
                     CandidateExecutions::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
                 }
             }
         } else {
-            search.answer.stuck = true;
+            search.answer.has_endless_wait = true;
         }
         // The next choice: an odometer over the paths of all threads.
-        let Some(place) = (0..ways.len()).find(|way| chosen[*way] + 1 < ways[*way].paths.len()) else {
+        let Some(place) =
+            (0..thread_paths.len()).find(|way| chosen[*way] + 1 < thread_paths[*way].paths.len())
+        else {
             return Ok(search.answer);
         };
         chosen[place] += 1;
@@ -89,19 +92,22 @@ pub fn judge(
 ///
 /// An execution ends only if each participant has executed the barrier equally often. If a branch excludes
 /// some lanes of a subgroup, the lanes that reach the barrier participate, and each of them reaches it.
-fn all_meet(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
-    let count = |thread: usize, wanted: &ControlBarrier| {
-        let of_it = |instruction: &InstructionKind| match instruction {
+fn all_barriers_complete(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
+    let count = |thread: usize, barrier_to_count: &ControlBarrier| {
+        let is_same_barrier = |instruction: &InstructionKind| match instruction {
             InstructionKind::ControlBarrier(barrier) => {
-                barrier.id == wanted.id
-                    && barrier.resource == wanted.resource
-                    && barrier.execution_scope == wanted.execution_scope
+                barrier.id == barrier_to_count.id
+                    && barrier.resource == barrier_to_count.resource
+                    && barrier.execution_scope == barrier_to_count.execution_scope
             }
             _ => false,
         };
         let code = &test.threads[thread].instructions;
-        let met = paths[thread].steps.iter().filter(|step| of_it(&code[usize::from(step.instruction)].kind));
-        code.iter().any(|instruction| of_it(&instruction.kind)).then(|| met.count())
+        let executed = paths[thread]
+            .steps
+            .iter()
+            .filter(|step| is_same_barrier(&code[usize::from(step.instruction)].kind));
+        code.iter().any(|instruction| is_same_barrier(&instruction.kind)).then(|| executed.count())
     };
     (0..paths.len()).all(|thread| {
         test.threads[thread].instructions.iter().enumerate().all(|(at, instruction)| {
@@ -109,10 +115,10 @@ fn all_meet(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
             if tangle::is_divergent_barrier(test, thread, at) {
                 return true;
             }
-            let own = count(thread, barrier);
+            let own_count = count(thread, barrier);
             (0..paths.len())
-                .filter(|other| instances.reaches(barrier.execution_scope, thread, *other))
-                .all(|other| count(other, barrier).is_none_or(|met| Some(met) == own))
+                .filter(|other| instances.includes_thread(barrier.execution_scope, thread, *other))
+                .all(|other| count(other, barrier).is_none_or(|met| Some(met) == own_count))
         })
     })
 }
@@ -121,17 +127,17 @@ fn all_meet(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
 ///
 /// A wait is for the invocations of the workgroup that have an arrival. Within a subgroup, it is for
 /// those that execute the same arrival, since others have left the tangle.
-fn all_arrive(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
-    let count = |thread: usize, wanted: SplitHalf, scope: Scope| {
+fn all_waits_complete(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
+    let count = |thread: usize, counted_half: SplitHalf, scope: Scope| {
         let halves = paths[thread].steps.iter().filter(|step| {
-            matches!(&step.effect, Effect::Split { half, execution_scope, .. }
-                if (*half, *execution_scope) == (wanted, scope))
+            matches!(&step.effect, InstructionEffect::Split { half, execution_scope, .. }
+                if (*half, *execution_scope) == (counted_half, scope))
         });
         halves.count()
     };
     let arrivals = |thread: usize, scope: Scope| -> Vec<&str> {
         let code = test.threads[thread].instructions.iter();
-        let named = code.filter_map(|instruction| match &instruction.kind {
+        let ids = code.filter_map(|instruction| match &instruction.kind {
             InstructionKind::SplitBarrier(barrier)
                 if barrier.execution_scope == scope && barrier.half == SplitHalf::Arrive =>
             {
@@ -139,23 +145,23 @@ fn all_arrive(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool
             }
             _ => None,
         });
-        named.collect()
+        ids.collect()
     };
     [Scope::Workgroup, Scope::Subgroup].into_iter().all(|scope| {
         (0..paths.len()).all(|thread| {
-            let waits = count(thread, SplitHalf::Wait, scope);
-            let own = arrivals(thread, scope);
+            let wait_count = count(thread, SplitHalf::Wait, scope);
+            let own_arrivals = arrivals(thread, scope);
             (0..paths.len())
-                .filter(|other| instances.reaches(scope, thread, *other))
-                .filter(|other| arrivals(*other, scope).iter().any(|name| own.contains(name)))
-                .all(|other| count(other, SplitHalf::Arrive, scope) >= waits)
+                .filter(|other| instances.includes_thread(scope, thread, *other))
+                .filter(|other| arrivals(*other, scope).iter().any(|name| own_arrivals.contains(name)))
+                .all(|other| count(other, SplitHalf::Arrive, scope) >= wait_count)
         })
     })
 }
 
 /// The candidate executions of a choice of paths.
 struct CandidateExecutions<'a, 'b> {
-    frame: &'a Frame<'a>,
+    frame: &'a OperationGraph<'a>,
     instances: &'a Instances,
     paths: &'a [&'a ThreadPath],
     tangles: &'a DynamicInstances,
@@ -163,13 +169,13 @@ struct CandidateExecutions<'a, 'b> {
     /// Of each read in order: its thread and its number there.
     reads: Vec<(usize, usize)>,
     /// Of each cell of each read: the operation, which of its cells, and the sources that it may have there.
-    open: Vec<(usize, usize, Vec<Option<usize>>)>,
+    read_parts: Vec<(usize, usize, Vec<Option<usize>>)>,
     /// The thread and node of the value of each write, by operation.
-    written: Vec<Option<(usize, usize)>>,
+    write_values: Vec<Option<(usize, usize)>>,
     /// The modification orders of all locations together.
-    orders: Vec<Places>,
+    modification_orders: Vec<WritePositions>,
     /// Location order by synchronization relation.
-    known: HashMap<Relation, Rc<Vec<Relation>>>,
+    location_orders: HashMap<Relation, Rc<Vec<Relation>>>,
 }
 
 /// Values of the reads of each thread, followed by the results of its subgroup operations.
@@ -177,14 +183,14 @@ type ReadValues = Vec<Vec<Option<Value>>>;
 
 impl<'a, 'b> CandidateExecutions<'a, 'b> {
     fn new(
-        frame: &'a Frame<'a>,
+        frame: &'a OperationGraph<'a>,
         instances: &'a Instances,
         (paths, tangles): (&'a [&'a ThreadPath], &'a DynamicInstances),
         search: &'a mut PathSearch<'b>,
     ) -> Self {
-        let mut written = vec![None; frame.operations.len()];
+        let mut write_values = vec![None; frame.operations.len()];
         for (operation, thread, node) in &frame.writes {
-            written[*operation] = Some((*thread, *node));
+            write_values[*operation] = Some((*thread, *node));
         }
         let mut counts = vec![0; paths.len()];
         let reads = frame
@@ -198,13 +204,11 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             })
             .collect();
         // A read of several cells chooses a source for each cell independently.
-        let parts = |read: &usize| frame.touched(*read).map(|cell| (*read, cell)).collect::<Vec<_>>();
-        let open = frame
-            .reads
-            .iter()
-            .flat_map(parts)
-            .map(|(read, cell)| (read, cell - frame.touched(read).start, sources_of(frame, read, cell)));
-        let open = open.collect();
+        let parts = |read: &usize| frame.accessed_cells(*read).map(|cell| (*read, cell)).collect::<Vec<_>>();
+        let read_parts = frame.reads.iter().flat_map(parts).map(|(read, cell)| {
+            (read, cell - frame.accessed_cells(read).start, possible_sources(frame, read, cell))
+        });
+        let open = read_parts.collect();
         let orders = modification_orders(frame);
         CandidateExecutions {
             frame,
@@ -213,40 +217,40 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             tangles,
             search,
             reads,
-            open,
-            written,
-            orders,
-            known: HashMap::new(),
+            read_parts: open,
+            write_values,
+            modification_orders: orders,
+            location_orders: HashMap::new(),
         }
     }
 
     fn run(&mut self) -> Result<(), UnsupportedTest> {
         let frame = self.frame;
-        let unread = |read: usize| vec![None; frame.touched(read).len()];
-        let mut sources: Sources = (0..frame.operations.len()).map(unread).collect();
-        self.choose(0, &mut sources)
+        let no_sources = |read: usize| vec![None; frame.accessed_cells(read).len()];
+        let mut sources: Sources = (0..frame.operations.len()).map(no_sources).collect();
+        self.choose_sources(0, &mut sources)
     }
 
     /// VK-AC-01: every source for every cell of every read (VK-VT-03).
-    fn choose(&mut self, next: usize, sources: &mut Sources) -> Result<(), UnsupportedTest> {
-        let Some((read, part, candidates)) = self.open.get(next) else {
-            return self.evaluate(sources);
+    fn choose_sources(&mut self, next: usize, sources: &mut Sources) -> Result<(), UnsupportedTest> {
+        let Some((read, part, candidates)) = self.read_parts.get(next) else {
+            return self.evaluate_values(sources);
         };
         let (read, part) = (*read, *part);
         for source in candidates.clone() {
             sources[read][part] = source;
-            self.choose(next + 1, sources)?;
+            self.choose_sources(next + 1, sources)?;
         }
         Ok(())
     }
 
     /// Values by evaluation; for self-dependent values, by guesses that are consistent (VK-AC-06).
-    fn evaluate(&mut self, sources: &Sources) -> Result<(), UnsupportedTest> {
-        let known = |path: &&ThreadPath| vec![None; path.reads.len() + path.exchanges.len()];
-        let values: ReadValues = self.paths.iter().map(known).collect();
-        let open: Vec<usize> =
+    fn evaluate_values(&mut self, sources: &Sources) -> Result<(), UnsupportedTest> {
+        let no_values = |path: &&ThreadPath| vec![None; path.reads.len() + path.exchanges.len()];
+        let values: ReadValues = self.paths.iter().map(no_values).collect();
+        let uninitialised_reads: Vec<usize> =
             (0..self.reads.len()).filter(|read| self.is_uninitialised(sources, *read)).collect();
-        self.assume(sources, values, &open)
+        self.assume_initial_values(sources, values, &uninitialised_reads)
     }
 
     /// Returns true if a read reads an undefined initial value.
@@ -256,33 +260,36 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         sources[self.frame.reads[read]].contains(&None) && self.search.test.is_undefined(location)
     }
 
-    /// VK-ALLOC-04: each read in `open` returns an arbitrary value.
-    fn assume(
+    /// VK-ALLOC-04: each of the `uninitialised_reads` returns an arbitrary value.
+    fn assume_initial_values(
         &mut self,
         sources: &Sources,
         values: ReadValues,
-        open: &[usize],
+        uninitialised_reads: &[usize],
     ) -> Result<(), UnsupportedTest> {
-        let Some((first, rest)) = open.split_first() else { return self.derive(sources, values, false) };
+        let Some((first, rest)) = uninitialised_reads.split_first() else {
+            return self.derive_values(sources, values, false);
+        };
         let (thread, number) = self.reads[*first];
-        for any in self.any_value(LocationId(self.paths[thread].reads[number].0)) {
+        for assumed in self.undefined_initial_values(LocationId(self.paths[thread].reads[number].0)) {
             let mut values = values.clone();
-            values[thread][number] = Some(any);
-            self.assume(sources, values, rest)?;
+            values[thread][number] = Some(assumed);
+            self.assume_initial_values(sources, values, rest)?;
         }
         Ok(())
     }
 
     /// Returns the candidate values of a location's undefined initial value.
-    fn any_value(&self, location: LocationId) -> Vec<Value> {
+    fn undefined_initial_values(&self, location: LocationId) -> Vec<Value> {
         let ty = self.search.test.location(location).scalar_type();
-        let mut found: Vec<Value> = self.search.numbers.iter().map(|value| value.truncate_to(ty)).collect();
+        let mut found: Vec<Value> =
+            self.search.undefined_values.iter().map(|value| value.truncate_to(ty)).collect();
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn derive(
+    fn derive_values(
         &mut self,
         sources: &Sources,
         mut values: ReadValues,
@@ -304,15 +311,15 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                     let place = path.reads.len() + number;
                     if values[thread][place].is_none() {
                         let (test, instances) = (self.search.test, self.instances);
-                        let given = tangle::result(
+                        let result = tangle::exchange_result(
                             test,
                             instances,
                             (self.paths, self.tangles),
                             &values,
                             (thread, number),
                         );
-                        values[thread][place] = given;
-                        progress |= given.is_some();
+                        values[thread][place] = result;
+                        progress |= result.is_some();
                     }
                 }
             }
@@ -322,7 +329,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         }
         // Prune early: a path whose branch conditions fail is infeasible.
         for (path, values) in self.paths.iter().zip(&values) {
-            if path.demands.iter().any(|demand| met(path, demand, values) == Some(false)) {
+            if path.conditions.iter().any(|demand| is_condition_met(path, demand, values) == Some(false)) {
                 return Ok(());
             }
         }
@@ -338,20 +345,20 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                     tried.push(guess);
                     let mut values = values.clone();
                     values[thread][number] = Some(guess);
-                    self.derive(sources, values, true)?;
+                    self.derive_values(sources, values, true)?;
                 }
             }
             return Ok(());
         }
-        let derived = |index: usize| {
+        let is_justified = |index: usize| {
             let (thread, number) = self.reads[index];
             self.source_value(sources, &values, index) == values[thread][number]
         };
         // A guess must be consistent: each read returns the value that its sources write.
-        if thin_air && !(0..self.reads.len()).all(derived) {
+        if thin_air && !(0..self.reads.len()).all(is_justified) {
             return Ok(());
         }
-        self.order(sources, &values, thin_air)
+        self.try_modification_orders(sources, &values, thin_air)
     }
 
     /// The value of the sources of a read, cell by cell.
@@ -362,7 +369,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             return values[thread][number];
         }
         let operation = self.frame.reads[read];
-        let cells = self.frame.touched(operation);
+        let cells = self.frame.accessed_cells(operation);
         let start = self.frame.cells[cells.start].bytes.0;
         let mut all = Value(0);
         for (cell, source) in cells.zip(&sources[operation]) {
@@ -370,45 +377,48 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                 Some(write) => self.written_part(*write, cell, values)?,
                 None => self.initial_part(cell),
             };
-            all.0 |= self.frame.cells[cell].whole(part, start).0;
+            all.0 |= self.frame.cells[cell].place_part(part, start).0;
         }
         Some(all)
     }
 
     /// Returns the part of a write's value in a cell.
     fn written_part(&self, write: usize, cell: usize, values: &ReadValues) -> Option<Value> {
-        let (thread, node) = self.written[write]?;
-        let start = self.frame.cells[self.frame.touched(write).start].bytes.0;
-        Some(self.frame.cells[cell].part(value(self.paths[thread], node, &values[thread])?, start))
+        let (thread, node) = self.write_values[write]?;
+        let start = self.frame.cells[self.frame.accessed_cells(write).start].bytes.0;
+        Some(
+            self.frame.cells[cell]
+                .extract_part(evaluate_node(self.paths[thread], node, &values[thread])?, start),
+        )
     }
 
     /// VK-ALLOC-01: returns the initial value of a cell.
     fn initial_part(&self, cell: usize) -> Value {
         let cell = &self.frame.cells[cell];
-        cell.part(self.search.test.initial_value(cell.storage, 0), 0)
+        cell.extract_part(self.search.test.initial_value(cell.storage, 0), 0)
     }
 
-    fn order(
+    fn try_modification_orders(
         &mut self,
         sources: &Sources,
         values: &ReadValues,
         thin_air: bool,
     ) -> Result<(), UnsupportedTest> {
         let frame = self.frame;
-        for index in 0..self.orders.len() {
+        for index in 0..self.modification_orders.len() {
             if self.search.executions_left == 0 {
                 return Err(UnsupportedTest::Executions);
             }
             self.search.executions_left -= 1;
-            let places = &self.orders[index];
+            let places = &self.modification_orders[index];
             let synchronizes = frame.synchronizes_with(sources, places);
             // Many combinations of sources synchronize alike, and location order depends on nothing
             // else.
-            let location_order = match self.known.get(&synchronizes) {
+            let location_order = match self.location_orders.get(&synchronizes) {
                 Some(known) => Rc::clone(known),
                 None => {
                     let found = Rc::new(frame.location_order(&frame.happens_before(&synchronizes)));
-                    self.known.insert(synchronizes, Rc::clone(&found));
+                    self.location_orders.insert(synchronizes, Rc::clone(&found));
                     found
                 }
             };
@@ -416,21 +426,21 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             if !execution.is_consistent() {
                 continue;
             }
-            let races = execution.races();
+            let races = execution.has_race();
             // A racy execution is undefined as a whole, so its plain reads are not restricted to
             // visible writes.
-            if !races && !execution.reads_what_is_visible() {
+            if !races && !execution.reads_visible_writes() {
                 continue;
             }
             let test = self.search.test;
             let finals = self.final_values(&execution, values, races);
-            let outcomes = self.outcomes(values, &finals);
+            let outcomes = self.list_outcomes(values, &finals);
             let observables = &self.search.observables;
             // A filter leaves executions out.
-            let kept = |outcome: &Outcome| {
+            let passes_filter = |outcome: &Outcome| {
                 test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, observables, filter))
             };
-            if outcomes.iter().any(kept) {
+            if outcomes.iter().any(passes_filter) {
                 if races {
                     let found = if thin_air { Races::OutOfThinAir } else { Races::Sometimes };
                     self.search.answer.races = self.search.answer.races.max(found);
@@ -440,24 +450,24 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                         && execution.last_writes(*cell, races).is_none()
                 });
                 let uninitialised = (0..self.reads.len()).any(|read| self.is_uninitialised(sources, read));
-                self.search.answer.uninitialised |= uninitialised || unwritten;
+                self.search.answer.reads_uninitialised |= uninitialised || unwritten;
             }
             for outcome in outcomes {
                 let known = self.search.answer.outcomes.entry(outcome);
                 // An outcome is marked as out of thin air only if every execution with it is.
-                known.and_modify(|only| *only &= thin_air).or_insert(thin_air);
+                known.and_modify(|only_thin_air| *only_thin_air &= thin_air).or_insert(thin_air);
             }
         }
         Ok(())
     }
 
     /// The cells of an observed location.
-    fn observed(&self, location: LocationId) -> impl Iterator<Item = usize> {
+    fn observed_cells(&self, location: LocationId) -> impl Iterator<Item = usize> {
         let test = self.search.test;
         let (storage, bytes) = (test.storage_of(location), test.location(location).bytes());
-        let inside = move |cell: &LocationCell| cell.storage == storage && cell.bytes.1 <= bytes;
+        let is_inside = move |cell: &LocationCell| cell.storage == storage && cell.bytes.1 <= bytes;
         let cells = self.frame.cells.iter().enumerate();
-        cells.filter(move |(_, cell)| inside(cell)).map(|(index, _)| index)
+        cells.filter(move |(_, cell)| is_inside(cell)).map(|(index, _)| index)
     }
 
     /// The values that each observed cell may have at the end.
@@ -471,14 +481,14 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         let mut found = BTreeMap::new();
         for observable in &self.search.observables {
             let Observable::Location(location, _) = observable else { continue };
-            for cell in self.observed(*location) {
+            for cell in self.observed_cells(*location) {
                 let storage = self.frame.cells[cell].storage;
                 found.entry(cell).or_insert_with(|| match execution.last_writes(cell, races) {
                     Some(writes) => writes
                         .into_iter()
                         .filter_map(|write| self.written_part(write, cell, values))
                         .collect(),
-                    None if test.is_undefined(storage) => self.any_value(storage),
+                    None if test.is_undefined(storage) => self.undefined_initial_values(storage),
                     None => vec![self.initial_part(cell)],
                 });
             }
@@ -487,7 +497,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     }
 
     /// Returns the outcomes of an execution with these final cell values.
-    fn outcomes(&self, values: &ReadValues, finals: &BTreeMap<usize, Vec<Value>>) -> Vec<Outcome> {
+    fn list_outcomes(&self, values: &ReadValues, finals: &BTreeMap<usize, Vec<Value>>) -> Vec<Outcome> {
         let mut chosen = vec![BTreeMap::new()];
         for (cell, parts) in finals {
             chosen = chosen
@@ -506,14 +516,14 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                 Observable::Register(thread, register) => {
                     let path = self.paths[usize::from(thread.0)];
                     let node = path.registers[usize::from(register.0)];
-                    value(path, node, &values[usize::from(thread.0)]).unwrap_or_default()
+                    evaluate_node(path, node, &values[usize::from(thread.0)]).unwrap_or_default()
                 }
                 Observable::Location(location, _) => {
                     let whole = |cell: usize| {
                         let part = finals.get(&cell).copied().unwrap_or_default();
-                        self.frame.cells[cell].whole(part, 0).0
+                        self.frame.cells[cell].place_part(part, 0).0
                     };
-                    Value(self.observed(*location).map(whole).fold(0, |all, part| all | part))
+                    Value(self.observed_cells(*location).map(whole).fold(0, |all, part| all | part))
                 }
             });
             Outcome(state.collect())
@@ -526,25 +536,26 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
 ///
 /// A write of the same agent through the same reference must not be overwritten by a later one; the same
 /// holds for the initial value. All other cases have a cycle (VK-LO-01, VK-AC-03, VK-AC-04).
-fn sources_of(frame: &Frame<'_>, read: usize, cell: usize) -> Vec<Option<usize>> {
-    let Some(here) = frame.operations[read].touch() else { return Vec::new() };
+fn possible_sources(frame: &OperationGraph<'_>, read: usize, cell: usize) -> Vec<Option<usize>> {
+    let Some(read_touch) = frame.operations[read].footprint() else { return Vec::new() };
     let mut found = Vec::new();
-    let mut initial = true;
+    let mut may_read_initial = true;
     for (write, _, _) in &frame.writes {
-        let Some(there) = frame.operations[*write].touch() else { continue };
-        if !there.has(cell) {
+        let Some(write_touch) = frame.operations[*write].footprint() else { continue };
+        if !write_touch.has_cell(cell) {
             continue;
         }
-        let same = there.reference == here.reference;
-        if same && holds(&frame.program_order, *write, read) {
-            initial = false;
+        let same_reference = write_touch.reference == read_touch.reference;
+        if same_reference && holds(&frame.program_order, *write, read) {
+            may_read_initial = false;
         }
-        let same_instruction = frame.operations[*write].executed == frame.operations[read].executed;
-        if !(same_instruction || same && holds(&frame.program_order, read, *write)) {
+        let same_instruction =
+            frame.operations[*write].execution_number == frame.operations[read].execution_number;
+        if !(same_instruction || same_reference && holds(&frame.program_order, read, *write)) {
             found.push(Some(*write));
         }
     }
-    if initial {
+    if may_read_initial {
         found.push(None);
     }
     found
@@ -552,10 +563,10 @@ fn sources_of(frame: &Frame<'_>, read: usize, cell: usize) -> Vec<Option<usize>>
 
 /// VK-SMO-01: the orders of the atomic writes of each set of locations; those of one agent through one reference in program
 /// order.
-fn modification_orders(frame: &Frame<'_>) -> Vec<Places> {
+fn modification_orders(frame: &OperationGraph<'_>) -> Vec<WritePositions> {
     let mut by_cells: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (write, _, _) in &frame.writes {
-        if let Some(touch) = frame.operations[*write].touch()
+        if let Some(touch) = frame.operations[*write].footprint()
             && touch.atomic
         {
             // Scoped modification order relates atomics on the same set of locations only, so each
@@ -583,20 +594,25 @@ fn modification_orders(frame: &Frame<'_>) -> Vec<Places> {
     found
 }
 
-fn permute(frame: &Frame<'_>, writes: &[usize], chosen: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+fn permute(
+    frame: &OperationGraph<'_>,
+    writes: &[usize],
+    chosen: &mut Vec<usize>,
+    found: &mut Vec<Vec<usize>>,
+) {
     if chosen.len() == writes.len() {
         found.push(chosen.clone());
         return;
     }
     for write in writes {
-        let reference = |index: usize| frame.operations[index].touch().map(|touch| touch.reference);
+        let reference = |index: usize| frame.operations[index].footprint().map(|touch| touch.reference);
         // A write is placed only after all writes that program order puts before it.
-        let waits = writes.iter().any(|other| {
+        let is_blocked = writes.iter().any(|other| {
             !chosen.contains(other)
                 && holds(&frame.program_order, *other, *write)
                 && reference(*other) == reference(*write)
         });
-        if !waits && !chosen.contains(write) {
+        if !is_blocked && !chosen.contains(write) {
             chosen.push(*write);
             permute(frame, writes, chosen, found);
             chosen.pop();
@@ -606,42 +622,40 @@ fn permute(frame: &Frame<'_>, writes: &[usize], chosen: &mut Vec<usize>, found: 
 
 /// A candidate execution.
 struct EnumeratedExecution<'a> {
-    frame: &'a Frame<'a>,
+    frame: &'a OperationGraph<'a>,
     sources: &'a Sources,
-    places: &'a Places,
+    places: &'a WritePositions,
     /// Of each cell.
     location_order: &'a [Relation],
 }
 
 impl EnumeratedExecution<'_> {
     fn writes_to(&self, cell: usize) -> impl Iterator<Item = usize> {
-        self.frame
-            .writes
-            .iter()
-            .map(|(write, _, _)| *write)
-            .filter(move |write| self.frame.operations[*write].touch().is_some_and(|touch| touch.has(cell)))
+        self.frame.writes.iter().map(|(write, _, _)| *write).filter(move |write| {
+            self.frame.operations[*write].footprint().is_some_and(|touch| touch.has_cell(cell))
+        })
     }
 
-    /// VK-AC-02: whether a value of `source` was written earlier than `write`: in scoped modification order, and in the
+    /// VK-AC-02: returns true if `source` is earlier than `write`: in scoped modification order, and in the
     /// newest text in location order too.
     fn is_earlier(&self, source: usize, write: usize, cell: usize) -> bool {
-        self.frame.scoped_before(self.places, source, write)
+        self.frame.is_scoped_before(self.places, source, write)
             || self.frame.profile.follows_location_order_in_from_reads()
                 && holds(&self.location_order[cell], source, write)
     }
 
     /// The sources of a read: the cell, and the write.
-    fn sources(&self, read: usize) -> impl Iterator<Item = (usize, Option<usize>)> {
-        self.frame.touched(read).zip(self.sources[read].iter().copied())
+    fn source_pairs(&self, read: usize) -> impl Iterator<Item = (usize, Option<usize>)> {
+        self.frame.accessed_cells(read).zip(self.sources[read].iter().copied())
     }
 
     /// VK-AC-02, VK-AC-03: from-reads, the writes that a read comes before.
-    fn later_writes(&self, read: usize) -> Set {
+    fn fr_successors(&self, read: usize) -> Set {
         let of_cell = |(cell, source): (usize, Option<usize>)| {
             let later = |write: &usize| source.is_none_or(|source| self.is_earlier(source, *write, cell));
             self.writes_to(cell).filter(later).fold(0, |set: Set, write| set | 1 << write)
         };
-        self.sources(read).map(of_cell).fold(0, |set, more| set | more)
+        self.source_pairs(read).map(of_cell).fold(0, |set, more| set | more)
     }
 
     /// VK-AC-04: location order, scoped modification order, reads-from and from-reads have no cycle across
@@ -659,37 +673,38 @@ impl EnumeratedExecution<'_> {
         }
         for (a, _, _) in &frame.writes {
             for (b, _, _) in &frame.writes {
-                let (Some(here), Some(there)) = (frame.operations[*a].touch(), frame.operations[*b].touch())
+                let (Some(here), Some(there)) =
+                    (frame.operations[*a].footprint(), frame.operations[*b].footprint())
                 else {
                     continue;
                 };
                 // Positions are comparable only within one order.
-                let one_order = here.atomic && there.atomic && here.cells == there.cells;
-                if one_order && holds(&union, *a, *b) && self.places[*a] > self.places[*b] {
+                let share_order = here.atomic && there.atomic && here.cells == there.cells;
+                if share_order && holds(&union, *a, *b) && self.places[*a] > self.places[*b] {
                     return false;
                 }
             }
         }
         for (a, _, _) in &frame.writes {
             for (b, _, _) in &frame.writes {
-                if frame.scoped_before(self.places, *a, *b) {
+                if frame.is_scoped_before(self.places, *a, *b) {
                     union[*a] |= 1 << *b;
                 }
             }
         }
         for read in &frame.reads {
-            for (_, source) in self.sources(*read) {
+            for (_, source) in self.source_pairs(*read) {
                 if let Some(source) = source {
                     union[source] |= 1 << *read;
                 }
             }
-            union[*read] |= self.later_writes(*read);
+            union[*read] |= self.fr_successors(*read);
         }
         for (write, _, _) in &frame.writes {
             if let Some(read) = frame.read_half(*write) {
-                let between = members(self.later_writes(read))
-                    .any(|other| other != *write && frame.scoped_before(self.places, other, *write));
-                if between {
+                let has_write_between = members(self.fr_successors(read))
+                    .any(|other| other != *write && frame.is_scoped_before(self.places, other, *write));
+                if has_write_between {
                     return false;
                 }
             }
@@ -699,11 +714,11 @@ impl EnumeratedExecution<'_> {
 
     /// VK-DR-01 to -04: two accesses of overlapping locations, one a write, not mutually ordered, without location order for
     /// one of these.
-    fn races(&self) -> bool {
+    fn has_race(&self) -> bool {
         let operations = &self.frame.operations;
         (0..operations.len()).any(|a| {
             (a + 1..operations.len()).any(|b| {
-                let (Some(here), Some(there)) = (operations[a].touch(), operations[b].touch()) else {
+                let (Some(here), Some(there)) = (operations[a].footprint(), operations[b].footprint()) else {
                     return false;
                 };
                 let unordered = |cell: usize| {
@@ -711,28 +726,28 @@ impl EnumeratedExecution<'_> {
                     !holds(order, a, b) && !holds(order, b, a)
                 };
                 (operations[a].is_write() || operations[b].is_write())
-                    && operations[a].executed != operations[b].executed
+                    && operations[a].execution_number != operations[b].execution_number
                     && !holds(&self.frame.mutually_ordered, a, b)
-                    && here.shared(there).any(unordered)
+                    && here.shared_cells(there).any(unordered)
             })
         })
     }
 
     /// VK-VT-01: the writes of a cell that location order puts before a read and that none overwrites in between.
-    fn visible(&self, before: &dyn Fn(usize) -> bool, cell: usize) -> Vec<usize> {
+    fn visible_writes(&self, before: &dyn Fn(usize) -> bool, cell: usize) -> Vec<usize> {
         let order = &self.location_order[cell];
         let candidates: Vec<usize> = self.writes_to(cell).filter(|write| before(*write)).collect();
-        let hidden = |write: usize| candidates.iter().any(|between| holds(order, write, *between));
-        candidates.iter().copied().filter(|write| !hidden(*write)).collect()
+        let is_overwritten = |write: usize| candidates.iter().any(|between| holds(order, write, *between));
+        candidates.iter().copied().filter(|write| !is_overwritten(*write)).collect()
     }
 
     /// VK-VT-02, VK-VT-03: a plain read reads a visible write; one of them if several mutually ordered writes are visible.
-    fn reads_what_is_visible(&self) -> bool {
+    fn reads_visible_writes(&self) -> bool {
         self.frame.reads.iter().all(|read| {
             self.frame.operations[*read].is_atomic()
-                || self.sources(*read).all(|(cell, source)| {
+                || self.source_pairs(*read).all(|(cell, source)| {
                     let before = |write: usize| holds(&self.location_order[cell], write, *read);
-                    let visible = self.visible(&before, cell);
+                    let visible = self.visible_writes(&before, cell);
                     visible.is_empty() || source.is_some_and(|source| visible.contains(&source))
                 })
         })
@@ -746,10 +761,10 @@ impl EnumeratedExecution<'_> {
             return None;
         }
         // From-reads of the last read to a write would be a cycle.
-        let last = |write: usize| !all.iter().any(|other| self.is_earlier(write, *other, cell));
-        let mut found: Vec<usize> = all.iter().copied().filter(|write| last(*write)).collect();
+        let is_last = |write: usize| !all.iter().any(|other| self.is_earlier(write, *other, cell));
+        let mut found: Vec<usize> = all.iter().copied().filter(|write| is_last(*write)).collect();
         if !races {
-            let visible = self.visible(&|_| true, cell);
+            let visible = self.visible_writes(&|_| true, cell);
             found.retain(|write| visible.contains(write));
         }
         Some(found)
@@ -759,12 +774,14 @@ impl EnumeratedExecution<'_> {
 /// Returns true if a relation is acyclic, by repeated removal of elements without successors.
 fn is_acyclic(relation: &Relation) -> bool {
     // A shift by 64 would overflow.
-    let mut left: Set = if relation.len() == 64 { !0 } else { (1 << relation.len()) - 1 };
+    let mut remaining: Set = if relation.len() == 64 { !0 } else { (1 << relation.len()) - 1 };
     loop {
-        let ends = members(left).filter(|index| relation[*index] & left == 0).fold(0, |set, i| set | 1 << i);
-        if ends == 0 {
-            return left == 0;
+        let sinks = members(remaining)
+            .filter(|index| relation[*index] & remaining == 0)
+            .fold(0, |set, i| set | 1 << i);
+        if sinks == 0 {
+            return remaining == 0;
         }
-        left &= !ends;
+        remaining &= !sinks;
     }
 }

@@ -12,13 +12,13 @@ mod tangles;
 
 use std::fmt::Write as _;
 
-pub use classes::classes_program;
+pub use classes::generate_classes_program;
 pub use corners::Corner;
-pub use tangles::{guarded_program, subgroup_program};
+pub use tangles::{generate_guarded_program, generate_subgroup_program};
 
 /// Families of generated programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
+pub enum ProgramFamily {
     /// A payload that travels from the first agent to the last one; the number counts the agents.
     Chain(usize),
     /// A mixture of small threads over few locations.
@@ -39,7 +39,7 @@ pub enum Family {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomProgram {
     /// Family of the program.
-    pub family: Family,
+    pub family: ProgramFamily,
     /// The program, in the native dialect.
     pub text: String,
     /// Loop bound for judging the program.
@@ -47,38 +47,38 @@ pub struct RandomProgram {
 }
 
 /// The program of a seed.
-pub fn program(seed: u64) -> RandomProgram {
+pub fn generate_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
-    let mut writer = Writer::new(&mut random);
+    let mut writer = ProgramWriter::new(&mut random);
     let family = if writer.random.chance(65) {
         let agents = writer.random.pick(&[1, 2, 2, 2, 3, 3, 3, 3, 4, 4]);
-        writer.chain(agents);
-        Family::Chain(agents)
+        writer.emit_chain(agents);
+        ProgramFamily::Chain(agents)
     } else {
-        writer.mixture();
-        Family::Mixture
+        writer.emit_mixture();
+        ProgramFamily::Mixture
     };
-    let bound = if writer.loops && writer.random.chance(50) { 2 } else { 1 };
-    RandomProgram { family, text: settled(writer.text(&format!("random-{seed}"))), bound }
+    let bound = if writer.has_loops && writer.random.chance(50) { 2 } else { 1 };
+    RandomProgram { family, text: replace_refused_barrier(writer.render(&format!("random-{seed}"))), bound }
 }
 
 /// Replaces a subgroup barrier by a workgroup barrier if a single thread jumps over it, because that form is
 /// refused.
-fn settled(text: String) -> String {
+fn replace_refused_barrier(text: String) -> String {
     if litmus::parse(&text, "random.litmus").is_ok() { text } else { text.replace(".execsg", "") }
 }
 
 /// The program of a seed in which some initial values are undefined and some storage classes of semantics ignored.
-pub fn undefined_program(seed: u64) -> RandomProgram {
+pub fn generate_undefined_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
-    let mut writer = Writer::new(&mut random);
+    let mut writer = ProgramWriter::new(&mut random);
     let family = if writer.random.chance(65) {
         let agents = writer.random.pick(&[1, 2, 2, 2, 3, 3]);
-        writer.chain(agents);
-        Family::Chain(agents)
+        writer.emit_chain(agents);
+        ProgramFamily::Chain(agents)
     } else {
-        writer.mixture();
-        Family::Mixture
+        writer.emit_mixture();
+        ProgramFamily::Mixture
     };
     for index in [PAYLOAD, FLAGS, FLAGS + 1, FLAGS + 2] {
         let chance = if index == PAYLOAD { 85 } else { 20 };
@@ -98,16 +98,24 @@ pub fn undefined_program(seed: u64) -> RandomProgram {
             }
         }
     }
-    RandomProgram { family, text: settled(writer.text(&format!("undefined-{seed}"))), bound: 1 }
+    RandomProgram {
+        family,
+        text: replace_refused_barrier(writer.render(&format!("undefined-{seed}"))),
+        bound: 1,
+    }
 }
 
 /// The program of a seed with rounds of split barriers.
-pub fn split_program(seed: u64) -> RandomProgram {
+pub fn generate_split_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
-    let mut writer = Writer::new(&mut random);
+    let mut writer = ProgramWriter::new(&mut random);
     let agents = writer.random.pick(&[1, 2, 2, 2, 2, 2, 3]);
-    writer.rounds(agents);
-    RandomProgram { family: Family::Split(agents), text: writer.text(&format!("split-{seed}")), bound: 1 }
+    writer.emit_rounds(agents);
+    RandomProgram {
+        family: ProgramFamily::Split(agents),
+        text: writer.render(&format!("split-{seed}")),
+        bound: 1,
+    }
 }
 
 /// Numbers from a seed (splitmix64).
@@ -136,37 +144,37 @@ impl SplitMix64 {
 }
 
 #[derive(Clone, Default)]
-struct Agent {
+struct AgentDraft {
     place: (usize, usize, usize),
     code: Vec<String>,
     registers: usize,
     labels: usize,
 }
 
-struct Writer<'a> {
+struct ProgramWriter<'a> {
     random: &'a mut SplitMix64,
-    agents: Vec<Agent>,
+    agents: Vec<AgentDraft>,
     /// Names with their storage classes.
     names: Vec<(&'static str, usize)>,
     declarations: Vec<String>,
-    system: Vec<String>,
-    loops: bool,
+    system_sync: Vec<String>,
+    has_loops: bool,
     /// Probability that a choice is a synchronizing one, in percent.
-    care: usize,
+    care_percent: usize,
     /// Choices until the deliberate mistake, in a program with exactly one.
-    slip: Option<usize>,
-    calls: bool,
-    interlock: bool,
+    choices_until_mistake: Option<usize>,
+    uses_calls: bool,
+    uses_interlock: bool,
     /// True if an agent outside the chain also writes a flag.
-    crowded: bool,
+    has_bystander: bool,
 }
 
 const PAYLOAD: usize = 0;
 const ALIAS: usize = 1;
 const FLAGS: usize = 2;
 
-impl<'a> Writer<'a> {
-    fn new(random: &'a mut SplitMix64) -> Writer<'a> {
+impl<'a> ProgramWriter<'a> {
+    fn new(random: &'a mut SplitMix64) -> ProgramWriter<'a> {
         let care = random.pick(&[70, 85, 95, 100, 100]);
         let slip = if care == 100 { Some(1 + random.below(14)) } else { None };
         let main = random.pick(&[0, 0, 0, 1, 1, 2, 3]);
@@ -194,29 +202,29 @@ impl<'a> Writer<'a> {
             let value = if index == ALIAS { "aliases x" } else { "= 0" };
             declarations.push(format!("{kind}{name} {value}"));
         }
-        Writer {
+        ProgramWriter {
             random,
             agents: Vec::new(),
             names,
             declarations,
-            system: Vec::new(),
-            loops: false,
-            care,
-            slip,
-            calls: false,
-            interlock: false,
-            crowded: false,
+            system_sync: Vec::new(),
+            has_loops: false,
+            care_percent: care,
+            choices_until_mistake: slip,
+            uses_calls: false,
+            uses_interlock: false,
+            has_bystander: false,
         }
     }
 
-    fn text(&self, name: &str) -> String {
+    fn render(&self, name: &str) -> String {
         let mut text = format!("VULKAN {name}\n{{ {}; }}\n", self.declarations.join("; "));
-        if !self.system.is_empty() {
-            let _ = writeln!(text, "{{ {}; }}", self.system.join("; "));
+        if !self.system_sync.is_empty() {
+            let _ = writeln!(text, "{{ {}; }}", self.system_sync.join("; "));
         }
         let headers: Vec<String> = (0..)
             .zip(&self.agents)
-            .map(|(index, agent): (usize, &Agent)| {
+            .map(|(index, agent): (usize, &AgentDraft)| {
                 let (queue_family, workgroup, subgroup) = agent.place;
                 format!("P{index}@sg {subgroup}, wg {workgroup}, qf {queue_family}")
             })
@@ -224,7 +232,7 @@ impl<'a> Writer<'a> {
         let _ = writeln!(text, "{} ;", headers.join(" | "));
         let rows = self.agents.iter().map(|agent| agent.code.len()).max().unwrap_or(0).max(1);
         for row in 0..rows {
-            let cell = |agent: &Agent| agent.code.get(row).cloned().unwrap_or_default();
+            let cell = |agent: &AgentDraft| agent.code.get(row).cloned().unwrap_or_default();
             let cells: Vec<String> = self.agents.iter().map(cell).collect();
             let _ = writeln!(text, "{} ;", cells.join(" | "));
         }
@@ -234,12 +242,12 @@ impl<'a> Writer<'a> {
                 ends.iter().any(|end| line.contains(end.as_str()) || line.ends_with(end.trim_end()))
             })
         };
-        let seen = if used("f") { "x == 0 /\\ f == 0" } else { "x == 0" };
-        let _ = writeln!(text, "exists ({seen})");
+        let condition = if used("f") { "x == 0 /\\ f == 0" } else { "x == 0" };
+        let _ = writeln!(text, "exists ({condition})");
         text
     }
 
-    fn agent(&mut self, near: bool) -> usize {
+    fn add_agent(&mut self, near: bool) -> usize {
         let place = match self.agents.last() {
             Some(last) if near => last.place,
             _ => {
@@ -247,7 +255,7 @@ impl<'a> Writer<'a> {
                 (queue_family, self.random.below(2), self.random.below(2))
             }
         };
-        self.agents.push(Agent { place, ..Agent::default() });
+        self.agents.push(AgentDraft { place, ..AgentDraft::default() });
         self.agents.len() - 1
     }
 
@@ -255,42 +263,42 @@ impl<'a> Writer<'a> {
         self.agents[agent].code.push(line);
     }
 
-    fn register(&mut self, agent: usize) -> String {
+    fn new_register(&mut self, agent: usize) -> String {
         self.agents[agent].registers += 1;
         format!("r{}", self.agents[agent].registers - 1)
     }
 
-    fn label(&mut self, agent: usize) -> String {
+    fn new_label(&mut self, agent: usize) -> String {
         self.agents[agent].labels += 1;
         format!("LC{:02}", self.agents[agent].labels - 1)
     }
 
-    fn any_scope(&mut self) -> &'static str {
-        if self.calls && self.random.chance(40) {
+    fn pick_scope(&mut self) -> &'static str {
+        if self.uses_calls && self.random.chance(40) {
             return "call";
         }
-        if self.interlock && self.random.chance(40) {
+        if self.uses_interlock && self.random.chance(40) {
             return "fi";
         }
         self.random.pick(&["inv", "sg", "sg", "wg", "wg", "wg", "qf", "qf", "dv", "dv", "dv"])
     }
 
     /// Returns true if the next choice is a careful one.
-    fn careful(&mut self) -> bool {
-        if let Some(left) = &mut self.slip {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                self.slip = None;
+    fn choose_carefully(&mut self) -> bool {
+        if let Some(remaining) = &mut self.choices_until_mistake {
+            *remaining = remaining.saturating_sub(1);
+            if *remaining == 0 {
+                self.choices_until_mistake = None;
                 return false;
             }
         }
-        self.random.chance(self.care)
+        self.random.chance(self.care_percent)
     }
 
     /// Returns a scope that includes both agents; for a careless choice, any scope.
-    fn scope(&mut self, a: usize, b: usize) -> &'static str {
-        if !self.careful() || self.calls || self.interlock {
-            return self.any_scope();
+    fn pick_mutual_scope(&mut self, a: usize, b: usize) -> &'static str {
+        if !self.choose_carefully() || self.uses_calls || self.uses_interlock {
+            return self.pick_scope();
         }
         let (here, there) = (self.agents[a].place, self.agents[b].place);
         let reaching: &[&str] = if here == there {
@@ -306,14 +314,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Storage classes of semantics: the given ones, for a careless choice without one, occasionally with more.
-    fn classes(&mut self, wanted: &[usize]) -> String {
+    fn pick_classes(&mut self, required: &[usize]) -> String {
         let mut set = 0u8;
-        for class in wanted {
-            if self.careful() {
+        for class in required {
+            if self.choose_carefully() {
                 set |= 1 << class;
             }
         }
-        if self.random.chance(if self.care == 100 { 8 } else { 25 }) {
+        if self.random.chance(if self.care_percent == 100 { 8 } else { 25 }) {
             set |= 1 << self.random.below(4);
         }
         if set == 0 {
@@ -325,15 +333,15 @@ impl<'a> Writer<'a> {
     }
 
     /// Both classes that matter to a chain.
-    fn wanted(&mut self, flag: usize) -> Vec<usize> {
+    fn chain_classes(&mut self, flag: usize) -> Vec<usize> {
         vec![self.names[PAYLOAD].1, self.names[flag].1]
     }
 
-    fn flags(&mut self, order: &str, chance: usize) -> String {
+    fn pick_flags(&mut self, order: &str, chance: usize) -> String {
         // A program with one deliberate mistake has nearly all flags, and none at the mistake.
-        let chance = if self.care < 100 {
+        let chance = if self.care_percent < 100 {
             chance
-        } else if self.careful() {
+        } else if self.choose_carefully() {
             92
         } else {
             0
@@ -348,20 +356,20 @@ impl<'a> Writer<'a> {
         flags
     }
 
-    fn fence(&mut self, agent: usize, order: &str, other: usize, flag: usize) {
-        let scope = self.scope(agent, other);
-        let wanted = self.wanted(flag);
-        let classes = self.classes(&wanted);
-        let flags = self.flags(order, 60);
+    fn emit_fence(&mut self, agent: usize, order: &str, other: usize, flag: usize) {
+        let scope = self.pick_mutual_scope(agent, other);
+        let required_classes = self.chain_classes(flag);
+        let classes = self.pick_classes(&required_classes);
+        let flags = self.pick_flags(order, 60);
         self.emit(agent, format!("membar.{order}.{scope}{classes}{flags}"));
     }
 
     /// A plain or atomic access of the payload.
-    fn payload(&mut self, agent: usize, other: usize, write: bool) {
+    fn emit_payload(&mut self, agent: usize, other: usize, write: bool) {
         let name = if self.random.chance(8) { ALIAS } else { PAYLOAD };
         let (name, class) = self.names[name];
-        let scope = self.scope(agent, other);
-        let how = match (self.random.below(100), write) {
+        let scope = self.pick_mutual_scope(agent, other);
+        let modifiers = match (self.random.below(100), write) {
             (0..12, _) => String::new(),
             (12..55, _) => ".nonpriv".to_owned(),
             (55..88, true) => format!(".av.{scope}"),
@@ -370,21 +378,21 @@ impl<'a> Writer<'a> {
         };
         let value = 1 + self.random.below(2);
         if self.random.chance(6) {
-            let register = self.register(agent);
+            let register = self.new_register(agent);
             self.emit(agent, format!("rmw.atom.{scope}.sc{class} {register}, {name}, {value}"));
         } else if write {
-            self.emit(agent, format!("st{how}.sc{class} {name}, {value}"));
+            self.emit(agent, format!("st{modifiers}.sc{class} {name}, {value}"));
         } else {
-            let register = self.register(agent);
-            self.emit(agent, format!("ld{how}.sc{class} {register}, {name}"));
+            let register = self.new_register(agent);
+            self.emit(agent, format!("ld{modifiers}.sc{class} {register}, {name}"));
         }
     }
 
     /// Emits agents that arrive and wait, with accesses before, between and after.
-    fn rounds(&mut self, agents: usize) {
+    fn emit_rounds(&mut self, agents: usize) {
         let near = self.random.chance(40);
         for index in 0..agents {
-            let agent = self.agent(near);
+            let agent = self.add_agent(near);
             if index > 0 && self.random.chance(80) {
                 // Subgroups of one workgroup.
                 let (queue_family, workgroup, _) = self.agents[0].place;
@@ -404,52 +412,60 @@ impl<'a> Writer<'a> {
             let execution = if self.random.chance(6) { ".execsg" } else { execution };
             for round in 0..own_rounds {
                 let id = first + round;
-                self.perhaps_access(agent, other, accesses + 10);
+                self.emit_optional_access(agent, other, accesses + 10);
                 let fenced = self.random.chance(20);
                 if fenced || self.random.chance(8) {
-                    self.fence(agent, "rel", other, FLAGS);
+                    self.emit_fence(agent, "rel", other, FLAGS);
                 }
-                self.half(agent, other, "arrive", execution, fenced, id);
+                self.emit_barrier_half(agent, other, "arrive", execution, fenced, id);
                 if self.random.chance(8) {
                     let order = self.random.pick(&["rel", "acq"]);
-                    self.fence(agent, order, other, FLAGS);
+                    self.emit_fence(agent, order, other, FLAGS);
                 }
-                self.perhaps_access(agent, other, accesses);
+                self.emit_optional_access(agent, other, accesses);
                 // An arrival without a wait.
                 if round + 1 == own_rounds && self.random.chance(10) {
                     break;
                 }
                 let fenced = self.random.chance(20);
-                self.half(agent, other, "wait", execution, fenced, id);
+                self.emit_barrier_half(agent, other, "wait", execution, fenced, id);
                 if fenced || self.random.chance(8) {
-                    self.fence(agent, "acq", other, FLAGS);
+                    self.emit_fence(agent, "acq", other, FLAGS);
                 }
             }
-            self.perhaps_access(agent, other, accesses + 20);
+            self.emit_optional_access(agent, other, accesses + 20);
         }
     }
 
-    fn perhaps_access(&mut self, agent: usize, other: usize, percent: usize) {
+    fn emit_optional_access(&mut self, agent: usize, other: usize, percent: usize) {
         if self.random.chance(percent) {
             let write = self.random.chance(45);
-            self.payload(agent, other, write);
+            self.emit_payload(agent, other, write);
         }
     }
 
     /// Emits a half of a split barrier, without semantics if a fence next to it has them.
-    fn half(&mut self, agent: usize, other: usize, half: &str, execution: &str, fenced: bool, id: usize) {
-        let scope = self.scope(agent, other);
+    fn emit_barrier_half(
+        &mut self,
+        agent: usize,
+        other: usize,
+        half: &str,
+        execution: &str,
+        fenced: bool,
+        id: usize,
+    ) {
+        let scope = self.pick_mutual_scope(agent, other);
         if fenced || self.random.chance(8) {
             return self.emit(agent, format!("cbar.{half}{execution}.{scope} {id}"));
         }
         let order = if half == "arrive" { "rel" } else { "acq" };
-        let wanted = self.wanted(FLAGS);
-        let (classes, flags) = (self.classes(&wanted), self.flags(order, 70));
+        let required_classes = self.chain_classes(FLAGS);
+        let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 70));
         self.emit(agent, format!("cbar.{half}{execution}.{order}.{scope}{classes}{flags} {id}"));
     }
 
     /// A device domain operation.
-    fn device(&mut self, agent: usize, available: bool) {
+    fn emit_device_operation(&mut self, agent: usize, available: bool) {
         let line = match (available, self.random.below(10)) {
             (true, 0..7) => "avdevice",
             (true, 7) => "avdevice.none",
@@ -463,73 +479,73 @@ impl<'a> Writer<'a> {
         self.emit(agent, line.to_owned());
     }
 
-    fn chain(&mut self, agents: usize) {
+    fn emit_chain(&mut self, agents: usize) {
         for index in 0..agents.max(1) {
             let near = index > 0 && self.random.chance(40);
-            self.agent(near);
+            self.add_agent(near);
         }
         match self.random.below(100) {
-            0..7 if agents > 1 => self.calls = true,
-            7..14 if agents > 1 => self.interlock = true,
+            0..7 if agents > 1 => self.uses_calls = true,
+            7..14 if agents > 1 => self.uses_interlock = true,
             _ => {}
         }
-        if self.calls {
-            return self.called_chain(agents);
+        if self.uses_calls {
+            return self.emit_call_chain(agents);
         }
-        if self.interlock {
-            return self.interlocked_chain(agents);
+        if self.uses_interlock {
+            return self.emit_interlock_chain(agents);
         }
         if self.random.chance(85) || agents < 2 {
             if self.random.chance(12) {
-                self.payload(0, agents - 1, false);
+                self.emit_payload(0, agents - 1, false);
             }
             let write = self.random.chance(85);
-            self.payload(0, (agents > 1).into(), write);
+            self.emit_payload(0, (agents > 1).into(), write);
         } else {
-            self.payload(0, 1, false);
+            self.emit_payload(0, 1, false);
         }
         if agents == 1 {
             for _ in 0..1 + self.random.below(3) {
                 let write = self.random.chance(50);
                 if self.random.chance(25) {
-                    self.device(0, write);
+                    self.emit_device_operation(0, write);
                 }
-                self.payload(0, 0, write);
+                self.emit_payload(0, 0, write);
             }
             return;
         }
-        self.crowded = agents < 4 && self.random.chance(15);
-        let mut rmw_of: Option<usize> = None;
+        self.has_bystander = agents < 4 && self.random.chance(15);
+        let mut relayed_flag: Option<usize> = None;
         for from in 0..agents - 1 {
             let to = from + 1;
-            let flag = rmw_of.unwrap_or(FLAGS + from.min(2));
+            let flag = relayed_flag.unwrap_or(FLAGS + from.min(2));
             // A read-modify-write of the middle agent passes the same flag on.
             let passes_on = to + 1 < agents && self.random.chance(35);
-            self.hop(from, to, flag, rmw_of.is_some(), passes_on);
-            rmw_of = passes_on.then_some(flag);
+            self.emit_link(from, to, flag, relayed_flag.is_some(), passes_on);
+            relayed_flag = passes_on.then_some(flag);
         }
         let last = agents - 1;
         let write = self.random.chance(30);
         if self.random.chance(15) {
             let before = self.random.below(last);
-            self.payload(last, before, !write);
+            self.emit_payload(last, before, !write);
         }
-        self.payload(last, last - 1, write);
-        if self.crowded {
-            self.bystander(last);
+        self.emit_payload(last, last - 1, write);
+        if self.has_bystander {
+            self.emit_bystander(last);
         }
         self.close_guards();
     }
 
     /// Emits an agent that continues or interrupts the release sequence of a flag.
-    fn bystander(&mut self, last: usize) {
+    fn emit_bystander(&mut self, last: usize) {
         let near = self.random.chance(60);
-        let agent = self.agent(near);
+        let agent = self.add_agent(near);
         let (name, class) = self.names[FLAGS + self.random.below(last.min(3))];
         for _ in 0..1 + self.random.below(2) {
             let other = self.random.below(last + 1);
-            let scope = self.scope(agent, other);
-            let register = self.register(agent);
+            let scope = self.pick_mutual_scope(agent, other);
+            let register = self.new_register(agent);
             let line = match self.random.below(3) {
                 0 => format!("st.atom.{scope}.sc{class} {name}, 4"),
                 1 => format!("rmw.atom.{scope}.sc{class} {register}, {name}, 5"),
@@ -540,117 +556,117 @@ impl<'a> Writer<'a> {
     }
 
     /// Synchronizes one agent with the next.
-    fn hop(&mut self, from: usize, to: usize, flag: usize, sent: bool, passes_on: bool) {
+    fn emit_link(&mut self, from: usize, to: usize, flag: usize, sent: bool, passes_on: bool) {
         let kind = self.random.below(100);
         // Synchronization from outside the shaders (system-synchronizes-with), without a flag.
         if !sent && !passes_on && kind < 18 {
             if self.random.chance(45) {
-                self.device(from, true);
+                self.emit_device_operation(from, true);
             }
-            let whole = self.random.chance(60);
+            let is_whole_thread = self.random.chance(60);
             // Between two instructions: from the last one so far of one agent to the next one of
             // the other.
-            let point = |agent: &Agent, last: bool| {
+            let point = |agent: &AgentDraft, last: bool| {
                 if last { agent.code.len().saturating_sub(1) } else { agent.code.len() }
             };
-            let (first, second) = if whole || self.agents[from].code.is_empty() {
+            let (first, second) = if is_whole_thread || self.agents[from].code.is_empty() {
                 (format!("P{from}"), format!("P{to}"))
             } else {
                 let first = point(&self.agents[from], true);
                 let second = point(&self.agents[to], false);
                 (format!("P{from}.{first}"), format!("P{to}.{second}"))
             };
-            self.system.push(format!("ssw {first} {second}"));
+            self.system_sync.push(format!("ssw {first} {second}"));
             if self.random.chance(50) {
-                self.device(to, false);
-            } else if !whole {
-                self.fence(to, "acq_rel", to, flag);
+                self.emit_device_operation(to, false);
+            } else if !is_whole_thread {
+                self.emit_fence(to, "acq_rel", to, flag);
             }
             return;
         }
         if !sent && !passes_on && kind < 31 {
-            return self.meet(from, to, flag);
+            return self.emit_barrier_link(from, to, flag);
         }
         if !sent {
-            self.send(from, to, flag);
+            self.emit_release(from, to, flag);
         }
         if passes_on {
-            self.pass_on(from, to, flag);
+            self.emit_relay(from, to, flag);
         } else {
-            self.receive(from, to, flag);
+            self.emit_acquire(from, to, flag);
         }
     }
 
-    fn meet(&mut self, from: usize, to: usize, flag: usize) {
+    fn emit_barrier_link(&mut self, from: usize, to: usize, flag: usize) {
         let id = from;
         let execution = self.random.pick(&["", "", "", ".execsg", ".execqf", ".execdv"]);
         // Usually the barrier has the semantics; a barrier without them needs fences next to it.
-        let bare = self.random.chance(30);
-        if bare || self.random.chance(15) {
-            self.fence(from, "rel", to, flag);
+        let is_bare = self.random.chance(30);
+        if is_bare || self.random.chance(15) {
+            self.emit_fence(from, "rel", to, flag);
         }
         for agent in [from, to] {
             let other = if agent == from { to } else { from };
-            let scope = if bare { self.any_scope() } else { self.scope(agent, other) };
-            if bare {
+            let scope = if is_bare { self.pick_scope() } else { self.pick_mutual_scope(agent, other) };
+            if is_bare {
                 self.emit(agent, format!("cbar{execution}.{scope} {id}"));
             } else {
                 let one_sided = if agent == from { "rel" } else { "acq" };
                 let order = self.random.pick(&["acq_rel", "acq_rel", one_sided, "rel"]);
-                let wanted = self.wanted(flag);
-                let classes = self.classes(&wanted);
-                let flags = self.flags(order, 60);
+                let required_classes = self.chain_classes(flag);
+                let classes = self.pick_classes(&required_classes);
+                let flags = self.pick_flags(order, 60);
                 self.emit(agent, format!("cbar{execution}.{order}.{scope}{classes}{flags} {id}"));
             }
         }
-        if bare || self.random.chance(15) {
-            self.fence(to, "acq", from, flag);
+        if is_bare || self.random.chance(15) {
+            self.emit_fence(to, "acq", from, flag);
         }
     }
 
-    fn send(&mut self, from: usize, to: usize, flag: usize) {
+    fn emit_release(&mut self, from: usize, to: usize, flag: usize) {
         if self.random.chance(10) {
-            self.device(from, true);
+            self.emit_device_operation(from, true);
         }
         let fenced = self.random.chance(30);
         if fenced || self.random.chance(12) {
             let order = self.random.pick(&["rel", "rel", "acq_rel", "acq"]);
-            self.fence(from, order, to, flag);
+            self.emit_fence(from, order, to, flag);
         }
-        let scope = self.scope(from, to);
+        let scope = self.pick_mutual_scope(from, to);
         let (name, class) = self.names[flag];
-        let wanted = self.wanted(flag);
+        let required_classes = self.chain_classes(flag);
         if fenced {
             self.emit(from, format!("st.atom.{scope}.sc{class} {name}, 1"));
         } else if self.random.chance(15) {
             let order = self.random.pick(&["rel", "acq_rel"]);
-            let (classes, flags) = (self.classes(&wanted), self.flags(order, 60));
-            let register = self.register(from);
+            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 60));
+            let register = self.new_register(from);
             self.emit(
                 from,
                 format!("rmw.atom.{order}.{scope}.sc{class}{classes}{flags} {register}, {name}, 1"),
             );
         } else {
-            let classes = self.classes(&wanted);
-            let flags = self.flags("rel", 60);
+            let classes = self.pick_classes(&required_classes);
+            let flags = self.pick_flags("rel", 60);
             self.emit(from, format!("st.atom.rel.{scope}.sc{class}{classes}{flags} {name}, 1"));
         }
     }
 
     /// A read-modify-write that receives and sends.
-    fn pass_on(&mut self, from: usize, to: usize, flag: usize) {
-        let scope = self.scope(from, to);
+    fn emit_relay(&mut self, from: usize, to: usize, flag: usize) {
+        let scope = self.pick_mutual_scope(from, to);
         let (name, class) = self.names[flag];
         let order = self.random.pick(&["acq_rel", "acq_rel", "acq_rel", "rel", "acq", ""]);
-        let register = self.register(to);
+        let register = self.new_register(to);
         if self.random.chance(25) {
-            self.fence(to, "acq_rel", from, flag);
+            self.emit_fence(to, "acq_rel", from, flag);
         }
         let modifiers = if order.is_empty() {
             format!("{scope}.sc{class}")
         } else {
-            let wanted = self.wanted(flag);
-            let (classes, flags) = (self.classes(&wanted), self.flags(order, 70));
+            let required_classes = self.chain_classes(flag);
+            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 70));
             format!("{order}.{scope}.sc{class}{classes}{flags}")
         };
         let line = match self.random.below(10) {
@@ -663,57 +679,57 @@ impl<'a> Writer<'a> {
         };
         self.emit(to, line);
         if self.random.chance(25) {
-            self.fence(to, "acq_rel", from, flag);
+            self.emit_fence(to, "acq_rel", from, flag);
         }
-        self.guard(to, &register, 1, 25);
+        self.emit_guard(to, &register, 1, 25);
     }
 
-    fn receive(&mut self, from: usize, to: usize, flag: usize) {
+    fn emit_acquire(&mut self, from: usize, to: usize, flag: usize) {
         let (name, class) = self.names[flag];
-        let register = self.register(to);
-        let scope = self.scope(to, from);
-        let wanted = self.wanted(flag);
+        let register = self.new_register(to);
+        let scope = self.pick_mutual_scope(to, from);
+        let required_classes = self.chain_classes(flag);
         let fenced = self.random.chance(30);
         let load = if fenced {
             format!("ld.atom.{scope}.sc{class} {register}, {name}")
         } else if self.random.chance(12) {
             let order = self.random.pick(&["acq", "acq_rel"]);
-            let (classes, flags) = (self.classes(&wanted), self.flags(order, 60));
+            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags(order, 60));
             format!("rmw.atom.{order}.{scope}.sc{class}{classes}{flags} {register}, {name}, 3")
         } else {
-            let (classes, flags) = (self.classes(&wanted), self.flags("acq", 60));
+            let (classes, flags) = (self.pick_classes(&required_classes), self.pick_flags("acq", 60));
             format!("ld.atom.acq.{scope}.sc{class}{classes}{flags} {register}, {name}")
         };
-        let seen = if self.random.chance(90) { 1 } else { self.random.below(3) };
+        let expected = if self.random.chance(90) { 1 } else { self.random.below(3) };
         if self.random.chance(8) {
-            let label = self.label(to);
+            let label = self.new_label(to);
             self.emit(to, format!("{label}:"));
             self.emit(to, load);
-            self.emit(to, format!("bne {register}, {seen}, {label}"));
-            self.loops = true;
+            self.emit(to, format!("bne {register}, {expected}, {label}"));
+            self.has_loops = true;
         } else {
             self.emit(to, load);
-            self.guard(to, &register, seen, 70);
+            self.emit_guard(to, &register, expected, 70);
         }
         if fenced || self.random.chance(12) {
             let order = self.random.pick(&["acq", "acq", "acq_rel", "rel"]);
-            self.fence(to, order, from, flag);
+            self.emit_fence(to, order, from, flag);
         }
         if self.random.chance(10) {
-            self.device(to, false);
+            self.emit_device_operation(to, false);
         }
     }
 
     /// Skips the rest of the thread if the register does not hold the expected value.
-    fn guard(&mut self, agent: usize, register: &str, seen: usize, percent: usize) {
+    fn emit_guard(&mut self, agent: usize, register: &str, expected: usize, percent: usize) {
         // The label is at the end of the thread.
-        if self.random.chance(if self.care == 100 { percent.max(90) } else { percent }) {
-            let label = self.label(agent);
-            if self.crowded && self.random.chance(70) {
+        if self.random.chance(if self.care_percent == 100 { percent.max(90) } else { percent }) {
+            let label = self.new_label(agent);
+            if self.has_bystander && self.random.chance(70) {
                 self.emit(agent, format!("beq {register}, 0, {label}"));
             } else {
-                let relation = if seen > 0 && self.random.chance(10) { "blt" } else { "bne" };
-                self.emit(agent, format!("{relation} {register}, {seen}, {label}"));
+                let relation = if expected > 0 && self.random.chance(10) { "blt" } else { "bne" };
+                self.emit(agent, format!("{relation} {register}, {expected}, {label}"));
             }
         }
     }
@@ -729,66 +745,66 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn called_chain(&mut self, agents: usize) {
-        self.payload(0, 1, true);
-        self.fence(0, "rel", 1, FLAGS);
+    fn emit_call_chain(&mut self, agents: usize) {
+        self.emit_payload(0, 1, true);
+        self.emit_fence(0, "rel", 1, FLAGS);
         let callees: Vec<String> = (1..agents).map(|callee| format!("P{callee}")).collect();
         let nested = agents == 3 && self.random.chance(40);
         self.emit(0, format!("call {}", if nested { "P1".to_owned() } else { callees.join(", ") }));
         for callee in 1..agents {
             if self.random.chance(80) {
-                self.fence(callee, "acq", 0, FLAGS);
+                self.emit_fence(callee, "acq", 0, FLAGS);
             }
             if callee > 1 && self.random.chance(50) {
-                self.receive(callee - 1, callee, FLAGS);
+                self.emit_acquire(callee - 1, callee, FLAGS);
             }
             let write = self.random.chance(40);
             // A thread that calls or is called has no jumps.
             self.agents[callee].code.retain(|line| !line.starts_with('b') && !line.starts_with("LC"));
-            self.payload(callee, 0, write);
+            self.emit_payload(callee, 0, write);
             if self.random.chance(60) {
-                self.fence(callee, "rel", 0, FLAGS);
+                self.emit_fence(callee, "rel", 0, FLAGS);
             }
             if callee + 1 < agents && self.random.chance(50) {
-                self.send(callee, callee + 1, FLAGS);
+                self.emit_release(callee, callee + 1, FLAGS);
             }
             if nested && callee == 1 {
                 self.emit(1, "call P2".to_owned());
             }
         }
         if self.random.chance(60) {
-            self.fence(0, "acq", 1, FLAGS);
+            self.emit_fence(0, "acq", 1, FLAGS);
             let write = self.random.chance(40);
-            self.payload(0, 1, write);
+            self.emit_payload(0, 1, write);
         }
         // Loops were removed together with the jumps.
-        self.loops = false;
+        self.has_loops = false;
     }
 
-    fn interlocked_chain(&mut self, agents: usize) {
+    fn emit_interlock_chain(&mut self, agents: usize) {
         let order = if agents <= 3 && self.random.chance(35) { ".unordered" } else { "" };
         for agent in 0..agents {
             let section = usize::from(self.random.chance(12));
             let before = self.random.chance(15);
             let write = if agent == 0 { self.random.chance(85) } else { self.random.chance(35) };
             if before {
-                self.payload(agent, 0, write);
+                self.emit_payload(agent, 0, write);
             }
             self.emit(agent, format!("interlock.begin{order} {section}"));
             if agent > 0 && self.random.chance(30) {
-                self.fence(agent, "acq", agent - 1, FLAGS);
+                self.emit_fence(agent, "acq", agent - 1, FLAGS);
             }
             if !before {
-                self.payload(agent, 0, write);
+                self.emit_payload(agent, 0, write);
             }
             if self.random.chance(40) {
-                self.fence(agent, "rel", agent, FLAGS);
+                self.emit_fence(agent, "rel", agent, FLAGS);
             }
             if self.random.chance(90) {
                 self.emit(agent, format!("interlock.end{order} {section}"));
             }
             if self.random.chance(15) {
-                self.send(agent, 0, FLAGS);
+                self.emit_release(agent, 0, FLAGS);
             }
         }
     }

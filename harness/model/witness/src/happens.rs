@@ -2,58 +2,58 @@
 
 use litmus::StorageClassSet;
 
-use crate::operation::{Frame, Relation, close, holds, members};
+use crate::operation::{OperationGraph, Relation, close_transitively, holds, members};
 
 /// The atomic writes of each location in their modification order: for each write its position among those of its location.
-pub type Places = Vec<u32>;
+pub type WritePositions = Vec<u32>;
 
 /// Sources of reads by operation, for each of the cells that it reads; `None` is the initial value.
 pub type Sources = Vec<Vec<Option<usize>>>;
 
-impl Frame<'_> {
-    /// VK-SMO-01, VK-SMO-02: whether atomic write `a` is earlier than `b` in scoped modification order.
-    pub fn scoped_before(&self, places: &Places, a: usize, b: usize) -> bool {
+impl OperationGraph<'_> {
+    /// VK-SMO-01, VK-SMO-02: returns true if atomic write `a` is earlier than `b` in scoped modification order.
+    pub fn is_scoped_before(&self, places: &WritePositions, a: usize, b: usize) -> bool {
         holds(&self.mutually_ordered, a, b)
             && self.operations[a].is_write()
             && self.operations[b].is_write()
             && places[a] < places[b]
     }
 
-    /// VK-RS-01 to -05: whether `write` is in the release sequence that `head` heads, or would head if it released
+    /// VK-RS-01 to -05: true if `write` is in the release sequence that `head` heads, or would head if it released
     /// (VK-SW-04): from `head` on, in the order of the atomic writes that are mutually ordered with it, only
     /// read-modify-writes.
-    fn in_release_sequence(&self, places: &Places, head: usize, write: usize) -> bool {
+    fn is_in_release_sequence(&self, places: &WritePositions, head: usize, write: usize) -> bool {
         if head == write {
             return true;
         }
-        if !self.scoped_before(places, head, write) {
+        if !self.is_scoped_before(places, head, write) {
             return false;
         }
         members(self.mutually_ordered[head]).all(|between| {
             let in_between = self.operations[between].is_write()
                 && places[between] > places[head]
                 && places[between] <= places[write];
-            !in_between || self.is_of_read_modify_write(between)
+            !in_between || self.is_rmw_write(between)
         })
     }
 
     /// Returns true if a write is the write half of a read-modify-write.
-    pub fn is_of_read_modify_write(&self, write: usize) -> bool {
+    pub fn is_rmw_write(&self, write: usize) -> bool {
         self.read_half(write).is_some()
     }
 
     /// The read half of the read-modify-write that a write belongs to.
     pub fn read_half(&self, write: usize) -> Option<usize> {
-        let executed = self.operations[write].executed;
+        let executed = self.operations[write].execution_number;
         // The halves of a read-modify-write are adjacent operations with one execution number.
         write.checked_sub(1).filter(|before| {
-            self.operations[*before].is_read() && self.operations[*before].executed == executed
+            self.operations[*before].is_read() && self.operations[*before].execution_number == executed
         })
     }
 
     /// VK-SW-01 to -16: synchronizes-with, both value-dependent and value-independent.
-    pub fn synchronizes_with(&self, sources: &Sources, places: &Places) -> Relation {
-        let mut found = self.synchronizes.clone();
+    pub fn synchronizes_with(&self, sources: &Sources, places: &WritePositions) -> Relation {
+        let mut found = self.static_synchronization.clone();
         let operations = &self.operations;
         let atomics: Vec<usize> =
             (0..operations.len()).filter(|index| operations[*index].is_atomic()).collect();
@@ -62,23 +62,23 @@ impl Frame<'_> {
             for &reader in atomics.iter().filter(|index| operations[**index].is_read()) {
                 let mut read = sources[reader].iter().flatten();
                 if !holds(&self.mutually_ordered, head, reader)
-                    || !read.any(|source| self.in_release_sequence(places, head, *source))
+                    || !read.any(|source| self.is_in_release_sequence(places, head, *source))
                 {
                     continue;
                 }
                 let (first, last) = (&operations[head], &operations[reader]);
                 // VK-SW-08: the storage class of the linking atomics is in the barriers' semantics.
-                let class = last.memory;
-                let listed = |barrier: usize| operations[barrier].semantics.0 & class.0 == class.0;
+                let class = last.memory_classes;
+                let has_class = |barrier: usize| operations[barrier].semantics.0 & class.0 == class.0;
                 let before: Vec<usize> = releases
                     .iter()
                     .copied()
-                    .filter(|barrier| holds(&self.program_order, *barrier, head) && listed(*barrier))
+                    .filter(|barrier| holds(&self.program_order, *barrier, head) && has_class(*barrier))
                     .collect();
                 let after: Vec<usize> = acquires
                     .iter()
                     .copied()
-                    .filter(|barrier| holds(&self.program_order, reader, *barrier) && listed(*barrier))
+                    .filter(|barrier| holds(&self.program_order, reader, *barrier) && has_class(*barrier))
                     .collect();
                 // VK-SW-01: release atomic to acquire atomic.
                 if first.releases && last.acquires {
@@ -86,20 +86,20 @@ impl Frame<'_> {
                 }
                 // VK-SW-03: release barrier to acquire atomic.
                 for &a in before.iter().filter(|_| last.acquires) {
-                    if self.instances.mutual(&operations[a], last) {
+                    if self.instances.are_in_mutual_scope(&operations[a], last) {
                         found[a] |= 1 << reader;
                     }
                 }
                 // VK-SW-05: release atomic to acquire barrier.
                 for &b in after.iter().filter(|_| first.releases) {
-                    if self.instances.mutual(first, &operations[b]) {
+                    if self.instances.are_in_mutual_scope(first, &operations[b]) {
                         found[head] |= 1 << b;
                     }
                 }
                 // VK-SW-06: release barrier to acquire barrier.
                 for &a in &before {
                     for &b in &after {
-                        if self.instances.mutual(&operations[a], &operations[b]) {
+                        if self.instances.are_in_mutual_scope(&operations[a], &operations[b]) {
                             found[a] |= 1 << b;
                         }
                     }
@@ -110,12 +110,12 @@ impl Frame<'_> {
     }
 
     /// VK-ITHB-01 to -08: inter-thread-happens-before for one non-empty set of storage classes.
-    fn inter_thread(&self, synchronizes: &Relation, classes: StorageClassSet) -> Relation {
+    fn inter_thread_happens_before(&self, synchronizes: &Relation, classes: StorageClassSet) -> Relation {
         let count = self.operations.len();
         let has_all = |index: usize| self.operations[index].semantics.0 & classes.0 == classes.0;
-        let touches = |index: usize| self.operations[index].memory.0 & classes.0 != 0;
+        let touches = |index: usize| self.operations[index].memory_classes.0 & classes.0 != 0;
         // VK-ITHB-02: system-synchronizes-with belongs to every set.
-        let mut found = self.system.clone();
+        let mut found = self.system_sync.clone();
         for a in 0..count {
             // VK-ITHB-03: both have all of the set in their semantics.
             if has_all(a) {
@@ -136,7 +136,7 @@ impl Frame<'_> {
             }
         }
         // VK-ITHB-07.
-        close(&mut found);
+        close_transitively(&mut found);
         found
     }
 
@@ -147,7 +147,7 @@ impl Frame<'_> {
         // Without semantics, every class set gives the same result.
         let used = if used == 0 { 1 } else { used };
         for classes in (1..16u8).filter(|classes| classes & !used == 0) {
-            let ordered = self.inter_thread(synchronizes, StorageClassSet(classes));
+            let ordered = self.inter_thread_happens_before(synchronizes, StorageClassSet(classes));
             for (row, more) in found.iter_mut().zip(&ordered) {
                 *row |= more;
             }

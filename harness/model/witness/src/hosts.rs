@@ -13,10 +13,10 @@ use litmus::{
     InstructionKind, ScheduledItem, StageMask, SyncPoint, SystemOperation, Test, ThreadId, ThreadPlace,
 };
 
-use crate::generate::{Family, RandomProgram, SplitMix64};
+use crate::generate::{ProgramFamily, RandomProgram, SplitMix64};
 
-/// Work of a host instruction or of a whole dispatch: the thread, and the instruction of a host.
-pub type Work = (u16, Option<u16>);
+/// A work item, of a host instruction or of a whole dispatch: the thread, and the instruction of a host.
+pub type ScheduledWork = (u16, Option<u16>);
 
 /// Stages of the device, as bits.
 const COMPUTE: u8 = 1;
@@ -27,7 +27,7 @@ const COMMANDS: u8 = 15;
 const HOST: u8 = 16;
 
 /// Returns the stages of an execution scope: as a source with logically earlier stages, as a target with later ones.
-fn stages(mask: StageMask, is_source: bool) -> u8 {
+fn stage_bits(mask: StageMask, is_source: bool) -> u8 {
     mask.names()
         .map(|word| match (word, is_source) {
             ("compute", _) => COMPUTE,
@@ -45,15 +45,15 @@ fn stages(mask: StageMask, is_source: bool) -> u8 {
 /// The progress of all streams while one piece of work never ends.
 struct StreamProgress<'t> {
     test: &'t Test,
-    stuck: Work,
+    stuck_work: ScheduledWork,
     /// Signals that have happened, with their values.
     signalled: Vec<(&'t str, Option<u32>)>,
     /// The number of executed instructions and calls of each host.
-    reached: Vec<usize>,
+    executed_counts: Vec<usize>,
     /// Threads that hosts have submitted.
     submitted: BTreeSet<u16>,
     /// Work that has started.
-    started: BTreeSet<Work>,
+    started: BTreeSet<ScheduledWork>,
     /// Columns whose work on the queue has all ended, with everything submitted before it.
     ended: BTreeSet<u16>,
 }
@@ -68,7 +68,7 @@ enum HostStep<'t> {
 }
 
 /// Returns the steps of a host thread in order.
-fn steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
+fn host_steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
     let Some(schedule) = test.schedule() else { return Vec::new() };
     let mut all = Vec::new();
     let instructions = &test.threads[usize::from(thread.0)].instructions;
@@ -100,28 +100,28 @@ fn steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
 }
 
 impl<'t> StreamProgress<'t> {
-    fn new(test: &'t Test, stuck: Work) -> StreamProgress<'t> {
+    fn new(test: &'t Test, stuck: ScheduledWork) -> StreamProgress<'t> {
         StreamProgress {
             test,
-            stuck,
+            stuck_work: stuck,
             signalled: Vec::new(),
-            reached: vec![0; test.threads.len()],
+            executed_counts: vec![0; test.threads.len()],
             submitted: BTreeSet::new(),
             started: BTreeSet::new(),
             ended: BTreeSet::new(),
         }
     }
 
-    fn size(&self) -> usize {
+    fn progress_count(&self) -> usize {
         self.signalled.len()
-            + self.reached.iter().sum::<usize>()
+            + self.executed_counts.iter().sum::<usize>()
             + self.submitted.len()
             + self.started.len()
             + self.ended.len()
     }
 
-    fn passes(&self, name: &str, value: Option<u32>) -> bool {
-        self.signalled.iter().any(|(own, reached)| *own == name && *reached >= value)
+    fn is_signalled(&self, name: &str, value: Option<u32>) -> bool {
+        self.signalled.iter().any(|(known_name, reached)| *known_name == name && *reached >= value)
     }
 
     fn signal(&mut self, name: &'t str, value: Option<u32>) {
@@ -131,7 +131,7 @@ impl<'t> StreamProgress<'t> {
     }
 
     /// Runs all streams until nothing changes, and returns the started work.
-    fn finish(mut self) -> BTreeSet<Work> {
+    fn run_to_fixpoint(mut self) -> BTreeSet<ScheduledWork> {
         let test = self.test;
         let Some(schedule) = test.schedule() else { return self.started };
         let by_host: BTreeSet<u16> = (test.threads.iter().flat_map(|thread| &thread.instructions))
@@ -144,10 +144,10 @@ impl<'t> StreamProgress<'t> {
             .collect();
         loop {
             // All sets only grow, so their total size shows whether a round changed anything.
-            let before = self.size();
+            let before = self.progress_count();
             for id in 0..test.threads.len() as u16 {
                 if test.threads[usize::from(id)].place == ThreadPlace::Host {
-                    self.host(ThreadId(id));
+                    self.run_host(ThreadId(id));
                 }
             }
             for queue in &schedule.queues {
@@ -162,27 +162,27 @@ impl<'t> StreamProgress<'t> {
                     match item {
                         ScheduledItem::Dispatch(thread) => {
                             let work = (thread.0, None);
-                            let held = barriers.iter().any(|stages| stages & COMPUTE != 0);
-                            if !held {
+                            let is_held = barriers.iter().any(|stages| stages & COMPUTE != 0);
+                            if !is_held {
                                 self.started.insert(work);
                             }
                             // A held dispatch never ends in this run either, so barriers and
                             // signals after it see unfinished work.
-                            if held || work == self.stuck {
+                            if is_held || work == self.stuck_work {
                                 all_ended = false;
                                 running |= COMPUTE;
                             }
                         }
                         ScheduledItem::Barrier(scopes) => {
-                            let source = stages(scopes.source.0, true);
+                            let source = stage_bits(scopes.source.0, true);
                             // A barrier also chains: it waits for stages that an earlier barrier
                             // holds.
                             if source & running != 0 || barriers.iter().any(|held| held & source != 0) {
-                                barriers.push(stages(scopes.target.0, false));
+                                barriers.push(stage_bits(scopes.target.0, false));
                             }
                         }
                         ScheduledItem::Signal(name, value) if all_ended => self.signal(name, *value),
-                        ScheduledItem::Wait(name, value) if self.passes(name, *value) => {}
+                        ScheduledItem::Wait(name, value) if self.is_signalled(name, *value) => {}
                         ScheduledItem::Wait(..) => break,
                         ScheduledItem::Signal(..)
                         | ScheduledItem::Set(..)
@@ -196,37 +196,37 @@ impl<'t> StreamProgress<'t> {
                     }
                 }
             }
-            if self.size() == before {
+            if self.progress_count() == before {
                 return self.started;
             }
         }
     }
 
-    fn host(&mut self, id: ThreadId) {
+    fn run_host(&mut self, id: ThreadId) {
         let at = usize::from(id.0);
-        let steps = steps(self.test, id);
-        while let Some(step) = steps.get(self.reached[at]) {
+        let steps = host_steps(self.test, id);
+        while let Some(step) = steps.get(self.executed_counts[at]) {
             match step {
                 HostStep::Signal(name, value) => self.signal(name, *value),
-                HostStep::Wait(name, value) if !self.passes(name, *value) => return,
+                HostStep::Wait(name, value) if !self.is_signalled(name, *value) => return,
                 HostStep::Fence(threads) if !threads.iter().all(|own| self.ended.contains(&own.0)) => return,
                 HostStep::Submit(threads) => self.submitted.extend(threads.iter().map(|own| own.0)),
                 HostStep::Work(instruction) => {
                     let work = (id.0, Some(*instruction));
                     self.started.insert(work);
-                    if work == self.stuck {
+                    if work == self.stuck_work {
                         return;
                     }
                 }
                 HostStep::Wait(..) | HostStep::Fence(_) => {}
             }
-            self.reached[at] += 1;
+            self.executed_counts[at] += 1;
         }
     }
 }
 
 /// Returns all accesses of hosts and all dispatches that do something.
-fn all_work(test: &Test) -> Vec<Work> {
+fn collect_work(test: &Test) -> Vec<ScheduledWork> {
     let mut all = Vec::new();
     for (id, thread) in (0..).zip(&test.threads) {
         let events = (0..).zip(&thread.instructions).filter(|(_, own)| own.kind.access().is_some());
@@ -239,11 +239,11 @@ fn all_work(test: &Test) -> Vec<Work> {
 }
 
 /// Returns the ordered pairs of work of different threads, by running the streams of calls.
-pub fn ordered_by_streams(test: &Test) -> BTreeSet<(Work, Work)> {
-    let all = all_work(test);
+pub fn ordered_by_streams(test: &Test) -> BTreeSet<(ScheduledWork, ScheduledWork)> {
+    let all = collect_work(test);
     let mut pairs = BTreeSet::new();
     for earlier in &all {
-        let started = StreamProgress::new(test, *earlier).finish();
+        let started = StreamProgress::new(test, *earlier).run_to_fixpoint();
         let later = all.iter().filter(|later| later.0 != earlier.0 && !started.contains(later));
         pairs.extend(later.map(|later| (*earlier, *later)));
     }
@@ -251,8 +251,8 @@ pub fn ordered_by_streams(test: &Test) -> BTreeSet<(Work, Work)> {
 }
 
 /// Returns the ordered pairs of work of different threads, by the relations that the parser has derived.
-pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
-    let work = all_work(test);
+pub fn ordered_by_system_sync(test: &Test) -> BTreeSet<(ScheduledWork, ScheduledWork)> {
+    let work = collect_work(test);
     // Waits and submissions of hosts are events too: work before a wait precedes work of a later submission.
     let mut all = work.clone();
     for (id, thread) in (0..).zip(&test.threads).filter(|(_, thread)| thread.place == ThreadPlace::Host) {
@@ -260,27 +260,27 @@ pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
         let calls = calls.filter(|(_, own)| matches!(own.kind, InstructionKind::System(_)));
         all.extend(calls.map(|(at, _)| (id, Some(at))));
     }
-    let covers = |point: &SyncPoint, work: &Work| {
+    let covers = |point: &SyncPoint, work: &ScheduledWork| {
         point.thread.0 == work.0 && (point.instruction.is_none() || point.instruction == work.1)
     };
     // Instructions of hosts that wait or submit, as edges of the same kind.
-    let is_edge = |from: &Work, to: &Work| {
-        let host = |work: &Work, at: usize, is_before: bool| {
+    let is_edge = |from: &ScheduledWork, to: &ScheduledWork| {
+        let is_on_side = |work: &ScheduledWork, at: usize, is_before: bool| {
             work.1.is_some_and(|own| if is_before { usize::from(own) <= at } else { usize::from(own) >= at })
         };
         let by_call = (0..).zip(&test.threads).any(|(id, thread): (u16, _)| {
             thread.instructions.iter().enumerate().any(|(at, instruction)| match &instruction.kind {
                 InstructionKind::System(SystemOperation::Submit(threads)) => {
-                    from.0 == id && host(from, at, true) && threads.iter().any(|own| own.0 == to.0)
+                    from.0 == id && is_on_side(from, at, true) && threads.iter().any(|own| own.0 == to.0)
                 }
                 InstructionKind::System(SystemOperation::Wait(threads)) => {
-                    to.0 == id && host(to, at, false) && threads.iter().any(|own| own.0 == from.0)
+                    to.0 == id && is_on_side(to, at, false) && threads.iter().any(|own| own.0 == from.0)
                 }
                 _ => false,
             })
         });
-        let in_thread = from.0 == to.0 && from.1 < to.1;
-        in_thread
+        let is_program_order = from.0 == to.0 && from.1 < to.1;
+        is_program_order
             || by_call
             || test.system_sync.iter().any(|pair| covers(&pair.from, from) && covers(&pair.to, to))
     };
@@ -292,9 +292,9 @@ pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
     }
     for middle in 0..all.len() {
         // Warshall's algorithm.
-        let further = reached[middle].clone();
+        let successors = reached[middle].clone();
         for row in reached.iter_mut().filter(|row| row[middle]) {
-            row.iter_mut().zip(&further).for_each(|(cell, further)| *cell |= further);
+            row.iter_mut().zip(&successors).for_each(|(cell, further)| *cell |= further);
         }
     }
     let mut pairs = BTreeSet::new();
@@ -306,7 +306,7 @@ pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
     pairs
 }
 
-const SIDES: [&str; 9] = [
+const BARRIER_SIDES: [&str; 9] = [
     "compute:shader_write",
     "compute:shader_read",
     "compute",
@@ -328,17 +328,17 @@ const HOST_BARRIERS: [&str; 5] = [
 /// Returns the program of a seed: one or two hosts and two or three dispatches with barriers, signals and waits.
 ///
 /// Draws again while the specification leaves the answer open.
-pub fn hosts_program(seed: u64) -> RandomProgram {
+pub fn generate_hosts_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed ^ 0x0057_0515);
     loop {
-        let (text, agents) = drawn(&mut random, seed);
+        let (text, agents) = draw_program(&mut random, seed);
         if litmus::parse(&text, "random.litmus").is_ok() {
-            return RandomProgram { family: Family::Calls(agents), text, bound: 1 };
+            return RandomProgram { family: ProgramFamily::Calls(agents), text, bound: 1 };
         }
     }
 }
 
-fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
+fn draw_program(random: &mut SplitMix64, seed: u64) -> (String, usize) {
     let (hosts, devices) = (random.pick(&[1, 1, 2]), random.pick(&[1, 2, 2, 3]));
     let mut number = 0;
     let mut access = |random: &mut SplitMix64| {
@@ -357,17 +357,19 @@ fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
     for agent in 0..devices {
         let place = random.pick(&["qf 0", "qf 0", "qf 0, q 1", "qf 1"]);
         let mut column = vec![format!("P{agent}@sg 0, wg {agent}, {place}")];
-        for is_behind in [false, true] {
+        for is_after_access in [false, true] {
             for _ in 0..random.pick(&[0, 1, 1, 2]) {
                 column.push(match random.below(8) {
-                    0 | 1 => format!("barrier {} -> {}", random.pick(&SIDES), random.pick(&SIDES)),
+                    0 | 1 => {
+                        format!("barrier {} -> {}", random.pick(&BARRIER_SIDES), random.pick(&BARRIER_SIDES))
+                    }
                     2 | 3 => format!("barrier {}", random.pick(&HOST_BARRIERS)),
-                    4 | 5 => semaphore(random, if is_behind { "signal" } else { "wait" }),
+                    4 | 5 => semaphore(random, if is_after_access { "signal" } else { "wait" }),
                     6 => semaphore(random, "signal"),
                     _ => semaphore(random, "wait"),
                 });
             }
-            if !is_behind {
+            if !is_after_access {
                 column.push(access(random));
             }
         }

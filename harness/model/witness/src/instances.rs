@@ -7,11 +7,11 @@ use crate::refusal::UnsupportedTest;
 
 /// The threads in the instance of a scope around each thread, as bits.
 pub struct Instances {
-    instances: Vec<[u16; LEVELS.len()]>,
+    instances: Vec<[u16; SHADER_SCOPES.len()]>,
 }
 
 /// The scopes of shaders, from narrow to wide. The rank of ShaderCall scope is an open question (VK-DOM-08).
-pub const LEVELS: [Scope; 7] = [
+pub const SHADER_SCOPES: [Scope; 7] = [
     Scope::Invocation,
     Scope::Subgroup,
     Scope::Workgroup,
@@ -22,11 +22,11 @@ pub const LEVELS: [Scope; 7] = [
 ];
 
 // Only the host has CrossDevice scope.
-const _: () = assert!(LEVELS.len() + 1 == Scope::ALL.len(), "every scope of shaders is a level");
+const _: () = assert!(SHADER_SCOPES.len() + 1 == Scope::ALL.len(), "every scope of shaders is a level");
 
-/// The index of a scope among [`LEVELS`].
-pub fn level(scope: Scope) -> usize {
-    LEVELS.iter().position(|known| *known == scope).unwrap_or(0)
+/// The index of a scope among [`SHADER_SCOPES`].
+pub fn scope_index(scope: Scope) -> usize {
+    SHADER_SCOPES.iter().position(|known| *known == scope).unwrap_or(0)
 }
 
 impl Instances {
@@ -80,24 +80,24 @@ impl Instances {
             ThreadPlace::Device(place) => Some(place),
             ThreadPlace::Host => None,
         };
-        let all_that =
+        let threads_where =
             |same: &dyn Fn(usize) -> bool| (0..count).filter(|t| same(*t)).fold(0, |s, t| s | 1 << t);
         let instances = (0..count)
             .map(|thread| {
-                let own: u16 = 1 << thread;
+                let own_bit: u16 = 1 << thread;
                 let shares = |key: fn(Placement) -> (u32, u32, u32)| {
-                    all_that(&|other| place(other).map(key) == place(thread).map(key))
+                    threads_where(&|other| place(other).map(key) == place(thread).map(key))
                 };
                 let fragments = match sections[thread] {
-                    Some(_) => all_that(&|other| sections[other] == sections[thread]),
-                    None => own,
+                    Some(_) => threads_where(&|other| sections[other] == sections[thread]),
+                    None => own_bit,
                 };
                 [
-                    own,
+                    own_bit,
                     shares(|p| (p.queue_family, p.workgroup, p.subgroup)),
                     shares(|p| (p.queue_family, p.workgroup, 0)),
-                    if profile.has_shader_calls() { related[thread] } else { own },
-                    if profile.has_interlock() { fragments } else { own },
+                    if profile.has_shader_calls() { related[thread] } else { own_bit },
+                    if profile.has_interlock() { fragments } else { own_bit },
                     shares(|p| (p.queue_family, 0, 0)),
                     shares(|_| (0, 0, 0)),
                 ]
@@ -108,11 +108,11 @@ impl Instances {
 
     /// The threads in the instance of a scope around a thread.
     pub fn instance(&self, scope: Scope, thread: usize) -> u16 {
-        self.instances[thread][level(scope)]
+        self.instances[thread][scope_index(scope)]
     }
 
     /// Returns true if `other` is in the instance of a scope around `thread`.
-    pub fn reaches(&self, scope: Scope, thread: usize, other: usize) -> bool {
+    pub fn includes_thread(&self, scope: Scope, thread: usize, other: usize) -> bool {
         self.instance(scope, thread) & (1 << other) != 0
     }
 }

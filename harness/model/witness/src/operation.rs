@@ -6,11 +6,11 @@ use litmus::{
 };
 
 use crate::instances::Instances;
-use crate::path::cells;
+use crate::path::split_cells;
 use crate::profile::TextProfile;
 use crate::refusal::UnsupportedTest;
 use crate::tangle::DynamicInstances;
-use crate::thread_path::{Effect, Footprint, LocationCell, ThreadPath};
+use crate::thread_path::{Footprint, InstructionEffect, LocationCell, ThreadPath};
 
 /// A set of operations: bit i is operation i.
 pub type Set = u64;
@@ -35,7 +35,7 @@ pub fn holds(relation: &Relation, from: usize, to: usize) -> bool {
 }
 
 /// Adds the pairs that follow by transitivity.
-pub fn close(relation: &mut Relation) {
+pub fn close_transitively(relation: &mut Relation) {
     for middle in 0..relation.len() {
         let after = relation[middle];
         for row in relation.iter_mut() {
@@ -72,14 +72,14 @@ pub enum OperationKind {
     Other,
 }
 
-/// Something that is executed.
+/// An operation of the memory model.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     pub thread: usize,
     /// The instruction in its thread.
     pub instruction: u16,
     /// Executed instructions are numbered: the halves of a read-modify-write have one number.
-    pub executed: usize,
+    pub execution_number: usize,
     pub kind: OperationKind,
     /// Its memory scope.
     pub scope: Scope,
@@ -88,12 +88,12 @@ pub struct Operation {
     /// The storage classes in its semantics.
     pub semantics: StorageClassSet,
     /// The storage classes of the memory that it is an operation on.
-    pub memory: StorageClassSet,
+    pub memory_classes: StorageClassSet,
 }
 
 impl Operation {
     /// Returns the footprint of a memory access.
-    pub fn touch(&self) -> Option<&Footprint> {
+    pub fn footprint(&self) -> Option<&Footprint> {
         match &self.kind {
             OperationKind::Read(touch) | OperationKind::Write(touch) => Some(touch),
             _ => None,
@@ -109,14 +109,14 @@ impl Operation {
     }
 
     pub fn is_atomic(&self) -> bool {
-        self.touch().is_some_and(|touch| touch.atomic)
+        self.footprint().is_some_and(|touch| touch.atomic)
     }
 }
 
 impl Instances {
     /// VK-PMO-03, VK-SW-07: each is in the instance of the other one's memory scope.
-    pub fn mutual(&self, a: &Operation, b: &Operation) -> bool {
-        self.reaches(a.scope, a.thread, b.thread) && self.reaches(b.scope, b.thread, a.thread)
+    pub fn are_in_mutual_scope(&self, a: &Operation, b: &Operation) -> bool {
+        self.includes_thread(a.scope, a.thread, b.thread) && self.includes_thread(b.scope, b.thread, a.thread)
     }
 }
 
@@ -133,7 +133,7 @@ struct SplitOperation {
 }
 
 /// The operations of a choice of paths, with the facts that do not depend on the sources of reads.
-pub struct Frame<'a> {
+pub struct OperationGraph<'a> {
     pub profile: TextProfile,
     pub cells: Vec<LocationCell>,
     pub instances: &'a Instances,
@@ -151,14 +151,14 @@ pub struct Frame<'a> {
     /// VK-PO-05.
     pub program_order: Relation,
     /// VK-SSW-01, with its transitive closure.
-    pub system: Relation,
+    pub system_sync: Relation,
     /// VK-MO-01.
     pub mutually_ordered: Relation,
     /// Synchronizes-with that depends on no value: control barriers, interlocks, shader calls.
-    pub synchronizes: Relation,
+    pub static_synchronization: Relation,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> OperationGraph<'a> {
     /// Lays out the operations of a path for each thread; fragments that overlap execute their sections in the order `fragments`.
     pub fn new(
         test: &Test,
@@ -166,8 +166,8 @@ impl<'a> Frame<'a> {
         instances: &'a Instances,
         (paths, tangles): (&[&ThreadPath], &DynamicInstances),
         fragments: &[usize],
-    ) -> Result<Frame<'a>, UnsupportedTest> {
-        let mut frame = Frame {
+    ) -> Result<OperationGraph<'a>, UnsupportedTest> {
+        let mut frame = OperationGraph {
             profile,
             cells: Vec::new(),
             instances,
@@ -178,11 +178,11 @@ impl<'a> Frame<'a> {
             reads: Vec::new(),
             writes: Vec::new(),
             program_order: Vec::new(),
-            system: Vec::new(),
+            system_sync: Vec::new(),
             mutually_ordered: Vec::new(),
-            synchronizes: Vec::new(),
+            static_synchronization: Vec::new(),
         };
-        let mut meetings = Vec::new();
+        let mut barrier_executions = Vec::new();
         let mut halves = Vec::new();
         let mut calls = Vec::new();
         let mut interlocks = Vec::new();
@@ -193,43 +193,45 @@ impl<'a> Frame<'a> {
                 let base = Operation {
                     thread,
                     instruction: step.instruction,
-                    executed,
+                    execution_number: executed,
                     kind: OperationKind::Other,
                     scope: step.scope,
                     acquires: false,
                     releases: false,
                     semantics: StorageClassSet::EMPTY,
-                    memory: StorageClassSet::EMPTY,
+                    memory_classes: StorageClassSet::EMPTY,
                 };
                 let classes = step.semantics.classes;
                 let order = step.semantics.order;
                 // VK-AVSEM-02: the availability operation is before the instruction and after all preceding
                 // ones. VK-AVSEM-06: Invocation scope performs none.
-                let performs = step.scope != Scope::Invocation;
-                if step.semantics.make_available && performs {
+                let has_memory_operations = step.scope != Scope::Invocation;
+                if step.semantics.make_available && has_memory_operations {
                     frame.operations.push(Operation {
                         kind: OperationKind::Available,
-                        memory: classes,
+                        memory_classes: classes,
                         ..base
                     });
                 }
                 // VK-AV-07: operations of the device domain are like accesses of all that their masks name, in every class.
-                let masked = |mask: &AccessMask| {
+                let masked_classes = |mask: &AccessMask| {
                     if *mask == AccessMask::NONE { StorageClassSet::EMPTY } else { StorageClassSet(0b1111) }
                 };
                 match &step.effect {
                     // VK-SEM-04, VK-SEM-05: a read acquires, a write releases.
-                    Effect::Read(touch) => frame.read(&base, touch, order.acquires(), classes),
-                    Effect::Write(touch, node) => {
-                        frame.write(&base, touch, order.releases(), classes, (thread, *node));
+                    InstructionEffect::Read(touch) => {
+                        frame.push_read(&base, touch, order.acquires(), classes)
                     }
-                    Effect::ReadWrite(touch, node) => {
-                        frame.read(&base, touch, order.acquires(), classes);
-                        frame.write(&base, touch, order.releases(), classes, (thread, *node));
+                    InstructionEffect::Write(touch, node) => {
+                        frame.push_write(&base, touch, order.releases(), classes, (thread, *node));
                     }
-                    Effect::Fence
-                    | Effect::ControlBarrier { memory_barrier: true, .. }
-                    | Effect::Split { memory_barrier: true, .. } => {
+                    InstructionEffect::ReadWrite(touch, node) => {
+                        frame.push_read(&base, touch, order.acquires(), classes);
+                        frame.push_write(&base, touch, order.releases(), classes, (thread, *node));
+                    }
+                    InstructionEffect::Fence
+                    | InstructionEffect::ControlBarrier { memory_barrier: true, .. }
+                    | InstructionEffect::Split { memory_barrier: true, .. } => {
                         frame.operations.push(Operation {
                             kind: OperationKind::Barrier,
                             acquires: order.acquires(),
@@ -238,47 +240,71 @@ impl<'a> Frame<'a> {
                             ..base
                         });
                     }
-                    Effect::ControlBarrier { memory_barrier: false, .. }
-                    | Effect::Split { memory_barrier: false, .. } => frame.operations.push(base),
-                    Effect::Call(_) => frame.operations.push(base),
+                    InstructionEffect::ControlBarrier { memory_barrier: false, .. }
+                    | InstructionEffect::Split { memory_barrier: false, .. } => frame.operations.push(base),
+                    InstructionEffect::Call(_) => frame.operations.push(base),
                     // VK-VOP-01 to -08: the operations of each instruction, in order.
-                    Effect::DeviceAvailable(mask) => {
+                    InstructionEffect::DeviceAvailable(mask) => {
                         if mask.intersects(AccessMask::HOST_WRITE) {
                             let kind = OperationKind::Domain { to_host: false };
-                            frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                            frame.operations.push(Operation {
+                                kind,
+                                memory_classes: masked_classes(mask),
+                                ..base
+                            });
                         }
                         let kind = OperationKind::DeviceAvailable(*mask);
-                        frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                        frame.operations.push(Operation {
+                            kind,
+                            memory_classes: masked_classes(mask),
+                            ..base
+                        });
                     }
-                    Effect::DeviceVisible(mask) => {
+                    InstructionEffect::DeviceVisible(mask) => {
                         let kind = OperationKind::DeviceVisible(*mask);
-                        frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                        frame.operations.push(Operation {
+                            kind,
+                            memory_classes: masked_classes(mask),
+                            ..base
+                        });
                         if mask.intersects(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)) {
                             let kind = OperationKind::Domain { to_host: true };
-                            frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                            frame.operations.push(Operation {
+                                kind,
+                                memory_classes: masked_classes(mask),
+                                ..base
+                            });
                         }
                     }
-                    Effect::Flush(names) | Effect::Invalidate(names) => {
+                    InstructionEffect::Flush(names) | InstructionEffect::Invalidate(names) => {
                         let ranges = frame.ranges.len();
                         frame.ranges.push(names.iter().map(|name| test.storage_of(*name).0).collect());
-                        let available = matches!(step.effect, Effect::Flush(_));
+                        let available = matches!(step.effect, InstructionEffect::Flush(_));
                         let kind = OperationKind::Mapped { available, ranges };
-                        frame.operations.push(Operation { kind, memory: StorageClassSet(0b1111), ..base });
+                        frame.operations.push(Operation {
+                            kind,
+                            memory_classes: StorageClassSet(0b1111),
+                            ..base
+                        });
                     }
-                    Effect::Submit => {
+                    InstructionEffect::Submit => {
                         let visible = OperationKind::DeviceVisible(AccessMask::MEMORY_READ);
                         for kind in [OperationKind::Domain { to_host: false }, visible] {
                             let memory = StorageClassSet(0b1111);
-                            frame.operations.push(Operation { kind, memory, ..base });
+                            frame.operations.push(Operation { kind, memory_classes: memory, ..base });
                         }
                     }
                     // The first scope of the fence's signal holds every access of the device.
-                    Effect::Wait => {
+                    InstructionEffect::Wait => {
                         let kind = OperationKind::DeviceAvailable(AccessMask::MEMORY_WRITE);
-                        frame.operations.push(Operation { kind, memory: StorageClassSet(0b1111), ..base });
+                        frame.operations.push(Operation {
+                            kind,
+                            memory_classes: StorageClassSet(0b1111),
+                            ..base
+                        });
                     }
                     // VK-SW-12: FragmentInterlock scope, UniformMemory and ImageMemory; the end releases, the begin acquires.
-                    Effect::Interlock(end) if profile.has_interlock() => {
+                    InstructionEffect::Interlock(end) if profile.has_interlock() => {
                         let classes =
                             StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image);
                         frame.operations.push(Operation {
@@ -290,27 +316,27 @@ impl<'a> Frame<'a> {
                             ..base
                         });
                     }
-                    Effect::Interlock(_) => frame.operations.push(base),
+                    InstructionEffect::Interlock(_) => frame.operations.push(base),
                 }
                 // The barrier, call or section end: availability comes before it, visibility after it.
                 let operation = frame.operations.len() - 1;
                 match &step.effect {
-                    Effect::ControlBarrier { name, execution_scope, round, .. } => {
-                        meetings.push((operation, (*name, *round, *execution_scope)));
+                    InstructionEffect::ControlBarrier { name, execution_scope, round, .. } => {
+                        barrier_executions.push((operation, (*name, *round, *execution_scope)));
                     }
-                    Effect::Split { half, execution_scope, ordinal, id, .. } => {
+                    InstructionEffect::Split { half, execution_scope, ordinal, id, .. } => {
                         let (half, scope, ordinal) = (*half, *execution_scope, *ordinal);
                         halves.push(SplitOperation { operation, half, scope, ordinal, id: id.clone() });
                     }
-                    Effect::Call(callees) => calls.push((operation, callees.clone())),
-                    Effect::Interlock(end) => interlocks.push((operation, *end)),
+                    InstructionEffect::Call(callees) => calls.push((operation, callees.clone())),
+                    InstructionEffect::Interlock(end) => interlocks.push((operation, *end)),
                     _ => {}
                 }
                 // VK-AVSEM-04: the visibility operation is between the instruction and all following ones.
-                if step.semantics.make_visible && performs {
+                if step.semantics.make_visible && has_memory_operations {
                     frame.operations.push(Operation {
                         kind: OperationKind::Visible,
-                        memory: classes,
+                        memory_classes: classes,
                         ..base
                     });
                 }
@@ -319,31 +345,31 @@ impl<'a> Frame<'a> {
         if frame.operations.len() > 64 {
             return Err(UnsupportedTest::Operations);
         }
-        frame.split(test);
-        frame.order(test);
-        frame.mutual_order();
-        frame.synchronizes = vec![0; frame.operations.len()];
-        frame.meet(test, tangles, &meetings);
+        frame.split_into_cells(test);
+        frame.compute_orders(test);
+        frame.compute_mutual_order();
+        frame.static_synchronization = vec![0; frame.operations.len()];
+        frame.synchronize_control_barriers(test, tangles, &barrier_executions);
         if profile.has_split_barriers() {
-            frame.arrive_and_wait(&halves);
+            frame.synchronize_split_barriers(&halves);
         }
         if profile.has_interlock() {
-            frame.interlock(&interlocks, fragments);
+            frame.synchronize_interlocks(&interlocks, fragments);
         }
         if profile.has_shader_calls() {
-            frame.call(&calls);
+            frame.synchronize_shader_calls(&calls);
         }
         Ok(frame)
     }
 
-    fn read(&mut self, base: &Operation, touch: &Footprint, acquires: bool, semantics: StorageClassSet) {
+    fn push_read(&mut self, base: &Operation, touch: &Footprint, acquires: bool, semantics: StorageClassSet) {
         let memory = StorageClassSet::EMPTY.with(touch.class);
         self.reads.push(self.operations.len());
         let kind = OperationKind::Read(*touch);
-        self.operations.push(Operation { kind, acquires, semantics, memory, ..*base });
+        self.operations.push(Operation { kind, acquires, semantics, memory_classes: memory, ..*base });
     }
 
-    fn write(
+    fn push_write(
         &mut self,
         base: &Operation,
         touch: &Footprint,
@@ -354,37 +380,38 @@ impl<'a> Frame<'a> {
         let memory = StorageClassSet::EMPTY.with(touch.class);
         self.writes.push((self.operations.len(), value.0, value.1));
         let kind = OperationKind::Write(*touch);
-        self.operations.push(Operation { kind, releases, semantics, memory, ..*base });
+        self.operations.push(Operation { kind, releases, semantics, memory_classes: memory, ..*base });
     }
 
     /// Splits storages into the cells that the accesses distinguish.
-    fn split(&mut self, test: &Test) {
+    fn split_into_cells(&mut self, test: &Test) {
         let names = (0..test.locations.len()).filter(|index| test.locations[*index].noncoherent);
         self.noncoherent = names.map(|index| test.storage_of(LocationId(index as u16)).0).collect();
-        let cells = cells(test, self.operations.iter().filter_map(|operation| operation.touch().copied()));
+        let cells =
+            split_cells(test, self.operations.iter().filter_map(|operation| operation.footprint().copied()));
         for operation in &mut self.operations {
             let (OperationKind::Read(touch) | OperationKind::Write(touch)) = &mut operation.kind else {
                 continue;
             };
-            let inside = |cell: &LocationCell| {
+            let is_inside = |cell: &LocationCell| {
                 cell.storage.0 == touch.storage
                     && touch.bytes.0 <= cell.bytes.0
                     && cell.bytes.1 <= touch.bytes.1
             };
             // The cells of a storage are adjacent and sorted, so that a range names them.
-            let first = cells.iter().position(inside).unwrap_or_default();
-            touch.cells = (first, first + cells.iter().filter(|cell| inside(cell)).count());
+            let first = cells.iter().position(is_inside).unwrap_or_default();
+            touch.cells = (first, first + cells.iter().filter(|cell| is_inside(cell)).count());
         }
         self.cells = cells;
     }
 
     /// VK-PO-01 to -05: the operations of a thread in the order of their execution. VK-SSW-01, VK-ITHB-07: every operation
     /// of one side before every operation of the other one, transitively.
-    fn order(&mut self, test: &Test) {
+    fn compute_orders(&mut self, test: &Test) {
         let count = self.operations.len();
         self.program_order = vec![0; count];
-        self.system = vec![0; count];
-        let at = |operation: &Operation, side: litmus::SyncPoint| {
+        self.system_sync = vec![0; count];
+        let is_at_point = |operation: &Operation, side: litmus::SyncPoint| {
             operation.thread == usize::from(side.thread.0)
                 && side.instruction.is_none_or(|instruction| instruction == operation.instruction)
         };
@@ -421,32 +448,37 @@ impl<'a> Frame<'a> {
                 if left.thread == right.thread && a < b {
                     self.program_order[a] |= 1 << b;
                 }
-                if test.system_sync.iter().any(|sync| at(left, sync.from) && at(right, sync.to))
+                if test
+                    .system_sync
+                    .iter()
+                    .any(|sync| is_at_point(left, sync.from) && is_at_point(right, sync.to))
                     || submitted(left, right)
                     || awaited(left, right)
                 {
-                    self.system[a] |= 1 << b;
+                    self.system_sync[a] |= 1 << b;
                 }
             }
         }
-        close(&mut self.system);
+        close_transitively(&mut self.system_sync);
     }
 
     /// VK-PMO-01 to -04, VK-MO-01: the same memory locations, the same reference, each in the scope of the other one, and
     /// not the same operation.
-    fn mutual_order(&mut self) {
+    fn compute_mutual_order(&mut self) {
         let count = self.operations.len();
         self.mutually_ordered = vec![0; count];
         for a in 0..count {
             for b in 0..count {
                 let (left, right) = (&self.operations[a], &self.operations[b]);
-                let (Some(here), Some(there)) = (left.touch(), right.touch()) else { continue };
-                if here.atomic
+                let (Some(left_footprint), Some(there)) = (left.footprint(), right.footprint()) else {
+                    continue;
+                };
+                if left_footprint.atomic
                     && there.atomic
-                    && here.cells == there.cells
-                    && here.reference == there.reference
-                    && self.instances.mutual(left, right)
-                    && left.executed != right.executed
+                    && left_footprint.cells == there.cells
+                    && left_footprint.reference == there.reference
+                    && self.instances.are_in_mutual_scope(left, right)
+                    && left.execution_number != right.execution_number
                 {
                     self.mutually_ordered[a] |= 1 << b;
                 }
@@ -455,22 +487,22 @@ impl<'a> Frame<'a> {
     }
 
     /// The cells that an operation accesses.
-    pub fn touched(&self, operation: usize) -> std::ops::Range<usize> {
-        self.operations[operation].touch().map_or(0..0, |touch| touch.cells.0..touch.cells.1)
+    pub fn accessed_cells(&self, operation: usize) -> std::ops::Range<usize> {
+        self.operations[operation].footprint().map_or(0..0, |touch| touch.cells.0..touch.cells.1)
     }
 
     /// Returns true if an operation is program-ordered before another one or equals it.
-    pub fn before_or_equal(&self, a: usize, b: usize) -> bool {
+    pub fn is_before_or_equal(&self, a: usize, b: usize) -> bool {
         a == b || holds(&self.program_order, a, b)
     }
 
     /// The release barriers or the acquire barriers.
     pub fn barriers(&self, releases: bool) -> Vec<usize> {
-        let wanted = |operation: &Operation| {
+        let is_wanted = |operation: &Operation| {
             matches!(operation.kind, OperationKind::Barrier)
                 && if releases { operation.releases } else { operation.acquires }
         };
-        (0..self.operations.len()).filter(|index| wanted(&self.operations[*index])).collect()
+        (0..self.operations.len()).filter(|index| is_wanted(&self.operations[*index])).collect()
     }
 
     /// VK-SW-09, -10, -11: A is program-ordered before or equals C, C before or equals B; A and B are in each
@@ -478,24 +510,29 @@ impl<'a> Frame<'a> {
     ///
     /// Barriers execute one dynamic instance if they have one name, equal execution counts, and one instance
     /// of their execution scope. In divergent control flow, they must also be in one tangle.
-    fn meet(&mut self, test: &Test, tangles: &DynamicInstances, meetings: &[(usize, (usize, u32, Scope))]) {
+    fn synchronize_control_barriers(
+        &mut self,
+        test: &Test,
+        tangles: &DynamicInstances,
+        meetings: &[(usize, (usize, u32, Scope))],
+    ) {
         let (releases, acquires) = (self.barriers(true), self.barriers(false));
         for (here, name) in meetings {
             for (there, other) in meetings {
                 let (left, right) = (self.operations[*here].thread, self.operations[*there].thread);
                 let barrier = (left, self.operations[*here].instruction);
-                let together =
-                    self.instances.reaches(name.2, left, right) && tangles.met(test, barrier, right);
-                if name != other || !together {
+                let share_instance = self.instances.includes_thread(name.2, left, right)
+                    && tangles.share_instance(test, barrier, right);
+                if name != other || !share_instance {
                     continue;
                 }
                 for a in &releases {
                     for b in &acquires {
-                        if self.before_or_equal(*a, *here)
-                            && self.before_or_equal(*there, *b)
-                            && self.instances.mutual(&self.operations[*a], &self.operations[*b])
+                        if self.is_before_or_equal(*a, *here)
+                            && self.is_before_or_equal(*there, *b)
+                            && self.instances.are_in_mutual_scope(&self.operations[*a], &self.operations[*b])
                         {
-                            self.synchronizes[*a] |= 1 << *b;
+                            self.static_synchronization[*a] |= 1 << *b;
                         }
                     }
                 }
@@ -507,7 +544,7 @@ impl<'a> Frame<'a> {
     /// before or equals acquire barrier B; C and D have the same execution scope; A and B are in each other's memory scope,
     /// and in the instance of C's execution scope. VK-SW-22: and C and D are the n-th of their invocations, which in a subgroup
     /// are both in the tangles that execute C and D.
-    fn arrive_and_wait(&mut self, halves: &[SplitOperation]) {
+    fn synchronize_split_barriers(&mut self, halves: &[SplitOperation]) {
         let (releases, acquires) = (self.barriers(true), self.barriers(false));
         for c in halves.iter().filter(|half| half.half == SplitHalf::Arrive) {
             for d in halves.iter().filter(|half| half.half == SplitHalf::Wait) {
@@ -520,37 +557,41 @@ impl<'a> Frame<'a> {
                                 == (of.half, of.scope, of.ordinal, &of.id)
                     })
                 };
-                let one_round = c.ordinal == d.ordinal
+                let share_round = c.ordinal == d.ordinal
                     && (c.scope != Scope::Subgroup
                         || (in_tangle_of(around_d, c) && in_tangle_of(around_c, d)));
-                if c.scope != d.scope || (self.profile.pairs_rounds() && !one_round) {
+                if c.scope != d.scope || (self.profile.requires_same_round() && !share_round) {
                     continue;
                 }
-                let mut found = Vec::new();
+                let mut pairs = Vec::new();
                 for a in &releases {
                     for b in &acquires {
                         let in_instance = |operation: usize| {
-                            self.instances.reaches(c.scope, around_c, self.operations[operation].thread)
+                            self.instances.includes_thread(
+                                c.scope,
+                                around_c,
+                                self.operations[operation].thread,
+                            )
                         };
-                        if self.before_or_equal(*a, c.operation)
-                            && self.before_or_equal(d.operation, *b)
-                            && self.instances.mutual(&self.operations[*a], &self.operations[*b])
+                        if self.is_before_or_equal(*a, c.operation)
+                            && self.is_before_or_equal(d.operation, *b)
+                            && self.instances.are_in_mutual_scope(&self.operations[*a], &self.operations[*b])
                             && in_instance(*a)
                             && in_instance(*b)
                         {
-                            found.push((*a, *b));
+                            pairs.push((*a, *b));
                         }
                     }
                 }
-                for (a, b) in found {
-                    self.synchronizes[a] |= 1 << b;
+                for (a, b) in pairs {
+                    self.static_synchronization[a] |= 1 << b;
                 }
             }
         }
     }
 
     /// VK-SW-12: an end synchronizes with a begin where the agent of the end comes first in F, the order of overlapping fragments.
-    fn interlock(&mut self, interlocks: &[(usize, InterlockEnd)], fragments: &[usize]) {
+    fn synchronize_interlocks(&mut self, interlocks: &[(usize, InterlockEnd)], fragments: &[usize]) {
         let first_of = |left, right| fragments.iter().find(|thread| [left, right].contains(*thread));
         for (a, first) in interlocks {
             for (b, second) in interlocks {
@@ -559,9 +600,9 @@ impl<'a> Frame<'a> {
                     && *second == InterlockEnd::Begin
                     && left != right
                     && first_of(left, right) == Some(&left)
-                    && self.instances.reaches(Scope::FragmentInterlock, left, right)
+                    && self.instances.includes_thread(Scope::FragmentInterlock, left, right)
                 {
-                    self.synchronizes[*a] |= 1 << *b;
+                    self.static_synchronization[*a] |= 1 << *b;
                 }
             }
         }
@@ -569,7 +610,7 @@ impl<'a> Frame<'a> {
 
     /// VK-SCORD-01 to -04: shader-call order is program order, entry and exit, transitively. VK-SW-14: a release barrier
     /// synchronizes with an acquire barrier that comes after it in that order where they are in each other's scope.
-    fn call(&mut self, calls: &[(usize, Vec<ThreadId>)]) {
+    fn synchronize_shader_calls(&mut self, calls: &[(usize, Vec<ThreadId>)]) {
         let mut order = self.program_order.clone();
         // The call is before everything in its callees, and that before everything after the call.
         for (call, callees) in calls {
@@ -580,11 +621,13 @@ impl<'a> Frame<'a> {
                 }
             }
         }
-        close(&mut order);
+        close_transitively(&mut order);
         for a in self.barriers(true) {
             for b in self.barriers(false) {
-                if holds(&order, a, b) && self.instances.mutual(&self.operations[a], &self.operations[b]) {
-                    self.synchronizes[a] |= 1 << b;
+                if holds(&order, a, b)
+                    && self.instances.are_in_mutual_scope(&self.operations[a], &self.operations[b])
+                {
+                    self.static_synchronization[a] |= 1 << b;
                 }
             }
         }

@@ -15,26 +15,27 @@ use crate::profile::TextProfile;
 use crate::refusal::UnsupportedTest;
 use crate::tangle;
 use crate::thread_path::{
-    Demand, Effect, Exchange, ExecutedInstruction, Footprint, LocationCell, NodeId, ThreadPath, ValueOrigin,
+    BranchCondition, ExecutedInstruction, Footprint, InstructionEffect, LocationCell, NodeId,
+    SubgroupExchange, ThreadPath, ValueOrigin,
 };
 
 /// The paths of a thread, and true if the loop bound ended one.
-pub struct Paths {
+pub struct EnumeratedPaths {
     pub paths: Vec<ThreadPath>,
-    pub cut: bool,
+    pub is_truncated: bool,
 }
 
 /// Numbering of names that all threads of a test share.
-pub struct Names {
+pub struct NameTable {
     /// The number of the storage and of the reference of each name.
     locations: Vec<(u16, u16)>,
     /// The control barriers by instance and resource.
     barriers: Vec<(String, Option<String>)>,
 }
 
-impl Names {
+impl NameTable {
     /// Numbers storages, references and control barriers; refuses unsupported instructions.
-    pub fn new(test: &Test, profile: TextProfile) -> Result<Names, UnsupportedTest> {
+    pub fn new(test: &Test, profile: TextProfile) -> Result<NameTable, UnsupportedTest> {
         if test.khronos.is_some() {
             return Err(UnsupportedTest::Khronos);
         }
@@ -44,11 +45,11 @@ impl Names {
         let mut barriers = Vec::new();
         for thread in &test.threads {
             for instruction in &thread.instructions {
-                if thread.place == ThreadPlace::Host && !is_plain(&instruction.kind) {
+                if thread.place == ThreadPlace::Host && !is_supported_on_host(&instruction.kind) {
                     return Err(UnsupportedTest::Host);
                 }
-                check(&instruction.kind)?;
-                if let Some((location, class)) = touched(&instruction.kind) {
+                check_instruction(&instruction.kind)?;
+                if let Some((location, class)) = accessed_name(&instruction.kind) {
                     let known = &mut classes[usize::from(location.0)];
                     if known.is_some_and(|known| known != class) {
                         return Err(UnsupportedTest::Classes);
@@ -73,14 +74,14 @@ impl Names {
             if location.bytes() > test.location(storage).bytes() {
                 return Err(UnsupportedTest::Sizes);
             }
-            locations.push((storage.0, reference(id, storage, classes[index], profile)));
+            locations.push((storage.0, reference_number(id, storage, classes[index], profile)));
         }
         if test.has_undefined()
             && test.threads.iter().flat_map(|t| &t.instructions).any(|i| is_part(test, &i.kind))
         {
             return Err(UnsupportedTest::Sizes);
         }
-        Ok(Names { locations, barriers })
+        Ok(NameTable { locations, barriers })
     }
 }
 
@@ -97,11 +98,11 @@ fn is_part(test: &Test, kind: &InstructionKind) -> bool {
 ///
 /// Unexecuted accesses do not split cells. Only a race could distinguish their bytes, and its result is
 /// undefined (VK-DR-02).
-pub fn cells(test: &Test, touches: impl Iterator<Item = Footprint>) -> Vec<LocationCell> {
-    let whole =
+pub fn split_cells(test: &Test, touches: impl Iterator<Item = Footprint>) -> Vec<LocationCell> {
+    let whole_location =
         |index: usize| (test.storage_of(LocationId(index as u16)).0, (0, test.locations[index].bytes()));
     let observed = test.observables().into_iter().filter_map(|observable| match observable {
-        Observable::Location(location, _) => Some(whole(usize::from(location.0))),
+        Observable::Location(location, _) => Some(whole_location(usize::from(location.0))),
         Observable::Register(..) => None,
     });
     let mut bounds: BTreeMap<u16, BTreeSet<u32>> = BTreeMap::new();
@@ -124,19 +125,24 @@ pub fn cells(test: &Test, touches: impl Iterator<Item = Footprint>) -> Vec<Locat
 ///
 /// VK-REF-05: since 2024, block-decorated workgroup variables share one reference. An alias of workgroup
 /// memory is always such a variable.
-fn reference(id: LocationId, storage: LocationId, class: Option<StorageClass>, profile: TextProfile) -> u16 {
+fn reference_number(
+    id: LocationId,
+    storage: LocationId,
+    class: Option<StorageClass>,
+    profile: TextProfile,
+) -> u16 {
     let shared = class == Some(StorageClass::Workgroup) && profile.workgroup_blocks_share_a_reference();
     // Shared references are numbered after those of the names.
     if shared { storage.0 | 0x8000 } else { id.0 }
 }
 
 /// The name that an instruction accesses, and its storage class.
-fn touched(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
+fn accessed_name(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
     kind.access().map(|access| (access.place.location, access.place.class))
 }
 
 /// Returns true if the witness supports an instruction in a host thread.
-fn is_plain(kind: &InstructionKind) -> bool {
+fn is_supported_on_host(kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::Access(access) => !access.strength.is_atomic(),
         InstructionKind::System(_) | InstructionKind::Compute(_) => true,
@@ -145,7 +151,7 @@ fn is_plain(kind: &InstructionKind) -> bool {
 }
 
 /// Refuses an unsupported instruction. The supported ones are listed, so that new ones are refused.
-fn check(kind: &InstructionKind) -> Result<(), UnsupportedTest> {
+fn check_instruction(kind: &InstructionKind) -> Result<(), UnsupportedTest> {
     match kind {
         InstructionKind::Access(access) => check_access(access)?,
         InstructionKind::ControlBarrier(barrier) if barrier.quorum.is_some() => {
@@ -190,28 +196,28 @@ fn check_access(access: &MemoryAccess) -> Result<(), UnsupportedTest> {
 }
 
 /// A thread that is being walked.
-struct WalkedThread<'a> {
+struct ThreadPathSearch<'a> {
     test: &'a Test,
-    names: &'a Names,
+    names: &'a NameTable,
     thread: ThreadId,
     bound: u32,
-    found: Vec<ThreadPath>,
-    cut: bool,
+    paths: Vec<ThreadPath>,
+    is_truncated: bool,
 }
 
 /// State of a partial walk.
 #[derive(Clone)]
-struct PartialWalk {
+struct PartialThreadPath {
     path: ThreadPath,
     next: usize,
     /// Number of backward jumps per jump instruction.
-    backwards: Vec<u32>,
+    backward_jumps: Vec<u32>,
     /// Number of executions of each control barrier.
-    rounds: Vec<u32>,
+    barrier_executions: Vec<u32>,
 }
 
 /// Returns all paths of a thread on which no jump goes backward `bound` times.
-pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths {
+pub fn enumerate_paths(test: &Test, names: &NameTable, thread: ThreadId, bound: u32) -> EnumeratedPaths {
     let code = test.thread(thread);
     let mut path = ThreadPath::default();
     // Node `i` is the initial value of register `i`.
@@ -219,18 +225,18 @@ pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths 
         path.nodes.push(ValueOrigin::Constant(test.initial_register(thread, RegisterId(register as u16))));
         path.registers.push(register);
     }
-    let mut walker = WalkedThread { test, names, thread, bound, found: Vec::new(), cut: false };
-    walker.walk(PartialWalk {
+    let mut search = ThreadPathSearch { test, names, thread, bound, paths: Vec::new(), is_truncated: false };
+    search.enumerate_from(PartialThreadPath {
         path,
         next: 0,
-        backwards: vec![0; code.instructions.len()],
-        rounds: vec![0; names.barriers.len()],
+        backward_jumps: vec![0; code.instructions.len()],
+        barrier_executions: vec![0; names.barriers.len()],
     });
-    Paths { paths: walker.found, cut: walker.cut }
+    EnumeratedPaths { paths: search.paths, is_truncated: search.is_truncated }
 }
 
-impl WalkedThread<'_> {
-    fn walk(&mut self, mut walk: PartialWalk) {
+impl ThreadPathSearch<'_> {
+    fn enumerate_from(&mut self, mut walk: PartialThreadPath) {
         let test = self.test;
         let instructions = &test.thread(self.thread).instructions;
         while let Some(instruction) = instructions.get(walk.next) {
@@ -248,19 +254,19 @@ impl WalkedThread<'_> {
                 }
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     // Both sides are followed; each requires its value of the condition.
-                    let demand = self.demand(&mut walk.path, *relation, *left, *right);
+                    let demand = self.branch_condition(&mut walk.path, *relation, *left, *right);
                     let mut taken = walk.clone();
-                    if let Some(path) = demanding(&taken.path, demand, true) {
+                    if let Some(path) = with_condition(&taken.path, demand, true) {
                         taken.path = path;
                         // The last step of the history is this branch.
                         if let Some((_, was_taken)) = taken.path.history.last_mut() {
                             *was_taken = true;
                         }
                         if self.jump(&mut taken, index, *target) {
-                            self.walk(taken);
+                            self.enumerate_from(taken);
                         }
                     }
-                    match demanding(&walk.path, demand, false) {
+                    match with_condition(&walk.path, demand, false) {
                         Some(path) => walk.path = path,
                         None => return,
                     }
@@ -278,9 +284,9 @@ impl WalkedThread<'_> {
                     // VK-X-06: a compare-exchange that fails is an atomic read with its Unequal semantics.
                     let ty = place.scalar_type(test);
                     let number = walk.path.reads.len();
-                    let compared = operand(&mut walk.path, *compare, ty);
+                    let compared = operand_value(&mut walk.path, *compare, ty);
                     // The next node of both continuations is the value that the access reads.
-                    let demand = Demand {
+                    let demand = BranchCondition {
                         relation: BranchRelation::Equal,
                         left: (walk.path.nodes.len(), ty),
                         right: (compared, ty),
@@ -288,42 +294,42 @@ impl WalkedThread<'_> {
                     };
                     let mut failed = walk.clone();
                     failed.path.nodes.push(ValueOrigin::Read(number));
-                    if let Some(mut path) = demanding(&failed.path, demand, false) {
-                        let touch = self.touch(place, true, true, Some(*scope));
+                    if let Some(mut path) = with_condition(&failed.path, demand, false) {
+                        let touch = self.new_footprint(place, true, true, Some(*scope));
                         path.reads.push((touch.storage, ty));
                         path.registers[usize::from(destination.0)] =
-                            self.widened(&mut path, demand.left.0, ty, *destination);
+                            self.extend_read(&mut path, demand.left.0, ty, *destination);
                         path.steps.push(ExecutedInstruction {
                             instruction: index as u16,
                             scope: *scope,
                             semantics: *unequal,
-                            effect: Effect::Read(touch),
+                            effect: InstructionEffect::Read(touch),
                         });
                         failed.path = path;
-                        self.walk(failed);
+                        self.enumerate_from(failed);
                     }
                     walk.path.nodes.push(ValueOrigin::Read(number));
-                    match demanding(&walk.path, demand, true) {
+                    match with_condition(&walk.path, demand, true) {
                         Some(path) => walk.path = path,
                         None => return,
                     }
-                    self.step(&mut walk, index, instruction, Some(demand.left.0));
+                    self.execute_instruction(&mut walk, index, instruction, Some(demand.left.0));
                 }
-                _ => self.step(&mut walk, index, instruction, None),
+                _ => self.execute_instruction(&mut walk, index, instruction, None),
             }
         }
-        self.found.push(walk.path);
+        self.paths.push(walk.path);
     }
 
     /// Jumps; returns false if the loop bound is reached.
-    fn jump(&mut self, walk: &mut PartialWalk, from: usize, label: LabelId) -> bool {
+    fn jump(&mut self, walk: &mut PartialThreadPath, from: usize, label: LabelId) -> bool {
         let instructions = &self.test.thread(self.thread).instructions;
         let target = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
         let target = target.unwrap_or(instructions.len());
         if target <= from {
-            walk.backwards[from] += 1;
-            if walk.backwards[from] >= self.bound {
-                self.cut = true;
+            walk.backward_jumps[from] += 1;
+            if walk.backward_jumps[from] >= self.bound {
+                self.is_truncated = true;
                 return false;
             }
         }
@@ -331,13 +337,13 @@ impl WalkedThread<'_> {
         true
     }
 
-    fn demand(
+    fn branch_condition(
         &self,
         path: &mut ThreadPath,
         relation: BranchRelation,
         left: Operand,
         right: Operand,
-    ) -> Demand {
+    ) -> BranchCondition {
         let type_of = |operand: Operand| match operand {
             Operand::Register(register) => Some(self.test.register_type(self.thread, register)),
             Operand::Constant(_) => None,
@@ -346,22 +352,43 @@ impl WalkedThread<'_> {
         // A constant has the type of the register that it is compared with.
         let left_type_used = left_type.or(right_type).unwrap_or(ScalarType::I64);
         let right_type_used = right_type.or(left_type).unwrap_or(ScalarType::I64);
-        Demand {
+        BranchCondition {
             relation,
-            left: (operand(path, left, left_type_used), left_type_used),
-            right: (operand(path, right, right_type_used), right_type_used),
+            left: (operand_value(path, left, left_type_used), left_type_used),
+            right: (operand_value(path, right, right_type_used), right_type_used),
             holds: true,
         }
     }
 
-    fn touch(&self, place: &MemoryPlace, atomic: bool, non_private: bool, own: Option<Scope>) -> Footprint {
+    fn new_footprint(
+        &self,
+        place: &MemoryPlace,
+        atomic: bool,
+        non_private: bool,
+        own: Option<Scope>,
+    ) -> Footprint {
         let (storage, reference) = self.names.locations[usize::from(place.location.0)];
         let bytes = (place.offset, place.offset + place.scalar_type(self.test).bytes());
-        Footprint { storage, bytes, cells: (0, 0), reference, class: place.class, non_private, atomic, own }
+        Footprint {
+            storage,
+            bytes,
+            cells: (0, 0),
+            reference,
+            class: place.class,
+            non_private,
+            atomic,
+            operation_scope: own,
+        }
     }
 
     /// Returns the content of a register after a value of type `ty` was read into it.
-    fn widened(&self, path: &mut ThreadPath, read: NodeId, ty: ScalarType, register: RegisterId) -> NodeId {
+    fn extend_read(
+        &self,
+        path: &mut ThreadPath,
+        read: NodeId,
+        ty: ScalarType,
+        register: RegisterId,
+    ) -> NodeId {
         let to = self.test.register_type(self.thread, register);
         // Only signed types that are shorter than the register are sign-extended.
         if !matches!(ty, ScalarType::I8 | ScalarType::I16 | ScalarType::I32) || to.bits() <= ty.bits() {
@@ -380,11 +407,17 @@ impl WalkedThread<'_> {
     }
 
     /// Executes an instruction that does not jump. `old` is the value that a successful compare-exchange has read.
-    fn step(&self, walk: &mut PartialWalk, index: usize, instruction: &Instruction, old: Option<NodeId>) {
+    fn execute_instruction(
+        &self,
+        walk: &mut PartialThreadPath,
+        index: usize,
+        instruction: &Instruction,
+        old: Option<NodeId>,
+    ) {
         let path = &mut walk.path;
         let mut scope = Scope::Invocation;
         let mut semantics = Semantics::RELAXED;
-        let accessed = |access: &Access| match access {
+        let access_operations = |access: &Access| match access {
             Access::Private => (false, false, None, Semantics::RELAXED),
             Access::NonPrivate => (false, true, None, Semantics::RELAXED),
             Access::Coherent { scope } => (false, true, Some(*scope), Semantics::RELAXED),
@@ -392,11 +425,11 @@ impl WalkedThread<'_> {
         };
         let effect = match &instruction.kind {
             InstructionKind::Access(access) => {
-                let (atomic, mut non_private, own, its_semantics) = accessed(&access.strength);
+                let (atomic, mut non_private, own, its_semantics) = access_operations(&access.strength);
                 // Private and non-private are words of shaders.
                 non_private |= self.test.thread(self.thread).place == ThreadPlace::Host;
                 (scope, semantics) = (own.unwrap_or(scope), its_semantics);
-                let touch = self.touch(&access.place, atomic, non_private, own);
+                let touch = self.new_footprint(&access.place, atomic, non_private, own);
                 let ty = access.place.scalar_type(self.test);
                 match access.kind {
                     AccessKind::Load(destinations) => {
@@ -404,12 +437,12 @@ impl WalkedThread<'_> {
                         path.reads.push((touch.storage, ty));
                         let register = destinations.first();
                         let read = path.nodes.len() - 1;
-                        path.registers[usize::from(register.0)] = self.widened(path, read, ty, register);
-                        Effect::Read(touch)
+                        path.registers[usize::from(register.0)] = self.extend_read(path, read, ty, register);
+                        InstructionEffect::Read(touch)
                     }
                     AccessKind::Store(values) => {
-                        let node = operand(path, values.first(), ty);
-                        Effect::Write(touch, node)
+                        let node = operand_value(path, values.first(), ty);
+                        InstructionEffect::Write(touch, node)
                     }
                     AccessKind::Rmw { destination, operation } => {
                         // A compare-exchange that succeeds already has the node of its read.
@@ -423,19 +456,19 @@ impl WalkedThread<'_> {
                         path.reads.push((touch.storage, ty));
                         let written = match operation {
                             RmwOperation::Exchange(value) | RmwOperation::CompareExchange { value, .. } => {
-                                operand(path, value, ty)
+                                operand_value(path, value, ty)
                             }
                             RmwOperation::Fetch(arithmetic, value) => {
-                                let right = operand(path, value, ty);
+                                let right = operand_value(path, value, ty);
                                 path.nodes.push(ValueOrigin::Compute(arithmetic, read, right, ty));
                                 path.nodes.len() - 1
                             }
                         };
                         if let Some(destination) = destination {
                             path.registers[usize::from(destination.0)] =
-                                self.widened(path, read, ty, destination);
+                                self.extend_read(path, read, ty, destination);
                         }
-                        Effect::ReadWrite(touch, written)
+                        InstructionEffect::ReadWrite(touch, written)
                     }
                     // Refused before.
                     AccessKind::Await { .. } => return,
@@ -443,7 +476,7 @@ impl WalkedThread<'_> {
             }
             InstructionKind::Fence { scope: its_scope, semantics: its_semantics } => {
                 (scope, semantics) = (*its_scope, *its_semantics);
-                Effect::Fence
+                InstructionEffect::Fence
             }
             InstructionKind::ControlBarrier(barrier) => {
                 scope = barrier.memory_scope;
@@ -451,9 +484,9 @@ impl WalkedThread<'_> {
                 let name = (barrier.id.clone(), barrier.resource.clone());
                 let name = self.names.barriers.iter().position(|known| *known == name).unwrap_or_default();
                 // The n-th execution of a barrier meets the n-th of the other threads.
-                let round = walk.rounds[name];
-                walk.rounds[name] += 1;
-                Effect::ControlBarrier {
+                let round = walk.barrier_executions[name];
+                walk.barrier_executions[name] += 1;
+                InstructionEffect::ControlBarrier {
                     name,
                     execution_scope: barrier.execution_scope,
                     memory_barrier: barrier.semantics.is_some(),
@@ -464,42 +497,54 @@ impl WalkedThread<'_> {
                 scope = barrier.memory_scope;
                 semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
                 let (half, execution_scope) = (barrier.half, barrier.execution_scope);
-                let alike = |step: &ExecutedInstruction| {
-                    matches!(&step.effect, Effect::Split { half: other, execution_scope: scope, .. }
+                let is_same_half = |step: &ExecutedInstruction| {
+                    matches!(&step.effect, InstructionEffect::Split { half: other, execution_scope: scope, .. }
                         if (*other, *scope) == (half, execution_scope))
                 };
-                let ordinal = path.steps.iter().filter(|step| alike(step)).count();
+                let ordinal = path.steps.iter().filter(|step| is_same_half(step)).count();
                 let memory_barrier = barrier.semantics.is_some();
-                Effect::Split { half, execution_scope, memory_barrier, ordinal, id: barrier.id.clone() }
+                InstructionEffect::Split {
+                    half,
+                    execution_scope,
+                    memory_barrier,
+                    ordinal,
+                    id: barrier.id.clone(),
+                }
             }
             InstructionKind::Subgroup(operation) => {
-                let brought =
-                    tangle::operand(&instruction.kind).map(|value| operand(path, value, tangle::WORD));
-                path.nodes.push(ValueOrigin::Given(path.exchanges.len()));
+                let operand_node =
+                    tangle::operand(&instruction.kind).map(|value| operand_value(path, value, tangle::WORD));
+                path.nodes.push(ValueOrigin::ExchangeResult(path.exchanges.len()));
                 if let Some(destination) = operation.destination {
                     path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
                 }
                 let name = operation.id.clone();
-                path.exchanges.push(Exchange { name, kind: operation.kind, brought });
+                path.exchanges.push(SubgroupExchange { name, kind: operation.kind, operand: operand_node });
                 return;
             }
             InstructionKind::System(SystemOperation::AvailableToDevice) => {
-                Effect::DeviceAvailable(AccessMask::MEMORY_WRITE)
+                InstructionEffect::DeviceAvailable(AccessMask::MEMORY_WRITE)
             }
             InstructionKind::System(SystemOperation::VisibleFromDevice) => {
-                Effect::DeviceVisible(AccessMask::MEMORY_READ)
+                InstructionEffect::DeviceVisible(AccessMask::MEMORY_READ)
             }
-            InstructionKind::System(SystemOperation::Available(mask)) => Effect::DeviceAvailable(*mask),
-            InstructionKind::System(SystemOperation::Visible(mask)) => Effect::DeviceVisible(*mask),
-            InstructionKind::System(SystemOperation::Flush(names)) => Effect::Flush(names.clone()),
-            InstructionKind::System(SystemOperation::Invalidate(names)) => Effect::Invalidate(names.clone()),
-            InstructionKind::System(SystemOperation::Submit(_)) => Effect::Submit,
-            InstructionKind::System(SystemOperation::Wait(_)) => Effect::Wait,
-            InstructionKind::ShaderCall(threads) => Effect::Call(threads.clone()),
-            InstructionKind::Interlock(interlock) => Effect::Interlock(interlock.end),
+            InstructionKind::System(SystemOperation::Available(mask)) => {
+                InstructionEffect::DeviceAvailable(*mask)
+            }
+            InstructionKind::System(SystemOperation::Visible(mask)) => {
+                InstructionEffect::DeviceVisible(*mask)
+            }
+            InstructionKind::System(SystemOperation::Flush(names)) => InstructionEffect::Flush(names.clone()),
+            InstructionKind::System(SystemOperation::Invalidate(names)) => {
+                InstructionEffect::Invalidate(names.clone())
+            }
+            InstructionKind::System(SystemOperation::Submit(_)) => InstructionEffect::Submit,
+            InstructionKind::System(SystemOperation::Wait(_)) => InstructionEffect::Wait,
+            InstructionKind::ShaderCall(threads) => InstructionEffect::Call(threads.clone()),
+            InstructionKind::Interlock(interlock) => InstructionEffect::Interlock(interlock.end),
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = self.test.register_type(self.thread, *destination);
-                let (left, right) = (operand(path, *left, ty), operand(path, *right, ty));
+                let (left, right) = (operand_value(path, *left, ty), operand_value(path, *right, ty));
                 path.nodes.push(ValueOrigin::Compute(*operation, left, right, ty));
                 path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
                 return;
@@ -512,22 +557,22 @@ impl WalkedThread<'_> {
 }
 
 /// The value of an operand that is used as a value of type `ty`.
-fn operand(path: &mut ThreadPath, operand: Operand, ty: ScalarType) -> NodeId {
+fn operand_value(path: &mut ThreadPath, operand: Operand, ty: ScalarType) -> NodeId {
     let node = match operand {
         Operand::Constant(constant) => ValueOrigin::Constant(Value::from_constant(constant, ty)),
-        Operand::Register(register) => ValueOrigin::Cut(path.registers[usize::from(register.0)], ty),
+        Operand::Register(register) => ValueOrigin::Truncate(path.registers[usize::from(register.0)], ty),
     };
     path.nodes.push(node);
     path.nodes.len() - 1
 }
 
 /// Returns the path with an additional condition; `None` if known values contradict it.
-fn demanding(path: &ThreadPath, demand: Demand, holds: bool) -> Option<ThreadPath> {
-    let demand = Demand { holds, ..demand };
-    if crate::values::met(path, &demand, &[]) == Some(false) {
+fn with_condition(path: &ThreadPath, demand: BranchCondition, holds: bool) -> Option<ThreadPath> {
+    let demand = BranchCondition { holds, ..demand };
+    if crate::values::is_condition_met(path, &demand, &[]) == Some(false) {
         return None;
     }
     let mut path = path.clone();
-    path.demands.push(demand);
+    path.conditions.push(demand);
     Some(path)
 }

@@ -21,7 +21,7 @@ pub enum AppendixVersion {
     Together,
 }
 
-/// A text, and true if the device has the feature of availability and visibility chains (VK-FEAT-03).
+/// A version of the text, with or without availability and visibility chains (VK-FEAT-03).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextProfile {
     /// The text.
@@ -34,8 +34,8 @@ impl TextProfile {
     /// The newest text with chains.
     pub const LATEST: TextProfile = TextProfile { text: AppendixVersion::Latest, chains: true };
 
-    /// All of them.
-    pub fn all() -> impl Iterator<Item = TextProfile> {
+    /// Returns all profiles.
+    pub fn all_profiles() -> impl Iterator<Item = TextProfile> {
         let by_letter = TextProfile { text: AppendixVersion::ByLetter, chains: true };
         [
             AppendixVersion::Latest,
@@ -50,13 +50,13 @@ impl TextProfile {
     }
 
     /// Returns the readings of divergent control flow, which only subgroup operations distinguish.
-    pub fn of_divergence() -> impl Iterator<Item = TextProfile> {
+    pub fn divergence_readings() -> impl Iterator<Item = TextProfile> {
         [AppendixVersion::Latest, AppendixVersion::Apart, AppendixVersion::Together]
             .into_iter()
             .map(|text| TextProfile { text, chains: true })
     }
 
-    /// Its name among the models.
+    /// Returns the name of the corresponding model.
     pub fn name(self) -> &'static str {
         match (self.text, self.chains) {
             (AppendixVersion::Latest, true) => "vulkan",
@@ -97,7 +97,7 @@ impl TextProfile {
     }
 
     /// VK-SW-22: a wait is of the round of the arrival.
-    pub(crate) fn pairs_rounds(self) -> bool {
+    pub(crate) fn requires_same_round(self) -> bool {
         self.has_split_barriers() && self.text != AppendixVersion::ByLetter
     }
 

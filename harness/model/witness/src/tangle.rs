@@ -17,7 +17,7 @@ use litmus::{
 use crate::instances::Instances;
 use crate::profile::{AppendixVersion, TextProfile};
 use crate::thread_path::{NodeId, ThreadPath};
-use crate::values::value;
+use crate::values::evaluate_node;
 
 /// The type of all values: 32 bits without a sign.
 pub const WORD: ScalarType = ScalarType::U32;
@@ -29,7 +29,7 @@ pub fn operand(kind: &InstructionKind) -> Option<Operand> {
 
 /// Returns the result of a thread's n-th operation; `None` while an operand is unknown. An undefined result
 /// is 0, because the language forbids its use.
-pub fn result(
+pub fn exchange_result(
     test: &Test,
     instances: &Instances,
     (paths, tangles): (&[&ThreadPath], &DynamicInstances),
@@ -38,70 +38,70 @@ pub fn result(
 ) -> Option<Value> {
     let exchange = paths[thread].exchanges.get(number)?;
     let same_subgroup =
-        |left: usize, right: usize| left == right || instances.reaches(Scope::Subgroup, left, right);
+        |left: usize, right: usize| left == right || instances.includes_thread(Scope::Subgroup, left, right);
     // SubgroupLocalInvocationId: the invocations of a subgroup are numbered as the columns are.
-    let id = |of: usize| (0..of).filter(|other| same_subgroup(of, *other)).count() as u32;
+    let lane_index = |of: usize| (0..of).filter(|other| same_subgroup(of, *other)).count() as u32;
     let mut tangle = Vec::new();
     let name = operation_name(&exchange.name);
     let in_tangle = |other: usize| same_subgroup(thread, other) && tangles.are_together(&name, thread, other);
     for other in (0..test.threads.len()).filter(|other| in_tangle(*other)) {
         let found = paths[other].exchanges.iter().find(|found| found.name == exchange.name);
-        tangle.extend(found.map(|found| (id(other), other, found.brought)));
+        tangle.extend(found.map(|found| (lane_index(other), other, found.operand)));
     }
-    let brought = |(_, other, node): &(u32, usize, Option<NodeId>)| -> Option<u32> {
+    let lane_operand = |(_, other, node): &(u32, usize, Option<NodeId>)| -> Option<u32> {
         let node = (*node)?;
-        Some(value(paths[*other], node, &values[*other])?.truncate_to(WORD).0 as u32)
+        Some(evaluate_node(paths[*other], node, &values[*other])?.truncate_to(WORD).0 as u32)
     };
-    let own = id(thread);
-    let of = |wanted: u32| match tangle.iter().find(|(id, ..)| *id == wanted) {
-        Some(found) => brought(found),
+    let own_lane = lane_index(thread);
+    let operand_of_lane = |wanted: u32| match tangle.iter().find(|(id, ..)| *id == wanted) {
+        Some(found) => lane_operand(found),
         None => Some(0),
     };
-    let everyone = || tangle.iter().map(brought).collect::<Option<Vec<u32>>>();
+    let all_operands = || tangle.iter().map(lane_operand).collect::<Option<Vec<u32>>>();
     let answer = match exchange.kind {
-        SubgroupKind::Elect => u32::from(tangle.iter().all(|(id, ..)| *id >= own)),
-        SubgroupKind::All => u32::from(!everyone()?.contains(&0)),
-        SubgroupKind::Any => u32::from(everyone()?.iter().any(|value| *value != 0)),
+        SubgroupKind::Elect => u32::from(tangle.iter().all(|(id, ..)| *id >= own_lane)),
+        SubgroupKind::All => u32::from(!all_operands()?.contains(&0)),
+        SubgroupKind::Any => u32::from(all_operands()?.iter().any(|value| *value != 0)),
         SubgroupKind::AllEqual => {
-            let all = everyone()?;
+            let all = all_operands()?;
             u32::from(all.iter().all(|value| Some(value) == all.first()))
         }
         SubgroupKind::Ballot => {
             let mut bits = 0;
-            for (member, value) in tangle.iter().zip(everyone()?) {
+            for (member, value) in tangle.iter().zip(all_operands()?) {
                 bits |= u32::from(value != 0) << member.0;
             }
             bits
         }
-        SubgroupKind::BroadcastFirst => of(tangle.iter().map(|(id, ..)| *id).min()?)?,
-        SubgroupKind::Broadcast(source) | SubgroupKind::Shuffle(source) => of(source)?,
-        SubgroupKind::ShuffleXor(mask) => of(own ^ mask)?,
-        SubgroupKind::ShuffleUp(delta) => of(own.wrapping_sub(delta))?,
-        SubgroupKind::ShuffleDown(delta) => of(own.wrapping_add(delta))?,
+        SubgroupKind::BroadcastFirst => operand_of_lane(tangle.iter().map(|(id, ..)| *id).min()?)?,
+        SubgroupKind::Broadcast(source) | SubgroupKind::Shuffle(source) => operand_of_lane(source)?,
+        SubgroupKind::ShuffleXor(mask) => operand_of_lane(own_lane ^ mask)?,
+        SubgroupKind::ShuffleUp(delta) => operand_of_lane(own_lane.wrapping_sub(delta))?,
+        SubgroupKind::ShuffleDown(delta) => operand_of_lane(own_lane.wrapping_add(delta))?,
         SubgroupKind::Rotate { delta, cluster } => {
-            of(own / cluster * cluster + (own % cluster + delta) % cluster)?
+            operand_of_lane(own_lane / cluster * cluster + (own_lane % cluster + delta) % cluster)?
         }
-        SubgroupKind::QuadBroadcast(index) => of(own / 4 * 4 + index)?,
+        SubgroupKind::QuadBroadcast(index) => operand_of_lane(own_lane / 4 * 4 + index)?,
         SubgroupKind::QuadSwap(direction) => {
             // A quad has two rows of two.
-            let (row, column) = (own % 4 / 2, own % 2);
+            let (row, column) = (own_lane % 4 / 2, own_lane % 2);
             let (row, column) = match direction {
                 QuadDirection::Horizontal => (row, 1 - column),
                 QuadDirection::Vertical => (1 - row, column),
                 QuadDirection::Diagonal => (1 - row, 1 - column),
             };
-            of(own / 4 * 4 + 2 * row + column)?
+            operand_of_lane(own_lane / 4 * 4 + 2 * row + column)?
         }
         SubgroupKind::Arithmetic(span, operation) => {
             let mut counted = Vec::new();
             for member in &tangle {
                 let counts = match span {
                     SubgroupSpan::Reduce => true,
-                    SubgroupSpan::Inclusive => member.0 <= own,
-                    SubgroupSpan::Exclusive => member.0 < own,
+                    SubgroupSpan::Inclusive => member.0 <= own_lane,
+                    SubgroupSpan::Exclusive => member.0 < own_lane,
                 };
                 if counts {
-                    counted.push(brought(member)?);
+                    counted.push(lane_operand(member)?);
                 }
             }
             // An exclusive scan without earlier lanes gives the identity of the operation.
@@ -153,7 +153,7 @@ pub struct DynamicInstances(BTreeMap<(String, usize), usize>);
 
 impl DynamicInstances {
     /// Returns true if another invocation executes a barrier together with this one.
-    pub fn met(&self, test: &Test, (thread, at): (usize, u16), other: usize) -> bool {
+    pub fn share_instance(&self, test: &Test, (thread, at): (usize, u16), other: usize) -> bool {
         let barrier = &test.threads[thread].instructions[usize::from(at)].kind;
         shared_name(barrier).is_none_or(|name| self.are_together(&name, thread, other))
     }
@@ -178,7 +178,7 @@ enum TraceElement {
 }
 
 /// An operation in divergent control flow: its name, and the executing invocations with their traces.
-type Divergent = (String, Vec<(usize, Vec<TraceElement>)>);
+type DivergentOperation = (String, Vec<(usize, Vec<TraceElement>)>);
 
 /// Returns the branches around an instruction with their targets, the outermost first.
 fn branches_around(test: &Test, thread: usize, at: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
@@ -244,9 +244,9 @@ fn invocation_trace(
     let (begin, end) = outermost_branch(test, paths, thread, at)?;
     let code = &test.threads[thread].instructions;
     let history = &paths[thread].history;
-    let here = history.iter().position(|(index, _)| *index == at)?;
-    let inside = history[..here].iter().filter(|(index, _)| begin < *index && *index < end);
-    let mark = |(index, taken): &(usize, bool)| {
+    let position = history.iter().position(|(index, _)| *index == at)?;
+    let inside_branch = history[..position].iter().filter(|(index, _)| begin < *index && *index < end);
+    let trace_element = |(index, taken): &(usize, bool)| {
         if let Some(name) = shared_name(&code[*index].kind) {
             return TraceElement::Operation(name);
         }
@@ -261,7 +261,7 @@ fn invocation_trace(
             _ => TraceElement::Alone(thread, *index),
         }
     };
-    Some(inside.map(mark).collect())
+    Some(inside_branch.map(trace_element).collect())
 }
 
 /// Returns the possible dynamic instances under a profile.
@@ -269,20 +269,24 @@ fn invocation_trace(
 /// "Invocations that have taken different control flow paths **may** resume executing the same dynamic
 /// instances if their execution reaches the same static instruction": any grouping, unless the profile
 /// restricts it.
-pub fn choices(test: &Test, profile: TextProfile, paths: &[&ThreadPath]) -> Vec<DynamicInstances> {
-    let mut operations: Vec<Divergent> = Vec::new();
+pub fn enumerate_instances(
+    test: &Test,
+    profile: TextProfile,
+    paths: &[&ThreadPath],
+) -> Vec<DynamicInstances> {
+    let mut operations: Vec<DivergentOperation> = Vec::new();
     for (thread, code) in test.threads.iter().enumerate() {
         for (at, instruction) in code.instructions.iter().enumerate() {
             let Some(name) = shared_name(&instruction.kind) else { continue };
-            let Some(marks) = invocation_trace(test, paths, thread, at) else { continue };
+            let Some(trace) = invocation_trace(test, paths, thread, at) else { continue };
             match operations.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, those)) => those.push((thread, marks)),
-                None => operations.push((name, vec![(thread, marks)])),
+                Some((_, those)) => those.push((thread, trace)),
+                None => operations.push((name, vec![(thread, trace)])),
             }
         }
     }
     // If an operation precedes another one in some column, it does so in all of them.
-    let before = |left: &str, right: &str| {
+    let is_before = |left: &str, right: &str| {
         test.threads.iter().any(|code| {
             let place = |name: &str| {
                 let mut code = code.instructions.iter();
@@ -291,9 +295,9 @@ pub fn choices(test: &Test, profile: TextProfile, paths: &[&ThreadPath]) -> Vec<
             matches!((place(left), place(right)), (Some(left), Some(right)) if left < right)
         })
     };
-    let mut ordered: Vec<Divergent> = Vec::new();
+    let mut ordered: Vec<DivergentOperation> = Vec::new();
     for operation in operations {
-        let at = ordered.iter().position(|other| before(&operation.0, &other.0)).unwrap_or(ordered.len());
+        let at = ordered.iter().position(|other| is_before(&operation.0, &other.0)).unwrap_or(ordered.len());
         ordered.insert(at, operation);
     }
     let mut found = vec![DynamicInstances::default()];
@@ -337,7 +341,7 @@ fn is_allowed(
     profile: TextProfile,
     tangles: &DynamicInstances,
     (name, those): (&str, &[(usize, Vec<TraceElement>)]),
-    all: &[Divergent],
+    all: &[DivergentOperation],
 ) -> bool {
     those.iter().all(|(left, left_marks)| {
         those.iter().all(|(right, right_marks)| {
@@ -345,24 +349,25 @@ fn is_allowed(
             if test.metadata.maximal_reconvergence || profile.text == AppendixVersion::Together {
                 return together;
             }
-            let one_path = left_marks == right_marks;
+            let share_path = left_marks == right_marks;
             if profile.text == AppendixVersion::Apart {
-                return together == one_path;
+                return together == share_path;
             }
             // One path from where they were together last.
-            let behind = |marks: &[TraceElement], operation: &str| {
+            let is_after_operation = |marks: &[TraceElement], operation: &str| {
                 let at =
                     marks.iter().position(|mark| *mark == TraceElement::Operation(operation.to_owned()))?;
                 Some(marks[at..].to_vec())
             };
-            let since = all.iter().any(|(earlier, executing)| {
+            let separated_since = all.iter().any(|(earlier, executing)| {
                 let executes = |thread: usize| executing.iter().any(|(other, _)| *other == thread);
                 executes(*left)
                     && executes(*right)
                     && tangles.are_together(earlier, *left, *right)
-                    && behind(left_marks, earlier).is_some_and(|l| Some(l) == behind(right_marks, earlier))
+                    && is_after_operation(left_marks, earlier)
+                        .is_some_and(|l| Some(l) == is_after_operation(right_marks, earlier))
             });
-            together || !(one_path || since)
+            together || !(share_path || separated_since)
         })
     })
 }

@@ -5,18 +5,18 @@ use litmus::{
     SplitHalf, StorageClass, SubgroupKind, ThreadId, Value,
 };
 
-/// One way through a thread.
+/// A control-flow path of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadPath {
     pub steps: Vec<ExecutedInstruction>,
     pub nodes: Vec<ValueOrigin>,
-    pub demands: Vec<Demand>,
+    pub conditions: Vec<BranchCondition>,
     /// Final value of each register.
     pub registers: Vec<NodeId>,
     /// The storage and the type of each read.
     pub reads: Vec<(u16, ScalarType)>,
     /// The subgroup operations, in order. Their results follow the values of the reads.
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Vec<SubgroupExchange>,
     /// The instructions that are executed, labels left out, with the branches that are taken.
     pub history: Vec<(usize, bool)>,
 }
@@ -31,12 +31,12 @@ pub struct ExecutedInstruction {
     /// Its memory semantics.
     pub semantics: Semantics,
     /// Its effect.
-    pub effect: Effect,
+    pub effect: InstructionEffect,
 }
 
 /// Effect of an executed instruction.
 #[derive(Clone, Debug)]
-pub enum Effect {
+pub enum InstructionEffect {
     /// A read; the path's reads are numbered in order.
     Read(Footprint),
     /// A write of a value.
@@ -86,17 +86,17 @@ pub struct Footprint {
     pub atomic: bool,
     /// Scope of the availability or visibility operation that the access performs itself (VK-INST-01,
     /// VK-INST-03; for atomics VK-INF-06).
-    pub own: Option<Scope>,
+    pub operation_scope: Option<Scope>,
 }
 
 impl Footprint {
     /// Returns true if it touches a cell.
-    pub fn has(&self, cell: usize) -> bool {
+    pub fn has_cell(&self, cell: usize) -> bool {
         (self.cells.0..self.cells.1).contains(&cell)
     }
 
     /// The cells that both touch (VK-LOC-02).
-    pub fn shared(&self, other: &Footprint) -> std::ops::Range<usize> {
+    pub fn shared_cells(&self, other: &Footprint) -> std::ops::Range<usize> {
         self.cells.0.max(other.cells.0)..self.cells.1.min(other.cells.1)
     }
 }
@@ -112,13 +112,13 @@ pub struct LocationCell {
 impl LocationCell {
     /// Extracts the part of an access value in the cell; the access begins at byte `start`. Values are
     /// little-endian.
-    pub fn part(&self, value: Value, start: u32) -> Value {
+    pub fn extract_part(&self, value: Value, start: u32) -> Value {
         let bits = 8 * (self.bytes.1 - self.bytes.0);
         Value((value.0 >> (8 * (self.bytes.0 - start))) & (u64::MAX >> (64 - bits)))
     }
 
-    /// The same the other way.
-    pub fn whole(&self, part: Value, start: u32) -> Value {
+    /// Shifts a part of a value to its place in the access value.
+    pub fn place_part(&self, part: Value, start: u32) -> Value {
         Value(part.0 << (8 * (self.bytes.0 - start)))
     }
 }
@@ -136,14 +136,14 @@ pub enum ValueOrigin {
     /// A computation.
     Compute(ArithmeticOperation, NodeId, NodeId, ScalarType),
     /// The low bits of a value.
-    Cut(NodeId, ScalarType),
+    Truncate(NodeId, ScalarType),
     /// Result of the subgroup operation with this number on the path.
-    Given(usize),
+    ExchangeResult(usize),
 }
 
 /// Condition of a branch, taken or not.
 #[derive(Clone, Copy, Debug)]
-pub struct Demand {
+pub struct BranchCondition {
     pub relation: BranchRelation,
     pub left: (NodeId, ScalarType),
     pub right: (NodeId, ScalarType),
@@ -152,11 +152,11 @@ pub struct Demand {
 
 /// A subgroup operation that a thread executes.
 #[derive(Clone, Debug)]
-pub struct Exchange {
+pub struct SubgroupExchange {
     /// Name of the dynamic instance; equal names are one instance.
     pub name: String,
     /// The computation.
     pub kind: SubgroupKind,
     /// Operand of the thread.
-    pub brought: Option<NodeId>,
+    pub operand: Option<NodeId>,
 }

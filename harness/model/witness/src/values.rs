@@ -7,31 +7,35 @@ use litmus::{
     Operand, RegisterInit, RmwOperation, SubgroupKind, Term, Test, Value,
 };
 
-use crate::thread_path::{Demand, NodeId, ThreadPath, ValueOrigin};
+use crate::thread_path::{BranchCondition, NodeId, ThreadPath, ValueOrigin};
 
 /// The value of a node if the reads that it needs are known.
-pub fn value(path: &ThreadPath, node: NodeId, reads: &[Option<Value>]) -> Option<Value> {
+pub fn evaluate_node(path: &ThreadPath, node: NodeId, reads: &[Option<Value>]) -> Option<Value> {
     match path.nodes[node] {
         ValueOrigin::Constant(value) => Some(value),
         ValueOrigin::Read(number) => reads.get(number).copied().flatten(),
         ValueOrigin::Compute(operation, left, right, ty) => {
-            Some(operation.apply(value(path, left, reads)?, value(path, right, reads)?, ty))
+            Some(operation.apply(evaluate_node(path, left, reads)?, evaluate_node(path, right, reads)?, ty))
         }
-        ValueOrigin::Given(number) => reads.get(path.reads.len() + number).copied().flatten(),
-        ValueOrigin::Cut(inner, ty) => Some(value(path, inner, reads)?.truncate_to(ty)),
+        ValueOrigin::ExchangeResult(number) => reads.get(path.reads.len() + number).copied().flatten(),
+        ValueOrigin::Truncate(inner, ty) => Some(evaluate_node(path, inner, reads)?.truncate_to(ty)),
     }
 }
 
 /// Returns true if a condition holds; `None` if unknown.
-pub fn met(path: &ThreadPath, demand: &Demand, reads: &[Option<Value>]) -> Option<bool> {
-    let left = value(path, demand.left.0, reads)?.to_signed(demand.left.1);
-    let right = value(path, demand.right.0, reads)?.to_signed(demand.right.1);
+pub fn is_condition_met(
+    path: &ThreadPath,
+    demand: &BranchCondition,
+    reads: &[Option<Value>],
+) -> Option<bool> {
+    let left = evaluate_node(path, demand.left.0, reads)?.to_signed(demand.left.1);
+    let right = evaluate_node(path, demand.right.0, reads)?.to_signed(demand.right.1);
     Some(demand.relation.holds(left, right) == demand.holds)
 }
 
 /// Candidates for self-dependent values (VK-AC-06: no rule excludes them): the constants of the program and the
 /// condition, and the results of the program's operations on them, applied three times.
-pub fn guesses(test: &Test) -> Vec<Value> {
+pub fn self_dependent_candidates(test: &Test) -> Vec<Value> {
     let mut found: BTreeSet<u64> = BTreeSet::new();
     let mut operations: Vec<(ArithmeticOperation, Operand, Operand)> = Vec::new();
     let unknown = Operand::Register(litmus::RegisterId(0));
@@ -90,10 +94,10 @@ pub fn guesses(test: &Test) -> Vec<Value> {
     }
     let ty = litmus::ScalarType::U64;
     for _ in 0..3 {
-        let known: Vec<u64> = found.iter().copied().collect();
+        let previous: Vec<u64> = found.iter().copied().collect();
         let choices = |operand: &Operand| match operand {
             Operand::Constant(constant) => vec![*constant as u64],
-            Operand::Register(_) => known.clone(),
+            Operand::Register(_) => previous.clone(),
         };
         for (operation, left, right) in &operations {
             for left in choices(left) {
@@ -110,7 +114,7 @@ pub fn guesses(test: &Test) -> Vec<Value> {
 
 /// Returns the candidate values of an undefined initial value (VK-ALLOC-04): 0, and each number in the
 /// program, its initial state or its question.
-pub fn numbers(test: &Test) -> Vec<Value> {
+pub fn undefined_value_candidates(test: &Test) -> Vec<Value> {
     let mut found: BTreeSet<u64> = BTreeSet::from([0]);
     for location in &test.locations {
         if let LocationInit::Constant(number) = location.init {

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use witness::generate::{Corner, Family, program};
+use witness::generate::{Corner, ProgramFamily, generate_program};
 use witness::{Races, SearchBounds, TextProfile, UnsupportedTest, judge};
 
 #[test]
 fn a_seed_determines_a_program() {
     for seed in 0..200 {
-        assert_eq!(program(seed), program(seed));
+        assert_eq!(generate_program(seed), generate_program(seed));
     }
 }
 
 /// Families and answers are mixed: some programs race and some do not.
 #[test]
 fn programs_are_read_and_answered() {
-    let mut free: BTreeMap<Family, (u32, u32)> = BTreeMap::new();
+    let mut free: BTreeMap<ProgramFamily, (u32, u32)> = BTreeMap::new();
     let mut endless = 0;
     for seed in 0..2000 {
-        let program = program(seed);
+        let program = generate_program(seed);
         let test = litmus::parse(&program.text, "random.litmus")
             .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
-        let options = SearchBounds { bound: program.bound, ..SearchBounds::default() };
+        let options = SearchBounds { loop_bound: program.bound, ..SearchBounds::default() };
         let answer = match judge(&test, TextProfile::LATEST, &options) {
             Ok(answer) => answer,
             // A loop whose condition does not change.
@@ -49,10 +49,10 @@ fn each_corner_feature_affects_answers() {
     for corner in Corner::ALL {
         let (mut decided, mut all, mut free) = (0, 0, 0);
         for seed in 0..PROGRAMS {
-            let program = corner.program(seed);
+            let program = corner.generate_program(seed);
             let test = litmus::parse(&program.text, "corner.litmus")
                 .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
-            let options = SearchBounds { bound: program.bound, ..SearchBounds::default() };
+            let options = SearchBounds { loop_bound: program.bound, ..SearchBounds::default() };
             let answer = |test: &litmus::Test| match judge(test, TextProfile::LATEST, &options) {
                 Ok(answer) => Some((answer.outcomes, answer.races)),
                 Err(UnsupportedTest::Endless) => None,
@@ -61,7 +61,7 @@ fn each_corner_feature_affects_answers() {
             let Some(with) = answer(&test) else { continue };
             all += 1;
             free += u64::from(with.1 == Races::Never);
-            decided += u64::from(Some(with) != answer(&corner.without(&test)));
+            decided += u64::from(Some(with) != answer(&corner.remove_feature(&test)));
         }
         println!("{corner:?}: decisive in {decided} of {all}, free of races: {free}");
         assert!(all * 20 > PROGRAMS * 19, "{corner:?}: {all} of {PROGRAMS} have an answer");

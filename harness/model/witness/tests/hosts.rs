@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use litmus::{InstructionKind, SystemOperation};
-use witness::hosts::{hosts_program, ordered_by_relations, ordered_by_streams};
+use witness::hosts::{generate_hosts_program, ordered_by_streams, ordered_by_system_sync};
 
 /// The number of random programs: `VK_LITMUS_WITNESS_PROGRAMS`, small by default.
 fn programs() -> u64 {
@@ -19,12 +19,12 @@ fn first_seed() -> u64 {
 fn hosts_and_queues_have_one_order() {
     let (mut failures, mut pairs, mut between_hosts, mut complete) = (Vec::new(), 0, 0, 0);
     for seed in first_seed()..first_seed() + programs() {
-        let program = hosts_program(seed);
+        let program = generate_hosts_program(seed);
         let test = litmus::parse(&program.text, "random.litmus").unwrap();
         if test.schedule().is_none() {
             continue;
         }
-        let (streams, relations) = (ordered_by_streams(&test), ordered_by_relations(&test));
+        let (streams, relations) = (ordered_by_streams(&test), ordered_by_system_sync(&test));
         pairs += streams.len();
         between_hosts += streams.iter().filter(|(from, to)| from.1.is_some() && to.1.is_some()).count();
         // A signal in a column that a host submits is not derived to follow earlier work of that host. A

@@ -8,13 +8,13 @@ fn parse(text: &str) -> Test {
     litmus::parse(text, "known.litmus").unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-fn answer(test: &Test, bound: u32) -> WitnessAnswer {
-    let options = SearchBounds { bound, ..SearchBounds::default() };
+fn judge_within(test: &Test, bound: u32) -> WitnessAnswer {
+    let options = SearchBounds { loop_bound: bound, ..SearchBounds::default() };
     judge(test, TextProfile::LATEST, &options).unwrap_or_else(|refusal| panic!("{}: {refusal}", test.name))
 }
 
 /// Returns `Some` if an allowed outcome meets the condition, with true if it is only allowed out of thin air.
-fn reached(test: &Test, answer: &WitnessAnswer) -> Option<bool> {
+fn condition_answer(test: &Test, answer: &WitnessAnswer) -> Option<bool> {
     let condition = &test.question.as_ref().unwrap().condition;
     let observables = test.observables();
     let meets = |outcome: &litmus::Outcome| outcome.meets_condition(test, &observables, condition);
@@ -27,9 +27,9 @@ macro_rules! known {
         #[test]
         fn $name() {
             let test = parse(include_str!(concat!("known/", $file, ".litmus")));
-            let answer = answer(&test, $bound);
+            let answer = judge_within(&test, $bound);
             assert_eq!(answer.races, Races::$races);
-            assert_eq!(reached(&test, &answer), $reached);
+            assert_eq!(condition_answer(&test, &answer), $reached);
         }
     )*};
 }
@@ -54,9 +54,9 @@ known! {
 #[test]
 fn a_loop_that_does_not_end_within_the_bound_is_cut() {
     let test = parse(include_str!("known/loopunsound.litmus"));
-    let short = answer(&test, 1);
-    assert!(short.cut && short.outcomes.is_empty());
-    assert!(answer(&test, 2).cut);
+    let short = judge_within(&test, 1);
+    assert!(short.is_truncated && short.outcomes.is_empty());
+    assert!(judge_within(&test, 2).is_truncated);
     let endless = parse("VULKAN t { x = 0; } P0@sg 0, wg 0, qf 0 ; LC00: ; st.sc0 x, 1 ; goto LC00 ;");
     assert_eq!(judge(&endless, TextProfile::LATEST, &SearchBounds::default()), Err(UnsupportedTest::Endless));
 }

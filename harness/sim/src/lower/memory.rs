@@ -21,7 +21,7 @@ const MAX_ACCESSES: usize = 4096;
 
 /// Returns true if an instruction's result may come from memory.
 pub(super) fn reads_memory(operation: &SpirvOperation<'_>) -> bool {
-    match operation.effect() {
+    match operation.memory_effect() {
         MemoryEffect::Access(accesses) => accesses.iter().flatten().any(|access| !access.writes),
         MemoryEffect::Texel { writes, .. } => !writes,
         MemoryEffect::Atomic(access) => access.kind.reads(),
@@ -481,7 +481,7 @@ impl Lowering<'_> {
         non_private: bool,
     ) -> (u8, bool, bool) {
         let coherent = coherent || self.coherent_references.get(usize::from(reference)) == Some(&true);
-        if !self.module.source().vulkan && coherent {
+        if !self.module.source().uses_vulkan_model && coherent {
             let level = if self.storage_class(reference) == StorageClass::Workgroup {
                 WORKGROUP
             } else {
@@ -494,7 +494,7 @@ impl Lowering<'_> {
 
     /// Returns the cache level of a scope operand.
     pub(super) fn scope_level(&self, placed: &LocatedInstruction, scope: u32) -> Result<u8, LoadError> {
-        let vulkan = self.module.source().vulkan;
+        let vulkan = self.module.source().uses_vulkan_model;
         Ok(match scope_from_word(self.constant_operand(placed, scope)?.into(), vulkan)? {
             // Modules of the GLSL450 memory model do not distinguish devices from queue families.
             Scope::CrossDevice if !vulkan => QUEUE_FAMILY,

@@ -189,7 +189,7 @@ impl Lowering<'_> {
 
     pub(super) fn lower_bitcast(&mut self, placed: &LocatedInstruction, id: u32) -> Result<(), LoadError> {
         let result = placed.result_id()?;
-        if let Some(SpirvType::Pointer { to, .. }) = self.module.type_of(placed.result_type_id()?) {
+        if let Some(SpirvType::Pointer { pointee: to, .. }) = self.module.type_of(placed.result_type_id()?) {
             let word = self.addresses.get(&id).copied();
             let word = word.ok_or_else(|| {
                 LoadError::Unsupported(

@@ -124,7 +124,7 @@ impl Lowering<'_> {
                 self.lower_arithmetic(placed, instruction, operands)
             }
             SpirvOperation::UnknownExtended { set, number } => {
-                Err(self.module.source().unknown_extended(set, number).into())
+                Err(self.module.source().unknown_extended_instruction(set, number).into())
             }
             SpirvOperation::ComputeAndStore { instruction, .. } => {
                 Err(LoadError::Unsupported(format!("OpExtInst {instruction:?}")))

@@ -127,7 +127,7 @@ impl Lowering<'_> {
         let global = || self.module.source().variable_types.get(&pointer).copied();
         let ty = self.types.get(&pointer).copied().or_else(global);
         match ty.and_then(|ty| self.module.type_of(ty)) {
-            Some(SpirvType::Pointer { to, .. }) => Ok(*to),
+            Some(SpirvType::Pointer { pointee: to, .. }) => Ok(*to),
             _ => Err(malformed_module(placed.word, format!("%{pointer} is not a pointer"))),
         }
     }

@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 use answers::{needed_record, placed_refusal_text};
 use explanation::ShaderAnswer;
 use frontend::grid::NeededInput;
-use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, Until};
+use frontend::{AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, InputMode, ModelQuery};
 use litmus::Race;
 use model::Budget;
 use results::wire::{FindingPlace, FindingRecord, MendRecord};
 use results::write::race::{format_places, format_race as race_text};
 
 use super::LiftedEntryPoint;
-use crate::check::walked::{ExplainedWalk, WalkedEntryPoint, has_walk};
-use crate::patience::patience;
-use crate::shader::entries;
-use crate::shader::race::{page_of, shown};
+use crate::check::interpreter::{InterpretedEntryPoint, InterpreterExplanation, is_interpreter_model};
+use crate::shader::entry_point_options;
+use crate::shader::race::{findings_page, to_page};
 use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
+use crate::time_limit::stop_after;
 use crate::{CommandOutcome, Failure};
 
 /// The explanation of a shader.
@@ -34,58 +34,59 @@ pub struct ShaderExplanation {
 ///
 /// # Errors
 /// If the module is invalid or the lifter does not support it.
-pub fn explained(
+pub fn explain_shader(
     file: &str,
-    given: &Compilation,
+    compilation: &Compilation,
     options: &AnalysisOptions,
     model: &model::Model,
     limits: (Duration, InputMode),
 ) -> Result<ShaderExplanation, Failure> {
-    let mut all = ShaderExplanation::default();
-    for shader in load_all(file, given) {
-        explain_module(&mut all, file, shader, options, model, limits)?;
+    let mut shader_explanation = ShaderExplanation::default();
+    for shader in load_all(file, compilation) {
+        explain_module(&mut shader_explanation, file, shader, options, model, limits)?;
     }
-    Ok(all)
+    Ok(shader_explanation)
 }
 
 /// Explains the entry points of a module.
 fn explain_module(
-    all: &mut ShaderExplanation,
+    shader_explanation: &mut ShaderExplanation,
     file: &str,
     shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,
     model: &model::Model,
     (time, inputs): (Duration, InputMode),
 ) -> Result<(), Failure> {
-    let shader = shader.map_err(|error| error.failure())?;
+    let shader = shader.map_err(|error| error.to_failure())?;
     let module = frontend::read_bound_module(&shader.bytes, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    let entries = entries(file, &module, &shader.unset, options)
+    let entries = entry_point_options(file, &module, &shader.unset, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    for given in entries {
-        let choice = frontend::choose_inputs(&module, &given, inputs, InputGrid::One)
+    for entry_options in entries {
+        let choice = frontend::choose_inputs(&module, &entry_options, inputs, InputGrid::One)
             .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-        let (options, mut needs) = (choice.primary(&given), choice.needs(&module));
+        let (options, mut needs) = (choice.primary(&entry_options), choice.needed_inputs(&module));
         let entry = options.entry.as_deref().unwrap_or("main");
         let compiler = shader.compiler.as_deref();
         let explain = |options: &AnalysisOptions| match frontend::lift(&module, options) {
             Ok(lifted) => {
                 let kernel = LiftedEntryPoint { file, module: &module, compiler, options, lifted: &lifted };
-                kernel.explained(model, time).map_err(|error| format!("{file}: {error}"))
+                kernel.explain_with_model(model, time).map_err(|error| format!("{file}: {error}"))
             }
             Err(refusal) => Err(placed_refusal_text(file, &refusal)),
         };
-        let walked = WalkedEntryPoint { file, module: &module, compiler, options: &options };
+        let interpreted_entry = InterpretedEntryPoint { file, module: &module, compiler, options: &options };
         let answer = explain(&options);
         // The interpreter does not bound loops, so it is not used if the user gave a bound.
-        let open = answer.as_ref().map_or(true, |said| said.open && options.unroll.is_none());
-        let walked = if open { walked.explained(model, time) } else { None };
-        let (said, mut page, ended) = match (walked, answer) {
-            (Some(ExplainedWalk { line, outcome, pairs, needs_grid }), _) => {
+        let is_open =
+            answer.as_ref().map_or(true, |explanation| explanation.is_open && options.unroll.is_none());
+        let interpreted = if is_open { interpreted_entry.explain(model, time) } else { None };
+        let (entry_text, mut page, entry_outcome) = match (interpreted, answer) {
+            (Some(InterpreterExplanation { line, outcome, pairs, needs_grid }), _) => {
                 if needs_grid {
-                    needs.inputs.push(NeededInput::grid());
+                    needs.inputs.push(NeededInput::missing_grid());
                 }
-                let (mut text, mut page) = (race_text(&line), page_of(&line));
+                let (mut text, mut page) = (race_text(&line), to_page(&line));
                 if let Some(compiler) = compiler {
                     text += &format!("  compiled by {compiler}\n");
                     page.notes.push(format!("compiled by {compiler}"));
@@ -94,68 +95,70 @@ fn explain_module(
                 // pair only.
                 let started = Instant::now();
                 let mut is_first = true;
-                for found in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {
-                    found.reason = Some("Why: no synchronization orders the two accesses.".to_owned());
+                for race in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {
+                    race.reason = Some("Why: no synchronization orders the two accesses.".to_owned());
                 }
                 for (finding, only) in pairs.into_iter().take(MAX_PAIRS) {
                     if started.elapsed() > time {
                         break;
                     }
-                    let alone = explain(&AnalysisOptions { only_invocations: only, ..options.clone() });
-                    let racy =
-                        |said: &EntryExplanation| said.outcome == CommandOutcome::RuleBroken && !said.open;
-                    let Some(said) = alone.ok().filter(racy) else { continue };
-                    if let Some(found) = page.findings.get_mut(finding) {
-                        found.reason = said.reason.or(found.reason.take());
+                    let pair_explanation =
+                        explain(&AnalysisOptions { only_invocations: only, ..options.clone() });
+                    let is_racy = |explanation: &EntryExplanation| {
+                        explanation.outcome == CommandOutcome::RuleBroken && !explanation.is_open
+                    };
+                    let Some(explanation) = pair_explanation.ok().filter(is_racy) else { continue };
+                    if let Some(page_finding) = page.findings.get_mut(finding) {
+                        page_finding.reason = explanation.reason.or(page_finding.reason.take());
                     }
                     if std::mem::take(&mut is_first) {
-                        text += &format!("\nThe two invocations alone are {}", said.text);
+                        text += &format!("\nThe two invocations alone are {}", explanation.text);
                     }
                 }
                 (text, page, outcome)
             }
-            (None, Ok(said)) => {
-                let (mut text, mut page) = (said.text, said.page);
-                if let Some(words) = said.two_workgroup_finding {
+            (None, Ok(explanation)) => {
+                let (mut text, mut page) = (explanation.text, explanation.page);
+                if let Some(words) = explanation.two_workgroup_finding {
                     text += &format!("{words}\n");
                     page.notes.push(words);
-                    needs.inputs.push(NeededInput::grid());
+                    needs.inputs.push(NeededInput::missing_grid());
                 }
                 if let Some(found) = page.findings.first_mut() {
-                    found.reason = said.reason;
+                    found.reason = explanation.reason;
                 }
-                (text, page, said.outcome)
+                (text, page, explanation.outcome)
             }
             (None, Err(why)) => return Err(Failure::input_message(why)),
         };
-        let chosen = choice.description(&given);
-        if !chosen.is_empty() {
-            let chosen = format!("inputs chosen by the tool: {chosen}");
-            all.text += &format!("{chosen}\n");
+        let chosen_inputs = choice.description(&entry_options);
+        if !chosen_inputs.is_empty() {
+            let chosen = format!("inputs chosen by the tool: {chosen_inputs}");
+            shader_explanation.text += &format!("{chosen}\n");
             page.notes.push(chosen);
         }
-        if ended == CommandOutcome::Success && has_walk(model) {
-            let (until, stop) = (Some(Until::new(patience(time))), patience(time));
-            let given = AnalysisOptions { deadline: until, ..given };
+        if entry_outcome == CommandOutcome::Success && is_interpreter_model(model) {
+            let (until, stop) = (Some(DeadlinePredicate::new(stop_after(time))), stop_after(time));
+            let entry_options = AnalysisOptions { deadline: until, ..entry_options };
             let limits = (model, Budget::until(&stop));
-            let open = frontend::open_inputs(&module, (&given, &options), inputs, limits);
-            needs.inputs = open.unwrap_or(needs.inputs);
+            let open_inputs = frontend::deciding_inputs(&module, (&entry_options, &options), inputs, limits);
+            needs.inputs = open_inputs.unwrap_or(needs.inputs);
         }
-        if needs.inputs.is_empty() || ended == CommandOutcome::RuleBroken && !needs.decide_findings {
-            all.text += &said;
-            all.answers.push(page);
-            all.outcome.escalate_to(ended);
+        if needs.inputs.is_empty() || entry_outcome == CommandOutcome::RuleBroken && !needs.decide_findings {
+            shader_explanation.text += &entry_text;
+            shader_explanation.answers.push(page);
+            shader_explanation.outcome.escalate_to(entry_outcome);
             continue;
         }
-        all.text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
+        shader_explanation.text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
         (page.verdict, page.findings) = ("needs-inputs".to_owned(), Vec::new());
         for needed in needs.inputs {
             let sentence = needed_record(needed).to_sentence();
-            all.text += &format!("  {sentence}\n");
+            shader_explanation.text += &format!("  {sentence}\n");
             page.notes.push(sentence);
         }
-        all.answers.push(page);
-        all.outcome.escalate_to(CommandOutcome::Environment);
+        shader_explanation.answers.push(page);
+        shader_explanation.outcome.escalate_to(CommandOutcome::Environment);
     }
     Ok(())
 }
@@ -171,7 +174,7 @@ struct EntryExplanation {
     reason: Option<String>,
     outcome: CommandOutcome,
     /// True if nothing was found, or the position is unknown.
-    open: bool,
+    is_open: bool,
     /// The finding that appears with two workgroups, in words, if no grid was given.
     two_workgroup_finding: Option<String>,
 }
@@ -186,18 +189,23 @@ fn describe_answer(holds: Option<bool>) -> &'static str {
 }
 
 impl LiftedEntryPoint<'_> {
-    fn explained(&self, model: &model::Model, time: Duration) -> Result<EntryExplanation, String> {
+    fn explain_with_model(&self, model: &model::Model, time: Duration) -> Result<EntryExplanation, String> {
         let lifted = self.lifted;
-        let (half, stop) = (patience(time / 2), patience(time));
-        let asking = ModelQuery { budget: Budget::until(&half), race: true, question: true, places: true };
+        let (half, stop) = (stop_after(time / 2), stop_after(time));
+        let query = ModelQuery {
+            budget: Budget::until(&half),
+            decide_race: true,
+            decide_question: true,
+            locate_race: true,
+        };
         let failed = |error: model::PredictError| error.to_string();
-        let answer = frontend::answer_with_model(lifted, model, &asking).map_err(failed)?;
+        let answer = frontend::answer_with_model(lifted, model, &query).map_err(failed)?;
         let race = match answer.race {
             Race::Free => "race-free",
             Race::Racy => "racy",
             Race::Unknown => "not known to be race-free",
         };
-        let mut text = format!("{race} under {}: {}\n", model.name(), self.coverage());
+        let mut text = format!("{race} under {}: {}\n", model.name(), self.describe_coverage());
         let mut outcome = CommandOutcome::Success;
         for note in self.notes() {
             text += &format!("  {note}\n");
@@ -205,22 +213,24 @@ impl LiftedEntryPoint<'_> {
         if let Some(question) = &lifted.question {
             text += &format!("  {question} {}\n", describe_answer(answer.holds));
         }
-        let mut wrong: Vec<FindingRecord> = answer.findings.iter().map(|found| self.finding(found)).collect();
-        if wrong.is_empty() && answer.race != Race::Racy {
-            wrong = self.beside_races(model);
+        let mut findings: Vec<FindingRecord> =
+            answer.findings.iter().map(|found| self.lift_finding_record(found)).collect();
+        if findings.is_empty() && answer.race != Race::Racy {
+            findings = self.findings_outside_model(model);
         }
-        for record in &wrong {
+        for record in &findings {
             outcome.escalate_to(CommandOutcome::RuleBroken);
             text += &format!("\n{}: {}\n{}", record.kind, record.message, format_places(&record.at));
         }
-        let divergent = answer.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
-        let unplaced = answer.race == Race::Racy && answer.race_found.is_none();
-        let open = answer.findings.is_empty()
+        let has_divergent_barrier =
+            answer.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
+        let is_unplaced = answer.race == Race::Racy && answer.race_spot.is_none();
+        let is_open = answer.findings.is_empty()
             && lifted.question.is_none()
-            && (answer.race == Race::Unknown || unplaced);
-        let broken =
+            && (answer.race == Race::Unknown || is_unplaced);
+        let is_broken =
             answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
-        if broken {
+        if is_broken {
             outcome.escalate_to(CommandOutcome::RuleBroken);
         }
         let is_unanswered = lifted.question.is_some() && answer.holds.is_none();
@@ -229,31 +239,35 @@ impl LiftedEntryPoint<'_> {
         }
         let headline = match answer.race {
             Race::Racy => race,
-            _ if !wrong.is_empty() => "wrong",
-            _ if broken => "the assertion does not hold",
+            _ if !findings.is_empty() => "wrong",
+            _ if is_broken => "the assertion does not hold",
             _ if is_unanswered => "the assertion is not decided",
             Race::Free | Race::Unknown => race,
         };
-        let asking = ModelQuery { budget: Budget::until(&stop), ..asking };
+        let query = ModelQuery { budget: Budget::until(&stop), ..query };
         let mut reason = None;
-        if let Some(found) = &answer.race_found {
+        if let Some(found) = &answer.race_spot {
             let message = found.describe(&lifted.invocations);
-            text += &format!("\n{message}\n{}", format_places(&self.places(&found.at)));
-            wrong.insert(0, FindingRecord::new(FindingKind::Race.name(), message, self.places(&found.at)));
-            let lack = frontend::find_missing_sync(lifted, model, &asking).map_err(failed)?;
-            let why = format!("Why: {}.", lack.description());
+            text += &format!("\n{message}\n{}", format_places(&self.finding_places(&found.at)));
+            findings.insert(
+                0,
+                FindingRecord::new(FindingKind::Race.name(), message, self.finding_places(&found.at)),
+            );
+            let missing_sync = frontend::find_missing_sync(lifted, model, &query).map_err(failed)?;
+            let why = format!("Why: {}.", missing_sync.description());
             text += &format!("  {why}\n");
             reason = Some(why);
         }
-        if broken && divergent {
+        if is_broken && has_divergent_barrier {
             text += "  Fix the divergent barrier first.\n";
-        } else if broken && !open {
-            let whole = AnalysisOptions { keep_all: true, ..self.options.clone() };
-            let whole = frontend::lift(self.module, &whole).map_err(|refusal| refusal.to_string())?;
-            let race = answer.race_found.as_ref();
-            let mended = frontend::fix_races(self.module, &whole, model, race, &asking).map_err(failed)?;
-            if mended.changes.is_empty() {
-                text += &format!("  No fix was found among {} changes.\n", mended.tried);
+        } else if is_broken && !is_open {
+            let unreduced_options = AnalysisOptions { keep_all: true, ..self.options.clone() };
+            let unreduced =
+                frontend::lift(self.module, &unreduced_options).map_err(|refusal| refusal.to_string())?;
+            let race = answer.race_spot.as_ref();
+            let fix = frontend::fix_races(self.module, &unreduced, model, race, &query).map_err(failed)?;
+            if fix.changes.is_empty() {
+                text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);
             } else {
                 text += "  Fix";
                 text += if lifted.question.is_some() {
@@ -262,22 +276,23 @@ impl LiftedEntryPoint<'_> {
                     ":\n"
                 };
             }
-            for change in &mended.changes {
-                let FindingPlace { file, line, .. } = self.place(&change.at);
+            for change in &fix.changes {
+                let FindingPlace { file, line, .. } = self.finding_place(&change.at);
                 let record = MendRecord { file, line, text: change.text.clone(), edits: Vec::new() };
                 text += &format!("    {}\n", record.format_with_position());
-                if let Some(finding) = wrong.first_mut() {
+                if let Some(finding) = findings.first_mut() {
                     finding.mend.push(record);
                 }
             }
         }
         let is_clean = answer.race == Race::Free && lifted.question.is_none();
-        let two_workgroup_finding = is_clean.then(|| frontend::wider(self.module, self.options)).flatten();
+        let two_workgroup_finding =
+            is_clean.then(|| frontend::find_with_two_workgroups(self.module, self.options)).flatten();
         let holds =
             lifted.question.as_ref().map(|question| format!("{question} {}", describe_answer(answer.holds)));
-        let notes = holds.into_iter().chain([self.coverage()]).chain(self.notes()).collect();
+        let notes = holds.into_iter().chain([self.describe_coverage()]).chain(self.notes()).collect();
         let title = format!("{} {}", self.file, lifted.entry);
-        let page = shown(title, headline.to_owned(), notes, &wrong, self.file);
-        Ok(EntryExplanation { text, page, reason, outcome, open, two_workgroup_finding })
+        let page = findings_page(title, headline.to_owned(), notes, &findings, self.file);
+        Ok(EntryExplanation { text, page, reason, outcome, is_open, two_workgroup_finding })
     }
 }

@@ -9,7 +9,7 @@ use super::planned::{DeviceTest, PlannedTest};
 
 /// A test on a device with its prediction.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a, D> {
+pub struct MutantCandidate<'a, D> {
     /// The device.
     pub device: D,
     /// The judged program.
@@ -19,45 +19,49 @@ pub struct Candidate<'a, D> {
 }
 
 /// Returns for each test run the ids of its mutants on the same device, in plan order.
-pub fn of(items: &[PlannedTest], cells: &[DeviceTest]) -> Vec<Vec<String>> {
+pub fn find_mutants(items: &[PlannedTest], cells: &[DeviceTest]) -> Vec<Vec<String>> {
     let candidates: Vec<_> = (cells.iter())
         .map(|cell| {
-            let (test, prediction) = (&items.get(cell.item)?.judged, cell.ready.as_ref().ok()?);
-            Some(Candidate { device: cell.target, test, prediction })
+            let (test, prediction) =
+                (&items.get(cell.test_index)?.judged_test, cell.prediction.as_ref().ok()?);
+            Some(MutantCandidate { device: cell.target_index, test, prediction })
         })
         .collect();
-    let id = |number: usize| Some(items.get(cells.get(number)?.item)?.loaded.source.id.clone());
-    among(&candidates).into_iter().map(|mutants| mutants.into_iter().filter_map(id).collect()).collect()
+    let id = |number: usize| Some(items.get(cells.get(number)?.test_index)?.loaded.source.id.clone());
+    find_mutants_among(&candidates)
+        .into_iter()
+        .map(|mutants| mutants.into_iter().filter_map(id).collect())
+        .collect()
 }
 
 /// Returns for each candidate the indices of its mutants on the same device.
-pub fn among<D: Copy + Ord>(candidates: &[Option<Candidate<'_, D>>]) -> Vec<Vec<usize>> {
-    let mut alike: BTreeMap<(D, String), Vec<(usize, bool)>> = BTreeMap::new();
+pub fn find_mutants_among<D: Copy + Ord>(candidates: &[Option<MutantCandidate<'_, D>>]) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<(D, String), Vec<(usize, bool)>> = BTreeMap::new();
     let mut keys = Vec::with_capacity(candidates.len());
     for (number, candidate) in candidates.iter().enumerate() {
-        let key = candidate.and_then(|Candidate { device, test, prediction }| {
-            Some(((device, code_without_synchronization(test)?), allows(test, prediction)?))
+        let key = candidate.and_then(|MutantCandidate { device, test, prediction }| {
+            Some(((device, code_without_synchronization(test)?), is_condition_allowed(test, prediction)?))
         });
-        if let Some((key, allows)) = &key {
-            alike.entry(key.clone()).or_default().push((number, *allows));
+        if let Some((key, is_allowed)) = &key {
+            groups.entry(key.clone()).or_default().push((number, *is_allowed));
         }
         keys.push(key);
     }
-    let of = |key: Option<((D, String), bool)>| {
-        let group = key.filter(|(_, allows)| !allows).and_then(|(key, _)| alike.get(&key));
+    let mutants_of = |key: Option<((D, String), bool)>| {
+        let group = key.filter(|(_, allows)| !allows).and_then(|(key, _)| groups.get(&key));
         group.into_iter().flatten().filter(|(_, allows)| *allows).map(|(number, _)| *number).collect()
     };
-    keys.into_iter().map(of).collect()
+    keys.into_iter().map(mutants_of).collect()
 }
 
 /// Returns true if the test's outcome is allowed or the program races; `None` if unknown.
-pub fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
+pub fn is_condition_allowed(test: &Test, prediction: &Prediction) -> Option<bool> {
     let question = test.question.as_ref().filter(|_| prediction.complete)?;
-    let asked = prediction
+    let matching = prediction
         .outcomes
         .iter()
         .filter(|(outcome, _)| outcome.meets_condition(test, &prediction.observables, &question.condition));
-    Some(prediction.is_undefined() || asked.clone().any(|(_, says)| says.allowed))
+    Some(prediction.is_undefined() || matching.clone().any(|(_, predicted)| predicted.allowed))
 }
 
 /// Formats a test without its synchronization, so that a test and its mutants compare equal. `None` without a

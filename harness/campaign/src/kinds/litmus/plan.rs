@@ -13,21 +13,21 @@ use runner::RunVariant;
 use shaders::variant::{MemoryModel, SpirvVersion as Version};
 
 use super::TestBudget;
-use super::planned::{DeviceTest, FromHsa, PlannedTest, mark_filtered};
-use crate::choice::{self, Chosen};
-use crate::parallel::map;
-use crate::patience::patience;
-use crate::source::Loaded;
-use crate::targets::{DeviceTarget, device_record, environment};
+use super::planned::{DeviceTest, HsaSource, PlannedTest, mark_filtered};
+use crate::models::{self, LoadedModel};
+use crate::parallel::parallel_map;
+use crate::source::LoadedTest;
+use crate::targets::{DeviceTarget, device_record, record_environment};
+use crate::time_limit::stop_after;
 use crate::{Failure, kinds};
 
 /// The prefix of the models of Vulkan's guarantees.
-const VULKAN: &str = "vulkan";
+const VULKAN_MODEL_PREFIX: &str = "vulkan";
 /// Time limit of one prediction.
-const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
+const PREDICTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The skip reason for tests that may read an undefined initial value.
-const UNINITIALISED: &str = "uninitialised read";
+const UNINITIALISED_READ: &str = "uninitialised read";
 
 /// The plan of a run of litmus tests.
 #[derive(Debug)]
@@ -35,81 +35,96 @@ pub struct LitmusPlan {
     /// The devices, in command-line order.
     pub targets: Vec<DeviceTarget>,
     /// The tests, in plan order.
-    pub items: Vec<PlannedTest>,
+    pub tests: Vec<PlannedTest>,
     /// All test runs, sorted by device and then by test.
-    pub cells: Vec<DeviceTest>,
+    pub device_tests: Vec<DeviceTest>,
 }
 
 impl LitmusPlan {
     /// Selects models, compiles kernels and computes predictions.
     ///
-    /// `time` bounds all predictions together. `skips` returns the skip reason for a device and a test, both
-    /// by name.
+    /// `time` bounds all predictions together. `skip_reason_of` has the reason for a device and a test,
+    /// both by name.
     ///
     /// # Errors
     /// If a model is invalid, or does not judge a test's dialect.
     pub fn new(
         targets: Vec<DeviceTarget>,
-        tests: Vec<Loaded>,
+        tests: Vec<LoadedTest>,
         model: Option<&str>,
         time: Option<Duration>,
-        skips: &dyn Fn(&str, &str) -> Option<String>,
+        skip_reason_of: &dyn Fn(&str, &str) -> Option<String>,
     ) -> Result<LitmusPlan, Failure> {
-        let items = told_for(&targets, tests)?
+        let planned_tests = select_variants(&targets, tests)?
             .into_iter()
             .map(PlannedTest::new)
             .collect::<Result<Vec<PlannedTest>, Failure>>()?;
         let mut models = PlannedModels::default();
         let mut cells = Vec::new();
         for (target, device) in targets.iter().enumerate() {
-            for (index, item) in items.iter().enumerate() {
-                let model = models.of(&item.loaded, model, &device.listed.capabilities)?;
-                let kernel = match (skips(&device.name, &item.loaded.source.id), &item.hsa) {
+            for (index, item) in planned_tests.iter().enumerate() {
+                let model = models.model_for(&item.loaded, model, &device.listed.capabilities)?;
+                let kernel = match (skip_reason_of(&device.name, &item.loaded.source.id), &item.hsa) {
                     (Some(reason), _) => Err(reason),
-                    (None, Some(FromHsa { lowered: Err(why), .. })) => Err(why.to_string()),
-                    (None, _) => device.told(&item.loaded.test, item.variant).map(|runnable| runnable.hash()),
+                    (None, Some(HsaSource { lowered: Err(why), .. })) => Err(why.to_string()),
+                    (None, _) => {
+                        device.compile_test(&item.loaded.test, item.variant).map(|runnable| runnable.hash())
+                    }
                 };
                 cells.push((index, target, model, kernel));
             }
         }
-        let mut asked: BTreeMap<(usize, String), Arc<Chosen>> = BTreeMap::new();
+        let mut requested: BTreeMap<(usize, String), Arc<LoadedModel>> = BTreeMap::new();
         for (item, _, model, kernel) in &cells {
             if kernel.is_ok() {
-                asked.insert((*item, model.argument.clone()), model.clone());
+                requested.insert((*item, model.argument.clone()), model.clone());
             }
         }
-        let mut predictions = compute_predictions(&items, &asked, time);
-        let besides = besides(&items, &predictions, &mut models, time)?;
-        let cells = cells
+        let mut predictions = compute_predictions(&planned_tests, &requested, time);
+        let hsa_comparisons = compute_hsa_comparisons(&planned_tests, &predictions, &mut models, time)?;
+        let device_tests = cells
             .into_iter()
-            .map(|(item, target, model, kernel)| {
-                let prediction = predictions.get_mut(&(item, model.argument.clone())).cloned();
-                let (ready, kernel) = match (kernel, prediction) {
+            .map(|(test_index, target_index, model, kernel)| {
+                let prediction = predictions.get_mut(&(test_index, model.argument.clone())).cloned();
+                let (prediction, kernel_hash) = match (kernel, prediction) {
                     (Ok(hash), Some(Ok(prediction))) => (Ok(prediction), hash),
                     (Ok(hash), Some(Err(why))) => (Err(why), hash),
                     (Ok(hash), None) => (Err("no prediction".to_owned()), hash),
                     (Err(missing), _) => (Err(missing), String::new()),
                 };
-                let beside = besides.get(&(item, model.argument.clone())).cloned();
-                let (mutants, expected, calibrated) = (Vec::new(), Vec::new(), Vec::new());
-                DeviceTest { item, target, model, ready, beside, kernel, mutants, expected, calibrated }
+                let hsa_comparison = hsa_comparisons.get(&(test_index, model.argument.clone())).cloned();
+                let (mutants, expected_outcomes, calibrated_outcomes) = (Vec::new(), Vec::new(), Vec::new());
+                DeviceTest {
+                    test_index,
+                    target_index,
+                    model,
+                    prediction,
+                    hsa_comparison,
+                    kernel_hash,
+                    mutants,
+                    expected_outcomes,
+                    calibrated_outcomes,
+                }
             })
             .collect::<Vec<DeviceTest>>();
-        let mutants = super::mutants::of(&items, &cells);
-        let cells =
-            cells.into_iter().zip(mutants).map(|(cell, mutants)| DeviceTest { mutants, ..cell }).collect();
-        Ok(LitmusPlan { targets, items, cells })
+        let mutants = super::mutants::find_mutants(&planned_tests, &device_tests);
+        let device_tests = device_tests
+            .into_iter()
+            .zip(mutants)
+            .map(|(cell, mutants)| DeviceTest { mutants, ..cell })
+            .collect();
+        Ok(LitmusPlan { targets, tests: planned_tests, device_tests })
     }
 
     /// Returns the record of the plan, without hash and seed.
     ///
     /// # Errors
     /// If the stress of a device cannot be serialized.
-    pub fn record(&self, options: &kinds::RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
-        let models = |item: usize| {
-            self.cells
+    pub fn to_record(&self, options: &kinds::RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
+        let models = |test_index: usize| {
+            self.device_tests
                 .iter()
-                .filter(|cell| cell.item == item)
+                .filter(|cell| cell.test_index == test_index)
                 .map(|cell| ModelRecord {
                     name: cell.model.model.name().to_owned(),
                     hash: cell.model.hash.clone(),
@@ -127,7 +142,7 @@ impl LitmusPlan {
             shard: options.shard.map(|shard| shard.to_string()),
             devices: self.targets.iter().map(device_record).collect::<Result<_, _>>()?,
             tests: self
-                .items
+                .tests
                 .iter()
                 .enumerate()
                 .map(|(index, item)| TestRecord {
@@ -140,35 +155,36 @@ impl LitmusPlan {
                     clauses: item.loaded.test.metadata.clauses.clone(),
                 })
                 .collect(),
-            environment: Some(environment(options)),
+            environment: Some(record_environment(options)),
         })
     }
 }
 
 #[derive(Default)]
 struct PlannedModels {
-    loaded: BTreeMap<String, Arc<Chosen>>,
+    loaded: BTreeMap<String, Arc<LoadedModel>>,
 }
 
 impl PlannedModels {
     /// Returns the model for a test on a device. Devices without availability chains get the variant without
     /// chains.
-    fn of(
+    fn model_for(
         &mut self,
-        loaded: &Loaded,
-        asked: Option<&str>,
+        loaded: &LoadedTest,
+        requested: Option<&str>,
         capabilities: &Capabilities,
-    ) -> Result<Arc<Chosen>, Failure> {
-        let wanted = match asked {
+    ) -> Result<Arc<LoadedModel>, Failure> {
+        let requested_name = match requested {
             Some(name) => name,
             // Only the Vulkan program of an HSA test is judged.
-            None => Model::default_for(Dialect::Vulkan),
+            None => Model::default_for_dialect(Dialect::Vulkan),
         };
-        let chains = capabilities.availability_visibility_chains;
-        let name = answers::name_without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
-        let chosen = self.named(name)?;
+        let has_chains = capabilities.availability_visibility_chains;
+        let name =
+            answers::name_without_chains(requested_name).filter(|_| !has_chains).unwrap_or(requested_name);
+        let chosen = self.load_once(name)?;
         // The lowered program of an HSA test is judged.
-        if !chosen.model.judges(Dialect::Vulkan) {
+        if !chosen.model.supports_dialect(Dialect::Vulkan) {
             return Err(Failure::input_message(format!(
                 "{}: the model `{name}` does not support programs that devices run",
                 loaded.source.file
@@ -177,11 +193,11 @@ impl PlannedModels {
         Ok(chosen)
     }
 
-    fn named(&mut self, name: &str) -> Result<Arc<Chosen>, Failure> {
+    fn load_once(&mut self, name: &str) -> Result<Arc<LoadedModel>, Failure> {
         if let Some(chosen) = self.loaded.get(name) {
             return Ok(chosen.clone());
         }
-        let chosen = Arc::new(choice::load(name)?);
+        let chosen = Arc::new(models::load(name)?);
         self.loaded.insert(name.to_owned(), chosen.clone());
         Ok(chosen)
     }
@@ -191,50 +207,57 @@ impl PlannedModels {
 ///
 /// Devices without the Vulkan memory model run tests that GLSL450 can express, as SPIR-V 1.3 modules. If
 /// another device has the memory model, both variants run, and each device skips unsupported tests.
-pub(crate) fn told_for(targets: &[DeviceTarget], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
-    let lacks = |target: &&DeviceTarget| !target.listed.capabilities.memory_model;
-    let lacking = targets.iter().filter(lacks).count();
-    if lacking == 0 {
+pub(crate) fn select_variants(
+    targets: &[DeviceTarget],
+    tests: Vec<LoadedTest>,
+) -> Result<Vec<LoadedTest>, Failure> {
+    let lacks_memory_model = |target: &&DeviceTarget| !target.listed.capabilities.memory_model;
+    let lacking_count = targets.iter().filter(lacks_memory_model).count();
+    if lacking_count == 0 {
         return Ok(tests);
     }
-    let mut told: Vec<Loaded> = Vec::with_capacity(tests.len());
-    let mut anew = Vec::new();
+    let mut selected: Vec<LoadedTest> = Vec::with_capacity(tests.len());
+    let mut glsl_variants = Vec::new();
     for loaded in tests {
         let variant: RunVariant = loaded
             .source
             .variant
             .parse()
             .map_err(|error| Failure::input_message(format!("{}: {error}", loaded.source.argument)))?;
-        let old = variant.shader.model == MemoryModel::Glsl450 && variant.shader.target == Version::Vulkan11;
-        if loaded.test.dialect == Dialect::Hsa || old {
-            told.push(loaded);
+        let is_glsl450 =
+            variant.shader.model == MemoryModel::Glsl450 && variant.shader.target == Version::Vulkan11;
+        if loaded.test.dialect == Dialect::Hsa || is_glsl450 {
+            selected.push(loaded);
             continue;
         }
-        let plain =
+        let glsl450 =
             shaders::Variant { model: MemoryModel::Glsl450, target: Version::Vulkan11, ..variant.shader };
-        let source = loaded.source.clone().told_anew(&RunVariant { shader: plain, ..variant }.to_string());
-        anew.push(Loaded { source, ..loaded.clone() });
-        if lacking < targets.len() {
-            told.push(loaded);
+        let source = loaded
+            .source
+            .clone()
+            .with_variant_replaced(&RunVariant { shader: glsl450, ..variant }.to_string());
+        glsl_variants.push(LoadedTest { source, ..loaded.clone() });
+        if lacking_count < targets.len() {
+            selected.push(loaded);
         }
     }
-    for loaded in anew {
-        if !told.iter().any(|known| known.source.id == loaded.source.id) {
-            told.push(loaded);
+    for loaded in glsl_variants {
+        if !selected.iter().any(|known| known.source.id == loaded.source.id) {
+            selected.push(loaded);
         }
     }
-    Ok(told)
+    Ok(selected)
 }
 
-type Predicted = Result<Arc<Prediction>, String>;
+type PredictionResult = Result<Arc<Prediction>, String>;
 
 /// Computes the HSA answer for each prediction of a lowered test.
 ///
 /// # Errors
 /// If the lowering is unsound: no device may be judged by it.
-fn besides(
+fn compute_hsa_comparisons(
     items: &[PlannedTest],
-    predictions: &BTreeMap<(usize, String), Predicted>,
+    predictions: &BTreeMap<(usize, String), PredictionResult>,
     models: &mut PlannedModels,
     time: Option<Duration>,
 ) -> Result<BTreeMap<(usize, String), Arc<HsaComparison>>, Failure> {
@@ -243,15 +266,16 @@ fn besides(
     let mut answers: BTreeMap<usize, Option<Prediction>> = BTreeMap::new();
     for (key @ (index, name), answer) in predictions {
         let Some(item) = items.get(*index) else { continue };
-        let (Some(FromHsa { test, lowered: Ok(lowered), .. }), Ok(vulkan)) = (&item.hsa, answer) else {
+        let (Some(HsaSource { test, lowered: Ok(lowered), .. }), Ok(vulkan)) = (&item.hsa, answer) else {
             continue;
         };
         let hsa = match answers.get(index) {
             Some(hsa) => hsa.clone(),
             None => {
-                let model = models.named(Model::default_for(Dialect::Hsa))?;
-                let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
-                let stop = patience(left.min(PREDICTION_PATIENCE));
+                let model = models.load_once(Model::default_for_dialect(Dialect::Hsa))?;
+                let remaining =
+                    time.map_or(PREDICTION_TIMEOUT, |time| time.saturating_sub(started.elapsed()));
+                let stop = stop_after(remaining.min(PREDICTION_TIMEOUT));
                 let options =
                     PredictOptions { budget: model::Budget::until(&stop), ..PredictOptions::default() };
                 let hsa = predict(test, &model.model, &options).ok();
@@ -260,12 +284,12 @@ fn besides(
             }
         };
         let Some(hsa) = hsa else { continue };
-        let beside = compare_predictions(test, lowered, hsa, vulkan);
+        let comparison = compare_predictions(test, lowered, hsa, vulkan);
         // Models of the user need not be weaker than HSA.
-        if let Some(fault) = beside.fault.as_ref().filter(|_| name.starts_with(VULKAN)) {
+        if let Some(fault) = comparison.fault.as_ref().filter(|_| name.starts_with(VULKAN_MODEL_PREFIX)) {
             return Err(Failure::environment_message(format!("{}: {fault}", item.loaded.source.file)));
         }
-        found.insert(key.clone(), Arc::new(beside));
+        found.insert(key.clone(), Arc::new(comparison));
     }
     Ok(found)
 }
@@ -273,26 +297,26 @@ fn besides(
 /// Computes all predictions in parallel.
 fn compute_predictions(
     items: &[PlannedTest],
-    asked: &BTreeMap<(usize, String), Arc<Chosen>>,
+    requested: &BTreeMap<(usize, String), Arc<LoadedModel>>,
     time: Option<Duration>,
-) -> BTreeMap<(usize, String), Predicted> {
+) -> BTreeMap<(usize, String), PredictionResult> {
     let started = Instant::now();
     let questions: Vec<(&PlannedTest, &model::Model)> =
-        asked.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
-    let answers = map(&questions, |(item, model)| {
-        let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
-        let stop = patience(left.min(PREDICTION_PATIENCE));
+        requested.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
+    let answers = parallel_map(&questions, |(item, model)| {
+        let remaining = time.map_or(PREDICTION_TIMEOUT, |time| time.saturating_sub(started.elapsed()));
+        let stop = stop_after(remaining.min(PREDICTION_TIMEOUT));
         let options = PredictOptions { budget: model::Budget::until(&stop), ..PredictOptions::default() };
-        let ask = |test: &Test| predict(test, model, &options).map_err(|error| error.to_string());
+        let predict_test = |test: &Test| predict(test, model, &options).map_err(|error| error.to_string());
         // An uninitialised read may return anything, which no table of outcomes can list.
-        if let Some(test) = &item.undefined
-            && ask(test)?.uninitialised_read != Some(false)
+        if let Some(test) = &item.test_with_undefined
+            && predict_test(test)?.uninitialised_read != Some(false)
         {
-            return Err(UNINITIALISED.to_owned());
+            return Err(UNINITIALISED_READ.to_owned());
         }
-        let mut prediction = ask(&item.judged)?;
+        let mut prediction = predict_test(&item.judged_test)?;
         mark_filtered(&item.loaded.test, &mut prediction);
         Ok(Arc::new(prediction))
     });
-    asked.keys().cloned().zip(answers).collect()
+    requested.keys().cloned().zip(answers).collect()
 }

@@ -1,4 +1,4 @@
-//! The cells of a plan: the program of each test, and the test on a device with model, prediction and kernel.
+//! The tests of a plan: the program of each test; its model, prediction and kernel on each device.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use results::portability::HsaComparison;
 use runner::RunVariant;
 
 use crate::Failure;
-use crate::choice::{self, Chosen};
-use crate::source::Loaded;
+use crate::models::{self, LoadedModel};
+use crate::source::LoadedTest;
 
 /// A test of the plan.
 #[derive(Debug)]
 pub struct PlannedTest {
     /// The test with its source.
-    pub loaded: Loaded,
+    pub loaded: LoadedTest,
     /// BLAKE3 hash of its text.
     pub hash: String,
     /// The program to judge: without filter, which a device does not apply, and with a defined value for each
     /// undefined one.
-    pub judged: Test,
+    pub judged_test: Test,
     /// The same program with its undefined initial values, if it has any.
-    pub(super) undefined: Option<Test>,
+    pub(super) test_with_undefined: Option<Test>,
     /// The HSA source of the test, if it was lowered.
-    pub hsa: Option<FromHsa>,
+    pub hsa: Option<HsaSource>,
     /// The variant that devices run.
     pub variant: RunVariant,
 }
@@ -34,13 +34,13 @@ impl PlannedTest {
     ///
     /// # Errors
     /// If the variant in its id is unknown.
-    pub fn new(mut loaded: Loaded) -> Result<PlannedTest, Failure> {
+    pub fn new(mut loaded: LoadedTest) -> Result<PlannedTest, Failure> {
         let variant: RunVariant = loaded
             .source
             .variant
             .parse()
             .map_err(|error| Failure::input_message(format!("{}: {error}", loaded.source.argument)))?;
-        let hash = choice::hash(&loaded.text);
+        let hash = models::text_hash(&loaded.text);
         if loaded.test.khronos.is_some() {
             // A device cannot be forced to read a value, so the program guards the rest of the thread instead.
             loaded.test = guard_forced_reads(&loaded.test);
@@ -49,25 +49,25 @@ impl PlannedTest {
         let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lower_from_hsa(&mut loaded));
         // The variant may change the meaning: GLSL450 has no scopes. If the variant cannot express the test,
         // there is no kernel, and the test is skipped for that reason.
-        let said =
+        let effective_test =
             shaders::effective_test(&loaded.test, variant.shader).unwrap_or_else(|_| loaded.test.clone());
-        let named = match &hsa {
-            Some(FromHsa { test, lowered: Ok(lowered), .. }) => {
-                Lowered { test: said, meaning: lowered.meaning.clone() }.with_names_of(test)
+        let renamed = match &hsa {
+            Some(HsaSource { test, lowered: Ok(lowered), .. }) => {
+                Lowered { test: effective_test, meaning: lowered.meaning.clone() }.with_names_of(test)
             }
-            _ => said,
+            _ => effective_test,
         };
-        let asked = without_filter(&named);
-        let judged = asked.with_values();
-        let undefined = asked.has_undefined().then_some(asked);
-        Ok(PlannedTest { hash, judged, undefined, variant, loaded, hsa })
+        let unfiltered = without_filter(&renamed);
+        let judged_test = unfiltered.with_values();
+        let test_with_undefined = unfiltered.has_undefined().then_some(unfiltered);
+        Ok(PlannedTest { hash, judged_test, test_with_undefined, variant, loaded, hsa })
     }
 }
 
 /// An HSA test of the plan. Devices run the lowered program; the report shows the HSA answer next to the
 /// verdict.
 #[derive(Debug)]
-pub struct FromHsa {
+pub struct HsaSource {
     /// The HSA test.
     pub test: Test,
     /// The text of the HSA test.
@@ -77,7 +77,7 @@ pub struct FromHsa {
 }
 
 /// Replaces an HSA test by its Vulkan program.
-fn lower_from_hsa(loaded: &mut Loaded) -> FromHsa {
+fn lower_from_hsa(loaded: &mut LoadedTest) -> HsaSource {
     let test = loaded.test.clone();
     let text = loaded.text.clone();
     let lowered = litmus::lower_to_vulkan(&test);
@@ -85,49 +85,49 @@ fn lower_from_hsa(loaded: &mut Loaded) -> FromHsa {
         loaded.test = lowered.test.clone();
         loaded.text = litmus::print(&loaded.test);
     }
-    FromHsa { test, text, lowered }
+    HsaSource { test, text, lowered }
 }
 
 /// A test on a device.
 #[derive(Debug)]
 pub struct DeviceTest {
     /// Index into the tests of the plan.
-    pub item: usize,
+    pub test_index: usize,
     /// Index into the devices of the plan.
-    pub target: usize,
+    pub target_index: usize,
     /// The model for the verdict.
-    pub model: Arc<Chosen>,
+    pub model: Arc<LoadedModel>,
     /// The prediction, or the skip reason.
-    pub ready: Result<Arc<Prediction>, String>,
+    pub prediction: Result<Arc<Prediction>, String>,
     /// The HSA answer, if the test was lowered from HSA.
-    pub beside: Option<Arc<HsaComparison>>,
+    pub hsa_comparison: Option<Arc<HsaComparison>>,
     /// BLAKE3 hash of the kernel; empty without one.
-    pub kernel: String,
+    pub kernel_hash: String,
     /// The ids of the test's mutants on the same device.
     pub mutants: Vec<String>,
     /// Weak outcomes that the model allows and that a baseline of the device has.
-    pub expected: Vec<Outcome>,
+    pub expected_outcomes: Vec<Outcome>,
     /// Weak outcomes that the model allows and that store buffers produce, if the device has no baseline.
-    pub calibrated: Vec<Outcome>,
+    pub calibrated_outcomes: Vec<Outcome>,
 }
 
 /// Removes the filter of a test, and lists the locations of the filter in its outcomes.
 pub fn without_filter(test: &Test) -> Test {
-    let mut judged = test.clone();
-    if let Some(filter) = judged.filter.take() {
+    let mut unfiltered = test.clone();
+    if let Some(filter) = unfiltered.filter.take() {
         filter.for_each_term(&mut |term| {
             if matches!(term, Term::Location(..)) {
-                judged.listed.push(term.clone());
+                unfiltered.listed.push(term.clone());
             }
         });
     }
-    judged
+    unfiltered
 }
 
 /// Marks the outcomes that the test's filter excludes.
 pub fn mark_filtered(test: &Test, prediction: &mut Prediction) {
     let Some(filter) = &test.filter else { return };
-    for (outcome, says) in &mut prediction.outcomes {
-        says.filtered = !outcome.meets_condition(test, &prediction.observables, filter);
+    for (outcome, predicted) in &mut prediction.outcomes {
+        predicted.filtered = !outcome.meets_condition(test, &prediction.observables, filter);
     }
 }

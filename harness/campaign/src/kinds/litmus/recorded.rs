@@ -9,31 +9,31 @@ use results::portability::{self, HsaComparison};
 use results::wire::RunLine;
 use results::{Reason, rejudge};
 
-use super::planned::{FromHsa, PlannedTest, mark_filtered};
-use crate::choice::{self, Chosen};
-use crate::patience::patience;
+use super::planned::{HsaSource, PlannedTest, mark_filtered};
+use crate::models::{self, LoadedModel};
+use crate::time_limit::stop_after;
 
 /// Time limit of the model for one test: several times that of a run, so that another machine confirms it too.
-pub const RECORD_PATIENCE: Duration = Duration::from_secs(20);
+pub const RECORD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Returns the model's prediction for a test, complete enough to judge the outcomes in `lines`.
 ///
 /// # Errors
-/// Why there is none.
-pub fn predict_again(
+/// The reason that there is none.
+pub fn predict_for_records(
     planned: &PlannedTest,
-    chosen: &Chosen,
+    chosen: &LoadedModel,
     lines: &[&RunLine],
     time: Duration,
 ) -> Result<Prediction, String> {
-    let test = &planned.judged;
-    let stop = patience(time);
+    let test = &planned.judged_test;
+    let stop = stop_after(time);
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let mut prediction = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?;
     if !prediction.complete {
-        let rows = |line: &&RunLine| rejudge::listed_outcomes(line, test, &prediction.observables);
-        let listed: BTreeSet<Outcome> = lines.iter().flat_map(rows).collect();
-        let stop = patience(time);
+        let outcomes_of = |line: &&RunLine| rejudge::listed_outcomes(line, test, &prediction.observables);
+        let listed: BTreeSet<Outcome> = lines.iter().flat_map(outcomes_of).collect();
+        let stop = stop_after(time);
         let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
         let settled = complete_prediction(&prediction, test, &chosen.model, listed.iter(), &options);
         // A prediction that was cut short proves nothing: a missing outcome may still be allowed.
@@ -51,9 +51,9 @@ pub fn compare_with_hsa(
     prediction: &Prediction,
     time: Duration,
 ) -> Option<HsaComparison> {
-    let Some(FromHsa { test, lowered: Ok(lowered), .. }) = &planned.hsa else { return None };
-    let chosen = choice::load_shipped(Model::default_for(Dialect::Hsa))?;
-    let stop = patience(time);
+    let Some(HsaSource { test, lowered: Ok(lowered), .. }) = &planned.hsa else { return None };
+    let chosen = models::load_shipped(Model::default_for_dialect(Dialect::Hsa))?;
+    let stop = stop_after(time);
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     Some(portability::compare_predictions(
         test,
@@ -67,14 +67,14 @@ pub fn compare_with_hsa(
 ///
 /// # Errors
 /// The first difference from the record.
-pub fn recompute_alone(
+pub fn recompute_line(
     line: &RunLine,
     planned: &PlannedTest,
-    chosen: &Chosen,
+    chosen: &LoadedModel,
     time: Duration,
 ) -> Result<RunLine, String> {
-    match predict_again(planned, chosen, &[line], time) {
-        Ok(prediction) => rejudge::verify_record(line, &planned.judged, &prediction, &chosen.hash),
+    match predict_for_records(planned, chosen, &[line], time) {
+        Ok(prediction) => rejudge::verify_record(line, &planned.judged_test, &prediction, &chosen.hash),
         Err(why) => Ok(rejudge::withdraw_verdict(line, Reason::TimedOut, &why)),
     }
 }

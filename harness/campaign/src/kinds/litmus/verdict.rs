@@ -14,19 +14,19 @@ use runner::wire::{JobResult, Snapshot, WireObservation};
 
 use super::plan::LitmusPlan;
 use super::planned::{DeviceTest, mark_filtered};
-use super::recorded::{RECORD_PATIENCE, recompute_alone};
-use super::{Litmus, TestBudget};
+use super::recorded::{RECORD_TIMEOUT, recompute_line};
+use super::{LitmusKind, TestBudget};
 use crate::certificates::prove_forbidden;
-use crate::kinds::{copyable, driver_record, quoted};
-use crate::patience::patience;
-use crate::run::{JudgedJob, ending, failure_of};
+use crate::kinds::{copyable_command, driver_record, quote_for_shell};
+use crate::run::{JudgedJob, device_failure, job_ending};
+use crate::time_limit::stop_after;
 
 /// The combined result of all attempts to run a test, before it is judged.
-struct Attempts {
+struct CombinedAttempts {
     /// How the run ended, or the skip reason.
     ending: Result<Ending, String>,
     /// The observations of all attempts.
-    seen: Observation,
+    observation: Observation,
     /// The observations of the twin.
     twin: Option<Observation>,
     /// The memory type of the locations.
@@ -41,13 +41,13 @@ struct Attempts {
     validation: Vec<String>,
 }
 
-impl Attempts {
+impl CombinedAttempts {
     /// Combines a report. `before` is the failure of the last earlier test, for tests that were not tried
     /// after it.
-    fn new(report: JobReport<Snapshot, JobResult>, before: Option<Reason>) -> Attempts {
-        let mut ran = Attempts {
+    fn new(report: JobReport<Snapshot, JobResult>, before: Option<Reason>) -> CombinedAttempts {
+        let mut combined = CombinedAttempts {
             ending: Ok(Ending::Finished),
-            seen: Observation::default(),
+            observation: Observation::default(),
             twin: None,
             memory: None,
             counted_by_host: None,
@@ -56,17 +56,17 @@ impl Attempts {
             validation: Vec::new(),
         };
         for attempt in &report.earlier {
-            ran.add(attempt);
+            combined.add_attempt(attempt);
         }
-        ran.add(&report.last);
-        ran.ending = ending::<Litmus<'_>>(&report.last.end, before);
-        ran
+        combined.add_attempt(&report.last);
+        combined.ending = job_ending::<LitmusKind<'_>>(&report.last.end, before);
+        combined
     }
 
-    fn add(&mut self, attempt: &Attempt<Snapshot, JobResult>) {
+    fn add_attempt(&mut self, attempt: &Attempt<Snapshot, JobResult>) {
         match (&attempt.end, &attempt.snapshot) {
             (AttemptEnd::Answered(answer), _) => {
-                self.add_seen(&answer.observation, answer.twin.as_ref());
+                self.add_observation(&answer.observation, answer.twin.as_ref());
                 self.memory.clone_from(&answer.memory);
                 self.counted_by_host.clone_from(&answer.counted_by_host);
                 self.add_spread(answer.spread.as_ref());
@@ -74,7 +74,7 @@ impl Attempts {
                 self.validation.extend(answer.validation.iter().cloned());
             }
             (_, Some(snapshot)) => {
-                self.add_seen(&snapshot.observation, snapshot.twin.as_ref());
+                self.add_observation(&snapshot.observation, snapshot.twin.as_ref());
                 self.add_spread(snapshot.spread.as_ref());
             }
             (_, None) => {}
@@ -87,8 +87,8 @@ impl Attempts {
         }
     }
 
-    fn add_seen(&mut self, seen: &WireObservation, twin: Option<&WireObservation>) {
-        self.seen.merge_from(&seen.into());
+    fn add_observation(&mut self, observation: &WireObservation, twin: Option<&WireObservation>) {
+        self.observation.merge_from(&observation.into());
         if let Some(twin) = twin {
             self.twin.get_or_insert_default().merge_from(&twin.into());
         }
@@ -96,28 +96,29 @@ impl Attempts {
 }
 
 /// Time limit of the prediction for a twin.
-const TWIN_PATIENCE: Duration = Duration::from_secs(1);
+const TWIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Counts the twin's instances with early reads whose outcome is not serial. Only outcomes that are provably
 /// not serial count.
-fn early_reads(test: &Test, cell: &DeviceTest, seen: &Observation) -> u64 {
-    if test.thread_overlap() != Overlap::Possible || seen.accounted_instances() == 0 {
+fn count_early_reads(test: &Test, cell: &DeviceTest, observation: &Observation) -> u64 {
+    if test.thread_overlap() != Overlap::Possible || observation.accounted_instances() == 0 {
         return 0;
     }
     let Some(twin) = runner::twin::with_early_reads(test) else { return 0 };
-    let stop = patience(TWIN_PATIENCE);
+    let stop = stop_after(TWIN_TIMEOUT);
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let Ok(prediction) = model::predict(&twin, &cell.model.model, &options) else { return 0 };
     if !prediction.complete {
         return 0;
     }
-    let interleaved = |outcome| prediction.outcomes.get(outcome).is_some_and(|says| !says.serial);
-    let counts = seen.histogram.counts.iter();
-    counts.filter(|(outcome, _)| interleaved(outcome)).map(|(_, count)| count).sum()
+    let is_interleaved =
+        |outcome| prediction.outcomes.get(outcome).is_some_and(|predicted| !predicted.serial);
+    let counts = observation.histogram.counts.iter();
+    counts.filter(|(outcome, _)| is_interleaved(outcome)).map(|(_, count)| count).sum()
 }
 
 /// Time limit of the model for observed outcomes that an incomplete prediction does not list.
-const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
+const SETTLING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Decides the observed outcomes that an incomplete prediction does not list; `None` if the prediction is
 /// complete.
@@ -125,21 +126,21 @@ fn settle_prediction(
     plan: &LitmusPlan,
     cell: &DeviceTest,
     prediction: &Prediction,
-    ran: &Attempts,
+    attempts: &CombinedAttempts,
 ) -> Option<Prediction> {
     if prediction.complete {
         return None;
     }
-    let test = &plan.items[cell.item].judged;
-    let seen = ran.seen.histogram.counts.keys();
+    let test = &plan.tests[cell.test_index].judged_test;
+    let observed = attempts.observation.histogram.counts.keys();
     // The twin without control barriers has the outcomes of the test; the one with early reads has more
     // registers.
-    let twin = ran.twin.as_ref().filter(|_| test.thread_overlap() == Overlap::ControlBarrier);
-    let seen = seen.chain(twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
-    let stop = patience(SETTLING_PATIENCE);
+    let twin = attempts.twin.as_ref().filter(|_| test.thread_overlap() == Overlap::ControlBarrier);
+    let observed = observed.chain(twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
+    let stop = stop_after(SETTLING_TIMEOUT);
     let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
-    let mut settled = complete_prediction(prediction, test, &cell.model.model, seen, &options).ok()??;
-    mark_filtered(&plan.items[cell.item].loaded.test, &mut settled);
+    let mut settled = complete_prediction(prediction, test, &cell.model.model, observed, &options).ok()??;
+    mark_filtered(&plan.tests[cell.test_index].loaded.test, &mut settled);
     Some(settled)
 }
 
@@ -151,40 +152,46 @@ const SYNCHRONIZATION_HAZARD: &str = "SYNC-HAZARD-";
 /// A test that races by the model has a synchronization hazard. Draws of different stages that a dependency
 /// joins have a hazard on the results buffer: they write disjoint words without order, but the layers track
 /// whole buffers.
-fn is_excused(message: &str, racy: bool, mixed: bool) -> bool {
+fn is_excused(message: &str, is_racy: bool, has_mixed_stages: bool) -> bool {
     let is_hazard = |kind: &str| message.contains(&format!("{SYNCHRONIZATION_HAZARD}{kind}"));
-    racy && is_hazard("") || mixed && is_hazard("WRITE-AFTER-WRITE") && message.contains("[results]")
+    is_racy && is_hazard("")
+        || has_mixed_stages && is_hazard("WRITE-AFTER-WRITE") && message.contains("[results]")
 }
 
 /// Returns the line of a skipped test.
-pub fn skipped(run: &Litmus<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
-    line(run, cell, &[], &Judgement::skipped(missing), RunFacts::default())
+pub fn skipped_line(run: &LitmusKind<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
+    build_line(run, cell, &[], &Judgement::skipped(missing), RunFacts::default())
 }
 
 /// Recomputes a recorded line from its counts and the prediction.
 ///
 /// # Errors
 /// The first difference from the record.
-pub fn recorded(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Result<RunLine, String> {
-    let most = most_instances(run);
-    if line.instances > most {
-        return Err(format!("{} instances, more than {most}, which its budget allows", line.instances));
+pub fn verify_recorded(run: &LitmusKind<'_>, cell: &DeviceTest, line: &RunLine) -> Result<RunLine, String> {
+    let max_instances = max_instances(run);
+    if line.instances > max_instances {
+        return Err(format!(
+            "{} instances, more than {max_instances}, which its budget allows",
+            line.instances
+        ));
     }
-    let Ok(prediction) = &cell.ready else { return Ok(line.clone()) };
-    let planned = &run.plan.items[cell.item];
+    let Ok(prediction) = &cell.prediction else { return Ok(line.clone()) };
+    let planned = &run.plan.tests[cell.test_index];
     let line = match prediction.complete {
-        true => verify_record(line, &planned.judged, prediction, &cell.model.hash)?,
-        false => recompute_alone(line, planned, &cell.model, RECORD_PATIENCE)?,
+        true => verify_record(line, &planned.judged_test, prediction, &cell.model.hash)?,
+        false => recompute_line(line, planned, &cell.model, RECORD_TIMEOUT)?,
     };
     let line = RunLine { mutants: cell.mutants.clone(), ..line };
-    Ok(match &cell.beside {
-        Some(beside) => compare_with_hsa(&line, &planned.judged, &prediction.observables, beside),
+    Ok(match &cell.hsa_comparison {
+        Some(comparison) => {
+            compare_with_hsa(&line, &planned.judged_test, &prediction.observables, comparison)
+        }
         None => RunLine { hsa: None, ..line },
     })
 }
 
 /// Returns an upper limit of the instances of one test within the budget of the run.
-fn most_instances(run: &Litmus<'_>) -> u64 {
+fn max_instances(run: &LitmusKind<'_>) -> u64 {
     match run.budget {
         // Dispatches in flight may exceed the budget.
         TestBudget::Instances(instances) => instances.saturating_add(MAX_INSTANCES_PER_DISPATCH),
@@ -195,38 +202,46 @@ fn most_instances(run: &Litmus<'_>) -> u64 {
 }
 
 /// Judges a worker's report.
-pub fn judged(
-    run: &Litmus<'_>,
+pub fn judge_report(
+    run: &LitmusKind<'_>,
     cell: &DeviceTest,
     report: JobReport<Snapshot, JobResult>,
     before: Option<Reason>,
 ) -> JudgedJob {
-    let ran = Attempts::new(report, before);
-    let racy = matches!(&cell.ready, Ok(prediction) if prediction.is_undefined());
-    let mixed = run.plan.items[cell.item].variant.shader.stage.is_mixed();
-    let validation =
-        ran.validation.iter().filter(|message| !is_excused(message, racy, mixed)).cloned().collect();
-    JudgedJob { line: line_of(run, cell, &ran), failure: failure_of(&ran.ending), validation }
+    let attempts = CombinedAttempts::new(report, before);
+    let is_racy = matches!(&cell.prediction, Ok(prediction) if prediction.is_undefined());
+    let has_mixed_stages = run.plan.tests[cell.test_index].variant.shader.stage.is_mixed();
+    let validation = attempts
+        .validation
+        .iter()
+        .filter(|message| !is_excused(message, is_racy, has_mixed_stages))
+        .cloned()
+        .collect();
+    JudgedJob {
+        line: judged_line(run, cell, &attempts),
+        failure: device_failure(&attempts.ending),
+        validation,
+    }
 }
 
-fn line_of(run: &Litmus<'_>, cell: &DeviceTest, ran: &Attempts) -> RunLine {
+fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttempts) -> RunLine {
     let plan = run.plan;
-    let (ending, prediction) = match (&ran.ending, &cell.ready) {
+    let (ending, prediction) = match (&attempts.ending, &cell.prediction) {
         (Ok(ending), Ok(prediction)) => (ending, prediction),
-        (Err(missing), _) | (_, Err(missing)) => return skipped(run, cell, missing),
+        (Err(missing), _) | (_, Err(missing)) => return skipped_line(run, cell, missing),
     };
-    let test = &plan.items[cell.item].judged;
-    let twin = ran
+    let test = &plan.tests[cell.test_index].judged_test;
+    let twin = attempts
         .twin
         .as_ref()
-        .map(|observation| Twin { observation, early_reads: early_reads(test, cell, observation) });
+        .map(|observation| Twin { observation, early_reads: count_early_reads(test, cell, observation) });
     // A prediction with too many outcomes to list decides only the observed ones.
-    let settled = settle_prediction(plan, cell, prediction, ran);
+    let settled = settle_prediction(plan, cell, prediction, attempts);
     let prediction = settled.as_ref().unwrap_or(prediction);
-    let capabilities = &plan.targets[cell.target].listed.capabilities;
+    let capabilities = &plan.targets[cell.target_index].listed.capabilities;
     let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
     let bound = bound.map(|budget| format!("the device ends loops after {budget} iterations"));
-    let observation = &ran.seen;
+    let observation = &attempts.observation;
     let mut judgement = judge(&Evidence {
         test,
         prediction,
@@ -234,36 +249,38 @@ fn line_of(run: &Litmus<'_>, cell: &DeviceTest, ran: &Attempts) -> RunLine {
         ending,
         twin,
         explaining_limit: bound.as_deref(),
-        is_stage_serial: ran.serial_stage,
+        is_stage_serial: attempts.serial_stage,
     });
-    if run.options.certified && judgement.verdict == Verdict::Violates {
-        demand_certificate(test, cell, prediction, observation, &mut judgement);
+    if run.options.needs_certificates && judgement.verdict == Verdict::Violates {
+        require_certificate(test, cell, prediction, observation, &mut judgement);
     }
     let facts = RunFacts {
-        memory: ran.memory.clone(),
-        counted_by_host: ran.counted_by_host.clone(),
-        spread: ran.spread.as_ref().map(spread_run),
+        memory: attempts.memory.clone(),
+        counted_by_host: attempts.counted_by_host.clone(),
+        spread: attempts.spread.as_ref().map(spread_run),
     };
-    line(run, cell, &prediction.observables, &judgement, facts)
+    build_line(run, cell, &prediction.observables, &judgement, facts)
 }
 
 /// Time limit of a certificate.
 const CERTIFICATE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Withdraws a violation whose outcomes no certificate forbids.
-fn demand_certificate(
+fn require_certificate(
     test: &Test,
     cell: &DeviceTest,
     prediction: &Prediction,
-    seen: &Observation,
+    observation: &Observation,
     judgement: &mut Judgement,
 ) {
-    let allows = |outcome: &Outcome| prediction.outcomes.get(outcome).is_some_and(|says| says.allowed);
-    let forbidden: Vec<&Outcome> = seen.histogram.counts.keys().filter(|outcome| !allows(outcome)).collect();
+    let is_allowed =
+        |outcome: &Outcome| prediction.outcomes.get(outcome).is_some_and(|predicted| predicted.allowed);
+    let forbidden: Vec<&Outcome> =
+        observation.histogram.counts.keys().filter(|outcome| !is_allowed(outcome)).collect();
     if let Err(why) = prove_forbidden(test, &cell.model.model, &forbidden, CERTIFICATE_PATIENCE) {
-        let shown = judgement.detail.take().map(|detail| format!("{detail}; ")).unwrap_or_default();
+        let previous_detail = judgement.detail.take().map(|detail| format!("{detail}; ")).unwrap_or_default();
         judgement.verdict = Verdict::Inconclusive(Reason::NotCertified);
-        judgement.detail = Some(format!("{shown}no certificate: {why}"));
+        judgement.detail = Some(format!("{previous_detail}no certificate: {why}"));
     }
 }
 
@@ -280,20 +297,20 @@ struct RunFacts {
     spread: Option<SpreadRun>,
 }
 
-fn line(
-    run: &Litmus<'_>,
+fn build_line(
+    run: &LitmusKind<'_>,
     cell: &DeviceTest,
     observables: &[litmus::Observable],
     judgement: &Judgement,
     facts: RunFacts,
 ) -> RunLine {
-    let Litmus { plan, options, seed, .. } = run;
-    let item = &plan.items[cell.item];
-    let target = &plan.targets[cell.target];
+    let LitmusKind { plan, options, seed, .. } = run;
+    let item = &plan.tests[cell.test_index];
+    let target = &plan.targets[cell.target_index];
     let identity = &target.listed.identity;
     let instances = options.instances.or(Some(judgement.instances).filter(|n| *n > 0));
     RunLine::new(
-        &item.judged,
+        &item.judged_test,
         observables,
         judgement,
         RunContext {
@@ -302,38 +319,47 @@ fn line(
             model: cell.model.model.name().to_owned(),
             seed: *seed,
             stress: target.stress.name.clone(),
-            replay: copyable(replay_command(run, &item.loaded.source.argument, target.device(), instances)),
+            replay: copyable_command(replay_command(
+                run,
+                &item.loaded.source.argument,
+                target.device_argument(),
+                instances,
+            )),
             memory: facts.memory,
             counted_by_host: facts.counted_by_host,
             spread: facts.spread,
             hashes: Hashes {
                 test: item.hash.clone(),
                 model: cell.model.hash.clone(),
-                kernel: cell.kernel.clone(),
+                kernel: cell.kernel_hash.clone(),
             },
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             driver: Some(driver_record(identity)),
-            hsa_comparison: cell.beside.clone().map(|beside| (*beside).clone()),
+            hsa_comparison: cell.hsa_comparison.clone().map(|beside| (*beside).clone()),
             mutants: cell.mutants.clone(),
         },
     )
 }
 
 /// Returns a command that runs one test again.
-fn replay_command(run: &Litmus<'_>, test: &str, device: &str, instances: Option<u64>) -> String {
-    let mut command =
-        format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), run.seed);
+fn replay_command(run: &LitmusKind<'_>, test: &str, device: &str, instances: Option<u64>) -> String {
+    let mut command = format!(
+        "vk-litmus run {} --device {} --seed {}",
+        quote_for_shell(test),
+        quote_for_shell(device),
+        run.seed
+    );
     if let Some(instances) = instances {
         command += &format!(" --instances {instances}");
     }
     if let Some(fault) = &run.options.fault {
-        command += &format!(" --fault {}", quoted(fault));
+        command += &format!(" --fault {}", quote_for_shell(fault));
     }
     if let Some(model) = &run.options.model {
-        command += &format!(" --model {}", quoted(model));
+        command += &format!(" --model {}", quote_for_shell(model));
     }
     if let Some(stress) = &run.options.stress {
-        command += &format!(" --stress {}", quoted(stress));
+        command += &format!(" --stress {}", quote_for_shell(stress));
     }
     command
 }
@@ -345,14 +371,16 @@ mod tests {
     /// Messages for draws of different stages: on the results, on another buffer, and for a read.
     #[test]
     fn only_write_hazards_on_results_are_excused() {
-        let said = |kind: &str, buffer: &str| {
+        let hazard_message = |kind: &str, buffer: &str| {
             format!(
                 "Validation Error: [ SYNC-HAZARD-{kind} ] | vkCmdDraw: Hazard for VkBuffer 0x42[{buffer}]"
             )
         };
-        let results = said("WRITE-AFTER-WRITE", "results");
+        let results = hazard_message("WRITE-AFTER-WRITE", "results");
         assert!(is_excused(&results, false, true) && !is_excused(&results, false, false));
-        for message in [said("WRITE-AFTER-WRITE", "locations"), said("READ-AFTER-WRITE", "results")] {
+        for message in
+            [hazard_message("WRITE-AFTER-WRITE", "locations"), hazard_message("READ-AFTER-WRITE", "results")]
+        {
             assert!(!is_excused(&message, false, true) && is_excused(&message, true, false), "{message}");
         }
         assert!(!is_excused("VUID-vkCmdDraw-None-02699", true, true));

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use litmus::{InstructionKind, Race, Test};
 use model::progress::{
-    CopyLevel, ObservedThread, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel, keeps_progress_model,
+    CopyLevel, ObservedThread, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel,
+    satisfies_progress_model,
 };
 use results::wire::{
     HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
@@ -20,10 +21,10 @@ use runner::progress::{Answer, Hang, PlacementObservations, StoppedThread};
 use runner::wire::IncompleteReason;
 use shaders::progress::{ProgressKernel, SeparationLevel};
 
-use super::{ProgressCell, ProgressKind};
-use crate::kinds::{copyable, driver_record, quoted};
+use super::{ProgressKind, ProgressTestRun};
+use crate::kinds::{copyable_command, driver_record, quote_for_shell};
 use crate::probe;
-use crate::run::{JudgedJob, ending, failure_of};
+use crate::run::{JudgedJob, device_failure, job_ending};
 
 /// The facts about a kernel that the verdict needs.
 pub struct KernelFacts {
@@ -36,7 +37,7 @@ pub struct KernelFacts {
 
 impl KernelFacts {
     /// Extracts the facts from a kernel.
-    pub fn of(kernel: &ProgressKernel) -> KernelFacts {
+    pub fn from_kernel(kernel: &ProgressKernel) -> KernelFacts {
         KernelFacts { hash: runner::hash_kernels(&kernel.words), units: kernel.units, level: kernel.level }
     }
 }
@@ -61,27 +62,27 @@ impl VerdictFields {
 }
 
 /// Returns the line of a test without a kernel or an answer of the checker.
-pub fn skipped(whole: &ProgressKind<'_>, cell: &ProgressCell, why: &str) -> RunLine {
-    let says = VerdictFields {
+pub fn skipped_line(run: &ProgressKind<'_>, cell: &ProgressTestRun, why: &str) -> RunLine {
+    let fields = VerdictFields {
         verdict: VerdictWord::Skipped,
         reason: Some(why.to_owned()),
         detail: Some(why.to_owned()),
         exercised: false,
     };
-    line(whole, cell, says, &PlacementObservations::default(), None)
+    build_line(run, cell, fields, &PlacementObservations::default(), None)
 }
 
 /// Judges a worker's report.
-pub fn judged(
-    whole: &ProgressKind<'_>,
-    cell: &ProgressCell,
+pub fn judge_report(
+    run: &ProgressKind<'_>,
+    cell: &ProgressTestRun,
     report: JobReport<PlacementObservations, Answer>,
     before: Option<Reason>,
 ) -> JudgedJob {
     let Attempt { end, snapshot, .. } = report.last;
-    let ending = ending::<ProgressKind<'_>>(&end, before);
-    let failure = failure_of(&ending);
-    let says_of = |ending: &Ending| match ending {
+    let ending = job_ending::<ProgressKind<'_>>(&end, before);
+    let failure = device_failure(&ending);
+    let failure_reason = |ending: &Ending| match ending {
         Ending::Finished => None,
         Ending::NullDevice => Some((Reason::NullDevice, IncompleteReason::NullDevice.to_string())),
         Ending::TimedOut(why) => Some((Reason::TimedOut, why.clone())),
@@ -91,46 +92,47 @@ pub fn judged(
         Ending::CountsDisagree(why) => Some((Reason::CountsDisagree, why.clone())),
     };
     let failed = match &ending {
-        Ok(ending) => says_of(ending).map(|(reason, why)| VerdictFields::inconclusive(reason, why)),
+        Ok(ending) => failure_reason(ending).map(|(reason, why)| VerdictFields::inconclusive(reason, why)),
         Err(missing) => {
-            return JudgedJob { line: skipped(whole, cell, missing), failure, validation: Vec::new() };
+            return JudgedJob { line: skipped_line(run, cell, missing), failure, validation: Vec::new() };
         }
     };
-    let (seen, validation) = match end {
+    let (observations, validation) = match end {
         AttemptEnd::Answered(answer) => (answer.seen, answer.validation),
         AttemptEnd::Failed(_) => (snapshot.unwrap_or_default(), Vec::new()),
         AttemptEnd::NotRun(why) => {
-            let says =
+            let fields =
                 failed.unwrap_or_else(|| VerdictFields::inconclusive(Reason::Crashed, why.to_string()));
-            let line = line(whole, cell, says, &PlacementObservations::default(), None);
+            let line = build_line(run, cell, fields, &PlacementObservations::default(), None);
             return JudgedJob { line, failure, validation: Vec::new() };
         }
     };
-    let progress = progress(whole, cell, &seen);
-    let says = says(whole, cell, &seen, &progress, failed);
-    JudgedJob { line: line(whole, cell, says, &seen, Some(progress)), failure, validation }
+    let progress_run = progress_record(run, cell, &observations);
+    let fields = verdict_fields(run, cell, &observations, &progress_run, failed);
+    JudgedJob { line: build_line(run, cell, fields, &observations, Some(progress_run)), failure, validation }
 }
 
-fn says(
-    whole: &ProgressKind<'_>,
-    cell: &ProgressCell,
-    seen: &PlacementObservations,
+fn verdict_fields(
+    run: &ProgressKind<'_>,
+    cell: &ProgressTestRun,
+    observations: &PlacementObservations,
     progress: &ProgressRun,
     failure: Option<VerdictFields>,
 ) -> VerdictFields {
-    let racy = matches!(&whole.plan.items[cell.item].verdicts, Ok(verdicts) if verdicts.race == Race::Racy);
-    if racy {
+    let is_racy =
+        matches!(&run.plan.tests[cell.test_index].termination, Ok(verdicts) if verdicts.race == Race::Racy);
+    if is_racy {
         return VerdictFields {
             verdict: VerdictWord::Undefined,
             reason: None,
             detail: Some("the program races, so its loops have no progress guarantee".to_owned()),
-            exercised: seen.waited > 0,
+            exercised: observations.waited > 0,
         };
     }
-    let detail = describe_run(whole, seen, progress);
+    let detail = describe_run(run, observations, progress);
     // A later failure does not cancel a broken claim.
-    if let Some(claim) = whole.plan.devices[cell.device].claim
-        && breaks_claim(whole, cell, seen, &claim)
+    if let Some(claim) = run.plan.devices[cell.device_index].claim
+        && breaks_claim(run, cell, observations, &claim)
     {
         return VerdictFields {
             verdict: VerdictWord::Violates,
@@ -142,23 +144,23 @@ fn says(
     if let Some(failure) = failure {
         return failure;
     }
-    if seen.runs == 0 || seen.not_executed > 0 {
-        let why = match seen.outside_grid {
-            0 => format!("{} dispatches left records unwritten", seen.not_executed),
+    if observations.runs == 0 || observations.not_executed > 0 {
+        let why = match observations.outside_grid {
+            0 => format!("{} dispatches left records unwritten", observations.not_executed),
             outside => {
                 format!(
                     "{} dispatches are not counted; {}",
-                    seen.not_executed,
+                    observations.not_executed,
                     results::describe_excess(outside)
                 )
             }
         };
         return VerdictFields::inconclusive(Reason::NotExecuted, why);
     }
-    if seen.waited == 0 {
+    if observations.waited == 0 {
         return VerdictFields::inconclusive(Reason::NotExercised, format!("{detail}; no thread had to wait"));
     }
-    if !seen.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
+    if !observations.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
         let why = format!("{detail}, although no thread starved: the device may be slow");
         return VerdictFields { exercised: true, ..VerdictFields::inconclusive(Reason::TimedOut, why) };
     }
@@ -166,15 +168,19 @@ fn says(
 }
 
 /// Describes the observations.
-fn describe_run(whole: &ProgressKind<'_>, seen: &PlacementObservations, progress: &ProgressRun) -> String {
-    let mut text = format!("ended {} of {}", seen.ended, seen.runs);
+fn describe_run(
+    run: &ProgressKind<'_>,
+    observations: &PlacementObservations,
+    progress: &ProgressRun,
+) -> String {
+    let mut text = format!("ended {} of {}", observations.ended, observations.runs);
     let Some(hang) = progress.hangs.first() else {
-        return match whole.plan.scheduler {
+        return match run.plan.scheduler {
             Some(model) => format!("{text} under {model}"),
             None => text,
         };
     };
-    text += &format!(", stuck {}:", seen.hangs.len());
+    text += &format!(", stuck {}:", observations.hangs.len());
     for (number, thread) in hang.threads.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
         let place = thread.line.map(|line| format!(" at line {line}")).unwrap_or_default();
@@ -187,65 +193,72 @@ fn describe_run(whole: &ProgressKind<'_>, seen: &PlacementObservations, progress
     text
 }
 
-fn progress(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &PlacementObservations) -> ProgressRun {
-    let item = &whole.plan.items[cell.item];
-    let tested = &whole.plan.devices[cell.device];
+fn progress_record(
+    run: &ProgressKind<'_>,
+    cell: &ProgressTestRun,
+    observations: &PlacementObservations,
+) -> ProgressRun {
+    let item = &run.plan.tests[cell.test_index];
+    let tested = &run.plan.devices[cell.device_index];
     let test = &item.loaded.test;
-    let ends = item.verdicts.as_ref().map(|verdicts| verdicts.ends.as_slice()).unwrap_or_default();
-    let ended = || {
+    let terminates =
+        item.termination.as_ref().map(|verdicts| verdicts.terminates.as_slice()).unwrap_or_default();
+    let terminating = || {
         PROGRESS_GUARANTEES
             .iter()
-            .zip(ends)
+            .zip(terminates)
             .filter(|(_, ends)| **ends == Some(true))
-            .map(|(promise, _)| promise)
+            .map(|(guarantee, _)| guarantee)
     };
-    let level = cell.kernel.as_ref().map_or(SeparationLevel::Workgroups, |kernel| kernel.level);
-    let refuted = |promise: ProgressGuarantee| {
-        seen.hangs
-            .iter()
-            .any(|hang| breaks_guarantee(test, &ProgressModel::uniform(promise), level, seen.copies, hang))
+    let level = cell.kernel_facts.as_ref().map_or(SeparationLevel::Workgroups, |kernel| kernel.level);
+    let is_refuted = |guarantee: ProgressGuarantee| {
+        observations.hangs.iter().any(|hang| {
+            breaks_guarantee(test, &ProgressModel::uniform(guarantee), level, observations.copies, hang)
+        })
     };
     ProgressRun {
         placement: cell.placement.name().to_owned(),
         level: separation_levels(test),
-        copies: seen.copies,
-        runs: seen.runs,
-        ended: seen.ended,
-        stuck: seen.hangs.len() as u32,
-        never_started: seen
+        copies: observations.copies,
+        runs: observations.runs,
+        ended: observations.ended,
+        stuck: observations.hangs.len() as u32,
+        never_started: observations
             .hangs
             .iter()
             .filter(|hang| hang.witnesses.first().is_some_and(|w| w.threads.iter().any(|t| !t.began)))
             .count() as u32,
-        ends_under: ended().map(|(name, _)| (*name).to_owned()).collect(),
-        refutes: ended()
-            .filter(|(_, promise)| refuted(*promise))
+        ends_under: terminating().map(|(name, _)| (*name).to_owned()).collect(),
+        refutes: terminating()
+            .filter(|(_, guarantee)| is_refuted(*guarantee))
             .map(|(name, _)| (*name).to_owned())
             .collect(),
         claim: tested.claim.map(|claim| claim.to_string()),
-        scheduler: whole
+        scheduler: run
             .plan
             .scheduler
-            .filter(|_| probe::is_sim(&tested.target.listed))
+            .filter(|_| probe::is_simulated(&tested.target.listed))
             .map(|model| model.to_string()),
-        hangs: seen.hangs.iter().filter_map(|hang| hang_record(test, hang)).collect(),
+        hangs: observations.hangs.iter().filter_map(|hang| hang_record(test, hang)).collect(),
     }
 }
 
 /// Returns the levels of the hierarchy at which the threads of a test are separated.
 fn separation_levels(test: &Test) -> String {
     let places: Vec<litmus::Placement> =
-        test.threads.iter().filter_map(|thread| placement(thread.place)).collect();
-    let differ = |same: fn(&litmus::Placement, &litmus::Placement) -> bool,
-                  part: fn(&litmus::Placement, &litmus::Placement) -> bool| {
+        test.threads.iter().filter_map(|thread| device_placement(thread.place)).collect();
+    let has_pair = |same: fn(&litmus::Placement, &litmus::Placement) -> bool,
+                    part: fn(&litmus::Placement, &litmus::Placement) -> bool| {
         places.iter().any(|left| places.iter().any(|right| same(left, right) && part(left, right)))
     };
     let mut levels = Vec::new();
-    if differ(|_, _| true, |left, right| left.workgroup != right.workgroup) {
+    if has_pair(|_, _| true, |left, right| left.workgroup != right.workgroup) {
         levels.push("qf");
     }
-    if differ(|left, right| left.workgroup == right.workgroup, |left, right| left.subgroup != right.subgroup)
-    {
+    if has_pair(
+        |left, right| left.workgroup == right.workgroup,
+        |left, right| left.subgroup != right.subgroup,
+    ) {
         levels.push("wg");
     }
     let mut sorted = places.clone();
@@ -256,7 +269,7 @@ fn separation_levels(test: &Test) -> String {
     levels.join("+")
 }
 
-fn placement(place: litmus::ThreadPlace) -> Option<litmus::Placement> {
+fn device_placement(place: litmus::ThreadPlace) -> Option<litmus::Placement> {
     match place {
         litmus::ThreadPlace::Device(placement) => Some(placement),
         litmus::ThreadPlace::Host => None,
@@ -267,36 +280,40 @@ fn placement(place: litmus::ThreadPlace) -> Option<litmus::Placement> {
 fn reached_barrier<'t>(
     test: &'t Test,
     thread: usize,
-    stood: &StoppedThread,
+    stopped: &StoppedThread,
 ) -> Option<&'t litmus::ControlBarrier> {
     let instructions = &test.threads.get(thread)?.instructions;
-    match &instructions.get(stood.place? as usize)?.kind {
-        InstructionKind::ControlBarrier(barrier) if !stood.ended && !stood.moved => Some(barrier),
+    match &instructions.get(stopped.place? as usize)?.kind {
+        InstructionKind::ControlBarrier(barrier) if !stopped.ended && !stopped.moved => Some(barrier),
         _ => None,
     }
 }
 
 /// Returns true if a thread waits in a control barrier that another thread has not reached.
 fn waits_at_barrier(test: &Test, thread: usize, threads: &[StoppedThread]) -> bool {
-    let at = |number: usize| threads.get(number).and_then(|stood| reached_barrier(test, number, stood));
-    let Some(own) = at(thread) else { return false };
-    let place = |number: usize| test.threads.get(number).and_then(|thread| placement(thread.place));
-    let meets = |number: usize| match (place(thread), place(number)) {
-        (Some(left), Some(right)) if own.execution_scope == litmus::Scope::Subgroup => left == right,
+    let barrier_of =
+        |number: usize| threads.get(number).and_then(|stood| reached_barrier(test, number, stood));
+    let Some(own_barrier) = barrier_of(thread) else { return false };
+    let placement_of =
+        |number: usize| test.threads.get(number).and_then(|thread| device_placement(thread.place));
+    let shares_barrier = |number: usize| match (placement_of(thread), placement_of(number)) {
+        (Some(left), Some(right)) if own_barrier.execution_scope == litmus::Scope::Subgroup => left == right,
         (Some(left), Some(right)) => left.workgroup == right.workgroup,
         _ => false,
     };
-    (0..threads.len()).any(|other| meets(other) && at(other).is_none_or(|there| there.id != own.id))
+    (0..threads.len()).any(|other| {
+        shares_barrier(other) && barrier_of(other).is_none_or(|there| there.id != own_barrier.id)
+    })
 }
 
-fn watched(test: &Test, threads: &[StoppedThread]) -> Vec<ObservedThread> {
-    let one = |(number, thread): (usize, &StoppedThread)| ObservedThread {
+fn observed_threads(test: &Test, threads: &[StoppedThread]) -> Vec<ObservedThread> {
+    let observe = |(number, thread): (usize, &StoppedThread)| ObservedThread {
         started: thread.began,
         ended: thread.ended,
-        waits: waits_at_barrier(test, number, threads),
+        is_waiting: waits_at_barrier(test, number, threads),
         moved: thread.moved,
     };
-    threads.iter().enumerate().map(one).collect()
+    threads.iter().enumerate().map(observe).collect()
 }
 
 /// Returns true if a hang breaks a guarantee of a model.
@@ -310,71 +327,80 @@ fn breaks_guarantee(
     copies: u32,
     hang: &Hang,
 ) -> bool {
-    let mut own = *model;
-    let mut beside = None;
+    let mut adjusted_model = *model;
+    let mut copy_level = None;
     if copies > 1 {
-        beside = Some(match level {
+        copy_level = Some(match level {
             SeparationLevel::Workgroups => CopyLevel::Workgroups,
             SeparationLevel::Subgroups => CopyLevel::Subgroups,
             SeparationLevel::Invocations => CopyLevel::Invocations,
         });
         let spread = match level {
-            SeparationLevel::Workgroups => &mut own.queue_family,
-            SeparationLevel::Subgroups => &mut own.workgroup,
-            SeparationLevel::Invocations => &mut own.subgroup,
+            SeparationLevel::Workgroups => &mut adjusted_model.queue_family,
+            SeparationLevel::Subgroups => &mut adjusted_model.workgroup,
+            SeparationLevel::Invocations => &mut adjusted_model.subgroup,
         };
-        let owes_lowest = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::HsaObe);
+        let guarantees_lowest = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::HsaObe);
         // Only the lowest thread has a guarantee, and another thread of the dispatch may have moved.
-        let owes_nobody_else = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::Unfair);
+        let guarantees_only_lowest = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::Unfair);
         if *spread == ProgressGuarantee::HsaObe {
             *spread = ProgressGuarantee::Obe;
         }
-        let left_out = |lowest: &runner::progress::LowestUnfinishedThread| {
+        let is_starved = |lowest: &runner::progress::LowestUnfinishedThread| {
             !lowest.stood.moved && reached_barrier(test, lowest.thread as usize, &lowest.stood).is_none()
         };
-        if owes_lowest && hang.lowest.as_ref().is_some_and(left_out) {
+        if guarantees_lowest && hang.lowest.as_ref().is_some_and(is_starved) {
             return true;
         }
-        if owes_nobody_else {
+        if guarantees_only_lowest {
             return false;
         }
     }
-    hang.witnesses
-        .iter()
-        .any(|witness| !keeps_progress_model(test, &own, &watched(test, &witness.threads), beside))
+    hang.witnesses.iter().any(|witness| {
+        !satisfies_progress_model(
+            test,
+            &adjusted_model,
+            &observed_threads(test, &witness.threads),
+            copy_level,
+        )
+    })
 }
 
 fn breaks_claim(
-    whole: &ProgressKind<'_>,
-    cell: &ProgressCell,
-    seen: &PlacementObservations,
+    run: &ProgressKind<'_>,
+    cell: &ProgressTestRun,
+    observations: &PlacementObservations,
     claim: &ProgressModel,
 ) -> bool {
-    let tested = &whole.plan.devices[cell.device];
-    let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
-    let level = cell.kernel.as_ref().map_or(SeparationLevel::Workgroups, |kernel| kernel.level);
-    let test = &whole.plan.items[cell.item].loaded.test;
-    ends && seen.hangs.iter().any(|hang| breaks_guarantee(test, claim, level, seen.copies, hang))
+    let tested = &run.plan.devices[cell.device_index];
+    let terminates = tested.terminates_under_claim.get(cell.test_index).copied().flatten() == Some(true);
+    let level = cell.kernel_facts.as_ref().map_or(SeparationLevel::Workgroups, |kernel| kernel.level);
+    let test = &run.plan.tests[cell.test_index].loaded.test;
+    terminates
+        && observations
+            .hangs
+            .iter()
+            .any(|hang| breaks_guarantee(test, claim, level, observations.copies, hang))
 }
 
 /// Returns the record of the first copy of a hang.
 fn hang_record(test: &Test, hang: &Hang) -> Option<HangRecord> {
     let witness = hang.witnesses.first()?;
-    let thread = |(number, stood): (usize, &StoppedThread)| {
-        let of = test.threads.get(number)?;
-        let place = stood.place.and_then(|place| of.instructions.get(place as usize));
+    let thread = |(number, stopped): (usize, &StoppedThread)| {
+        let test_thread = test.threads.get(number)?;
+        let place = stopped.place.and_then(|place| test_thread.instructions.get(place as usize));
         Some(ThreadRecord {
-            thread: format!("P{}", of.number),
-            state: match stood {
-                _ if stood.ended => ThreadState::Ended,
-                _ if !stood.began => ThreadState::NeverStarted,
+            thread: format!("P{}", test_thread.number),
+            state: match stopped {
+                _ if stopped.ended => ThreadState::Ended,
+                _ if !stopped.began => ThreadState::NeverStarted,
                 _ if waits_at_barrier(test, number, &witness.threads) => ThreadState::Barrier,
-                _ if stood.moved => ThreadState::Waiting,
+                _ if stopped.moved => ThreadState::Waiting,
                 _ => ThreadState::Stopped,
             },
-            order: stood.order,
-            turns: stood.turns,
-            line: place.filter(|_| stood.began).map(|instruction| instruction.span.line),
+            order: stopped.order,
+            turns: stopped.turns,
+            line: place.filter(|_| stopped.began).map(|instruction| instruction.span.line),
         })
     };
     Some(HangRecord {
@@ -385,11 +411,11 @@ fn hang_record(test: &Test, hang: &Hang) -> Option<HangRecord> {
 }
 
 /// Counts the dispatches by the set of threads that ended.
-fn outcomes(test: &Test, seen: &PlacementObservations) -> Vec<RunOutcome> {
+fn count_outcomes(test: &Test, observations: &PlacementObservations) -> Vec<RunOutcome> {
     let mut counts: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
     let all = vec![true; test.threads.len()];
-    *counts.entry(all).or_default() += u64::from(seen.ended);
-    for witness in seen.hangs.iter().filter_map(|hang| hang.witnesses.first()) {
+    *counts.entry(all).or_default() += u64::from(observations.ended);
+    for witness in observations.hangs.iter().filter_map(|hang| hang.witnesses.first()) {
         *counts.entry(witness.threads.iter().map(|thread| thread.ended).collect()).or_default() += 1;
     }
     counts
@@ -415,26 +441,26 @@ fn outcomes(test: &Test, seen: &PlacementObservations) -> Vec<RunOutcome> {
         .collect()
 }
 
-fn line(
-    whole: &ProgressKind<'_>,
-    cell: &ProgressCell,
-    says: VerdictFields,
-    seen: &PlacementObservations,
+fn build_line(
+    run: &ProgressKind<'_>,
+    cell: &ProgressTestRun,
+    fields: VerdictFields,
+    observations: &PlacementObservations,
     progress: Option<ProgressRun>,
 ) -> RunLine {
-    let item = &whole.plan.items[cell.item];
-    let tested = &whole.plan.devices[cell.device];
+    let item = &run.plan.tests[cell.test_index];
+    let tested = &run.plan.devices[cell.device_index];
     let test = &item.loaded.test;
-    let ProgressKind { seed, .. } = *whole;
+    let ProgressKind { seed, .. } = *run;
     let id = cell.id.clone();
-    let bare = item.loaded.source.argument.split('@').next().unwrap_or_default();
-    let argument = format!("{bare}@{}", cell.placement.name());
-    let mut replay = format!("vk-litmus run {} --suite progress", quoted(&argument));
-    replay += &format!(" --device {} --seed {seed}", quoted(tested.target.device()));
-    if let Some(instances) = whole.options.instances {
+    let base_argument = item.loaded.source.argument.split('@').next().unwrap_or_default();
+    let argument = format!("{base_argument}@{}", cell.placement.name());
+    let mut replay = format!("vk-litmus run {} --suite progress", quote_for_shell(&argument));
+    replay += &format!(" --device {} --seed {seed}", quote_for_shell(tested.target.device_argument()));
+    if let Some(instances) = run.options.instances {
         replay += &format!(" --instances {instances}");
     }
-    if let Some(model) = whole.plan.scheduler {
+    if let Some(model) = run.plan.scheduler {
         replay += &format!(" --progress {model}");
     }
     RunLine {
@@ -442,29 +468,33 @@ fn line(
         id,
         name: test.name.clone(),
         device: tested.target.name.clone(),
-        model: whole.plan.chosen.model.name().to_owned(),
-        verdict: says.verdict,
-        race: match &item.verdicts {
-            Ok(verdicts) if says.verdict != VerdictWord::Skipped && verdicts.race != Race::Unknown => {
+        model: run.plan.chosen.model.name().to_owned(),
+        verdict: fields.verdict,
+        race: match &item.termination {
+            Ok(verdicts) if fields.verdict != VerdictWord::Skipped && verdicts.race != Race::Unknown => {
                 Some(verdicts.race.into())
             }
             _ => None,
         },
-        reason: says.reason,
-        detail: says.detail,
-        exercised: says.exercised,
-        instances: u64::from(seen.runs),
+        reason: fields.reason,
+        detail: fields.detail,
+        exercised: fields.exercised,
+        instances: u64::from(observations.runs),
         interleaved: 0,
         repeated: 0,
-        not_executed: u64::from(seen.not_executed),
+        not_executed: u64::from(observations.not_executed),
         unresolved: 0,
-        seconds: seen.seconds,
+        seconds: observations.seconds,
         batches: None,
-        outcomes: if says.verdict == VerdictWord::Skipped { Vec::new() } else { outcomes(test, seen) },
+        outcomes: if fields.verdict == VerdictWord::Skipped {
+            Vec::new()
+        } else {
+            count_outcomes(test, observations)
+        },
         unexpected: Vec::new(),
         seed,
-        stress: whole.plan.stress(),
-        replay: copyable(replay),
+        stress: run.plan.stress_text(),
+        replay: copyable_command(replay),
         memory: None,
         counted_by_host: None,
         spread: None,
@@ -473,8 +503,8 @@ fn line(
         shader: None,
         hashes: Hashes {
             test: item.hash.clone(),
-            model: whole.plan.chosen.hash.clone(),
-            kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
+            model: run.plan.chosen.hash.clone(),
+            kernel: cell.kernel_facts.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
         },
         question: test.question.as_ref().map(|question| question.to_text(test)),
         tool: env!("CARGO_PKG_VERSION").to_owned(),

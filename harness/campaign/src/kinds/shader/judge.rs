@@ -15,21 +15,21 @@ use results::{Ending, EvidenceCheck, Reason, Verdict, weigh_violation};
 use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
-use super::{AnalyzedShader, ExpectedContents, FinalNumber, Shaders, words_of};
-use crate::kinds::{copyable, driver_record, quoted};
-use crate::run::{JudgedJob, ending, failure_of};
+use super::{AnalyzedShader, ExpectedContents, FinalNumber, ShaderKind, overlapping_words};
+use crate::kinds::{copyable_command, driver_record, quote_for_shell};
+use crate::run::{JudgedJob, device_failure, job_ending};
 
 /// The largest number of contents in a list.
-const MAX_LISTED: usize = 256;
+const MAX_LISTED_CONTENTS: usize = 256;
 
 /// Returns the line of a skipped shader.
-pub(super) fn skipped(run: &Shaders<'_>, cell: usize, missing: &str) -> RunLine {
-    let says = LineVerdict {
+pub(super) fn skipped_line(run: &ShaderKind<'_>, cell: usize, missing: &str) -> RunLine {
+    let verdict = LineVerdict {
         verdict: VerdictWord::Skipped,
         reason: Some(missing.to_owned()),
         detail: Some(missing.to_owned()),
     };
-    line(run, cell, &ShaderObservations::default(), EvaluatedContents::default(), says)
+    build_line(run, cell, &ShaderObservations::default(), EvaluatedContents::default(), verdict)
 }
 
 /// The verdict fields of a line.
@@ -58,53 +58,55 @@ struct EvaluatedContents {
     /// The number of dispatches with a forbidden content, and the most frequent such content as text.
     forbidden: (u64, Option<String>),
     /// The number of dispatches that break the claim.
-    broken: u64,
+    claim_violations: u64,
 }
 
 /// Judges a worker's report.
-pub(super) fn judged(
-    run: &Shaders<'_>,
+pub(super) fn judge_report(
+    run: &ShaderKind<'_>,
     cell: usize,
     report: JobReport<ShaderObservations, Answer>,
     before: Option<Reason>,
 ) -> JudgedJob {
     // An earlier attempt counts if it has more dispatches than the last one.
     let mut attempts: Vec<Attempt<ShaderObservations, Answer>> = report.earlier;
-    let ending = ending::<Shaders<'_>>(&report.last.end, before);
+    let ending = job_ending::<ShaderKind<'_>>(&report.last.end, before);
     attempts.push(report.last);
-    let failure = failure_of(&ending);
-    let (mut seen, mut validation) = (ShaderObservations::default(), Vec::new());
+    let failure = device_failure(&ending);
+    let (mut observations, mut validation) = (ShaderObservations::default(), Vec::new());
     let mut violating = None;
     // Omitted dispatches of every attempt count, whichever attempt is used.
     let (mut not_executed, mut left_out, mut outside_grid, mut misread) = (0, 0, 0, 0);
-    let (target, shader, _) = run.plan.place(cell);
+    let (target, shader, _) = run.plan.shader_run(cell);
     for attempt in attempts {
-        let own = match attempt.end {
+        let attempt_observations = match attempt.end {
             AttemptEnd::Answered(answer) => {
                 validation.extend(answer.validation);
                 answer.seen
             }
             AttemptEnd::Failed(_) | AttemptEnd::NotRun(_) => attempt.snapshot.unwrap_or_default(),
         };
-        not_executed += own.not_executed;
-        left_out += own.left_out;
-        outside_grid += own.outside_grid;
-        misread += own.misread;
+        not_executed += attempt_observations.not_executed;
+        left_out += attempt_observations.left_out;
+        outside_grid += attempt_observations.outside_grid;
+        misread += attempt_observations.misread;
         // A later attempt does not cancel a violation.
-        if own.left_out == 0 && found(shader, &own).forbidden.0 > 0 {
-            violating = Some(own.clone());
+        if attempt_observations.left_out == 0
+            && evaluate_contents(shader, &attempt_observations).forbidden.0 > 0
+        {
+            violating = Some(attempt_observations.clone());
         }
-        if own.dispatches >= seen.dispatches {
-            seen = own;
+        if attempt_observations.dispatches >= observations.dispatches {
+            observations = attempt_observations;
         }
     }
     let is_violation = violating.is_some();
-    let mut seen = violating.unwrap_or(seen);
-    seen.not_executed = not_executed;
+    let mut observations = violating.unwrap_or(observations);
+    observations.not_executed = not_executed;
     // A violation counts if its attempt omitted no dispatch.
-    seen.left_out = if is_violation { 0 } else { left_out };
-    seen.outside_grid = outside_grid;
-    seen.misread = misread;
+    observations.left_out = if is_violation { 0 } else { left_out };
+    observations.outside_grid = outside_grid;
+    observations.misread = misread;
     let missing = match &ending {
         Ok(_) => None,
         // The reason from the simulated GPU already contains "lacks".
@@ -112,18 +114,18 @@ pub(super) fn judged(
         Err(missing) => Some(format!("device lacks {missing}")),
     };
     if let Some(missing) = missing {
-        return JudgedJob { line: skipped(run, cell, &missing), failure, validation };
+        return JudgedJob { line: skipped_line(run, cell, &missing), failure, validation };
     }
-    let found = found(shader, &seen);
-    let bound = target.listed.capabilities.loop_budget.filter(|_| shader.loops);
-    let says = says(shader, &seen, &found, ending.ok().as_ref(), bound);
-    JudgedJob { line: line(run, cell, &seen, found, says), failure, validation }
+    let evaluated = evaluate_contents(shader, &observations);
+    let bound = target.listed.capabilities.loop_budget.filter(|_| shader.has_loops);
+    let verdict = derive_verdict(shader, &observations, &evaluated, ending.ok().as_ref(), bound);
+    JudgedJob { line: build_line(run, cell, &observations, evaluated, verdict), failure, validation }
 }
 
-fn says(
+fn derive_verdict(
     shader: &AnalyzedShader,
-    seen: &ShaderObservations,
-    found: &EvaluatedContents,
+    observations: &ShaderObservations,
+    evaluated: &EvaluatedContents,
     ending: Option<&Ending>,
     bound: Option<u32>,
 ) -> LineVerdict {
@@ -136,16 +138,16 @@ fn says(
         Some(Ending::DeviceLost(why)) => Some((Reason::DeviceLost, why.clone())),
         Some(Ending::CountsDisagree(why)) => Some((Reason::CountsDisagree, why.clone())),
     };
-    if let (count @ 1.., Some(what)) = &found.forbidden {
+    if let (count @ 1.., Some(what)) = &evaluated.forbidden {
         let what = format!(
             "{count} of {} dispatches left contents that no execution produces: {what}",
-            seen.dispatches
+            observations.dispatches
         );
-        let missing = match (bound, seen.left_out) {
-            (None, 0) if seen.not_executed == 0 => None,
-            (None, 0) => Some(format!("{} dispatches wrote nothing", seen.not_executed)),
+        let missing = match (bound, observations.left_out) {
+            (None, 0) if observations.not_executed == 0 => None,
+            (None, 0) => Some(format!("{} dispatches wrote nothing", observations.not_executed)),
             (Some(budget), 0) => Some(format!("the device ends loops after {budget} iterations")),
-            (_, _) => Some(describe_left_out(seen).unwrap_or_else(|| {
+            (_, _) => Some(describe_left_out(observations).unwrap_or_else(|| {
                 "the device omits copies or dispatches next to the shader's, or parts of them, or executes \
                  some twice"
                     .to_owned()
@@ -160,8 +162,8 @@ fn says(
     if let Some((reason, why)) = failure {
         return LineVerdict::inconclusive(reason, why);
     }
-    let (different, dispatches) = (seen.different, seen.dispatches);
-    if dispatches == 0 && seen.not_executed == 0 {
+    let (different, dispatches) = (observations.different, observations.dispatches);
+    if dispatches == 0 && observations.not_executed == 0 {
         return LineVerdict::inconclusive(Reason::NoTime, "no dispatch ended within the time".to_owned());
     }
     let spread = format!("{different} different contents in {dispatches} dispatches");
@@ -171,10 +173,10 @@ fn says(
             reason: None,
             detail: Some(format!("every content is allowed: {why}; {spread}")),
         },
-        _ if seen.not_executed > 0 => {
-            let why = match (seen.not_executed, seen.left_out) {
+        _ if observations.not_executed > 0 => {
+            let why = match (observations.not_executed, observations.left_out) {
                 (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),
-                (dispatches, _) => match describe_left_out(seen) {
+                (dispatches, _) => match describe_left_out(observations) {
                     Some(why) => format!("{dispatches} dispatches are not counted; {why}"),
                     None => format!(
                         "{dispatches} dispatches were omitted in part or entirely, executed twice, or wrote \
@@ -187,7 +189,7 @@ fn says(
         ExpectedContents::Unknown { why, .. } => {
             LineVerdict::inconclusive(Reason::NotJudged, format!("{why}; {spread}"))
         }
-        ExpectedContents::Known { .. } if seen.others > 0 => LineVerdict::inconclusive(
+        ExpectedContents::Known { .. } if observations.others > 0 => LineVerdict::inconclusive(
             Reason::NotJudged,
             format!("too many different contents to count; {spread}"),
         ),
@@ -196,7 +198,7 @@ fn says(
             LineVerdict::inconclusive(Reason::NotExercised, why)
         }
         ExpectedContents::Known { contents, .. } => {
-            let allowed = contents.values().filter(|says| says.allowed).count();
+            let allowed = contents.values().filter(|content_verdict| content_verdict.allowed).count();
             let detail = format!("{spread}, of {allowed} that the model allows");
             LineVerdict { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail) }
         }
@@ -204,8 +206,8 @@ fn says(
 }
 
 /// Describes why submissions are not counted, if surplus invocations or broken reads are the reason.
-fn describe_left_out(seen: &ShaderObservations) -> Option<String> {
-    match (seen.outside_grid, seen.misread) {
+fn describe_left_out(observations: &ShaderObservations) -> Option<String> {
+    match (observations.outside_grid, observations.misread) {
         (0, 0) => None,
         (0, misread) => Some(results::describe_misread("submissions", misread)),
         (outside, _) => Some(results::describe_excess(outside)),
@@ -219,7 +221,7 @@ fn number_values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Conten
             let position = watched.binary_search(&(cell.buffer, number)).ok();
             position.and_then(|position| content.watched.get(position)).copied().unwrap_or(0)
         };
-        let words = words_of(cell).enumerate();
+        let words = overlapping_words(cell).enumerate();
         let all = words.fold(0_u128, |all, (index, number)| all | u128::from(word(number)) << (32 * index));
         let bits = 8 * cell.bytes.clamp(1, 8);
         (all >> (8 * (cell.offset % 4))) as u64 & (u64::MAX >> (64 - bits))
@@ -227,17 +229,22 @@ fn number_values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Conten
     cells.iter().map(value).collect()
 }
 
-fn state(cells: &[FinalNumber], values: &[u64]) -> State {
+fn content_state(cells: &[FinalNumber], values: &[u64]) -> State {
     cells.iter().zip(values).map(|(cell, value)| (cell.name.clone(), (*value).into())).collect()
 }
 
-fn outcome(state: State, count: u64, says: super::ContentVerdict, witness: Option<bool>) -> RunOutcome {
+fn content_outcome(
+    state: State,
+    count: u64,
+    verdict: super::ContentVerdict,
+    witness: Option<bool>,
+) -> RunOutcome {
     RunOutcome {
         state,
         count,
         batches: None,
-        allowed: says.allowed,
-        weak: says.weak,
+        allowed: verdict.allowed,
+        weak: verdict.weak,
         filtered: false,
         thin_air: false,
         witness,
@@ -245,40 +252,41 @@ fn outcome(state: State, count: u64, says: super::ContentVerdict, witness: Optio
     }
 }
 
-fn found(shader: &AnalyzedShader, seen: &ShaderObservations) -> EvaluatedContents {
-    let watched = shader.watched();
-    let mut found =
-        EvaluatedContents { contents: list_contents(shader, seen), ..EvaluatedContents::default() };
+fn evaluate_contents(shader: &AnalyzedShader, observations: &ShaderObservations) -> EvaluatedContents {
+    let watched = shader.watched_words();
+    let mut evaluated =
+        EvaluatedContents { contents: list_contents(shader, observations), ..EvaluatedContents::default() };
     let holds = |content: &Content| {
         shader.claim.as_ref().map(|claim| (claim.holds)(&number_values(&claim.cells, &watched, content)))
     };
-    found.broken =
-        seen.contents.iter().filter(|content| holds(content) == Some(false)).map(|c| c.count).sum();
-    let whatever = super::ContentVerdict { allowed: true, weak: false };
+    evaluated.claim_violations =
+        observations.contents.iter().filter(|content| holds(content) == Some(false)).map(|c| c.count).sum();
+    let any_content = super::ContentVerdict { allowed: true, weak: false };
     match (&shader.expected, &shader.claim) {
         (ExpectedContents::Known { cells, contents }, claim) => {
             let mut counts: BTreeMap<Vec<u64>, (u64, Option<bool>)> = BTreeMap::new();
-            let mut most = (0, None);
-            for content in &seen.contents {
+            let mut most_frequent = (0, None);
+            for content in &observations.contents {
                 let values = number_values(cells, &watched, content);
-                let allowed = contents.get(&values).is_some_and(|says| says.allowed) && !content.elsewhere;
+                let allowed = contents.get(&values).is_some_and(|content_verdict| content_verdict.allowed)
+                    && !content.elsewhere;
                 if !allowed {
-                    found.forbidden.0 += content.count;
-                    if content.count > most.0 {
-                        let text = results::state::format_state(&state(cells, &values));
+                    evaluated.forbidden.0 += content.count;
+                    if content.count > most_frequent.0 {
+                        let text = results::state::format_state(&content_state(cells, &values));
                         let elsewhere =
                             if content.elsewhere { " and words that no invocation writes" } else { "" };
-                        most = (content.count, Some(format!("{text}{elsewhere}")));
+                        most_frequent = (content.count, Some(format!("{text}{elsewhere}")));
                     }
                 }
                 if content.elsewhere || !contents.contains_key(&values) {
-                    found.unexpected.push(UnexpectedValues { raw: values, count: content.count });
+                    evaluated.unexpected.push(UnexpectedValues { raw: values, count: content.count });
                 } else {
                     let entry = counts.entry(values).or_insert((0, holds(content)));
                     entry.0 += content.count;
                 }
             }
-            found.forbidden.1 = most.1;
+            evaluated.forbidden.1 = most_frequent.1;
             // A claim may use numbers that no invocation writes; then it is evaluated only for observed
             // contents.
             let position = |cell: &FinalNumber| {
@@ -288,42 +296,54 @@ fn found(shader: &AnalyzedShader, seen: &ShaderObservations) -> EvaluatedContent
             };
             let positions: Option<Vec<usize>> =
                 claim.as_ref().and_then(|claim| claim.cells.iter().map(position).collect());
-            for (values, says) in contents {
+            for (values, verdict) in contents {
                 let (count, witness) = counts.get(values).copied().unwrap_or((0, None));
                 let claimed = claim.as_ref().zip(positions.as_ref()).map(|(claim, positions)| {
-                    let own: Vec<u64> = positions.iter().filter_map(|at| values.get(*at)).copied().collect();
-                    (claim.holds)(&own)
+                    let claim_values: Vec<u64> =
+                        positions.iter().filter_map(|at| values.get(*at)).copied().collect();
+                    (claim.holds)(&claim_values)
                 });
-                found.outcomes.push(outcome(state(cells, values), count, *says, witness.or(claimed)));
+                evaluated.outcomes.push(content_outcome(
+                    content_state(cells, values),
+                    count,
+                    *verdict,
+                    witness.or(claimed),
+                ));
             }
         }
         // Without known contents, the outcomes are the values of the claim.
         (ExpectedContents::Undefined(_) | ExpectedContents::Unknown { .. }, Some(claim)) => {
             let mut counts: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
-            for content in &seen.contents {
+            for content in &observations.contents {
                 *counts.entry(number_values(&claim.cells, &watched, content)).or_default() += content.count;
             }
             for (values, count) in counts {
                 let witness = Some((claim.holds)(&values));
-                found.outcomes.push(outcome(state(&claim.cells, &values), count, whatever, witness));
+                evaluated.outcomes.push(content_outcome(
+                    content_state(&claim.cells, &values),
+                    count,
+                    any_content,
+                    witness,
+                ));
             }
         }
         (ExpectedContents::Undefined(_) | ExpectedContents::Unknown { .. }, None) => {
-            let rows = found.contents.iter().take(MAX_LISTED);
-            found.outcomes =
-                rows.map(|row| outcome(row.differs.clone(), row.count, whatever, None)).collect();
+            let rows = evaluated.contents.iter().take(MAX_LISTED_CONTENTS);
+            evaluated.outcomes =
+                rows.map(|row| content_outcome(row.differs.clone(), row.count, any_content, None)).collect();
         }
     }
-    found
+    evaluated
 }
 
 /// Lists the contents, with names for the words that differ.
-fn list_contents(shader: &AnalyzedShader, seen: &ShaderObservations) -> Vec<ContentRecord> {
-    let rows = &seen.contents[..seen.contents.len().min(MAX_LISTED)];
+fn list_contents(shader: &AnalyzedShader, observations: &ShaderObservations) -> Vec<ContentRecord> {
+    let rows = &observations.contents[..observations.contents.len().min(MAX_LISTED_CONTENTS)];
     let words: BTreeSet<(u32, u64)> =
         rows.iter().flat_map(|row| &row.changes).map(|change| (change.buffer, change.word)).collect();
     let words: Vec<(u32, u64)> = words.into_iter().collect();
-    let names: BTreeMap<(u32, u64), String> = words.iter().copied().zip((shader.words)(&words)).collect();
+    let names: BTreeMap<(u32, u64), String> =
+        words.iter().copied().zip((shader.word_names)(&words)).collect();
     let record = |row: &Content| ContentRecord {
         count: row.count,
         hash: row.hash.clone(),
@@ -338,34 +358,34 @@ fn list_contents(shader: &AnalyzedShader, seen: &ShaderObservations) -> Vec<Cont
     rows.iter().map(record).collect()
 }
 
-fn line(
-    run: &Shaders<'_>,
+fn build_line(
+    run: &ShaderKind<'_>,
     cell: usize,
-    seen: &ShaderObservations,
-    found: EvaluatedContents,
-    says: LineVerdict,
+    observations: &ShaderObservations,
+    evaluated: EvaluatedContents,
+    verdict: LineVerdict,
 ) -> RunLine {
-    let (target, shader, hash) = run.plan.place(cell);
-    let Shaders { options, seed, .. } = run;
-    let skipped = says.verdict == VerdictWord::Skipped;
-    let mut replay = format!("vk-litmus run {}", quoted(&shader.file));
+    let (target, shader, hash) = run.plan.shader_run(cell);
+    let ShaderKind { options, seed, .. } = run;
+    let is_skipped = verdict.verdict == VerdictWord::Skipped;
+    let mut replay = format!("vk-litmus run {}", quote_for_shell(&shader.file));
     for word in &shader.flags {
-        replay += &format!(" {}", quoted(word));
+        replay += &format!(" {}", quote_for_shell(word));
     }
-    replay += &format!(" --device {} --seed {seed}", quoted(target.device()));
-    if let Some(instances) = options.instances.or(Some(seen.dispatches).filter(|count| *count > 0)) {
+    replay += &format!(" --device {} --seed {seed}", quote_for_shell(target.device_argument()));
+    if let Some(instances) = options.instances.or(Some(observations.dispatches).filter(|count| *count > 0)) {
         replay += &format!(" --instances {instances}");
     }
     for (flag, value) in [("fault", &options.fault), ("model", &options.model), ("stress", &options.stress)] {
         if let Some(value) = value {
-            replay += &format!(" --{flag} {}", quoted(value));
+            replay += &format!(" --{flag} {}", quote_for_shell(value));
         }
     }
     let (race, why) = match &shader.expected {
         ExpectedContents::Known { .. } => (RaceWord::Free, None),
         ExpectedContents::Undefined(why) => (RaceWord::Racy, Some(why.clone())),
-        ExpectedContents::Unknown { race_free: true, why } => (RaceWord::Free, Some(why.clone())),
-        ExpectedContents::Unknown { race_free: false, why } => (RaceWord::Unknown, Some(why.clone())),
+        ExpectedContents::Unknown { is_race_free: true, why } => (RaceWord::Free, Some(why.clone())),
+        ExpectedContents::Unknown { is_race_free: false, why } => (RaceWord::Unknown, Some(why.clone())),
     };
     let buffer = |(input, name): (&runner::shader::ShaderInput, &String)| {
         let [set, binding, element] = input.at;
@@ -378,30 +398,30 @@ fn line(
             hash: runner::hash_kernels(&words),
         }
     };
-    let listed: u64 = found.contents.iter().map(|content| content.count).sum();
+    let listed: u64 = evaluated.contents.iter().map(|content| content.count).sum();
     RunLine {
         schema: RUN_SCHEMA.to_owned(),
         id: shader.id.clone(),
         name: shader.shader.entry.clone(),
         device: target.name.clone(),
         model: run.plan.chosen.model.name().to_owned(),
-        verdict: says.verdict,
-        race: Some(race).filter(|_| !skipped),
-        reason: says.reason,
-        detail: says.detail,
-        exercised: seen.dispatches >= EXERCISED_THRESHOLD,
-        instances: seen.dispatches,
+        verdict: verdict.verdict,
+        race: Some(race).filter(|_| !is_skipped),
+        reason: verdict.reason,
+        detail: verdict.detail,
+        exercised: observations.dispatches >= EXERCISED_THRESHOLD,
+        instances: observations.dispatches,
         interleaved: 0,
         repeated: 0,
-        not_executed: seen.not_executed,
+        not_executed: observations.not_executed,
         unresolved: 0,
-        seconds: seen.seconds,
+        seconds: observations.seconds,
         batches: None,
-        outcomes: if skipped { Vec::new() } else { found.outcomes },
-        unexpected: found.unexpected,
+        outcomes: if is_skipped { Vec::new() } else { evaluated.outcomes },
+        unexpected: evaluated.unexpected,
         seed: *seed,
         stress: target.stress.name.clone(),
-        replay: copyable(replay),
+        replay: copyable_command(replay),
         memory: None,
         counted_by_host: None,
         spread: None,
@@ -415,14 +435,14 @@ fn line(
             compiler: shader.compiler.clone(),
             judged: matches!(shader.expected, ExpectedContents::Known { .. }),
             why,
-            buffers: shader.shader.buffers.iter().zip(&shader.names).map(buffer).collect(),
-            different: seen.different,
-            contents: found.contents,
-            others: seen.dispatches.saturating_sub(listed),
+            buffers: shader.shader.buffers.iter().zip(&shader.buffer_names).map(buffer).collect(),
+            different: observations.different,
+            contents: evaluated.contents,
+            others: observations.dispatches.saturating_sub(listed),
             claim: shader
                 .claim
                 .as_ref()
-                .map(|claim| ClaimRecord { text: claim.text.clone(), broken: found.broken }),
+                .map(|claim| ClaimRecord { text: claim.text.clone(), broken: evaluated.claim_violations }),
             notes: shader.notes.clone(),
         }),
         hashes: Hashes {

@@ -30,7 +30,7 @@ pub struct RefineSubject {
 
 impl RefineSubject {
     /// Returns the subject for a shader.
-    pub fn of_shader(path: &str) -> RefineSubject {
+    pub fn from_shader(path: &str) -> RefineSubject {
         RefineSubject { name: path.to_owned(), path: path.to_owned(), dispatch: None, test: None }
     }
 
@@ -38,7 +38,7 @@ impl RefineSubject {
     ///
     /// # Errors
     /// If GLSL cannot express the test, or the file cannot be written.
-    pub fn of_test(name: &str, test: &Test, folder: &Path) -> Result<RefineSubject, SubjectError> {
+    pub fn from_test(name: &str, test: &Test, folder: &Path) -> Result<RefineSubject, SubjectError> {
         let glsl = to_glsl(&to_vulkan(test)?)?;
         let mut source = glsl.source;
         for (index, _) in test.locations.iter().enumerate().filter(|(index, _)| !is_written(test, *index)) {
@@ -79,7 +79,7 @@ fn is_written(test: &Test, location: usize) -> bool {
 }
 
 /// Returns the name and the threads of each workgroup of a test, as a test that observes every read value.
-pub fn workgroups_of(name: &str, test: &Test) -> Vec<(String, Test)> {
+pub fn split_by_workgroup(name: &str, test: &Test) -> Vec<(String, Test)> {
     let workgroup_of = |place: &ThreadPlace| match place {
         ThreadPlace::Device(placement) => {
             Some((placement.queue_family, placement.queue, placement.workgroup))
@@ -98,7 +98,7 @@ pub fn workgroups_of(name: &str, test: &Test) -> Vec<(String, Test)> {
             part.threads.retain(|thread| workgroup_of(&thread.place) == Some(workgroup));
             part.filter = None;
             part.listed.clear();
-            part.question = every_read_value(&part);
+            part.question = question_about_reads(&part);
             let threads: Vec<String> =
                 part.threads.iter().map(|thread| format!("P{}", thread.number)).collect();
             (format!("{name} {}", threads.join(",")), part)
@@ -107,7 +107,7 @@ pub fn workgroups_of(name: &str, test: &Test) -> Vec<(String, Test)> {
 }
 
 /// Returns a question about every register that an access writes; `None` if there is none.
-fn every_read_value(test: &Test) -> Option<Question> {
+fn question_about_reads(test: &Test) -> Option<Question> {
     let mut registers: BTreeSet<(u16, u16)> = BTreeSet::new();
     for (thread, code) in test.threads.iter().enumerate() {
         for instruction in &code.instructions {

@@ -31,24 +31,26 @@ pub fn missing_definitions(text: &str, defines: &[String]) -> Vec<UnsetOverride>
         );
     }
     let mut found: Vec<UnsetOverride> = Vec::new();
-    let mut open: Vec<ConditionalParts> = Vec::new();
+    let mut open_conditions: Vec<ConditionalParts> = Vec::new();
     for line in text.lines() {
         let opened = directive_argument(line, "if").map(required_name);
         let opened = opened.or_else(|| directive_argument(line, "ifdef").map(|name| Some(name.to_owned())));
         if let Some(name) = opened.or_else(|| directive_argument(line, "ifndef").map(|_| None)) {
             let names = name.map(|name| vec![name]);
-            open.push(ConditionalParts { names, assigned: vec![BTreeSet::new()] });
+            open_conditions.push(ConditionalParts { names, assigned: vec![BTreeSet::new()] });
         } else if let Some(condition) =
             directive_argument(line, "elif").or_else(|| directive_argument(line, "else"))
         {
-            let Some(parts) = open.last_mut() else { continue };
+            let Some(parts) = open_conditions.last_mut() else { continue };
             parts.names = parts.names.take().zip(required_name(condition)).map(|(mut names, name)| {
                 names.push(name);
                 names
             });
             parts.assigned.push(BTreeSet::new());
         } else if directive_argument(line, "endif").is_some() {
-            let Some(ConditionalParts { names: Some(names), assigned }) = open.pop() else { continue };
+            let Some(ConditionalParts { names: Some(names), assigned }) = open_conditions.pop() else {
+                continue;
+            };
             let everywhere = assigned.into_iter().reduce(|one, other| &one & &other).unwrap_or_default();
             let is_open = names.len() > 1 && !names.iter().any(|name| defined.contains(name.as_str()));
             let name = names.join(" or ");
@@ -59,7 +61,7 @@ pub fn missing_definitions(text: &str, defines: &[String]) -> Vec<UnsetOverride>
                     value: OverrideValue { value, role: OverrideRole::Definition },
                 });
             }
-        } else if let Some(parts) = open.last_mut()
+        } else if let Some(parts) = open_conditions.last_mut()
             && let (Some(variable), Some(assigned)) = (assigned_variable(line), parts.assigned.last_mut())
         {
             assigned.insert(variable.to_owned());

@@ -51,8 +51,8 @@ impl ModuleKey {
         self.add(&changed.unwrap_or_default().as_nanos().to_le_bytes());
     }
 
-    fn file(&self) -> Option<PathBuf> {
-        Some(folder()?.join(self.0.finalize().to_hex().as_str()))
+    fn path(&self) -> Option<PathBuf> {
+        Some(cache_folder()?.join(self.0.finalize().to_hex().as_str()))
     }
 }
 
@@ -65,15 +65,15 @@ pub struct StoredModule {
     pub compiler: String,
 }
 
-fn folder() -> Option<PathBuf> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+fn cache_folder() -> Option<PathBuf> {
+    let path_variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = path_variable("XDG_CACHE_HOME").or_else(|| Some(path_variable("HOME")?.join(".cache")))?;
     Some(caches.join("vk-litmus").join("modules"))
 }
 
 /// Reads a module.
 pub fn read(key: &ModuleKey) -> Option<StoredModule> {
-    parse(&fs::read(key.file()?).ok()?)
+    parse(&fs::read(key.path()?).ok()?)
 }
 
 fn parse(stored: &[u8]) -> Option<StoredModule> {
@@ -86,7 +86,7 @@ fn parse(stored: &[u8]) -> Option<StoredModule> {
 /// Stores a module. An error is ignored, since the module can be compiled again.
 pub fn write(key: &ModuleKey, module: &StoredModule) {
     static TRIM: Once = Once::new();
-    let Some(file) = key.file() else { return };
+    let Some(file) = key.path() else { return };
     let Some(folder) = file.parent() else { return };
     let header = CacheHeader {
         compiler: module.compiler.clone(),
@@ -94,7 +94,7 @@ pub fn write(key: &ModuleKey, module: &StoredModule) {
     };
     let store = || -> std::io::Result<()> {
         fs::create_dir_all(folder)?;
-        TRIM.call_once(|| trim(folder, MAX_BYTES, TARGET_BYTES));
+        TRIM.call_once(|| remove_oldest(folder, MAX_BYTES, TARGET_BYTES));
         // A temporary file, so that other processes never read a part of it.
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer(&mut temporary, &header)?;
@@ -108,8 +108,8 @@ pub fn write(key: &ModuleKey, module: &StoredModule) {
     }
 }
 
-/// Removes the oldest files of a folder that exceeds `most` bytes, until `target` bytes are left.
-fn trim(folder: &Path, most: u64, target: u64) {
+/// Removes the oldest files of a folder that exceeds `max_bytes` bytes, until `target_bytes` bytes are left.
+fn remove_oldest(folder: &Path, max_bytes: u64, target_bytes: u64) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
         .filter_map(|entry| {
@@ -119,12 +119,12 @@ fn trim(folder: &Path, most: u64, target: u64) {
         })
         .collect();
     let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-    if bytes <= most {
+    if bytes <= max_bytes {
         return;
     }
     files.sort();
     for (_, size, path) in files {
-        if bytes <= target {
+        if bytes <= target_bytes {
             return;
         }
         if fs::remove_file(path).is_ok() {
@@ -161,9 +161,9 @@ mod tests {
             let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000 + number);
             fs::File::options().write(true).open(&path)?.set_modified(time)?;
         }
-        trim(folder.path(), 600, 300);
+        remove_oldest(folder.path(), 600, 300);
         assert_eq!(fs::read_dir(folder.path())?.count(), 6);
-        trim(folder.path(), 500, 300);
+        remove_oldest(folder.path(), 500, 300);
         let mut left: Vec<_> = fs::read_dir(folder.path())?
             .map(|entry| entry.map(|entry| entry.file_name()))
             .collect::<Result<_, _>>()?;

@@ -17,24 +17,24 @@ pub fn parse_definitions(text: &str) -> Result<Vec<String>, (usize, String)> {
         if line.is_empty() || line.starts_with("//") {
             continue;
         }
-        let stated = match line.strip_prefix('#') {
+        let definition = match line.strip_prefix('#') {
             Some(rest) => rest.trim_start().strip_prefix("define").map(str::trim_start),
             None => Some(line),
         };
         let is_named = |stated: &&str| stated.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        let stated = stated.filter(is_named).ok_or_else(|| (number, line.to_owned()))?;
+        let definition = definition.filter(is_named).ok_or_else(|| (number, line.to_owned()))?;
         // The parameters of a macro belong to its name.
-        let depth_zero = stated.find(')').filter(|end| {
-            stated[..*end].find('(').is_some_and(|open| !stated[..open].contains([' ', '\t', '=']))
+        let macro_end = definition.find(')').filter(|end| {
+            definition[..*end].find('(').is_some_and(|open| !definition[..open].contains([' ', '\t', '=']))
         });
-        let from = depth_zero.unwrap_or(0);
-        let end = stated[from..].find([' ', '\t', '=']).map(|end| from + end);
+        let from = macro_end.unwrap_or(0);
+        let end = definition[from..].find([' ', '\t', '=']).map(|end| from + end);
         found.push(match end {
             Some(end) => {
-                let value = stated[end..].trim_start();
-                format!("{}={}", &stated[..end], value.strip_prefix('=').unwrap_or(value).trim())
+                let value = definition[end..].trim_start();
+                format!("{}={}", &definition[..end], value.strip_prefix('=').unwrap_or(value).trim())
             }
-            None => stated.to_owned(),
+            None => definition.to_owned(),
         });
     }
     Ok(found)
@@ -77,9 +77,9 @@ impl CompileCommands {
         for entry in entries {
             let words = entry.arguments.or_else(|| entry.command.as_deref().map(split_words));
             let directory = base.join(&entry.directory);
-            let flags = flags(&words.unwrap_or_default(), &directory);
+            let flags = parse_flags(&words.unwrap_or_default(), &directory);
             // The first command of a file counts, as in clangd.
-            all.entry(normal(&directory.join(&entry.file))).or_insert(flags);
+            all.entry(normalize_path(&directory.join(&entry.file))).or_insert(flags);
         }
         Ok(CompileCommands(all))
     }
@@ -87,24 +87,24 @@ impl CompileCommands {
     /// Returns the flags of a source.
     pub fn flags_of(&self, file: &Path) -> Option<&CommandFlags> {
         let absolute = std::path::absolute(file).ok()?;
-        self.0.get(&normal(&absolute)).or_else(|| self.0.get(&absolute.canonicalize().ok()?))
+        self.0.get(&normalize_path(&absolute)).or_else(|| self.0.get(&absolute.canonicalize().ok()?))
     }
 }
 
 /// Returns a path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
+fn normalize_path(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir => drop(normal.pop()),
-            part => normal.push(part),
+            Component::ParentDir => drop(normalized.pop()),
+            part => normalized.push(part),
         }
     }
-    normal
+    normalized
 }
 
-fn flags(words: &[String], directory: &Path) -> CommandFlags {
+fn parse_flags(words: &[String], directory: &Path) -> CommandFlags {
     let mut flags = CommandFlags::default();
     let mut words = words.iter().peekable();
     while let Some(word) = words.next() {
@@ -115,7 +115,7 @@ fn flags(words: &[String], directory: &Path) -> CommandFlags {
             let value = if value.is_empty() { next() } else { Some(value.to_owned()) };
             match value {
                 Some(value) if flag == "-D" => flags.defines.push(value),
-                Some(value) => flags.includes.push(normal(&directory.join(value))),
+                Some(value) => flags.includes.push(normalize_path(&directory.join(value))),
                 None => {}
             }
         } else if let Some(entry) = word.strip_prefix("-fentry-point=") {

@@ -4,7 +4,7 @@
 //! compiler decides about these.
 
 use super::scan::{directive_argument, has_call, has_word, is_identifier_character, words};
-use super::stage::{COMPUTE, SourceStage, of_extension, of_name};
+use super::stage::{COMPUTE, SourceStage, stage_of_extension, stage_of_name};
 
 /// An entry point of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub struct EntryPoint {
 }
 
 /// Returns the functions with `[numthreads]` or `[shader("…")]` in a text without comments.
-pub fn annotated(text: &str) -> Vec<EntryPoint> {
+pub fn find_annotated(text: &str) -> Vec<EntryPoint> {
     let mut found: Vec<EntryPoint> = Vec::new();
     let mut at = 0;
     while let Some(next) = text[at..].find('[') {
         at += next;
-        let (attributes, rest) = attributes(&text[at..]);
+        let (attributes, rest) = leading_attributes(&text[at..]);
         if attributes.is_empty() {
             at += 1;
             continue;
@@ -45,7 +45,7 @@ pub fn annotated(text: &str) -> Vec<EntryPoint> {
         // A generic function is an entry point only if it is instantiated.
         let Some(name) = words(declared).last().filter(|name| declared.ends_with(*name)) else { continue };
         if found.iter().all(|entry| entry.name != name) {
-            let stage = stage(&attributes, body(&rest[open..]));
+            let stage = stage_of_function(&attributes, function_body(&rest[open..]));
             found.push(EntryPoint { name: name.to_owned(), stage, defines: Vec::new() });
         }
     }
@@ -54,7 +54,7 @@ pub fn annotated(text: &str) -> Vec<EntryPoint> {
 
 /// Returns the contents of the attributes at the start of a text, and the text after them and after the
 /// directives between them.
-fn attributes(text: &str) -> (Vec<&str>, &str) {
+fn leading_attributes(text: &str) -> (Vec<&str>, &str) {
     let (mut found, mut rest) = (Vec::new(), text);
     loop {
         rest = rest.trim_start();
@@ -62,14 +62,14 @@ fn attributes(text: &str) -> (Vec<&str>, &str) {
             rest = rest.split_once('\n').map_or("", |(_, after)| after);
             continue;
         }
-        let Some(end) = closing(rest, '[', ']') else { return (found, rest) };
+        let Some(end) = closing_bracket(rest, '[', ']') else { return (found, rest) };
         found.push(&rest[1..end]);
         rest = &rest[end + 1..];
     }
 }
 
 /// Returns the position of the bracket that closes the one at the start of a text.
-fn closing(text: &str, open: char, close: char) -> Option<usize> {
+fn closing_bracket(text: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0_u32;
     for (at, c) in text.char_indices() {
         if c == open {
@@ -87,28 +87,28 @@ fn closing(text: &str, open: char, close: char) -> Option<usize> {
 }
 
 /// Returns the body of the function whose parameters start a text.
-fn body(text: &str) -> &str {
+fn function_body(text: &str) -> &str {
     let Some(open) = text.find('{') else { return "" };
     let text = &text[open..];
-    closing(text, '{', '}').map_or(text, |end| &text[..end])
+    closing_bracket(text, '{', '}').map_or(text, |end| &text[..end])
 }
 
 /// Returns the stage of a function: named by `shader`, or implied by other attributes or calls.
-fn stage(attributes: &[&str], body: &str) -> &'static SourceStage {
+fn stage_of_function(attributes: &[&str], body: &str) -> &'static SourceStage {
     let named = attributes.iter().find_map(|attribute| {
         let name = attribute.trim().strip_prefix("shader")?.trim();
-        of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim().trim_matches('"'))
+        stage_of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim().trim_matches('"'))
     });
     let mesh = || {
         let topology = attributes.iter().any(|attribute| has_call(attribute, "outputtopology"));
-        topology.then(|| of_extension("mesh")).flatten()
+        topology.then(|| stage_of_extension("mesh")).flatten()
     };
-    let task = || has_word(body, "DispatchMesh").then(|| of_extension("task")).flatten();
+    let task = || has_word(body, "DispatchMesh").then(|| stage_of_extension("task")).flatten();
     named.or_else(mesh).or_else(task).unwrap_or(COMPUTE)
 }
 
 /// Returns the kernels of a Unity compute shader: `#pragma kernel NAME DEFINITION…`.
-pub fn kernels(text: &str) -> Vec<EntryPoint> {
+pub fn unity_kernels(text: &str) -> Vec<EntryPoint> {
     let kernel = |line: &str| {
         let mut words = directive_argument(line, "pragma")?.strip_prefix("kernel")?.split_whitespace();
         let name = words.next()?.to_owned();
@@ -118,7 +118,7 @@ pub fn kernels(text: &str) -> Vec<EntryPoint> {
 }
 
 /// Returns the functions without attributes that are named like a vertex or pixel shader, or `main`.
-pub fn conventional(text: &str, file_stage: Option<&'static SourceStage>) -> Vec<EntryPoint> {
+pub fn find_conventional(text: &str, file_stage: Option<&'static SourceStage>) -> Vec<EntryPoint> {
     const NAMES: [(&str, &str); 8] = [
         ("VSMain", "vert"),
         ("vs_main", "vert"),
@@ -131,11 +131,12 @@ pub fn conventional(text: &str, file_stage: Option<&'static SourceStage>) -> Vec
     ];
     let entry = |name: &str, stage| EntryPoint { name: name.to_owned(), stage, defines: Vec::new() };
     if has_call(text, "main") {
-        let implied = || if is_pixel_shader(text) { of_extension("frag") } else { of_extension("vert") };
+        let implied =
+            || if is_pixel_shader(text) { stage_of_extension("frag") } else { stage_of_extension("vert") };
         return file_stage.or_else(implied).map(|stage| entry("main", stage)).into_iter().collect();
     }
     let found = NAMES.iter().filter(|(name, _)| has_call(text, name));
-    found.filter_map(|(name, stage)| Some(entry(name, of_extension(stage)?))).collect()
+    found.filter_map(|(name, stage)| Some(entry(name, stage_of_extension(stage)?))).collect()
 }
 
 /// Returns true if a text uses the output semantics of pixel shaders.
@@ -171,7 +172,7 @@ mod tests {
             ("[numthreads(64,1,1)] bool inside(float4 p) { return true; }", ""),
         ];
         for (text, expected) in cases {
-            let found = annotated(text);
+            let found = find_annotated(text);
             let found: Vec<String> =
                 found.iter().map(|entry| format!("{}:{}", entry.name, entry.stage.extension)).collect();
             assert_eq!(found.join(" "), expected, "{text}");
@@ -180,7 +181,8 @@ mod tests {
 
     #[test]
     fn a_kernel_of_unity_has_its_definitions() {
-        let found = kernels("#pragma kernel Fill\n#pragma kernel Sort SIZE=64 FAST\n#pragma target 5.0\n");
+        let found =
+            unity_kernels("#pragma kernel Fill\n#pragma kernel Sort SIZE=64 FAST\n#pragma target 5.0\n");
         let found: Vec<String> =
             found.iter().map(|entry| format!("{} {}", entry.name, entry.defines.join(" "))).collect();
         assert_eq!(found, ["Fill ", "Sort SIZE=64 FAST"]);

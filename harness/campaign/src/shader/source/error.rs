@@ -15,7 +15,7 @@ pub enum SourceError {
     #[error(
         "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
     )]
-    NoShader { file: String },
+    UnknownExtension { file: String },
     /// No compiler for the language is installed.
     #[error("{file}: no compiler for it is installed: {wanted}")]
     NoCompiler { file: String, wanted: String },
@@ -46,17 +46,17 @@ pub enum SourceError {
     Preprocess { file: String, command: String, what: String, said: String },
     /// The compiler failed, or exceeded its time limit.
     #[error("{file}: {compiler} {what}")]
-    Failed { file: String, compiler: &'static str, what: String },
+    CompilerFailed { file: String, compiler: &'static str, what: String },
     /// The compiler rejected the shader.
     #[error("{said}\n{file}: {compiler} does not compile it{others}")]
-    Wrong { file: String, line: u32, column: u32, compiler: &'static str, said: String, others: String },
+    Rejected { file: String, line: u32, column: u32, compiler: &'static str, said: String, others: String },
 }
 
 impl SourceError {
     /// Returns the line and column of the error, or 1 if unknown.
-    pub fn place(&self) -> (u32, u32) {
+    pub fn position(&self) -> (u32, u32) {
         match self {
-            SourceError::Wrong { line, column, .. } => (*line, *column),
+            SourceError::Rejected { line, column, .. } => (*line, *column),
             SourceError::MissingInclude { file, includer, line, .. }
                 if includer.as_os_str() == file.as_str() =>
             {
@@ -67,10 +67,10 @@ impl SourceError {
     }
 
     /// Returns the cause in a few words, for tables.
-    pub fn cause(&self) -> &'static str {
+    pub fn short_cause(&self) -> &'static str {
         match self {
             SourceError::File { .. } => "file cannot be read",
-            SourceError::NoShader { .. } => "unknown shader extension",
+            SourceError::UnknownExtension { .. } => "unknown shader extension",
             SourceError::UnknownOverride { .. } => "unknown override",
             SourceError::NoCompiler { .. } => "no compiler installed",
             SourceError::NotOfLanguage { .. } => "compiler of another language",
@@ -79,16 +79,18 @@ impl SourceError {
             SourceError::EntryNotCompiled { .. } => "entry point left out by definitions",
             SourceError::MissingInclude { .. } => "include file not found",
             SourceError::Preprocess { .. } => "preprocessing failed",
-            SourceError::Failed { .. } => "compiler failed",
-            SourceError::Wrong { .. } => "does not compile",
+            SourceError::CompilerFailed { .. } => "compiler failed",
+            SourceError::Rejected { .. } => "does not compile",
         }
     }
 
     /// Converts the error: a missing or hanging compiler is a failure of the environment, any other error is
     /// wrong input.
-    pub fn failure(&self) -> Failure {
+    pub fn to_failure(&self) -> Failure {
         match self {
-            SourceError::NoCompiler { .. } | SourceError::Failed { .. } => Failure::environment_error(self),
+            SourceError::NoCompiler { .. } | SourceError::CompilerFailed { .. } => {
+                Failure::environment_error(self)
+            }
             _ => Failure::input_error(self),
         }
     }

@@ -30,7 +30,7 @@ pub struct IncludedFile {
 
 /// An include directive whose file was not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MissingFile {
+pub struct MissingInclude {
     /// The file with the directive.
     pub includer: PathBuf,
     /// Its line.
@@ -45,7 +45,7 @@ pub struct IncludeTree {
     /// The files.
     pub files: Vec<IncludedFile>,
     /// The directives without a file.
-    pub missing: Vec<MissingFile>,
+    pub missing: Vec<MissingInclude>,
     /// True if a directive names its file by a macro, which is not expanded here.
     pub has_macro: bool,
 }
@@ -55,22 +55,22 @@ impl IncludeTree {
     /// and of the source.
     pub fn read(source: &Path, text: &str, folders: &[PathBuf]) -> IncludeTree {
         let mut tree = IncludeTree::default();
-        let mut seen = BTreeSet::from([source.to_owned()]);
-        let mut open = vec![(source.to_owned(), text.to_owned())];
-        while let Some((includer, text)) = open.pop() {
-            for (line, argument) in directives(&blank_comments(&text)) {
-                let Some(header) = header(&argument) else {
+        let mut visited = BTreeSet::from([source.to_owned()]);
+        let mut worklist = vec![(source.to_owned(), text.to_owned())];
+        while let Some((includer, text)) = worklist.pop() {
+            for (line, argument) in include_directives(&blank_comments(&text)) {
+                let Some(header) = header_name(&argument) else {
                     tree.has_macro = true;
                     continue;
                 };
-                let beside = [folder_of(&includer), folder_of(source)];
-                let mut candidates = beside.iter().chain(folders).map(|folder| folder.join(header));
+                let own_folders = [folder_of(&includer), folder_of(source)];
+                let mut candidates = own_folders.iter().chain(folders).map(|folder| folder.join(header));
                 let Some(path) = candidates.find(|path| path.is_file()) else {
                     let (includer, header) = (includer.clone(), header.to_owned());
-                    tree.missing.push(MissingFile { includer, line, header });
+                    tree.missing.push(MissingInclude { includer, line, header });
                     continue;
                 };
-                if tree.files.len() >= MAX_FILES || !seen.insert(path.clone()) {
+                if tree.files.len() >= MAX_FILES || !visited.insert(path.clone()) {
                     continue;
                 }
                 if fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BYTES)
@@ -78,7 +78,7 @@ impl IncludeTree {
                 {
                     let text = decode_text(&bytes).0;
                     tree.files.push(IncludedFile { path: path.clone(), text: text.clone() });
-                    open.push((path, text));
+                    worklist.push((path, text));
                 }
             }
         }
@@ -106,7 +106,7 @@ pub fn has_include(text: &str) -> bool {
 }
 
 /// Returns the lines and arguments of include directives in a text without comments.
-fn directives(text: &str) -> Vec<(u32, String)> {
+fn include_directives(text: &str) -> Vec<(u32, String)> {
     let numbered = text.lines().zip(1..);
     let found =
         numbered.filter_map(|(line, number)| Some((number, directive_argument(line, "include")?.to_owned())));
@@ -114,7 +114,7 @@ fn directives(text: &str) -> Vec<(u32, String)> {
 }
 
 /// Returns the name in `"name"` or `<name>`.
-fn header(argument: &str) -> Option<&str> {
+fn header_name(argument: &str) -> Option<&str> {
     let (close, rest) = match argument.chars().next()? {
         '"' => ('"', &argument[1..]),
         '<' => ('>', &argument[1..]),
@@ -123,12 +123,12 @@ fn header(argument: &str) -> Option<&str> {
     rest.split_once(close).map(|(name, _)| name).filter(|name| !name.is_empty())
 }
 
-/// Returns a folder near a source that makes a missing file found, for `-I`. Folders closer to the source are
+/// Returns a folder near a source that has a missing file, for `-I`. Folders closer to the source are
 /// preferred.
 pub fn find_folder(source: &Path, header: &str) -> Option<PathBuf> {
-    let wanted = Path::new(header);
-    let name = wanted.file_name()?;
-    let depth = wanted.components().count();
+    let header_path = Path::new(header);
+    let name = header_path.file_name()?;
+    let depth = header_path.components().count();
     let mut entries = 0;
     let mut folder = folder_of(source).canonicalize().ok()?;
     let start = folder.clone();
@@ -142,10 +142,11 @@ pub fn find_folder(source: &Path, header: &str) -> Option<PathBuf> {
                 return None;
             }
             let Ok(entry) = entry else { continue };
-            if entry.file_name() == name && entry.path().ends_with(wanted) {
+            if entry.file_name() == name && entry.path().ends_with(header_path) {
                 let found = entry.path().ancestors().nth(depth)?;
                 return Some(
-                    relative(&start, found).map_or(found.to_owned(), |path| folder_of(source).join(path)),
+                    relative_path(&start, found)
+                        .map_or(found.to_owned(), |path| folder_of(source).join(path)),
                 );
             }
         }
@@ -158,7 +159,7 @@ pub fn find_folder(source: &Path, header: &str) -> Option<PathBuf> {
 }
 
 /// Returns the path from one folder to another, if they share more than the root.
-fn relative(from: &Path, to: &Path) -> Option<PathBuf> {
+fn relative_path(from: &Path, to: &Path) -> Option<PathBuf> {
     let shared = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
     if shared < 2 {
         return None;

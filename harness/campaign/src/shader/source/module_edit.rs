@@ -8,12 +8,12 @@ use rspirv::spirv::{Decoration, Op};
 const HEADER_WORDS: usize = 5;
 
 /// Returns the words of a module.
-fn words_of(module: &[u8]) -> Vec<u32> {
+fn module_words(module: &[u8]) -> Vec<u32> {
     module.chunks_exact(4).filter_map(|word| word.try_into().ok()).map(u32::from_le_bytes).collect()
 }
 
 /// Returns the instructions of a module. The last one may be incomplete.
-fn instructions(words: &[u32]) -> Vec<&[u32]> {
+fn split_instructions(words: &[u32]) -> Vec<&[u32]> {
     let mut found = Vec::new();
     let mut rest = words.get(HEADER_WORDS..).unwrap_or_default();
     while let Some(first) = rest.first() {
@@ -33,9 +33,9 @@ fn has_opcode(instruction: &[u32], opcode: Op) -> bool {
 
 /// Returns true if two variables of a binary module have the same set and binding.
 pub fn has_shared_binding(module: &[u8]) -> bool {
-    let words = words_of(module);
+    let words = module_words(module);
     let mut places: BTreeMap<u32, [Option<u32>; 2]> = BTreeMap::new();
-    for instruction in instructions(&words) {
+    for instruction in split_instructions(&words) {
         let [_, id, decoration, value] = instruction else { continue };
         if !has_opcode(instruction, Op::Decorate) {
             continue;
@@ -53,10 +53,10 @@ pub fn has_shared_binding(module: &[u8]) -> bool {
 }
 
 /// Returns the words of a string literal.
-fn literal(text: &str) -> Vec<u32> {
+fn encode_literal(text: &str) -> Vec<u32> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(text.len() / 4 * 4 + 4, 0);
-    words_of(&bytes)
+    module_words(&bytes)
 }
 
 /// Returns a string literal and the number of its words.
@@ -66,30 +66,31 @@ fn read_literal(words: &[u32]) -> (String, usize) {
     (String::from_utf8_lossy(&bytes[..end]).into_owned(), (end / 4 + 1).min(words.len()))
 }
 
-/// Replaces the string of each instruction for which `new` returns one. `at` is the position of the string
+/// Replaces the string of each instruction with a `replacement`, which starts at `string_index`
 /// among the words of instructions with this opcode.
 fn replace_strings(
     module: &[u8],
     opcode: Op,
-    at: usize,
-    new: impl Fn(&str) -> Option<String>,
+    string_index: usize,
+    replacement: impl Fn(&str) -> Option<String>,
 ) -> Option<Vec<u8>> {
-    let words = words_of(module);
+    let words = module_words(module);
     let mut changed = words.get(..HEADER_WORDS)?.to_vec();
     let mut is_changed = false;
-    for instruction in instructions(&words) {
-        let found = instruction.get(at..).filter(|_| has_opcode(instruction, opcode)).map(read_literal);
-        let Some((text, (_, length))) = found.and_then(|found| Some((new(&found.0)?, found))) else {
+    for instruction in split_instructions(&words) {
+        let found =
+            instruction.get(string_index..).filter(|_| has_opcode(instruction, opcode)).map(read_literal);
+        let Some((text, (_, length))) = found.and_then(|found| Some((replacement(&found.0)?, found))) else {
             changed.extend(instruction);
             continue;
         };
-        let literal = literal(&text);
+        let literal = encode_literal(&text);
         let all =
             u32::try_from(instruction.len() - length + literal.len()).ok().filter(|all| *all < 1 << 16)?;
         changed.push(all << 16 | opcode as u32);
-        changed.extend(&instruction[1..at]);
+        changed.extend(&instruction[1..string_index]);
         changed.extend(literal);
-        changed.extend(&instruction[at + length..]);
+        changed.extend(&instruction[string_index + length..]);
         is_changed = true;
     }
     is_changed.then(|| changed.iter().flat_map(|word| word.to_le_bytes()).collect())
@@ -103,8 +104,11 @@ pub fn rename_source(module: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
 
 /// Renames the entry point of a module that has only one: some compilers call every entry point `main`.
 pub fn rename_entry_point(module: Vec<u8>, name: &str) -> Vec<u8> {
-    let words = words_of(&module);
-    let entries = instructions(&words).into_iter().filter(|one| has_opcode(one, Op::EntryPoint)).count();
+    let words = module_words(&module);
+    let entries = split_instructions(&words)
+        .into_iter()
+        .filter(|instruction| has_opcode(instruction, Op::EntryPoint))
+        .count();
     if entries != 1 {
         return module;
     }
@@ -119,7 +123,7 @@ mod tests {
     fn module(instructions: &[(Op, &[u32], &str, &[u32])]) -> Vec<u8> {
         let mut words = vec![0x0723_0203, 0x0001_0500, 0, 10, 0];
         for (opcode, before, text, after) in instructions {
-            let literal = literal(text);
+            let literal = encode_literal(text);
             words.push(((1 + before.len() + literal.len() + after.len()) as u32) << 16 | *opcode as u32);
             words.extend(before.iter().chain(&literal).chain(*after));
         }

@@ -5,10 +5,10 @@
 
 use super::includes::has_include;
 use super::scan::directive_argument;
-use super::stage::{SourceStage, of_name};
+use super::stage::{SourceStage, stage_of_name};
 
 /// The version of GLSL for sources without one.
-const VERSION: &str = "460";
+const DEFAULT_VERSION: &str = "460";
 
 /// Returns the text of GLSL that compilers accept, or `None` if the text needs no change. `plain` is the text
 /// without comments.
@@ -25,14 +25,14 @@ pub fn prepare_glsl(text: &str, plain: &str) -> Option<String> {
         return None;
     }
     // The directives that move to the start leave an empty line.
-    let dropped = [version, symbolic];
-    let mut changed = format!("#version {}\n", known.unwrap_or(VERSION));
+    let moved_lines = [version, symbolic];
+    let mut changed = format!("#version {}\n", known.unwrap_or(DEFAULT_VERSION));
     if includes {
         changed.push_str("#extension GL_GOOGLE_include_directive : require\n");
     }
     changed.push_str("#line 1\n");
     for (number, line) in text.lines().enumerate() {
-        if !dropped.contains(&Some(number)) {
+        if !moved_lines.contains(&Some(number)) {
             changed.push_str(line);
         }
         changed.push('\n');
@@ -50,24 +50,24 @@ pub struct StageSection {
 }
 
 /// Returns the sections of a file that are headed by `#[stage]` lines; empty for other files.
-pub fn sections(text: &str) -> Vec<StageSection> {
+pub fn stage_sections(text: &str) -> Vec<StageSection> {
     let heading = |line: &str| Some(line.trim().strip_prefix("#[")?.strip_suffix(']')?.to_owned());
     if text.lines().find(|line| !line.trim().is_empty()).is_none_or(|line| heading(line).is_none()) {
         return Vec::new();
     }
-    let stages = text.lines().filter_map(heading).filter_map(|name| of_name(&name));
+    let stages = text.lines().filter_map(heading).filter_map(|name| stage_of_name(&name));
     let section = |stage: &'static SourceStage| {
         let mut is_inside = false;
-        let mut own = String::with_capacity(text.len());
+        let mut section_text = String::with_capacity(text.len());
         for line in text.lines() {
             match heading(line) {
-                Some(name) => is_inside = of_name(&name) == Some(stage),
-                None if is_inside => own.push_str(line),
+                Some(name) => is_inside = stage_of_name(&name) == Some(stage),
+                None if is_inside => section_text.push_str(line),
                 None => {}
             }
-            own.push('\n');
+            section_text.push('\n');
         }
-        StageSection { stage, text: own }
+        StageSection { stage, text: section_text }
     };
     stages.map(section).collect()
 }
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_section_keeps_its_lines() {
-        let found = sections("\n#[vertex]\nv\n#[fragment]\nf\nf\n");
+        let found = stage_sections("\n#[vertex]\nv\n#[fragment]\nf\nf\n");
         let found: Vec<_> = found.iter().map(|one| (one.stage.extension, one.text.as_str())).collect();
         assert_eq!(found, [("vert", "\n\nv\n\n\n\n"), ("frag", "\n\n\n\nf\nf\n")]);
-        assert_eq!(sections("#version 450\n"), []);
+        assert_eq!(stage_sections("#version 450\n"), []);
     }
 }

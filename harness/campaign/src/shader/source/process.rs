@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use runner::memory_limit;
 
 /// Time limit of a compiler.
-const PATIENCE: Duration = Duration::from_secs(60);
+const COMPILER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The maximum size in bytes of a compiler's output.
 const MAX_OUTPUT: u64 = 64 << 20;
@@ -27,22 +27,22 @@ const MAX_LINES: usize = 20;
 /// Runs a program to its end, with an empty standard input. Returns its status and output, or `None` if the
 /// program does not exist.
 pub fn run_to_end(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, String)>, String> {
-    let told = |error: std::io::Error| error.to_string();
-    let printed: PathBuf = folder.join("printed");
-    let output = fs::File::create(&printed).map_err(told)?;
-    let errors = output.try_clone().map_err(told)?;
+    let to_message = |error: std::io::Error| error.to_string();
+    let output_path: PathBuf = folder.join("printed");
+    let output = fs::File::create(&output_path).map_err(to_message)?;
+    let errors = output.try_clone().map_err(to_message)?;
     let command = command.stdin(Stdio::null()).stdout(output).stderr(errors);
-    let Some(status) = wait(command, folder)? else {
+    let Some(status) = wait_within_limits(command, folder)? else {
         return Ok(None);
     };
-    let said = fs::read(&printed).map_err(told)?;
-    Ok(Some((status, plain(&String::from_utf8_lossy(&said)))))
+    let bytes = fs::read(&output_path).map_err(to_message)?;
+    Ok(Some((status, strip_control_sequences(&String::from_utf8_lossy(&bytes)))))
 }
 
 /// Starts a program that writes into a folder and waits for it, within the limits on time, memory and output.
 /// Returns `None` if the program does not exist.
-fn wait(command: &mut Command, folder: &Path) -> Result<Option<ExitStatus>, String> {
-    let told = |error: std::io::Error| error.to_string();
+fn wait_within_limits(command: &mut Command, folder: &Path) -> Result<Option<ExitStatus>, String> {
+    let to_message = |error: std::io::Error| error.to_string();
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -52,20 +52,20 @@ fn wait(command: &mut Command, folder: &Path) -> Result<Option<ExitStatus>, Stri
     let since = Instant::now();
     let mut checked = since;
     loop {
-        if let Some(status) = child.try_wait().map_err(told)? {
+        if let Some(status) = child.try_wait().map_err(to_message)? {
             return Ok(Some(status));
         }
-        let reason = if since.elapsed() > PATIENCE {
-            Some(format!("did not end within {} seconds", PATIENCE.as_secs()))
+        let reason = if since.elapsed() > COMPILER_TIMEOUT {
+            Some(format!("did not end within {} seconds", COMPILER_TIMEOUT.as_secs()))
         } else if checked.elapsed() > CHECK_INTERVAL {
             checked = Instant::now();
-            exceeded_limit(&child, folder)
+            describe_exceeded_limit(&child, folder)
         } else {
             None
         };
         if let Some(reason) = reason {
             memory_limit::kill_descendants(&child);
-            child.kill().and_then(|()| child.wait()).map_err(told)?;
+            child.kill().and_then(|()| child.wait()).map_err(to_message)?;
             return Err(reason);
         }
         sleep(Duration::from_millis(2));
@@ -73,7 +73,7 @@ fn wait(command: &mut Command, folder: &Path) -> Result<Option<ExitStatus>, Stri
 }
 
 /// Describes the limit on memory or output that a program exceeds.
-fn exceeded_limit(child: &Child, folder: &Path) -> Option<String> {
+fn describe_exceeded_limit(child: &Child, folder: &Path) -> Option<String> {
     let limit = memory_limit::limit();
     if let Some(used) = memory_limit::usage_above_limit(child, limit) {
         let (used, limit) = (used >> 20, limit >> 20);
@@ -91,7 +91,7 @@ fn exceeded_limit(child: &Child, folder: &Path) -> Option<String> {
 ///
 /// # Errors
 /// The reason, and the standard error of the command.
-pub fn preprocess(file: &str, command: &str, defines: &[String]) -> Result<String, (String, String)> {
+pub fn run_preprocessor(file: &str, command: &str, defines: &[String]) -> Result<String, (String, String)> {
     let failed = |error: std::io::Error| (error.to_string(), String::new());
     let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
     let (output, errors) = (folder.path().join("output"), folder.path().join("errors"));
@@ -107,21 +107,21 @@ pub fn preprocess(file: &str, command: &str, defines: &[String]) -> Result<Strin
     shell
         .stdout(fs::File::create(&output).map_err(failed)?)
         .stderr(fs::File::create(&errors).map_err(failed)?);
-    let said = || {
-        let said = fs::read(&errors).unwrap_or_default();
-        let said = cleaned(&plain(&String::from_utf8_lossy(&said)), file);
-        if said.is_empty() { said } else { format!("{said}\n") }
+    let error_output = || {
+        let bytes = fs::read(&errors).unwrap_or_default();
+        let message = remove_noise(&strip_control_sequences(&String::from_utf8_lossy(&bytes)), file);
+        if message.is_empty() { message } else { format!("{message}\n") }
     };
-    match wait(&mut shell, folder.path()) {
+    match wait_within_limits(&mut shell, folder.path()) {
         Ok(Some(status)) if status.success() => {}
-        Ok(Some(status)) => return Err((format!("ended with {status}"), said())),
+        Ok(Some(status)) => return Err((format!("ended with {status}"), error_output())),
         Ok(None) => return Err(("cannot run: no shell `sh`".to_owned(), String::new())),
-        Err(why) => return Err((why, said())),
+        Err(why) => return Err((why, error_output())),
     }
     let written = if command.contains("{out}") { out } else { output };
     let text = fs::read(written).map_err(failed)?;
-    let text = String::from_utf8(text).map_err(|_| ("wrote no UTF-8".to_owned(), said()))?;
-    if text.trim().is_empty() { Err(("wrote nothing".to_owned(), said())) } else { Ok(text) }
+    let text = String::from_utf8(text).map_err(|_| ("wrote no UTF-8".to_owned(), error_output()))?;
+    if text.trim().is_empty() { Err(("wrote nothing".to_owned(), error_output())) } else { Ok(text) }
 }
 
 /// Returns the path of an executable, as a shell finds it.
@@ -134,26 +134,26 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the last word of the first line that `--version` prints. Each program runs once.
-pub fn version(program: &Path, folder: &Path) -> String {
+pub fn program_version(program: &Path, folder: &Path) -> String {
     static KNOWN: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(version) = known().get(program) {
+    let versions = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(version) = versions().get(program) {
         return version.clone();
     }
     let mut command = Command::new(program);
     command.arg("--version");
     let printed = run_to_end(command, folder).ok().flatten().filter(|(status, _)| status.success());
-    let said = printed.map(|(_, said)| said).unwrap_or_default();
-    let first = said.lines().next().unwrap_or_default();
+    let output = printed.map(|(_, said)| said).unwrap_or_default();
+    let first = output.lines().next().unwrap_or_default();
     let version = first.rsplit(' ').next().unwrap_or_default().to_owned();
-    known().insert(program.to_owned(), version.clone());
+    versions().insert(program.to_owned(), version.clone());
     version
 }
 
 /// Removes terminal control sequences: some compilers color messages even without a terminal.
-fn plain(said: &str) -> String {
-    let mut plain = String::with_capacity(said.len());
-    let mut rest = said.chars();
+fn strip_control_sequences(output: &str) -> String {
+    let mut plain = String::with_capacity(output.len());
+    let mut rest = output.chars();
     while let Some(next) = rest.next() {
         match next {
             // A sequence `ESC [ … letter`, `ESC ] … BEL`, or two characters.
@@ -171,22 +171,22 @@ fn plain(said: &str) -> String {
 }
 
 /// Removes lines without information from a compiler's output.
-pub fn cleaned(said: &str, file: &str) -> String {
-    let says = |line: &&str| {
+pub fn remove_noise(output: &str, file: &str) -> String {
+    let is_informative = |line: &&str| {
         !line.trim().is_empty()
             && line.trim() != file
             && !line.contains("No code generated.")
             && !line.starts_with("SPIR-V is not generated")
     };
     let strip = |line: &str| line.strip_prefix("ERROR: ").unwrap_or(line).trim_end().to_owned();
-    said.lines().filter(says).take(MAX_LINES).map(strip).collect::<Vec<_>>().join("\n")
+    output.lines().filter(is_informative).take(MAX_LINES).map(strip).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the first position in a file that a message names: `FILE:LINE`, `FILE:LINE:COLUMN` or
 /// `FILE(LINE)`.
-pub fn place(said: &str, file: &str) -> Option<(u32, u32)> {
-    said.match_indices(file).find_map(|(at, _)| {
-        let rest = said[at + file.len()..].strip_prefix([':', '('])?;
+pub fn message_position(message: &str, file: &str) -> Option<(u32, u32)> {
+    message.match_indices(file).find_map(|(at, _)| {
+        let rest = message[at + file.len()..].strip_prefix([':', '('])?;
         let mut numbers = rest.split(|c: char| !c.is_ascii_digit());
         let line = numbers.next()?.parse().ok().filter(|line| *line > 0)?;
         let column = rest.find([':', ')', ' ', '\n']).filter(|end| rest[*end..].starts_with(':'));
@@ -209,8 +209,8 @@ mod tests {
             ("ERROR: other.glsl:2: 'x' : undeclared identifier", None),
             ("a/k.comp: no such thing", None),
         ];
-        for (said, expected) in cases {
-            assert_eq!(place(said, "a/k.comp"), expected, "{said}");
+        for (message, expected) in cases {
+            assert_eq!(message_position(message, "a/k.comp"), expected, "{message}");
         }
     }
 
@@ -224,8 +224,8 @@ mod tests {
             ("\u{1b}]8;;file:a\u{7}a.wgsl:3\u{1b}]8;;\u{7}\tis \u{202e}wrong\u{1b}", "a.wgsl:3\tis wrong"),
             ("é 日本 `x`", "é 日本 `x`"),
         ];
-        for (said, expected) in cases {
-            assert_eq!(plain(said), expected);
+        for (output, expected) in cases {
+            assert_eq!(strip_control_sequences(output), expected);
         }
     }
 
@@ -243,7 +243,7 @@ mod tests {
             ("true", Err("wrote nothing")),
         ];
         for (command, expected) in cases {
-            let new = preprocess(&file, command, &["N=a b".to_owned(), "M".to_owned()]);
+            let new = run_preprocessor(&file, command, &["N=a b".to_owned(), "M".to_owned()]);
             let new = new.as_deref().map_err(|(why, _)| why.as_str());
             assert_eq!(new, expected, "{command}");
         }

@@ -31,7 +31,7 @@ pub struct SourceStage {
     pub profile: &'static str,
 }
 
-const fn stage(
+const fn new_stage(
     extension: &'static str,
     hlsl: &'static str,
     glslc: &'static str,
@@ -45,34 +45,34 @@ pub const COMPUTE: &SourceStage = &STAGES[0];
 
 /// Every stage.
 pub static STAGES: [SourceStage; 14] = [
-    stage("comp", "compute", "compute", "cs_6_6"),
-    stage("vert", "vertex", "vertex", "vs_6_6"),
-    stage("frag", "pixel", "fragment", "ps_6_6"),
-    stage("tesc", "hull", "tesscontrol", "hs_6_6"),
-    stage("tese", "domain", "tesseval", "ds_6_6"),
-    stage("geom", "geometry", "geometry", "gs_6_6"),
-    stage("mesh", "mesh", "mesh", "ms_6_6"),
-    stage("task", "amplification", "task", "as_6_6"),
-    stage("rgen", "raygeneration", "rgen", "lib_6_6"),
-    stage("rint", "intersection", "rint", "lib_6_6"),
-    stage("rahit", "anyhit", "rahit", "lib_6_6"),
-    stage("rchit", "closesthit", "rchit", "lib_6_6"),
-    stage("rmiss", "miss", "rmiss", "lib_6_6"),
-    stage("rcall", "callable", "rcall", "lib_6_6"),
+    new_stage("comp", "compute", "compute", "cs_6_6"),
+    new_stage("vert", "vertex", "vertex", "vs_6_6"),
+    new_stage("frag", "pixel", "fragment", "ps_6_6"),
+    new_stage("tesc", "hull", "tesscontrol", "hs_6_6"),
+    new_stage("tese", "domain", "tesseval", "ds_6_6"),
+    new_stage("geom", "geometry", "geometry", "gs_6_6"),
+    new_stage("mesh", "mesh", "mesh", "ms_6_6"),
+    new_stage("task", "amplification", "task", "as_6_6"),
+    new_stage("rgen", "raygeneration", "rgen", "lib_6_6"),
+    new_stage("rint", "intersection", "rint", "lib_6_6"),
+    new_stage("rahit", "anyhit", "rahit", "lib_6_6"),
+    new_stage("rchit", "closesthit", "rchit", "lib_6_6"),
+    new_stage("rmiss", "miss", "rmiss", "lib_6_6"),
+    new_stage("rcall", "callable", "rcall", "lib_6_6"),
 ];
 
 /// Extensions of GLSL other than those of the stages.
-const GLSL: [&str; 1] = ["glsl"];
+const GLSL_EXTENSIONS: [&str; 1] = ["glsl"];
 /// Extensions of HLSL; `compute` is Unity's.
-const HLSL: [&str; 2] = ["hlsl", "compute"];
+const HLSL_EXTENSIONS: [&str; 2] = ["hlsl", "compute"];
 
 /// Returns the language of a file extension.
-pub fn language(extension: &str) -> Option<ShaderLanguage> {
+pub fn language_of_extension(extension: &str) -> Option<ShaderLanguage> {
     match extension {
-        extension if GLSL.contains(&extension) || of_extension(extension).is_some() => {
+        extension if GLSL_EXTENSIONS.contains(&extension) || stage_of_extension(extension).is_some() => {
             Some(ShaderLanguage::Glsl)
         }
-        extension if HLSL.contains(&extension) => Some(ShaderLanguage::Hlsl),
+        extension if HLSL_EXTENSIONS.contains(&extension) => Some(ShaderLanguage::Hlsl),
         "slang" => Some(ShaderLanguage::Slang),
         "wgsl" => Some(ShaderLanguage::Wgsl),
         _ => None,
@@ -83,20 +83,20 @@ pub fn language(extension: &str) -> Option<ShaderLanguage> {
 /// extensions of GLSL stages for both.
 pub fn is_hlsl(text: &str) -> bool {
     let has_version = text.lines().any(|line| directive_argument(line, "version").is_some());
-    let semantics = |part: &str| {
+    let is_semantic = |part: &str| {
         let part = part.trim_start();
         part.starts_with("register") || part.starts_with("SV_")
     };
-    !has_version && (has_call(text, "numthreads") || text.split(':').skip(1).any(semantics))
+    !has_version && (has_call(text, "numthreads") || text.split(':').skip(1).any(is_semantic))
 }
 
 /// Returns the stage of an extension of GLSL.
-pub fn of_extension(extension: &str) -> Option<&'static SourceStage> {
+pub fn stage_of_extension(extension: &str) -> Option<&'static SourceStage> {
     STAGES.iter().find(|stage| stage.extension == extension)
 }
 
 /// Returns the stage of a name in `[shader("…")]`, `#pragma shader_stage(…)` or a section of a file.
-pub fn of_name(name: &str) -> Option<&'static SourceStage> {
+pub fn stage_of_name(name: &str) -> Option<&'static SourceStage> {
     let name = match name {
         "fragment" => "pixel",
         "raygen" => "raygeneration",
@@ -105,28 +105,28 @@ pub fn of_name(name: &str) -> Option<&'static SourceStage> {
         "task" => "amplification",
         name => name,
     };
-    STAGES.iter().find(|stage| stage.hlsl == name).or_else(|| of_extension(name))
+    STAGES.iter().find(|stage| stage.hlsl == name).or_else(|| stage_of_extension(name))
 }
 
 /// Returns the stage of a file: from its extensions (`name.comp`, `name.comp.glsl`), from
 /// `#pragma shader_stage`, or from built-ins of one stage in its text without comments.
-pub fn of_file(file: &str, text: &str) -> Option<&'static SourceStage> {
-    let known = |name: &Path| of_extension(name.extension().and_then(OsStr::to_str)?);
+pub fn stage_of_file(file: &str, text: &str) -> Option<&'static SourceStage> {
+    let known = |name: &Path| stage_of_extension(name.extension().and_then(OsStr::to_str)?);
     let name = Path::new(file);
     let second = || known(Path::new(name.file_stem()?));
-    known(name).or_else(second).or_else(|| of_pragma(text)).or_else(|| of_contents(text))
+    known(name).or_else(second).or_else(|| stage_of_pragma(text)).or_else(|| stage_of_contents(text))
 }
 
 /// Returns the stage of `#pragma shader_stage(NAME)`.
-fn of_pragma(text: &str) -> Option<&'static SourceStage> {
+fn stage_of_pragma(text: &str) -> Option<&'static SourceStage> {
     text.lines().find_map(|line| {
         let name = directive_argument(line, "pragma")?.strip_prefix("shader_stage")?.trim();
-        of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim())
+        stage_of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim())
     })
 }
 
 /// Returns the stage whose built-ins a text of GLSL uses.
-fn of_contents(text: &str) -> Option<&'static SourceStage> {
+fn stage_of_contents(text: &str) -> Option<&'static SourceStage> {
     const MARKS: [(&str, &str); 12] = [
         ("EmitMeshTasksEXT", "task"),
         ("SetMeshOutputsEXT", "mesh"),
@@ -142,7 +142,7 @@ fn of_contents(text: &str) -> Option<&'static SourceStage> {
         ("gl_FragCoord", "frag"),
     ];
     let (_, stage) = MARKS.iter().find(|(word, _)| has_word(text, word))?;
-    of_extension(stage)
+    stage_of_extension(stage)
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
             ("k.rmiss", "", Some("rmiss")),
         ];
         for (file, text, expected) in cases {
-            assert_eq!(of_file(file, text).map(|stage| stage.extension), expected, "{file} {text}");
+            assert_eq!(stage_of_file(file, text).map(|stage| stage.extension), expected, "{file} {text}");
         }
     }
 

@@ -9,7 +9,7 @@ use campaign::certificates::{
 };
 use campaign::check::CheckModels;
 use campaign::inputs;
-use campaign::parallel::in_order;
+use campaign::parallel::process_in_order;
 use campaign::shader::source::is_shader;
 use campaign::source::TestSource;
 
@@ -47,10 +47,10 @@ pub fn certify(arguments: &Check, folder: &Path) -> Result<Outcome, Failure> {
         ));
     }
     let mut sources =
-        inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::all_embedded()))?;
+        inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::embedded_tests()))?;
     let models = CheckModels::load(arguments.model.as_deref())?;
-    if let Some(named) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
-        sources.retain(|source| source.suits(&named.model));
+    if let Some(named) = models.requested.as_ref().filter(|_| arguments.tests.is_empty()) {
+        sources.retain(|source| source.is_judged_by(&named.model));
     }
     create_folder(folder)?;
     let mut names = BTreeSet::new();
@@ -65,7 +65,7 @@ pub fn certify(arguments: &Check, folder: &Path) -> Result<Outcome, Failure> {
     };
     let (mut outcome, mut data) = (Outcome::Success, StandardOutput::new());
     let (mut certified, mut bytes, mut steps, mut structures) = (0_usize, 0_usize, 0_usize, 0_usize);
-    in_order(&named, work, |(id, path, made)| {
+    process_in_order(&named, work, |(id, path, made)| {
         match made {
             Certification::Certified(text, verified) => {
                 write_file(&path, text.as_bytes())?;
@@ -112,7 +112,7 @@ fn file_name(id: &str, names: &mut BTreeSet<String>) -> String {
 /// If the folder has no file or cannot be read. A file that is not a certificate is reported, and the other
 /// files are still verified.
 pub fn verify(path: &Path, timeout: Duration) -> Result<Outcome, Failure> {
-    let of_file = |path: &Path, error: std::io::Error| Failure::of_file(path, error);
+    let of_file = |path: &Path, error: std::io::Error| Failure::file_error(path, error);
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
         let entries = std::fs::read_dir(path).map_err(|error| of_file(path, error))?;
@@ -144,7 +144,7 @@ pub fn verify(path: &Path, timeout: Duration) -> Result<Outcome, Failure> {
     };
     let (mut outcome, mut data, mut verified) = (Outcome::Success, StandardOutput::new(), 0_usize);
     let mut all = files.iter();
-    in_order(&files, work, |result| {
+    process_in_order(&files, work, |result| {
         let file = all.next().map_or(path, PathBuf::as_path);
         match result {
             Ok(()) => verified += 1,

@@ -2,8 +2,8 @@
 
 use campaign::check::CheckModels;
 use campaign::inputs;
-use campaign::patience::patience;
 use campaign::shader::source::is_shader;
+use campaign::time_limit::stop_after;
 use explanation::ExecutionReport;
 use model::{Budget, ExplainOptions, list_consistent_executions};
 use results::write::OutputFormat;
@@ -27,7 +27,7 @@ pub fn print_executions(arguments: &Check, most: usize) -> Result<Outcome, Failu
         return Err(Failure::input_message("`--executions` needs `--format text`, `dot`, `svg` or `html`"));
     }
     let sources =
-        inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::all_embedded()))?;
+        inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::embedded_tests()))?;
     if sources.len() != 1 && matches!(arguments.format, CheckFormat::Svg | CheckFormat::Html) {
         return Err(Failure::input_message(format!(
             "`--format svg` and `html` take one test, not {}; use text or dot",
@@ -51,14 +51,14 @@ pub fn print_executions(arguments: &Check, most: usize) -> Result<Outcome, Failu
                 continue;
             }
         };
-        let stop = patience(arguments.timeout);
+        let stop = stop_after(arguments.timeout);
         let options = ExplainOptions {
             unroll: arguments.unroll,
-            candidates: u64::MAX,
-            budget: Budget::until(&stop),
+            max_candidates: u64::MAX,
+            search_budget: Budget::until(&stop),
             ..ExplainOptions::default()
         };
-        let asked = models.of(&loaded).and_then(|chosen| {
+        let asked = models.model_for_test(&loaded).and_then(|chosen| {
             list_consistent_executions(&loaded.test, &chosen.model, &options, most)
                 .map_err(|error| Failure::input_message(format!("{file}: {error}")))
         });
@@ -74,7 +74,7 @@ pub fn print_executions(arguments: &Check, most: usize) -> Result<Outcome, Failu
                 "{file}: warning: loops were cut off after {bound} iterations (raise --unroll)"
             ));
         }
-        if !found.complete && found.found.len() < most {
+        if !found.complete && found.executions.len() < most {
             unfinished += 1;
             print_message(&format!(
                 "{file}: warning: the time limit was reached before all executions were found (raise --timeout)"

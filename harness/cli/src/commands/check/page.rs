@@ -1,6 +1,6 @@
 //! `check --format html`: a page with the answers for shaders next to their source.
 
-use campaign::shader::race::shown;
+use campaign::shader::race::findings_page;
 use explanation::ShaderAnswer;
 use results::wire::{CheckLine, RaceWord};
 use vk_litmus::{CheckAnswer, Checker, ShaderModule, program};
@@ -32,7 +32,7 @@ pub fn print_page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failu
                 Err(error) => {
                     let line = error.record().clone();
                     report_rejected(&mut outcome, &program::into_failure(error));
-                    shown(line.file, "refused".to_owned(), vec![line.error], &[], file)
+                    findings_page(line.file, "refused".to_owned(), vec![line.error], &[], file)
                 }
             });
         }
@@ -59,5 +59,5 @@ fn shader_answer(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
         format!("{} {holds}", query.text)
     });
     let notes = holds.chain(notes).collect();
-    shown(format!("{} {}", line.file, line.name), verdict.to_owned(), notes, findings, &line.file)
+    findings_page(format!("{} {}", line.file, line.name), verdict.to_owned(), notes, findings, &line.file)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use campaign::expect::Expected;
+use campaign::expectations::RunExpectations;
 use results::Reason;
 use results::wire::{RunLine, VerdictWord};
 use results::write::{OutputFormat, number};
@@ -29,7 +29,7 @@ pub(super) fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome)
 pub(super) fn judgement_outcome(
     lines: &[RunLine],
     arguments: &Run,
-    expected: &Expected,
+    expected: &RunExpectations,
     quiet: bool,
     folder: &Path,
 ) -> Outcome {
@@ -38,7 +38,7 @@ pub(super) fn judgement_outcome(
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
     let is_named = arguments.gtest_filter.is_some();
-    let is_listed = lines.iter().all(|line| expected.standing(line).is_excused());
+    let is_listed = lines.iter().all(|line| expected.triage(line).is_excused());
     // A Google Test runner runs one test per process and reports a skipped one as such.
     let is_intended = if arguments.strict { is_named && is_listed } else { is_named || is_listed };
     if lines.iter().all(is_skipped) && !is_intended {
@@ -50,7 +50,7 @@ pub(super) fn judgement_outcome(
         ));
         outcome.escalate_to(Outcome::Environment);
     }
-    for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
+    for line in lines.iter().filter(|line| !expected.triage(line).is_excused()) {
         match line.verdict {
             VerdictWord::Violates => {
                 violating += 1;

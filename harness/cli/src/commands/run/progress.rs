@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use campaign::run::Watch;
+use campaign::run::RunObserver;
 use indicatif::{ProgressBar, ProgressStyle};
 use results::escape::escape_line as shown;
 use results::state;
@@ -99,8 +99,8 @@ impl RunProgressBar {
     }
 }
 
-impl Watch for RunProgressBar {
-    fn shows(&self, device: &str, id: &str, instances: u64, seconds: f64) {
+impl RunObserver for RunProgressBar {
+    fn on_progress(&self, device: &str, id: &str, instances: u64, seconds: f64) {
         let rate = if seconds > 0.0 {
             // The cast saturates.
             format!(" ({} a second)", number::format_count((instances as f64 / seconds) as u64))
@@ -117,7 +117,7 @@ impl Watch for RunProgressBar {
         ));
     }
 
-    fn advances(&self, line: &RunLine) {
+    fn on_verdict(&self, line: &RunLine) {
         let index = match line.verdict {
             VerdictWord::Violates => Some(0),
             VerdictWord::Inconclusive => Some(1),
@@ -129,7 +129,7 @@ impl Watch for RunProgressBar {
         }
         if line.verdict == VerdictWord::Violates {
             if self.is_visible {
-                self.says(&RunProgressBar::describe_violation(line));
+                self.on_message(&RunProgressBar::describe_violation(line));
             }
             if let Some(stop) = &self.stop {
                 stop.store(true, Ordering::Relaxed);
@@ -138,12 +138,12 @@ impl Watch for RunProgressBar {
         self.bar.inc(1);
     }
 
-    fn says(&self, text: &str) {
+    fn on_message(&self, text: &str) {
         // Printed above the bar.
         self.bar.suspend(|| crate::output::print_message(text));
     }
 
-    fn ends(&self) {
+    fn on_finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use campaign::book::Done;
-use campaign::expect::{self, Expected as Excused};
+use campaign::expectations::{self, RunExpectations as Excused};
+use campaign::fault_injection::FaultInjection;
 use campaign::kinds::litmus::TestBudget;
-use campaign::kinds::shader::{self, Shaders};
-use campaign::misbehave::Misbehaviour;
-use campaign::shader::read::{Given, name_apart, read};
+use campaign::kinds::shader::{self, ShaderKind};
+use campaign::run_log::EarlierVerdicts;
+use campaign::shader::analysis::{ShaderFileInputs, analyze_file, make_ids_unique};
 use campaign::shader::source::is_shader;
 use campaign::shard;
 use results::wire::VerdictWord;
@@ -50,7 +50,7 @@ pub fn run_shaders(
     }
     let arguments = &super::complete_arguments(arguments)?;
     let started = Instant::now();
-    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
+    let misbehaviour = FaultInjection::parse(&arguments.misbehave)?;
     let mut writer = new_run_writer(
         arguments.format,
         result_output(arguments.format, quiet),
@@ -58,8 +58,8 @@ pub fn run_shaders(
     )
     .map_err(Failure::input_error)?;
     let run_place = super::run_place(arguments, quiet);
-    run_place.check()?;
-    let chosen = shader::model(arguments.model.as_deref())?;
+    run_place.ensure_empty_folder()?;
+    let chosen = shader::load_model(arguments.model.as_deref())?;
     let mut outcome = Outcome::Success;
     let budget = match (arguments.instances, arguments.time) {
         (Some(instances), _) => TestBudget::Instances(instances),
@@ -73,8 +73,8 @@ pub fn run_shaders(
         let shaders = options.and_then(|options| {
             let (flags, compilation) = (&arguments.kernel.to_words(), arguments.kernel.compilation()?);
             let inputs = arguments.kernel.input_mode();
-            read(
-                &Given { file, flags, compilation, inputs, options: &options },
+            analyze_file(
+                &ShaderFileInputs { file, flags, compilation, inputs, options: &options },
                 &chosen.model,
                 prediction_time,
             )
@@ -84,7 +84,7 @@ pub fn run_shaders(
             Err(failure) => report_rejected(&mut outcome, &failure),
         }
     }
-    name_apart(&mut all);
+    make_ids_unique(&mut all);
     if all.is_empty() {
         return match outcome {
             Outcome::Success => Err(Failure::input_message("no shader to run")),
@@ -98,7 +98,7 @@ pub fn run_shaders(
             .for_each(|note| print_message(&format!("{}: {note}", shader.file)));
     }
     let ids: Vec<String> = all.iter().map(|shader| shader.id.clone()).collect();
-    let all = shard::part(all, arguments.shard);
+    let all = shard::select_shard(all, arguments.shard);
     if all.is_empty() {
         if let Some(part) = arguments.shard {
             super::report_empty_shard(part, ids.len() as u64, "shader");
@@ -107,21 +107,31 @@ pub fn run_shaders(
     }
     let targets = super::open_devices(arguments, false)?;
     let mut plan = shader::ShaderPlan::new(targets, all, chosen);
-    let devices = plan.devices()?;
+    let devices = plan.device_records()?;
     let expectations = super::load_expectations(arguments, &devices)?;
     let excused = Excused::new(expectations, &ids, devices);
-    plan.skip(&|device, id| excused.skips(device, id).map(|place| expect::reason(&place)));
+    plan.skip_shaders(&|device, id| {
+        excused.find_skip(device, id).map(|place| expectations::skip_reason(&place))
+    });
 
     // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
     let interrupted = super::interrupt::interrupt_flag()?;
     let options = &super::run_options(arguments);
-    let (folder, seed, done) = run_place.open(plan.record(options, budget)?, &print_message)?;
-    let kind = Shaders { plan: &plan, options, budget, seed, misbehaviour: &misbehaviour };
+    let (folder, seed, done) = run_place.open(plan.to_record(options, budget)?, &print_message)?;
+    let kind = ShaderKind { plan: &plan, options, budget, seed, fault_injection: &misbehaviour };
     super::write_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
     let bar =
         RunProgressBar::new(plan.len(), super::is_progress_shown(arguments, quiet), budget.time(), stop);
-    let ended = super::execute_run(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
+    let ended = super::execute_run(
+        &kind,
+        folder,
+        done,
+        &EarlierVerdicts::new(),
+        writer.as_mut(),
+        &bar,
+        &interrupted,
+    )?;
     super::collect_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::format_seconds(started.elapsed().as_secs_f64()));
     for line in &ended.lines {

@@ -5,43 +5,45 @@ use super::{
     BoundName, CatCompiler, DEPTH_LIMIT, ErrorReported, LowerResult, LoweredTerm, STEP_LIMIT, ScopeId,
     TypedNode,
 };
-use crate::cat::ast::{CatDefinition, CatExpression, Comprehension, ExpressionKind, Identifier, Iterated};
+use crate::cat::ast::{
+    CatDefinition, CatExpression, Comprehension, ComprehensionFamily, ExpressionKind, Identifier,
+};
 use crate::cat::error::CatProblem;
 use crate::cat::graph::ExpressionGraph;
-use crate::cat::plan::{AxiomKind, Node, NodeId, NodeKind};
+use crate::cat::plan::{AxiomKind, NodeId, NodeKind, PlanNode};
 use crate::cat::source::CatSpan;
 use crate::cat::vocabulary::VocabularyEntry;
 
 /// A relation or a set, and the recursive name that it depends on.
-type RelationNode<'m> = (NodeId, Option<&'m str>);
+type LoweredNode<'m> = (NodeId, Option<&'m str>);
 
 /// An operation that chains, on sets and on relations.
 struct OperatorChain {
     sets: fn(&mut ExpressionGraph<'_>, NodeId, NodeId) -> NodeId,
     relations: fn(&mut ExpressionGraph<'_>, NodeId, NodeId) -> NodeId,
     /// Number of leading operands whose order is significant.
-    fixed: usize,
+    ordered_prefix: usize,
     /// True if membership in one operand is enough for membership in the result.
-    alternatives: bool,
+    is_union: bool,
 }
 
 const UNION: OperatorChain = OperatorChain {
     sets: |graph, a, b| graph.set_union(a, b),
     relations: |graph, a, b| graph.relation_union(a, b),
-    fixed: 0,
-    alternatives: true,
+    ordered_prefix: 0,
+    is_union: true,
 };
 const INTERSECTION: OperatorChain = OperatorChain {
     sets: |graph, a, b| graph.set_intersection(a, b),
     relations: |graph, a, b| graph.relation_intersection(a, b),
-    fixed: 0,
-    alternatives: false,
+    ordered_prefix: 0,
+    is_union: false,
 };
 const DIFFERENCE: OperatorChain = OperatorChain {
     sets: |graph, a, b| graph.set_difference(a, b),
     relations: |graph, a, b| graph.relation_difference(a, b),
-    fixed: 1,
-    alternatives: false,
+    ordered_prefix: 1,
+    is_union: false,
 };
 
 impl<'m> CatCompiler<'m> {
@@ -59,7 +61,7 @@ impl<'m> CatCompiler<'m> {
                 let (node, _) = self.as_relation(lowered, body.span)?;
                 // A relation is acyclic if and only if its closure is.
                 match (kind, self.graph.node(node)) {
-                    (AxiomKind::Acyclic, Node::Plus(inner)) => Ok(inner),
+                    (AxiomKind::Acyclic, PlanNode::Plus(inner)) => Ok(inner),
                     _ => Ok(node),
                 }
             }
@@ -71,7 +73,7 @@ impl<'m> CatCompiler<'m> {
         expression: &'m CatExpression,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
-        if self.stopped {
+        if self.limit_reached {
             return Err(ErrorReported);
         }
         self.steps += 1;
@@ -82,7 +84,7 @@ impl<'m> CatCompiler<'m> {
         } else {
             return self.lower_within_limits(expression, scope);
         };
-        self.stopped = true;
+        self.limit_reached = true;
         Err(self.report_problem(limit, expression.span))
     }
 
@@ -92,12 +94,16 @@ impl<'m> CatCompiler<'m> {
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
         self.depth += 1;
-        let result = self.lower_kind(expression, scope);
+        let result = self.lower_expression_kind(expression, scope);
         self.depth -= 1;
         result
     }
 
-    fn lower_kind(&mut self, expression: &'m CatExpression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
+    fn lower_expression_kind(
+        &mut self,
+        expression: &'m CatExpression,
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
         match &expression.kind {
             ExpressionKind::Zero => Ok(non_recursive_term(TypedNode::Zero)),
             ExpressionKind::Universe => Ok(non_recursive_term(TypedNode::Set(self.graph.universe_set()))),
@@ -165,7 +171,7 @@ impl<'m> CatCompiler<'m> {
         }
     }
 
-    fn as_relation(&mut self, lowered: LoweredTerm<'m>, span: CatSpan) -> LowerResult<RelationNode<'m>> {
+    fn as_relation(&mut self, lowered: LoweredTerm<'m>, span: CatSpan) -> LowerResult<LoweredNode<'m>> {
         match lowered.value {
             TypedNode::Relation(node) => Ok((node, lowered.recursive)),
             TypedNode::Zero => Ok((self.graph.empty_relation(), lowered.recursive)),
@@ -180,12 +186,12 @@ impl<'m> CatCompiler<'m> {
         &mut self,
         expression: &'m CatExpression,
         scope: ScopeId,
-    ) -> LowerResult<RelationNode<'m>> {
+    ) -> LowerResult<LoweredNode<'m>> {
         let lowered = self.lower_expression(expression, scope)?;
         self.as_relation(lowered, expression.span)
     }
 
-    fn lower_set(&mut self, expression: &'m CatExpression, scope: ScopeId) -> LowerResult<RelationNode<'m>> {
+    fn lower_set(&mut self, expression: &'m CatExpression, scope: ScopeId) -> LowerResult<LoweredNode<'m>> {
         let lowered = self.lower_expression(expression, scope)?;
         match lowered.value {
             TypedNode::Set(node) => Ok((node, lowered.recursive)),
@@ -226,7 +232,7 @@ impl<'m> CatCompiler<'m> {
     }
 
     fn lower_sequence(&mut self, list: &'m [CatExpression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
-        let mut product: Option<RelationNode<'m>> = None;
+        let mut product: Option<LoweredNode<'m>> = None;
         // After a mistake, the other operands are lowered too, to report theirs.
         let mut reported = false;
         for operand in list {
@@ -256,7 +262,7 @@ impl<'m> CatCompiler<'m> {
         for operand in list {
             match self.lower_expression(operand, scope) {
                 Ok(lowered) => {
-                    if chain.alternatives {
+                    if chain.is_union {
                         self.label_part(operand, lowered.value, &mut cited);
                     }
                     operands.push((lowered, operand.span));
@@ -297,8 +303,8 @@ impl<'m> CatCompiler<'m> {
         chain: &OperatorChain,
     ) -> LowerResult<LoweredTerm<'m>> {
         let recursive = operands.iter().find_map(|(lowered, _)| lowered.recursive);
-        let decisive = operands.iter().find(|(lowered, _)| !matches!(lowered.value, TypedNode::Zero));
-        let Some((first, first_span)) = decisive else {
+        let first_typed = operands.iter().find(|(lowered, _)| !matches!(lowered.value, TypedNode::Zero));
+        let Some((first, first_span)) = first_typed else {
             return Ok(LoweredTerm { value: TypedNode::Zero, recursive });
         };
         let is_set = matches!(first.value, TypedNode::Set(_));
@@ -330,7 +336,7 @@ impl<'m> CatCompiler<'m> {
             });
         }
         // Operands that change less often come first, except for the minuend.
-        if let Some(movable) = nodes.get_mut(chain.fixed..) {
+        if let Some(movable) = nodes.get_mut(chain.ordered_prefix..) {
             movable.sort_by_key(|node| self.graph.node_rank(*node));
         }
         let operation = if is_set { chain.sets } else { chain.relations };
@@ -489,7 +495,7 @@ impl<'m> CatCompiler<'m> {
         let values = self.lower_arguments(name, parameters.len(), arguments, span, scope)?;
         // Memoize: calls repeat where functions build on each other, and inlining would be exponential.
         let key = (function.name.span, inner, values);
-        if let Some(known) = self.results.get(&key) {
+        if let Some(known) = self.memoized_calls.get(&key) {
             return Ok(*known);
         }
         let named = parameters.iter().zip(&key.2);
@@ -500,7 +506,7 @@ impl<'m> CatCompiler<'m> {
         let result = self.lower_expression(&function.body, body_scope);
         self.calls.pop();
         if let Ok(lowered) = result {
-            self.results.insert(key, lowered);
+            self.memoized_calls.insert(key, lowered);
         }
         result
     }
@@ -533,14 +539,14 @@ impl<'m> CatCompiler<'m> {
             }
             let sample = self.lower_expression(body, inner)?;
             let value = match sample.value {
-                _ if comprehension.union => TypedNode::Zero,
+                _ if comprehension.is_union => TypedNode::Zero,
                 // The intersection of no members is everything.
                 TypedNode::Set(_) => TypedNode::Set(self.graph.universe_set()),
                 _ => TypedNode::Relation(self.graph.full_relation()),
             };
             return Ok(non_recursive_term(value));
         }
-        self.fold_operands(&values, if comprehension.union { &UNION } else { &INTERSECTION })
+        self.fold_operands(&values, if comprehension.is_union { &UNION } else { &INTERSECTION })
     }
 
     /// The members of a family: for each, the values of the comprehension's variables.
@@ -552,12 +558,12 @@ impl<'m> CatCompiler<'m> {
     ) -> LowerResult<Vec<Vec<LoweredTerm<'m>>>> {
         let arity = comprehension.variables.len();
         let masks = match &comprehension.family {
-            Iterated::Listed(members) => {
+            ComprehensionFamily::Listed(members) => {
                 let mut values = Vec::with_capacity(members.len());
-                for (member, place) in members {
+                for (member, member_span) in members {
                     if member.len() != arity {
                         let problem = CatProblem::WrongMemberSize { expected: arity, found: member.len() };
-                        return Err(self.report_problem(problem, *place));
+                        return Err(self.report_problem(problem, *member_span));
                     }
                     let lowered: LowerResult<Vec<_>> =
                         member.iter().map(|value| self.lower_expression(value, scope)).collect();
@@ -565,13 +571,13 @@ impl<'m> CatCompiler<'m> {
                 }
                 return Ok(values);
             }
-            Iterated::Named(name) => match self.lookup_binding(&name.text, scope) {
+            ComprehensionFamily::Named(name) => match self.lookup_binding(&name.text, scope) {
                 Some(BoundName::Value(LoweredTerm { value: TypedNode::Mask(mask), .. })) => {
-                    class_numbers(mask)
+                    single_class_masks(mask)
                 }
                 Some(BoundName::Broken) => return Err(ErrorReported),
                 None if name.text == FAMILIES[0] => self.families.masks.clone(),
-                None if name.text == FAMILIES[1] => class_numbers(self.families.all_classes()),
+                None if name.text == FAMILIES[1] => single_class_masks(self.families.all_classes()),
                 _ => {
                     return Err(
                         self.report_problem(CatProblem::NotAFamily { name: name.text.clone() }, name.span)
@@ -595,6 +601,6 @@ fn relation_term(node: NodeId, recursive: Option<&str>) -> LoweredTerm<'_> {
 }
 
 /// Splits a mask into one single-class mask per class.
-fn class_numbers(mask: u8) -> Vec<u8> {
+fn single_class_masks(mask: u8) -> Vec<u8> {
     (0..8).map(|class| 1 << class).filter(|class| mask & class != 0).collect()
 }

@@ -1,11 +1,11 @@
 //! Name resolution, and suggestions for misspelled names.
 
 use super::{BoundName, CatCompiler, ErrorReported, ScopeId};
-use crate::cat::ast::{Bindings, CatDefinition, CatExpression, ExpressionKind, Iterated};
+use crate::cat::ast::{Bindings, CatDefinition, CatExpression, ComprehensionFamily, ExpressionKind};
 use crate::cat::error::CatProblem;
 use crate::cat::prelude;
-use crate::cat::similar::similar_word;
 use crate::cat::source::CatSpan;
+use crate::cat::suggestions::similar_word;
 use crate::cat::vocabulary::VocabularyEntry;
 
 /// The entity that a name resolves to.
@@ -167,9 +167,11 @@ impl<'m> CatCompiler<'m> {
             }
             ExpressionKind::Comprehension(comprehension) => {
                 match &comprehension.family {
-                    Iterated::Named(name) if FAMILIES.contains(&name.text.as_str()) => {}
-                    Iterated::Named(name) => self.check_name(&name.text, name.span, function, scope, local),
-                    Iterated::Listed(members) => {
+                    ComprehensionFamily::Named(name) if FAMILIES.contains(&name.text.as_str()) => {}
+                    ComprehensionFamily::Named(name) => {
+                        self.check_name(&name.text, name.span, function, scope, local)
+                    }
+                    ComprehensionFamily::Listed(members) => {
                         for inner in members.iter().flat_map(|(member, _)| member) {
                             self.check_names(inner, function, scope, local);
                         }
@@ -191,7 +193,7 @@ impl<'m> CatCompiler<'m> {
         local: &mut LocalNames<'m>,
     ) {
         let names = || bindings.bindings.iter().map(|binding| binding.name.text.as_str());
-        if bindings.recursive {
+        if bindings.is_recursive {
             local.extend(names());
         }
         for binding in &bindings.bindings {
@@ -200,7 +202,7 @@ impl<'m> CatCompiler<'m> {
             self.check_names(&binding.body, function, scope, local);
             local.truncate(before);
         }
-        if !bindings.recursive {
+        if !bindings.is_recursive {
             local.extend(names());
         }
     }

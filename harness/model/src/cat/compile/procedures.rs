@@ -25,52 +25,56 @@ impl<'m> CatCompiler<'m> {
         &mut self,
         kind: &'m StatementKind,
         scope: ScopeId,
-        called: Option<&'m Identifier>,
+        enclosing_call: Option<&'m Identifier>,
         visible: usize,
     ) -> ScopeId {
         match kind {
             StatementKind::Let(bindings) => return self.bind_definitions(bindings, scope),
-            StatementKind::Axiom { kind, negated, flag, body, name } => {
+            StatementKind::Axiom { kind, negated, is_flag: flag, body, name } => {
                 if let Ok(node) = self.lower_axiom_body(*kind, body, scope) {
                     self.axioms.push(Axiom {
                         kind: *kind,
                         negated: *negated,
-                        flag: *flag,
+                        is_flag: *flag,
                         node,
-                        name: called.or(name.as_ref()).map(|name| name.text.clone()),
+                        name: enclosing_call.or(name.as_ref()).map(|name| name.text.clone()),
                         statement: self.graph.statement,
                     });
                 }
             }
-            StatementKind::Call { procedure: wanted, arguments, name } => {
+            StatementKind::Call { procedure: callee, arguments, name } => {
                 // A later definition hides an earlier one. A procedure can call only those before
                 // it, so that calls end.
-                let own = self.procedures.iter().take(visible).enumerate().rev();
-                let own = own.map(|(index, (procedure, scope))| (index, *procedure, *scope));
-                let shared = prelude::iter_procedures().map(|procedure| (0, procedure, None));
-                let Some((index, procedure, seen)) =
-                    own.chain(shared).find(|(_, procedure, _)| procedure.name.text == wanted.text)
+                let declared = self.procedures.iter().take(visible).enumerate().rev();
+                let own = declared.map(|(index, (procedure, scope))| (index, *procedure, *scope));
+                let predefined = prelude::iter_procedures().map(|procedure| (0, procedure, None));
+                let Some((index, procedure, procedure_scope)) =
+                    own.chain(predefined).find(|(_, procedure, _)| procedure.name.text == callee.text)
                 else {
                     self.report_problem(
-                        CatProblem::UnknownProcedure { name: wanted.text.clone() },
-                        wanted.span,
+                        CatProblem::UnknownProcedure { name: callee.text.clone() },
+                        callee.span,
                     );
                     return scope;
                 };
                 let parameters = &procedure.parameters;
                 let count = parameters.len();
-                let Ok(values) = self.lower_arguments(&wanted.text, count, arguments, wanted.span, scope)
+                let Ok(values) = self.lower_arguments(&callee.text, count, arguments, callee.span, scope)
                 else {
                     return scope;
                 };
-                let mut inner = seen;
+                let mut inner = procedure_scope;
                 for (parameter, value) in parameters.iter().zip(values) {
                     inner = self.bind_name(inner, &parameter.text, BoundName::Value(value));
                 }
-                self.calls.push((&wanted.text, wanted.span));
+                self.calls.push((&callee.text, callee.span));
                 for (kind, _) in &procedure.body {
-                    inner =
-                        self.inline_procedure(kind, inner, called.or(name.as_ref()).or(Some(wanted)), index);
+                    inner = self.inline_procedure(
+                        kind,
+                        inner,
+                        enclosing_call.or(name.as_ref()).or(Some(callee)),
+                        index,
+                    );
                 }
                 self.calls.pop();
             }

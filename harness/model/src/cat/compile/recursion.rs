@@ -5,7 +5,7 @@
 
 use super::names::{Builtin, NameMeaning};
 use super::{BoundName, CatCompiler, LoweredTerm, ScopeId, TypedNode};
-use crate::cat::ast::{Bindings, CatExpression, ExpressionKind, Iterated};
+use crate::cat::ast::{Bindings, CatExpression, ComprehensionFamily, ExpressionKind};
 use crate::cat::error::CatProblem;
 use crate::cat::layout::RawGroup;
 use crate::cat::plan::{GroupId, NodeId, NodeKind};
@@ -23,19 +23,19 @@ impl<'m> CatCompiler<'m> {
     ) -> Vec<BoundName<'m>> {
         let broken = vec![BoundName::Broken; bindings.bindings.len()];
         let names = || bindings.bindings.iter().map(|binding| &binding.name);
-        if self.recursion {
+        if self.in_recursive_binding {
             if let Some(name) = names().next() {
                 self.report_problem(CatProblem::NestedRecursion, name.span);
             }
             return broken;
         }
-        let mut functions = false;
+        let mut has_functions = false;
         for binding in bindings.bindings.iter().filter(|binding| binding.parameters.is_some()) {
             let problem = CatProblem::FunctionInRecursion { name: binding.name.text.clone() };
             self.report_problem(problem, binding.name.span);
-            functions = true;
+            has_functions = true;
         }
-        if functions {
+        if has_functions {
             return broken;
         }
 
@@ -48,31 +48,33 @@ impl<'m> CatCompiler<'m> {
             .enumerate()
             .map(|(index, kind)| self.graph.recursive_node(group, index as u32, *kind))
             .collect();
-        let value = |node: NodeId, kind: NodeKind| match kind {
+        let typed_node = |node: NodeId, kind: NodeKind| match kind {
             NodeKind::Set => TypedNode::Set(node),
             NodeKind::Relation => TypedNode::Relation(node),
         };
         let mut inner = scope;
         for ((name, node), kind) in names().zip(&members).zip(&kinds) {
-            let lowered = LoweredTerm { value: value(*node, *kind), recursive: Some(&name.text) };
+            let lowered = LoweredTerm { value: typed_node(*node, *kind), recursive: Some(&name.text) };
             inner = self.bind_name(inner, &name.text, BoundName::Value(lowered));
         }
-        self.recursion = true;
+        self.in_recursive_binding = true;
         let bodies: Vec<Option<NodeId>> = bindings
             .bindings
             .iter()
             .zip(&kinds)
             .map(|(binding, kind)| self.lower_recursive_body(&binding.body, *kind, inner))
             .collect();
-        self.recursion = false;
+        self.in_recursive_binding = false;
         let Some(bodies) = bodies.into_iter().collect::<Option<Vec<NodeId>>>() else {
             return broken;
         };
-        self.groups.push(RawGroup { created, members: members.clone(), bodies });
+        self.groups.push(RawGroup { first_node: created, members: members.clone(), bodies });
         members
             .iter()
             .zip(&kinds)
-            .map(|(node, kind)| BoundName::Value(LoweredTerm { value: value(*node, *kind), recursive: None }))
+            .map(|(node, kind)| {
+                BoundName::Value(LoweredTerm { value: typed_node(*node, *kind), recursive: None })
+            })
             .collect()
     }
 
@@ -177,8 +179,8 @@ impl<'m> CatCompiler<'m> {
             ExpressionKind::Comprehension(comprehension) => {
                 let before = probe.len();
                 let first = match &comprehension.family {
-                    Iterated::Listed(members) => members.first(),
-                    Iterated::Named(_) => None,
+                    ComprehensionFamily::Listed(members) => members.first(),
+                    ComprehensionFamily::Named(_) => None,
                 };
                 for (index, variable) in comprehension.variables.iter().enumerate() {
                     let value = first.and_then(|(member, _)| member.get(index));

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Family, RandomProgram, SplitMix64};
+use super::{ProgramFamily, RandomProgram, SplitMix64};
 
 const SCOPES: [&str; 7] = ["sg", "wg", "wg", "qf", "qf", "dv", "dv"];
 const FLAG_SCOPES: [&str; 4] = ["dv", "dv", "qf", "wg"];
@@ -13,7 +13,7 @@ const CLASSES: [&str; 3] = ["semsc0", "semsc2", "semsc0.semsc2"];
 const FLAGS: [&str; 3] = ["f", "g", "h"];
 
 /// The program of a seed: a payload in a buffer, flags in images, three or four agents, and at the end a read or a write.
-pub fn classes_program(seed: u64) -> RandomProgram {
+pub fn generate_classes_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
     let random = &mut random;
     let agents = random.pick(&[3, 3, 4, 4]);
@@ -25,7 +25,7 @@ pub fn classes_program(seed: u64) -> RandomProgram {
         // Workgroups of different families are different ones.
         let workgroup = random.pick(&[0, 1, 1]) + 2 * family;
         heads.push(format!("P{agent}@sg {}, wg {workgroup}, qf {family}", random.pick(&[0, 0, 1])));
-        threads.push(thread(random, agent, agents, writes));
+        threads.push(generate_thread(random, agent, agents, writes));
     }
     let declared: String = FLAGS[..agents - 1].iter().map(|flag| format!("image {flag} = 0;\n")).collect();
     let mut text =
@@ -36,20 +36,20 @@ pub fn classes_program(seed: u64) -> RandomProgram {
         let cells: Vec<String> = threads.iter().map(cell).collect();
         let _ = writeln!(text, "{} ;", cells.join(" | "));
     }
-    let seen: String = (1..agents).map(|agent| format!("P{agent}:r0 == 1 /\\ ")).collect();
+    let received_flags: String = (1..agents).map(|agent| format!("P{agent}:r0 == 1 /\\ ")).collect();
     let end = if writes { "x == 1".to_owned() } else { format!("P{}:r1 == 0", agents - 1) };
-    let _ = writeln!(text, "exists ({seen}{end})");
-    RandomProgram { family: Family::Classes(agents), text, bound: 1 }
+    let _ = writeln!(text, "exists ({received_flags}{end})");
+    RandomProgram { family: ProgramFamily::Classes(agents), text, bound: 1 }
 }
 
-fn thread(random: &mut SplitMix64, agent: usize, agents: usize, writes: bool) -> Vec<String> {
+fn generate_thread(random: &mut SplitMix64, agent: usize, agents: usize, writes: bool) -> Vec<String> {
     let mut code = Vec::new();
     if agent == 0 {
         code.push(match random.chance(50) {
             true => format!("st.av.{}.sc0 x, 1", random.pick(&SCOPES)),
             false => "st.nonpriv.sc0 x, 1".to_owned(),
         });
-        fence(random, &mut code);
+        push_fence(random, &mut code);
     } else {
         let flag = FLAGS[agent - 1];
         let scope = random.pick(&FLAG_SCOPES);
@@ -60,8 +60,8 @@ fn thread(random: &mut SplitMix64, agent: usize, agents: usize, writes: bool) ->
                 format!("ld.atom.acq.{scope}.sc2.{}{visible} r0, {flag}", random.pick(&CLASSES))
             }
         });
-        fence(random, &mut code);
-        fence(random, &mut code);
+        push_fence(random, &mut code);
+        push_fence(random, &mut code);
     }
     code.push(if agent + 1 < agents {
         let available = random.pick(&["", ".semav"]);
@@ -77,7 +77,7 @@ fn thread(random: &mut SplitMix64, agent: usize, agents: usize, writes: bool) ->
     code
 }
 
-fn fence(random: &mut SplitMix64, code: &mut Vec<String>) {
+fn push_fence(random: &mut SplitMix64, code: &mut Vec<String>) {
     if random.chance(50) {
         let available = random.pick(&["", ".semav"]);
         let visible = random.pick(&["", ".semvis"]);

@@ -1,9 +1,9 @@
 //! Small programs for one corner case of the model each, which mixtures rarely reach.
 //!
 //! A program is correct except for one or two choices, and the corner case decides its answer.
-//! [`Corner::without`] returns the program with the opposite answer.
+//! [`Corner::remove_feature`] returns the program with the opposite answer.
 
-mod sheet;
+mod program_columns;
 mod threads;
 
 use litmus::{
@@ -11,8 +11,8 @@ use litmus::{
     Semantics, StorageClassSet, SystemOperation, Test,
 };
 
-use super::{Family, RandomProgram, SplitMix64};
-use sheet::Sheet;
+use super::{ProgramFamily, RandomProgram, SplitMix64};
+use program_columns::ProgramColumns;
 
 /// A corner case of the model with a generator of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub enum Corner {
 }
 
 impl Corner {
-    /// All of them.
+    /// All corner cases.
     pub const ALL: [Corner; 9] = [
         Corner::Links,
         Corner::Beside,
@@ -52,40 +52,44 @@ impl Corner {
     ];
 
     /// The program of a seed.
-    pub fn program(self, seed: u64) -> RandomProgram {
+    pub fn generate_program(self, seed: u64) -> RandomProgram {
         let mut random = SplitMix64(seed ^ 0x00C0_44E4 ^ ((self as u64) << 40));
-        let mut sheet = Sheet::default();
+        let mut sheet = ProgramColumns::default();
         let mut bound = 1;
         match self {
-            Corner::Links => sheet.links(&mut random),
-            Corner::Beside => sheet.beside(&mut random),
-            Corner::Failure => sheet.failure(&mut random),
-            Corner::Turns => bound = sheet.turns(&mut random),
-            Corner::Relay => sheet.relay(&mut random),
-            Corner::Circle => sheet.circle(&mut random),
-            Corner::Sizes => sheet.sizes(&mut random),
-            Corner::Host => sheet.host(&mut random),
+            Corner::Links => sheet.emit_links(&mut random),
+            Corner::Beside => sheet.emit_adjacent_barriers(&mut random),
+            Corner::Failure => sheet.emit_failing_exchange(&mut random),
+            Corner::Turns => bound = sheet.emit_counting_loop(&mut random),
+            Corner::Relay => sheet.emit_relay(&mut random),
+            Corner::Circle => sheet.emit_value_cycle(&mut random),
+            Corner::Sizes => sheet.emit_size_mix(&mut random),
+            Corner::Host => sheet.emit_host(&mut random),
             Corner::Filter => {
                 match random.below(3) {
-                    0 => sheet.links(&mut random),
-                    1 => sheet.failure(&mut random),
-                    _ => sheet.beside(&mut random),
+                    0 => sheet.emit_links(&mut random),
+                    1 => sheet.emit_failing_exchange(&mut random),
+                    _ => sheet.emit_adjacent_barriers(&mut random),
                 }
-                sheet.filter(&mut random);
+                sheet.add_filter(&mut random);
             }
         }
-        RandomProgram { family: Family::Corner(self), text: sheet.text(&format!("corner-{seed}")), bound }
+        RandomProgram {
+            family: ProgramFamily::Corner(self),
+            text: sheet.render(&format!("corner-{seed}")),
+            bound,
+        }
     }
 
     /// Returns the test without the corner case.
-    pub fn without(self, test: &Test) -> Test {
+    pub fn remove_feature(self, test: &Test) -> Test {
         let mut test = test.clone();
         if self == Corner::Filter {
             test.filter = None;
         }
         let last = test.threads.len().saturating_sub(1);
         for (index, thread) in test.threads.iter_mut().enumerate() {
-            let counters: Vec<_> = thread.instructions.iter().filter_map(counter).collect();
+            let counters: Vec<_> = thread.instructions.iter().filter_map(counter_register).collect();
             let relays = thread.instructions.iter().any(|i| i.kind.semantics().any(|s| s.order.acquires()))
                 && thread.instructions.iter().any(|i| i.kind.semantics().any(|s| s.order.releases()));
             if self == Corner::Host {
@@ -94,19 +98,19 @@ impl Corner {
             for Instruction { kind, .. } in &mut thread.instructions {
                 match self {
                     Corner::Links if index > 0 && index < last => {
-                        for_semantics(kind, |semantics| {
+                        change_semantics(kind, |semantics| {
                             semantics.make_available = false;
                             semantics.make_visible = false;
                         });
                     }
                     Corner::Links => {}
-                    Corner::Beside => for_semantics(kind, |semantics| {
+                    Corner::Beside => change_semantics(kind, |semantics| {
                         if semantics.order != Order::Relaxed {
                             // // All four storage classes, so that the synchronization covers every class.
                             semantics.classes = StorageClassSet(0b1111);
                         }
                     }),
-                    Corner::Failure => as_success(kind),
+                    Corner::Failure => copy_success_semantics(kind),
                     Corner::Turns => {
                         if let InstructionKind::Flow(Flow::Branch {
                             left: Operand::Register(left),
@@ -119,7 +123,7 @@ impl Corner {
                         }
                     }
                     Corner::Relay if relays => {
-                        for_semantics(kind, |semantics| *semantics = Semantics::RELAXED);
+                        change_semantics(kind, |semantics| *semantics = Semantics::RELAXED);
                     }
                     Corner::Relay | Corner::Filter => {}
                     Corner::Host => match kind {
@@ -151,7 +155,7 @@ impl Corner {
 }
 
 /// The register that an instruction counts in.
-fn counter(instruction: &Instruction) -> Option<litmus::RegisterId> {
+fn counter_register(instruction: &Instruction) -> Option<litmus::RegisterId> {
     match &instruction.kind {
         InstructionKind::Compute(Compute::Arithmetic { destination, .. }) => Some(*destination),
         _ => None,
@@ -163,7 +167,7 @@ fn is_of_mapped_memory(kind: &InstructionKind) -> bool {
 }
 
 /// Changes the semantics of an instruction.
-fn for_semantics(kind: &mut InstructionKind, change: impl Fn(&mut Semantics)) {
+fn change_semantics(kind: &mut InstructionKind, change: impl Fn(&mut Semantics)) {
     match kind {
         InstructionKind::Access(access) => {
             if let litmus::Access::Atomic { semantics, .. } = &mut access.strength {
@@ -181,7 +185,7 @@ fn for_semantics(kind: &mut InstructionKind, change: impl Fn(&mut Semantics)) {
 }
 
 /// Gives the failure case of a compare-exchange the acquire semantics of the success case.
-fn as_success(kind: &mut InstructionKind) {
+fn copy_success_semantics(kind: &mut InstructionKind) {
     if let InstructionKind::Access(access) = kind
         && let litmus::Access::Atomic { semantics, .. } = access.strength
         && let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } =

@@ -1,47 +1,47 @@
 //! Random mixtures of all features.
 
-use super::{ALIAS, FLAGS, PAYLOAD, Writer};
+use super::{ALIAS, FLAGS, PAYLOAD, ProgramWriter};
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Small threads of any instructions over few locations.
-    pub(super) fn mixture(&mut self) {
+    pub(super) fn emit_mixture(&mut self) {
         let agents = 1 + self.random.below(3);
         for index in 0..agents {
             let near = index > 0 && self.random.chance(40);
-            self.agent(near);
+            self.add_agent(near);
         }
         let names = if self.random.chance(60) { 2 } else { 1 };
         for agent in 0..agents {
             let length = 1 + self.random.below(if agents == 3 { 2 } else { 3 });
             for _ in 0..length {
                 let other = self.random.below(agents);
-                self.any(agent, other, names);
+                self.emit_any_instruction(agent, other, names);
             }
             if self.random.chance(8) {
-                let label = self.label(agent);
+                let label = self.new_label(agent);
                 let value = self.random.below(3);
                 self.agents[agent].code.insert(0, format!("{label}:"));
                 self.emit(agent, format!("beq r0, {value}, {label}"));
-                self.loops = true;
+                self.has_loops = true;
             }
         }
         if agents > 1 && self.random.chance(20) {
             let from = self.random.below(agents);
             let to = (from + 1) % agents;
-            self.system.push(format!("ssw P{from} P{to}"));
+            self.system_sync.push(format!("ssw P{from} P{to}"));
         }
         self.close_guards();
     }
 
     /// Any instruction.
-    fn any(&mut self, agent: usize, other: usize, names: usize) {
+    fn emit_any_instruction(&mut self, agent: usize, other: usize, names: usize) {
         let name = match self.random.below(10) {
             0 => ALIAS,
             1..6 => PAYLOAD,
             _ => FLAGS + self.random.below(names) * usize::from(names > 1),
         };
         let (word, class) = self.names[name];
-        let scope = self.scope(agent, other);
+        let scope = self.pick_mutual_scope(agent, other);
         let wanted = vec![self.names[PAYLOAD].1, class];
         let register = format!("r{}", self.random.below(2));
         let value = match self.random.below(10) {
@@ -55,7 +55,7 @@ impl Writer<'_> {
                 1 => format!("ld.nonpriv.sc{class} {register}, {word}"),
                 2 => format!("ld.vis.{scope}.sc{class} {register}, {word}"),
                 3 | 4 => {
-                    let (classes, flags) = (self.classes(&wanted), self.flags("acq", 50));
+                    let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags("acq", 50));
                     format!("ld.atom.acq.{scope}.sc{class}{classes}{flags} {register}, {word}")
                 }
                 _ => format!("ld.atom.{scope}.sc{class} {register}, {word}"),
@@ -65,7 +65,7 @@ impl Writer<'_> {
                 1 => format!("st.nonpriv.sc{class} {word}, {value}"),
                 2 => format!("st.av.{scope}.sc{class} {word}, {value}"),
                 3 | 4 => {
-                    let (classes, flags) = (self.classes(&wanted), self.flags("rel", 50));
+                    let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags("rel", 50));
                     format!("st.atom.rel.{scope}.sc{class}{classes}{flags} {word}, {value}")
                 }
                 _ => format!("st.atom.{scope}.sc{class} {word}, {value}"),
@@ -74,7 +74,7 @@ impl Writer<'_> {
                 let modifiers = if order.is_empty() {
                     format!("{scope}.sc{class}")
                 } else {
-                    let (classes, flags) = (self.classes(&wanted), self.flags(order, 50));
+                    let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags(order, 50));
                     format!("{order}.{scope}.sc{class}{classes}{flags}")
                 };
                 match self.random.below(6) {
@@ -87,7 +87,7 @@ impl Writer<'_> {
             }
             76..86 => {
                 let order = self.random.pick(&["acq", "rel", "acq_rel"]);
-                let (classes, flags) = (self.classes(&wanted), self.flags(order, 50));
+                let (classes, flags) = (self.pick_classes(&wanted), self.pick_flags(order, 50));
                 format!("membar.{order}.{scope}{classes}{flags}")
             }
             86..90 => "avdevice".to_owned(),
@@ -97,7 +97,7 @@ impl Writer<'_> {
                 format!("add {register}, r{other}, {}", self.random.below(2))
             }
             _ => {
-                let label = self.label(agent);
+                let label = self.new_label(agent);
                 format!("{} r0, {}, {label}", self.random.pick(&["beq", "bne", "blt"]), self.random.below(3))
             }
         };

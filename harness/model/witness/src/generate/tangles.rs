@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Family, RandomProgram, SplitMix64};
+use super::{ProgramFamily, RandomProgram, SplitMix64};
 
 /// Bound on the accesses of a program, because the witness enumerates all orders.
-const ACCESSES: usize = 7;
+const MAX_ACCESSES: usize = 7;
 
 /// A program that is being written.
 struct TangleProgram {
@@ -24,33 +24,33 @@ struct TangleProgram {
 }
 
 /// The program of a seed with subgroup operations.
-pub fn subgroup_program(seed: u64) -> RandomProgram {
+pub fn generate_subgroup_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
     let lanes = random.pick(&[1, 2, 2, 2, 2, 3]);
     let others = random.pick(&[0, 1, 1]);
     let threads = lanes + others;
     let mut writer = TangleProgram::new(random, lanes, threads);
-    let meetings = writer.random.pick(&[1, 1, 2, 2, 3]);
-    for meeting in 0..meetings {
+    let operation_count = writer.random.pick(&[1, 1, 2, 2, 3]);
+    for meeting in 0..operation_count {
         for thread in 0..threads {
-            writer.accesses(thread);
+            writer.emit_accesses(thread);
         }
         if writer.random.chance(25) {
             let (all, mut name) = ((0..lanes).collect::<Vec<_>>(), meeting);
-            writer.barrier(&all, &mut name);
+            writer.emit_barrier(&all, &mut name);
         } else {
-            writer.operation(meeting);
+            writer.emit_operation(meeting);
         }
     }
     for thread in 0..threads {
-        writer.accesses(thread);
+        writer.emit_accesses(thread);
     }
-    RandomProgram { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
+    RandomProgram { family: ProgramFamily::Subgroup(lanes), text: writer.render(seed), bound: 1 }
 }
 
 /// The program of a seed with operations and barriers that branches skip: nested blocks, and lanes with separate
 /// instructions in them.
-pub fn guarded_program(seed: u64) -> RandomProgram {
+pub fn generate_guarded_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
     let lanes = random.pick(&[2, 3, 3]);
     let others = random.pick(&[0, 0, 1]);
@@ -61,12 +61,12 @@ pub fn guarded_program(seed: u64) -> RandomProgram {
     }
     // Something that differs between lanes, and something that others decide.
     for lane in 0..lanes {
-        let register = writer.fresh(lane);
-        writer.line(lane, format!("sg.exclusive.add {register}, 1, lane"));
+        let register = writer.new_register(lane);
+        writer.push_line(lane, format!("sg.exclusive.add {register}, 1, lane"));
     }
     for thread in 0..threads {
         if writer.random.chance(50) {
-            writer.access(thread);
+            writer.emit_access(thread);
         }
     }
     let mut names = 0;
@@ -81,18 +81,18 @@ pub fn guarded_program(seed: u64) -> RandomProgram {
             writer.skipping_lane = Some(writer.random.below(lanes));
         }
         let label = names;
-        writer.block(&members, 0, &mut names);
+        writer.emit_block(&members, 0, &mut names);
         if others > 0 && writer.random.chance(60) {
-            writer.block_of_another_subgroup(lanes, label);
+            writer.emit_foreign_block(lanes, label);
         }
     }
     // The order of a barrier in a block is observable after it.
     for thread in 0..threads {
-        if writer.accesses < ACCESSES - 1 && writer.random.chance(60) {
-            writer.access(thread);
+        if writer.accesses < MAX_ACCESSES - 1 && writer.random.chance(60) {
+            writer.emit_access(thread);
         }
     }
-    RandomProgram { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
+    RandomProgram { family: ProgramFamily::Subgroup(lanes), text: writer.render(seed), bound: 1 }
 }
 
 impl TangleProgram {
@@ -109,20 +109,20 @@ impl TangleProgram {
     }
 
     /// Emits a block with the label of another block, in a thread outside the subgroup.
-    fn block_of_another_subgroup(&mut self, thread: usize, label: usize) {
+    fn emit_foreign_block(&mut self, thread: usize, label: usize) {
         let register = match self.registers[thread] {
             0 => "0".to_owned(),
             count => format!("r{}", self.random.below(count)),
         };
         let relation = self.random.pick(&["beq", "bne"]);
         let value = self.random.pick(&["0", "1"]);
-        self.line(thread, format!("{relation} {register}, {value}, LC{}", 100 + label));
-        self.line(thread, format!("sg.ballot unused, 1, other{label}"));
-        self.line(thread, format!("LC{}:", 100 + label));
+        self.push_line(thread, format!("{relation} {register}, {value}, LC{}", 100 + label));
+        self.push_line(thread, format!("sg.ballot unused, 1, other{label}"));
+        self.push_line(thread, format!("LC{}:", 100 + label));
     }
 
     /// A block of some lanes.
-    fn block(&mut self, members: &[usize], depth: usize, names: &mut usize) {
+    fn emit_block(&mut self, members: &[usize], depth: usize, names: &mut usize) {
         let label = format!("LC{}", 100 + *names);
         *names += 1;
         for lane in members {
@@ -131,39 +131,39 @@ impl TangleProgram {
             let value = self.random.pick(&["0", "1", "1", "2"]);
             if depth == 0 && self.skipping_lane == Some(*lane) {
                 // Nearly always taken, so that this lane skips the block.
-                self.line(*lane, format!("bge r{register}, 0, {label}"));
+                self.push_line(*lane, format!("bge r{register}, 0, {label}"));
             } else {
-                self.line(*lane, format!("{relation} r{register}, {value}, {label}"));
+                self.push_line(*lane, format!("{relation} r{register}, {value}, {label}"));
             }
         }
         let begin = *names;
         for _ in 0..self.random.pick(&[0, 1, 1, 2]) {
             for lane in members {
                 if self.accesses < 4 && self.random.chance(8) {
-                    self.access(*lane);
+                    self.emit_access(*lane);
                 }
             }
             if depth < 2 && begin < 4 && self.random.chance(45) {
-                self.block(members, depth + 1, names);
+                self.emit_block(members, depth + 1, names);
             } else if self.random.chance(40) {
-                self.barrier(members, names);
+                self.emit_barrier(members, names);
             } else {
-                self.operation_of(members, names);
+                self.emit_partial_operation(members, names);
             }
         }
         // The last part observes the participants, or orders their operations.
         if self.random.chance(30) {
-            self.barrier(members, names);
+            self.emit_barrier(members, names);
         } else {
-            self.operation_of(members, names);
+            self.emit_partial_operation(members, names);
         }
         for lane in members {
-            self.line(*lane, format!("{label}:"));
+            self.push_line(*lane, format!("{label}:"));
         }
     }
 
     /// Emits an operation that some of the lanes may not reach.
-    fn operation_of(&mut self, members: &[usize], names: &mut usize) {
+    fn emit_partial_operation(&mut self, members: &[usize], names: &mut usize) {
         let instance = format!("o{names}");
         *names += 1;
         let arithmetic = self.random.pick(&["add", "min", "max", "and", "or", "xor"]);
@@ -179,91 +179,92 @@ impl TangleProgram {
             _ => "ballot".to_owned(),
         };
         for lane in members {
-            let value = if word == "elect" { String::new() } else { format!(" {},", self.value(*lane, 50)) };
-            let register = self.fresh(*lane);
-            self.line(*lane, format!("sg.{word} {register},{value} {instance}"));
+            let value =
+                if word == "elect" { String::new() } else { format!(" {},", self.pick_value(*lane, 50)) };
+            let register = self.new_register(*lane);
+            self.push_line(*lane, format!("sg.{word} {register},{value} {instance}"));
         }
     }
 
-    fn fresh(&mut self, thread: usize) -> String {
+    fn new_register(&mut self, thread: usize) -> String {
         self.registers[thread] += 1;
         format!("r{}", self.registers[thread] - 1)
     }
 
     /// A constant or, in some of a hundred cases, a register that has a value.
-    fn value(&mut self, thread: usize, percent: usize) -> String {
+    fn pick_value(&mut self, thread: usize, percent: usize) -> String {
         match self.registers[thread] {
             count if count > 0 && self.random.chance(percent) => format!("r{}", self.random.below(count)),
             _ => self.random.pick(&["0", "1", "1", "2"]).to_owned(),
         }
     }
 
-    fn line(&mut self, thread: usize, line: String) {
+    fn push_line(&mut self, thread: usize, line: String) {
         self.lines[thread].push(line);
     }
 
-    fn accesses(&mut self, thread: usize) {
+    fn emit_accesses(&mut self, thread: usize) {
         for _ in 0..self.random.pick(&[0, 1, 1, 2]) {
-            if self.accesses < ACCESSES {
-                self.access(thread);
+            if self.accesses < MAX_ACCESSES {
+                self.emit_access(thread);
             }
         }
         if self.random.chance(15) {
-            let scope = self.scope();
+            let scope = self.pick_scope();
             let fence =
                 self.random.pick(&[("rel", ".semav"), ("acq", ".semvis"), ("acq_rel", ".semav.semvis")]);
-            self.line(thread, format!("membar.{}.{scope}.semsc0{}", fence.0, fence.1));
+            self.push_line(thread, format!("membar.{}.{scope}.semsc0{}", fence.0, fence.1));
         }
     }
 
-    fn scope(&mut self) -> &'static str {
+    fn pick_scope(&mut self) -> &'static str {
         self.random.pick(&["sg", "wg", "dv", "dv"])
     }
 
-    fn access(&mut self, thread: usize) {
+    fn emit_access(&mut self, thread: usize) {
         self.accesses += 1;
-        let (scope, location) = (self.scope(), self.random.pick(&["x", "y"]));
+        let (scope, location) = (self.pick_scope(), self.random.pick(&["x", "y"]));
         let guard = self.registers[thread] > 0 && self.random.chance(20);
         if guard {
             let register = self.random.below(self.registers[thread]);
             let label = self.lines[thread].len();
             let relation = self.random.pick(&["beq", "bne"]);
-            self.line(thread, format!("{relation} r{register}, 1, LC{label}"));
-            self.touch(thread, scope, location);
-            self.line(thread, format!("LC{label}:"));
+            self.push_line(thread, format!("{relation} r{register}, 1, LC{label}"));
+            self.emit_memory_access(thread, scope, location);
+            self.push_line(thread, format!("LC{label}:"));
         } else {
-            self.touch(thread, scope, location);
+            self.emit_memory_access(thread, scope, location);
         }
     }
 
-    fn touch(&mut self, thread: usize, scope: &str, location: &str) {
+    fn emit_memory_access(&mut self, thread: usize, scope: &str, location: &str) {
         // Rarely a read value: for cycles of values, engine and witness try different ones.
-        let value = self.value(thread, 12);
+        let value = self.pick_value(thread, 12);
         let text = match self.random.below(9) {
             0 | 1 => format!("st.atom.{scope}.sc0 {location}, {value}"),
             2 => format!("st.atom.rel.{scope}.sc0.semsc0.semav {location}, {value}"),
             3 => format!("st.nonpriv.sc0 {location}, {value}"),
-            4 | 5 => format!("ld.atom.{scope}.sc0 {}, {location}", self.fresh(thread)),
-            6 => format!("ld.atom.acq.{scope}.sc0.semsc0.semvis {}, {location}", self.fresh(thread)),
-            7 => format!("ld.nonpriv.sc0 {}, {location}", self.fresh(thread)),
-            _ => format!("rmw.atom.{scope}.sc0 {}, {location}, {value}", self.fresh(thread)),
+            4 | 5 => format!("ld.atom.{scope}.sc0 {}, {location}", self.new_register(thread)),
+            6 => format!("ld.atom.acq.{scope}.sc0.semsc0.semvis {}, {location}", self.new_register(thread)),
+            7 => format!("ld.nonpriv.sc0 {}, {location}", self.new_register(thread)),
+            _ => format!("rmw.atom.{scope}.sc0 {}, {location}, {value}", self.new_register(thread)),
         };
-        self.line(thread, text);
+        self.push_line(thread, text);
     }
 
     /// Emits a control barrier that some of the lanes may not reach.
-    fn barrier(&mut self, members: &[usize], names: &mut usize) {
+    fn emit_barrier(&mut self, members: &[usize], names: &mut usize) {
         let instance = *names;
         *names += 1;
         let semantics =
             self.random.pick(&["acq_rel.sg.semsc0.semav.semvis", "acq_rel.wg.semsc0.semav.semvis", "sg"]);
         for lane in members {
-            self.line(*lane, format!("cbar.execsg.{semantics} b{instance}"));
+            self.push_line(*lane, format!("cbar.execsg.{semantics} b{instance}"));
         }
     }
 
     /// An operation of some lanes.
-    fn operation(&mut self, meeting: usize) {
+    fn emit_operation(&mut self, meeting: usize) {
         let mut members: Vec<usize> = (0..self.lanes).filter(|_| self.random.chance(80)).collect();
         if members.is_empty() {
             members.push(self.random.below(self.lanes));
@@ -295,14 +296,14 @@ impl TangleProgram {
             // A value from a lane outside the tangle is undefined, so that no other instruction may
             // use it.
             let defined = source.is_none_or(|source| members.contains(&source));
-            let value = if choice == 0 { String::new() } else { format!(" {},", self.value(lane, 60)) };
-            let register = if defined { self.fresh(lane) } else { "unused".to_owned() };
+            let value = if choice == 0 { String::new() } else { format!(" {},", self.pick_value(lane, 60)) };
+            let register = if defined { self.new_register(lane) } else { "unused".to_owned() };
             let comma = numbers.strip_prefix(", ").map_or(String::new(), |numbers| format!(" {numbers},"));
-            self.line(lane, format!("sg.{word} {register},{value}{comma} o{meeting}"));
+            self.push_line(lane, format!("sg.{word} {register},{value}{comma} o{meeting}"));
         }
     }
 
-    fn text(&self, seed: u64) -> String {
+    fn render(&self, seed: u64) -> String {
         let mut text = format!("VULKAN subgroup-{seed}\n{{ x = 0; y = 0; }}\n");
         let rows = self.lines.iter().map(Vec::len).max().unwrap_or(0).max(1);
         for (thread, _) in self.lines.iter().enumerate() {

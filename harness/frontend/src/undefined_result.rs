@@ -1,0 +1,52 @@
+//! Instructions whose result is undefined for some operands.
+//!
+//! SPIR-V leaves the result undefined for a shift beyond the width, a bit field beyond the number, and a dot
+//! product that overflows before a saturating addition. The behaviour is undefined for a division by zero,
+//! for a component beyond its vector (since version 1.6), and for a difference of pointers into two arrays.
+//!
+//! A finding is reported only if the result decides something or is stored to shared memory. An unused result
+//! is common: compilers translate `select(b == 0, 0, a / b)` for every division.
+
+use rspirv::spirv::Op;
+
+use crate::error::malformed;
+use crate::finding::FindingKind;
+use crate::state::PathState;
+use crate::walk::{Step, Walk};
+
+/// Returns class and message of the finding, if an instruction can have an undefined result.
+pub(crate) fn undefined_result(op: Op) -> Option<(FindingKind, String)> {
+    let why = match op {
+        Op::UDiv | Op::UMod => "it divides by zero",
+        Op::SDiv | Op::SRem | Op::SMod => "it divides by zero, or the smallest number by -1",
+        Op::ShiftLeftLogical | Op::ShiftRightLogical | Op::ShiftRightArithmetic => {
+            "it shifts by as many bits as the number has, or more"
+        }
+        Op::BitFieldInsert | Op::BitFieldSExtract | Op::BitFieldUExtract => {
+            "its bit field exceeds the number"
+        }
+        Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => "the sum of the products does not fit",
+        Op::PtrDiff => "its pointers do not point into one array",
+        Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
+            let message = format!("Op{op:?} of a component outside the vector");
+            return Some((FindingKind::OutOfBounds, message));
+        }
+        _ => return None,
+    };
+    Some((FindingKind::UndefinedBehaviour, format!("Op{op:?} without a defined result: {why}")))
+}
+
+impl Walk<'_> {
+    /// Reports the instruction whose undefined result is observed.
+    pub(crate) fn report_undefined_result(&mut self, state: &mut PathState, id: u32) -> Step<()> {
+        let mut code = self.context.module().functions.values().flat_map(|function| &function.code);
+        let undefined_instruction = code.find(|instruction| instruction.result == id);
+        let undefined = undefined_instruction
+            .and_then(|instruction| Some((instruction, undefined_result(instruction.op)?)));
+        let (instruction, (kind, message)) = undefined.ok_or_else(|| malformed("unknown instruction"))?;
+        let here = std::mem::replace(&mut self.at, (instruction.line, instruction.place));
+        let reported = self.report_conditionally(state, kind, message);
+        self.at = here;
+        reported
+    }
+}

@@ -1,0 +1,234 @@
+//! Detects inputs that do not belong to the shader, which are usually mistakes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rspirv::spirv::{Op, StorageClass};
+use spirv_reader::{SpirvModule, SpirvType};
+
+use crate::address_offset::address_offset_in;
+use crate::assumed::{BlockScalar, push_scalars};
+use crate::contents::AddressTarget;
+use crate::error::{Problem, Refusal, SourcePosition};
+use crate::layout::Specialized;
+use crate::options::AnalysisOptions;
+
+/// The kinds of resources at a binding.
+const BUFFER: &str = "a buffer";
+const IMAGE: &str = "an image";
+const SAMPLER: &str = "a sampler";
+const COMBINED_SAMPLER: &str = "an image with a sampler";
+
+/// Returns the unused inputs of a case file.
+///
+/// A case file may give everything that a program binds, and compilers remove unused resources.
+///
+/// # Errors
+/// Fails if a command line input matches nothing, or if an input has the wrong kind.
+pub fn unused_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<Vec<String>, Refusal> {
+    let spare = options.case_inputs.as_deref().map(|case| absent_inputs(module, case)).unwrap_or_default();
+    let mut messages = absent_inputs(module, options);
+    messages.retain(|what| !spare.contains(what));
+    messages.extend(mismatched_inputs(module, options));
+    messages.extend(
+        absent_addresses(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))?,
+    );
+    match messages.is_empty() {
+        true => Ok(spare),
+        false => Err(Problem::Input(format!("unusable input: {}", messages.join("; ")))
+            .located_at(SourcePosition::Module)),
+    }
+}
+
+/// Returns options in which contents given by name are at their bindings, and push constants at their offsets.
+///
+/// # Errors
+/// Fails if no buffer or member has the name; the error lists the names.
+pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<AnalysisOptions, Refusal> {
+    let mut resolved = AnalysisOptions { named_buffers: BTreeMap::new(), ..options.clone() };
+    let mut names: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for (id, variable) in &module.variables {
+        let decorations = module.decorations_of(*id);
+        let Some(binding) = decorations.binding else { continue };
+        let descriptor = (decorations.set.unwrap_or(0), binding);
+        names.insert(module.variable_name(*id, variable.ty), descriptor);
+        if module.is_unnamed(*id) {
+            names.insert(module.display_name(variable.ty), descriptor);
+        }
+    }
+    for (name, bytes) in &options.named_buffers {
+        let Some(at) = names.get(name) else {
+            let known: Vec<&str> =
+                names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
+            let what =
+                format!("a buffer `{name}`, which the kernel does not have (it has {})", known.join(", "));
+            return Err(Problem::Input(format!("unusable input: {what}")).located_at(SourcePosition::Module));
+        };
+        resolved.buffers.insert(*at, bytes.clone());
+    }
+    resolve_push(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
+    Ok(resolved)
+}
+
+/// Puts the push constants that are given by name at their offsets.
+fn resolve_push(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(), Problem> {
+    let named = std::mem::take(&mut options.named_push);
+    if named.is_empty() {
+        return Ok(());
+    }
+    let scalars = push_scalars(module, &options.specialization)?;
+    let unusable = |what: String| Problem::Input(format!("unusable input: {what}"));
+    let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
+    let blocks: Vec<String> = blocks.map(|variable| module.display_name(variable.ty)).collect();
+    for (given, values) in named {
+        // An unnamed block has the name of its type.
+        let member = |block: &String| given.strip_prefix(block.as_str())?.strip_prefix('.');
+        let is_known = scalars.iter().any(|scalar| scalar.name.starts_with(given.as_str()));
+        let name = blocks.iter().find_map(member).filter(|_| !is_known).unwrap_or(&given);
+        // The name of a member selects all scalars in it. The name of the block may be omitted.
+        let is_part = |known: &str| {
+            let rest = known.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let without_block = |known: &str| known.split_once('.').is_some_and(|(_, member)| is_part(member));
+        let parts: Vec<&BlockScalar> =
+            scalars.iter().filter(|scalar| is_part(&scalar.name) || without_block(&scalar.name)).collect();
+        if parts.is_empty() {
+            let known: Vec<&str> = scalars.iter().map(|scalar| scalar.name.as_str()).collect();
+            let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(unusable(format!(
+                "a push constant `{name}`, which the kernel does not have (it has {has})"
+            )));
+        }
+        if parts.len() < values.len() {
+            let (count, given) = (parts.len(), values.len());
+            return Err(unusable(format!(
+                "{given} values for the push constant `{name}`, which has {count}"
+            )));
+        }
+        for (scalar, text) in parts.into_iter().zip(values) {
+            let Some(bytes) = scalar.parse(&text) else {
+                return Err(unusable(format!(
+                    "`{text}` for the push constant `{}`; expected a number",
+                    scalar.name
+                )));
+            };
+            options.push.extend((scalar.offset..).zip(bytes));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the kinds of resources at each binding.
+fn declared_bindings(module: &SpirvModule) -> BTreeMap<(u32, u32), BTreeSet<&'static str>> {
+    let mut all: BTreeMap<(u32, u32), BTreeSet<&'static str>> = BTreeMap::new();
+    for (id, variable) in &module.variables {
+        let own = module.decorations_of(*id);
+        let Some(binding) = own.binding else { continue };
+        let mut ty = variable.ty;
+        while let Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) =
+            module.types.get(&ty)
+        {
+            ty = *element;
+        }
+        let what = match module.types.get(&ty) {
+            Some(SpirvType::Handle(Op::TypeImage)) => IMAGE,
+            Some(SpirvType::Handle(Op::TypeSampledImage)) => COMBINED_SAMPLER,
+            Some(SpirvType::Handle(Op::TypeSampler)) => SAMPLER,
+            Some(SpirvType::Handle(_)) => "no buffer, image or sampler",
+            _ => BUFFER,
+        };
+        all.entry((own.set.unwrap_or(0), binding)).or_default().insert(what);
+    }
+    all
+}
+
+/// Returns the bindings of all inputs.
+fn input_bindings(options: &AnalysisOptions) -> impl Iterator<Item = (&'static str, (u32, u32))> {
+    let buffers = options.buffers.keys().map(|place| (BUFFER, *place));
+    let images = options.images.keys().map(|place| (IMAGE, *place));
+    buffers.chain(images).chain(options.samplers.keys().map(|place| (SAMPLER, *place)))
+}
+
+/// Returns the inputs whose target does not exist.
+fn absent_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
+    let bindings = declared_bindings(module);
+    let constants: BTreeSet<u32> = module.decorations.values().filter_map(|own| own.specialization).collect();
+    let has = |all: Vec<String>| match all.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {}", all.join(", ")),
+    };
+    let places = || has(bindings.keys().map(|(set, binding)| format!("{set}.{binding}")).collect());
+    let mut absent: Vec<String> = input_bindings(options)
+        .filter(|(_, place)| !bindings.contains_key(place))
+        .map(|(what, (set, binding))| {
+            format!("{what} for {set}.{binding}, which the kernel does not have ({})", places())
+        })
+        .collect();
+    let unbound = options.aliases.keys().filter(|from| !module.aliases().contains_key(from));
+    absent.extend(unbound.map(|(set, binding)| {
+        format!("an alias for {set}.{binding}, which the kernel does not have ({})", places())
+    }));
+    let mut unknown: Vec<&u32> = options.specialization.keys().filter(|id| !constants.contains(id)).collect();
+    unknown.sort_unstable();
+    let known = || has(constants.iter().map(u32::to_string).collect());
+    absent.extend(
+        unknown
+            .into_iter()
+            .map(|id| format!("specialization constant {id}, which the kernel does not have ({})", known())),
+    );
+    let has_push = module.variables.values().any(|variable| variable.class == StorageClass::PushConstant);
+    if !options.push.is_empty() && !has_push {
+        absent.push("push constants, but the kernel has none".to_owned());
+    }
+    absent
+}
+
+/// Returns the inputs whose target has another kind.
+fn mismatched_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
+    let bindings = declared_bindings(module);
+    let misfit = |(what, place): (&'static str, (u32, u32))| {
+        let kinds = bindings.get(&place)?;
+        // A combined image sampler takes an image and a sampler as separate inputs.
+        let fits = kinds.contains(what) || what != BUFFER && kinds.contains(COMBINED_SAMPLER);
+        let kinds: Vec<&str> = kinds.iter().copied().collect();
+        (!fits).then(|| format!("{what} for {}.{}, which is {}", place.0, place.1, kinds.join(" and ")))
+    };
+    input_bindings(options).filter_map(misfit).chain(mismatched_aliases(module, options)).collect()
+}
+
+/// Returns the aliases of other memory than storage buffers.
+fn mismatched_aliases(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
+    let is_buffer = |id: &u32| {
+        module.variables.get(id).is_some_and(|variable| variable.class == StorageClass::StorageBuffer)
+    };
+    let mut messages = Vec::new();
+    for (from, id) in module.aliases() {
+        let Some(to) = options.aliases.get(from) else { continue };
+        let aliased_variables: Vec<u32> = module.aliases().values().copied().collect();
+        let target = module.variables_at(*to).into_iter().find(|id| !aliased_variables.contains(id));
+        let why = match target {
+            None => "which the kernel does not have",
+            Some(target) if !is_buffer(id) || !is_buffer(&target) => {
+                "but only storage buffers can share memory by an alias"
+            }
+            Some(_) => continue,
+        };
+        messages.push(format!("{}.{} as an alias of {}.{}, {why}", from.0, from.1, to.0, to.1));
+    }
+    messages
+}
+
+/// Returns the addresses whose location does not exist.
+fn absent_addresses(module: &SpirvModule, options: &AnalysisOptions) -> Result<Vec<String>, Problem> {
+    if options.addresses.is_empty() {
+        return Ok(Vec::new());
+    }
+    let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)?;
+    let exists = |at: &AddressTarget| {
+        module.variables.keys().any(|id| address_offset_in(&specialized, *id, at).is_some())
+    };
+    let absent = options.addresses.iter().filter(|address| !exists(&address.at));
+    Ok(absent
+        .map(|address| format!("an address at {}, where the kernel has no variable", address.at))
+        .collect())
+}

@@ -1,0 +1,62 @@
+//! Answers that hold at every length of a loop.
+
+use litmus::Race;
+
+use model::{Budget, Model, PredictOptions, predict_with_growing_bound};
+
+fn predict(threads: &str) -> litmus::Prediction {
+    let text = format!("VULKAN test\n{{ x = 0; f = 0; t = 0; }}\n{threads}");
+    let test = litmus::parse(&text, "test").unwrap();
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    predict_with_growing_bound(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
+        .unwrap()
+}
+
+/// The value of `r1` survives from the previous iteration, so no bound suffices for a list.
+const WAIT: &str = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+LC00: | st.atom.dv.sc0 t, 1 ;
+ld.atom.dv.sc0 r0, f | st.atom.dv.sc0 f, 1 ;
+beq r0, 1, LC01 | ;
+ld.atom.dv.sc0 r1, t | ;
+goto LC00 | ;
+LC01: | ;
+";
+
+#[test]
+fn loop_that_leaves_an_unobserved_register_is_decided_at_every_length() {
+    let decided = predict(&format!("{WAIT}exists (P0:r0 != 1)"));
+    assert_eq!((decided.race, decided.meets, decided.truncated_runs), (Race::Free, Some(false), 0));
+    let observed = predict(&format!("{WAIT}exists (P0:r1 == 2)"));
+    assert_eq!((observed.meets, observed.truncated_runs > 0), (None, true));
+}
+
+#[test]
+fn program_of_ordered_atomics_is_race_free_at_every_length() {
+    let swap = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+LC00: | LC10: ;
+rmw.atom.dv.sc0 r0, x, 1 | rmw.atom.dv.sc0 r1, x, 0 ;
+beq r0, 0, LC00 | beq r1, 1, LC10 ;
+";
+    let prediction = predict(&format!("{swap}exists (P0:r0 == 1)"));
+    assert_eq!(
+        (prediction.race, prediction.meets, prediction.truncated_runs > 0),
+        (Race::Free, Some(true), true)
+    );
+    let narrow = predict(&format!("{}exists (P0:r0 == 1)", swap.replace("dv", "wg")));
+    assert_eq!(narrow.race, Race::Racy);
+}
+
+/// The read of `x` in the loop races with the store, which waits for code behind the loop.
+#[test]
+fn race_of_a_turn_that_only_reads_is_found() {
+    let wait = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+LC00: | st.atom.dv.sc0 f, 1 ;
+ld.atom.dv.sc0 r0, f | LC10: ;
+beq r0, 1, LC01 | ld.atom.dv.sc0 r0, t ;
+ld.nonpriv.sc0 r1, x | bne r0, 1, LC10 ;
+goto LC00 | st.nonpriv.sc0 x, 1 ;
+LC01: | ;
+st.atom.dv.sc0 t, 1 | ;
+";
+    assert_eq!(predict(&format!("{wait}exists (P0:r0 == 1)")).race, Race::Racy);
+}
