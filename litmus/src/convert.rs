@@ -31,7 +31,7 @@ pub enum ConvertError {
         "value {value} of `{location}` does not identify the write that is read: exactly one write \
          must have it"
     )]
-    Ambiguous {
+    AmbiguousValue {
         /// The value.
         value: i64,
         /// The name that is read.
@@ -73,7 +73,7 @@ fn stored_constant(kind: &InstructionKind) -> Option<(LocationId, Option<i64>)> 
     Some((access.place.location, value))
 }
 
-fn all_reads(test: &Test) -> impl Iterator<Item = RegisterRead> + '_ {
+fn register_reads(test: &Test) -> impl Iterator<Item = RegisterRead> + '_ {
     test.threads.iter().enumerate().flat_map(|(thread, code)| {
         code.instructions.iter().enumerate().filter_map(move |(instruction, i)| {
             let (register, location) = loaded_register(&i.kind)?;
@@ -85,16 +85,16 @@ fn all_reads(test: &Test) -> impl Iterator<Item = RegisterRead> + '_ {
 /// Returns the number of sources of a read of `value` through `location`: through the same name, and through
 /// others.
 fn count_sources(test: &Test, location: LocationId, value: i64) -> (usize, usize) {
-    let (mut same, mut others) = (usize::from(value == 0), 0_usize);
+    let (mut same_name, mut other_names) = (usize::from(value == 0), 0_usize);
     let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind);
     for (name, _) in kinds.filter_map(stored_constant).filter(|(_, stored)| *stored == Some(value)) {
         if name == location {
-            same += 1;
+            same_name += 1;
         } else if test.storage_of(name) == test.storage_of(location) {
-            others += 1;
+            other_names += 1;
         }
     }
-    (same, others)
+    (same_name, other_names)
 }
 
 /// Returns the program of a `.test` file with its forced values as guards; other tests stay unchanged.
@@ -147,7 +147,7 @@ pub fn guard_forced_reads(test: &Test) -> Test {
 /// # Errors
 ///
 /// If an HSA test has no Vulkan program.
-pub fn for_device(test: &Test) -> Result<Test, LoweringError> {
+pub fn to_device_program(test: &Test) -> Result<Test, LoweringError> {
     match test.dialect {
         Dialect::Hsa => Ok(lower_to_vulkan(test)?.test),
         Dialect::Khronos | Dialect::Vulkan => Ok(guard_forced_reads(test)),
@@ -172,7 +172,7 @@ pub fn to_vulkan(test: &Test) -> Result<Test, ConvertError> {
     for (index, thread) in converted.threads.iter_mut().enumerate() {
         thread.number = index as u32;
     }
-    for read in all_reads(test) {
+    for read in register_reads(test) {
         let value = khronos.read_value(read.thread, read.instruction);
         let location = test.location(read.location).name.clone();
         match count_sources(test, read.location, value) {
@@ -188,7 +188,7 @@ pub fn to_vulkan(test: &Test) -> Result<Test, ConvertError> {
                     None => compare,
                 });
             }
-            _ => return Err(ConvertError::Ambiguous { value, location }),
+            _ => return Err(ConvertError::AmbiguousValue { value, location }),
         }
     }
     let heading = test.metadata.comments.iter().chain(khronos.queries.iter().map(|query| &query.text));
@@ -236,14 +236,14 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         collect_conjuncts(condition, &mut wanted)
             .ok_or_else(|| no("a condition other than registers that equal numbers"))?;
     }
-    if !test.listed.is_empty() {
+    if !test.listed_terms.is_empty() {
         return Err(no("a list of locations"));
     }
     check_locations(&test.locations).map_err(no)?;
     let mut values: Vec<Vec<Option<i64>>> =
         test.threads.iter().map(|thread| vec![None; thread.instructions.len()]).collect();
     for (thread, register, value) in wanted {
-        let read = all_reads(test)
+        let read = register_reads(test)
             .filter(|read| read.thread == usize::from(thread.0) && read.register == register)
             .last()
             .ok_or_else(|| no("a condition on a register without a read"))?;
@@ -252,7 +252,7 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
             slot.is_some_and(|other| other != value) || count_sources(test, read.location, value) != (1, 0);
         if ambiguous || value == NO_VALUE {
             let location = test.location(read.location).name.clone();
-            return Err(ConvertError::Ambiguous { value, location });
+            return Err(ConvertError::AmbiguousValue { value, location });
         }
         *slot = Some(value);
     }
@@ -300,8 +300,8 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     let header = std::mem::take(&mut converted.metadata);
     converted.metadata.comments = header.comments.iter().map(|line| format!(" {line}")).collect();
     converted.khronos = Some(khronos);
-    let again = crate::parse(&crate::print(&converted), "converted.test");
-    again.map_err(|errors| {
+    let reparsed = crate::parse(&crate::print(&converted), "converted.test");
+    reparsed.map_err(|errors| {
         let first = errors.messages().first().map(|message| message.text.clone());
         no(&first.unwrap_or_else(|| errors.to_string()))
     })?;
@@ -310,24 +310,24 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
 
 /// Returns the claim for the model of the format's own tests, else for the specification's model.
 fn claimed_expectation(metadata: &Metadata) -> Option<&Expectation> {
-    let of = |model: &str| metadata.expectations.iter().find(|claim| claim.model == model);
-    of("khronos-alloy").or_else(|| of("vulkan"))
+    let expectation_for = |model: &str| metadata.expectations.iter().find(|claim| claim.model == model);
+    expectation_for("khronos-alloy").or_else(|| expectation_for("vulkan"))
 }
 
 /// Collects a conjunction of equalities of registers and numbers; `None` for another condition.
-fn collect_conjuncts(condition: &Condition, wanted: &mut Vec<(ThreadId, RegisterId, i64)>) -> Option<()> {
+fn collect_conjuncts(condition: &Condition, conjuncts: &mut Vec<(ThreadId, RegisterId, i64)>) -> Option<()> {
     match condition {
         Condition::True => Some(()),
         Condition::And(left, right) => {
-            collect_conjuncts(left, wanted)?;
-            collect_conjuncts(right, wanted)
+            collect_conjuncts(left, conjuncts)?;
+            collect_conjuncts(right, conjuncts)
         }
         Condition::Compare {
             left: Term::Register(thread, register),
             comparison: Comparison::Equal,
             right: Term::Constant(value),
         } => {
-            wanted.push((*thread, *register, *value));
+            conjuncts.push((*thread, *register, *value));
             Some(())
         }
         _ => None,
@@ -395,10 +395,10 @@ fn group_threads(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'stat
         })
     });
     for (barrier, place) in barriers.clone() {
-        let apart = |(other, elsewhere): (&ControlBarrier, ThreadPlace)| {
+        let is_separate = |(other, elsewhere): (&ControlBarrier, ThreadPlace)| {
             other.id == barrier.id && !place.shares_scope(elsewhere, Scope::Workgroup)
         };
-        if barriers.clone().any(apart) {
+        if barriers.clone().any(is_separate) {
             return Err("barriers of one id that do not synchronize");
         }
     }

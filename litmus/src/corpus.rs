@@ -25,7 +25,7 @@ pub fn tests() -> Vec<EmbeddedFile> {
 }
 
 /// Returns the tests that only models can judge, in the order of ids; their ids begin with `model-only/`.
-pub fn model_only() -> Vec<EmbeddedFile> {
+pub fn model_only_tests() -> Vec<EmbeddedFile> {
     let mut found = embedded_files(&MODEL_ONLY, "model-only", &["litmus", "test"]);
     for entry in &mut found {
         entry.id.insert_str(0, "model-only/");

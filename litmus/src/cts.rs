@@ -15,7 +15,7 @@ mod program;
 use std::fmt;
 
 /// Groups that are not litmus tests: name, number of tests, and the reason.
-pub const LAYOUT: [(&str, usize, &str); 2] = [
+pub const EXCLUDED_GROUPS: [(&str, usize, &str); 2] = [
     (
         "shared.*",
         210,
@@ -31,7 +31,7 @@ pub const LAYOUT: [(&str, usize, &str); 2] = [
 ];
 
 /// The common prefix of complete CTS names.
-pub const PREFIX: &str = "dEQP-VK.memory_model.";
+pub const NAME_PREFIX: &str = "dEQP-VK.memory_model.";
 
 /// Declares an enumeration of the words of a name component, in CTS order.
 macro_rules! words {
@@ -198,7 +198,7 @@ pub struct CtsVariable {
 /// A generated test of message passing or write after read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
-pub struct Generated {
+pub struct GeneratedCase {
     pub shape: Shape,
     pub model: Model,
     pub scalar: Type,
@@ -214,7 +214,7 @@ pub struct Generated {
 /// A generated test of availability and visibility through a workgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
-pub struct Transitive {
+pub struct TransitiveCase {
     pub coherence: Coherence,
     pub sync: Sync,
     pub payload: CtsVariable,
@@ -226,15 +226,15 @@ pub struct Transitive {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CtsCase {
     /// Message passing or write after read, with eleven parameters.
-    Generated(Generated),
+    Generated(GeneratedCase),
     /// Transitive availability and visibility.
-    Transitive(Transitive),
+    Transitive(TransitiveCase),
     /// A script.
     Permuted(Permuted),
 }
 
 /// Returns all tests in CTS order: by group, then in the nesting order of the parameters.
-pub fn cases() -> impl Iterator<Item = CtsCase> {
+pub fn all_cases() -> impl Iterator<Item = CtsCase> {
     let generated = |shape| generated_cases(shape).into_iter().map(CtsCase::Generated);
     generated(Shape::MessagePassing)
         .chain(Permuted::ALL.iter().copied().map(CtsCase::Permuted))
@@ -243,17 +243,17 @@ pub fn cases() -> impl Iterator<Item = CtsCase> {
 }
 
 fn all_variables() -> impl Iterator<Item = CtsVariable> + Clone {
-    let of = |locality: &Locality| {
+    let variables_in = |locality: &Locality| {
         let locality = *locality;
         Storage::ALL.iter().map(move |storage| CtsVariable { locality, storage: *storage })
     };
-    Locality::ALL.iter().flat_map(of).filter(|variable| {
+    Locality::ALL.iter().flat_map(variables_in).filter(|variable| {
         // The CTS lists workgroup memory under one locality only.
         variable.storage != Storage::Workgroup || variable.locality == Locality::NonLocal
     })
 }
 
-fn generated_cases(shape: Shape) -> Vec<Generated> {
+fn generated_cases(shape: Shape) -> Vec<GeneratedCase> {
     let mut all = Vec::new();
     for model in Model::ALL {
         for scalar in Type::ALL {
@@ -263,7 +263,7 @@ fn generated_cases(shape: Shape) -> Vec<Generated> {
                         for range in Range::ALL {
                             for payload in all_variables() {
                                 for guard in all_variables() {
-                                    all.extend(Stage::ALL.iter().map(|stage| Generated {
+                                    all.extend(Stage::ALL.iter().map(|stage| GeneratedCase {
                                         shape,
                                         model: *model,
                                         scalar: *scalar,
@@ -283,11 +283,11 @@ fn generated_cases(shape: Shape) -> Vec<Generated> {
             }
         }
     }
-    all.retain(Generated::exists_in_cts);
+    all.retain(GeneratedCase::exists_in_cts);
     all
 }
 
-fn transitive_cases() -> Vec<Transitive> {
+fn transitive_cases() -> Vec<TransitiveCase> {
     let syncs = Sync::ALL.iter().filter(|sync| !sync.is_control_barrier());
     let buffers = || all_variables().filter(|variable| variable.storage != Storage::Workgroup);
     let mut all = Vec::new();
@@ -295,7 +295,7 @@ fn transitive_cases() -> Vec<Transitive> {
         for sync in syncs.clone() {
             for payload in buffers() {
                 for guard in buffers() {
-                    all.extend(Acquirer::ALL.iter().map(|acquirer| Transitive {
+                    all.extend(Acquirer::ALL.iter().map(|acquirer| TransitiveCase {
                         coherence: *coherence,
                         sync: *sync,
                         payload,
@@ -316,33 +316,34 @@ impl Sync {
     }
 }
 
-impl Generated {
+impl GeneratedCase {
     /// Returns true if the CTS has this combination (`createTests` in `vktMemoryModelMessagePassing.cpp`).
     fn exists_in_cts(&self) -> bool {
         let uses = |storage| self.payload.storage == storage || self.guard.storage == storage;
-        let both = |storage| self.payload.storage == storage && self.guard.storage == storage;
-        let atomic_sides = matches!(self.sync, Sync::FenceAtomic | Sync::AtomicFence | Sync::AtomicAtomic);
+        let both_use = |storage| self.payload.storage == storage && self.guard.storage == storage;
+        let has_ordered_atomic =
+            matches!(self.sync, Sync::FenceAtomic | Sync::AtomicFence | Sync::AtomicAtomic);
         let core = self.coherence == Coherence::Coherent
-            && !atomic_sides
+            && !has_ordered_atomic
             && self.scalar == Type::U32
             && self.range != Range::QueueFamily
             && !uses(Storage::Address);
         let graphics =
             self.range != Range::Workgroup && !uses(Storage::Workgroup) && !self.sync.is_control_barrier();
-        let guardless = matches!(self.range, Range::Workgroup | Range::Subgroup)
+        let has_default_guard = matches!(self.range, Range::Workgroup | Range::Subgroup)
             && self.guard == CtsVariable { locality: Locality::NonLocal, storage: Storage::Buffer };
-        let between_atomics = self.sync == Sync::AtomicAtomic;
+        let is_atomic_atomic = self.sync == Sync::AtomicAtomic;
         (self.model == Model::Extended || core)
             && (self.stage == Stage::Compute || graphics)
-            && (!self.sync.is_control_barrier() || guardless)
-            && (between_atomics || (self.guard_access == GuardAccess::Write && self.scalar == Type::U32))
-            && !(self.scalar == Type::U64 && both(Storage::Image))
+            && (!self.sync.is_control_barrier() || has_default_guard)
+            && (is_atomic_atomic || (self.guard_access == GuardAccess::Write && self.scalar == Type::U32))
+            && !(self.scalar == Type::U64 && both_use(Storage::Image))
             && !(self.scalar == Type::F64 && uses(Storage::Image))
     }
 }
 
 impl CtsCase {
-    /// Returns the name after [`PREFIX`].
+    /// Returns the name after [`NAME_PREFIX`].
     pub fn cts_name(&self) -> String {
         self.to_string()
     }
@@ -415,7 +416,7 @@ impl CtsCase {
     }
 }
 
-/// Writes the name after [`PREFIX`].
+/// Writes the name after [`NAME_PREFIX`].
 impl fmt::Display for CtsCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let variable = |name: &str, variable: &CtsVariable| {

@@ -1,4 +1,4 @@
-//! Parse errors: collecting the mistakes of one text and reporting them together.
+//! Parse errors: collects the errors of one text and reports them together.
 
 mod call;
 mod khronos;
@@ -13,7 +13,7 @@ use thiserror::Error;
 pub use call::CallError;
 pub use khronos::KhronosError;
 pub use mistake::ParseError;
-pub use subgroup::{SubgroupError, Tangled};
+pub use subgroup::{SubgroupError, TangledKind};
 
 use crate::span::Span;
 
@@ -23,9 +23,9 @@ impl From<Span> for SourceSpan {
     }
 }
 
-/// Every mistake found in one text, in text order.
+/// The parse errors of one text, in text order.
 #[derive(Clone, Debug, Error, Diagnostic)]
-#[error("parse {}: {}", .text.name(), MistakeCount(.errors.len()))]
+#[error("parse {}: {}", .text.name(), ErrorCount(.errors.len()))]
 pub struct ParseErrors {
     #[source_code]
     text: NamedSource<String>,
@@ -34,15 +34,15 @@ pub struct ParseErrors {
 }
 
 /// "1 mistake", "2 mistakes".
-struct MistakeCount(usize);
+struct ErrorCount(usize);
 
-impl fmt::Display for MistakeCount {
+impl fmt::Display for ErrorCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} mistake{}", self.0, if self.0 == 1 { "" } else { "s" })
     }
 }
 
-/// The position and wording of one mistake, for line-oriented reports.
+/// The position and text of one error, for line-oriented reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Line, counted from 1.
@@ -61,7 +61,7 @@ impl ParseErrors {
         ParseErrors { text: NamedSource::new(source_name, text.to_owned()), errors }
     }
 
-    /// Returns the mistakes in text order; never empty.
+    /// Returns the errors in text order; never empty.
     pub fn errors(&self) -> &[ParseError] {
         &self.errors
     }
@@ -76,7 +76,7 @@ impl ParseErrors {
         self.text.inner()
     }
 
-    /// Returns line, column and wording of each mistake.
+    /// Returns line, column and text of each error.
     pub fn messages(&self) -> Vec<Message> {
         self.errors
             .iter()
@@ -100,32 +100,32 @@ impl ParseErrors {
     }
 }
 
-/// Collects mistakes up to a limit and counts the rest.
+/// Collects errors up to a limit and counts the rest.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorList {
     errors: Vec<ParseError>,
-    more: usize,
+    unlisted_count: usize,
     first_unlisted: Option<Span>,
 }
 
 impl ErrorList {
-    /// The maximum number of mistakes that are listed.
-    const LIMIT: usize = 50;
+    /// The maximum number of listed errors.
+    const MAX_LISTED: usize = 50;
 
     pub(crate) fn push(&mut self, error: ParseError) {
         if let ParseError::TooMany { what, .. } = error {
-            let told =
+            let is_same_limit =
                 |other: &ParseError| matches!(other, ParseError::TooMany { what: w, .. } if *w == what);
             // A limit that was exceeded once would be reported again by every later item.
-            if self.errors.iter().any(told) {
+            if self.errors.iter().any(is_same_limit) {
                 return;
             }
         }
-        if self.errors.len() < ErrorList::LIMIT {
+        if self.errors.len() < ErrorList::MAX_LISTED {
             self.errors.push(error);
             return;
         }
-        self.more += 1;
+        self.unlisted_count += 1;
         if self.first_unlisted.is_none() {
             self.first_unlisted = error.span().map(|span| Span {
                 offset: span.offset() as u32,
@@ -139,9 +139,9 @@ impl ErrorList {
         self.errors.is_empty()
     }
 
-    pub(crate) fn finish(mut self, source_name: &str, text: &str) -> ParseErrors {
+    pub(crate) fn into_parse_errors(mut self, source_name: &str, text: &str) -> ParseErrors {
         if let Some(span) = self.first_unlisted {
-            self.errors.push(ParseError::MoreMistakes { more: self.more, span });
+            self.errors.push(ParseError::MoreMistakes { more: self.unlisted_count, span });
         }
         ParseErrors::new(source_name, text, self.errors)
     }

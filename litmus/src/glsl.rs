@@ -26,7 +26,7 @@ use crate::test::{
 
 /// A shader with the parameters of its dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Glsl {
+pub struct GlslShader {
     /// The shader.
     pub source: String,
     /// Workgroups of the dispatch; for fragments, pixels and fragments per pixel.
@@ -42,7 +42,7 @@ pub struct Glsl {
 /// # Errors
 ///
 /// Features that GLSL cannot express, or that this printer does not support.
-pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
+pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
     let layout = ThreadLayout::for_test(test)?;
     let printer = GlslPrinter { test, names: location_names(test)? };
     let threads = (0..test.threads.len())
@@ -114,10 +114,10 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
         Some(_) => ([groups, 1, layout.local_size], None),
         None => ([groups, 1, 1], Some(layout.subgroup_size)),
     };
-    Ok(Glsl { source, grid, subgroup_size, claim })
+    Ok(GlslShader { source, grid, subgroup_size, claim })
 }
 
-impl Glsl {
+impl GlslShader {
     /// Returns the file name extension of the shader.
     pub fn file_extension(&self) -> &'static str {
         if self.subgroup_size.is_some() { "comp" } else { "frag" }
@@ -161,7 +161,7 @@ impl ThreadLayout {
             return Err(unsupported_by_glsl("several queues"));
         }
         if let Some(order) = test.interlock_order() {
-            return ThreadLayout::of_fragments(test, order);
+            return ThreadLayout::for_fragments(test, order);
         }
         let sizes = || all.values().flat_map(|subgroups| subgroups.values().map(Vec::len));
         let subgroup_size = sizes().max().unwrap_or(1) as u32;
@@ -178,20 +178,21 @@ impl ThreadLayout {
         let last = workgroups.iter().flatten().map(|(lane, _)| lane + 1).max().unwrap_or(1);
         // An idle invocation would be missing at a workgroup barrier, or would take part in a subgroup
         // barrier.
-        let meets = |thread: usize, scope: Scope| {
+        let has_barrier = |thread: usize, scope: Scope| {
             test.threads[thread].instructions.iter().any(|instruction| {
                 matches!(&instruction.kind, InstructionKind::ControlBarrier(barrier) if barrier.execution_scope == scope)
             })
         };
-        let idle = |threads: &Vec<(u32, usize)>| {
-            let any = |scope: Scope| threads.iter().any(|(_, thread)| meets(*thread, scope));
-            let full = |subgroups: &BTreeMap<u32, Vec<usize>>| {
+        let has_idle_invocations = |threads: &Vec<(u32, usize)>| {
+            let any_has_barrier =
+                |scope: Scope| threads.iter().any(|(_, thread)| has_barrier(*thread, scope));
+            let are_full = |subgroups: &BTreeMap<u32, Vec<usize>>| {
                 subgroups.values().all(|threads| threads.len() == subgroup_size as usize)
             };
-            any(Scope::Workgroup) && threads.len() != last as usize
-                || any(Scope::Subgroup) && !all.values().all(full)
+            any_has_barrier(Scope::Workgroup) && threads.len() != last as usize
+                || any_has_barrier(Scope::Subgroup) && !all.values().all(are_full)
         };
-        if workgroups.iter().any(idle) {
+        if workgroups.iter().any(has_idle_invocations) {
             return Err(unsupported_by_glsl(
                 "control barriers of workgroups or subgroups of different sizes",
             ));
@@ -200,9 +201,9 @@ impl ThreadLayout {
     }
 
     /// Maps fragments to threads: threads that name one section share a pixel, the others have one each.
-    fn of_fragments(test: &Test, order: InterlockOrder) -> Result<ThreadLayout, ConvertError> {
+    fn for_fragments(test: &Test, order: InterlockOrder) -> Result<ThreadLayout, ConvertError> {
         let mut pixels: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        let mut alone = Vec::new();
+        let mut unsectioned = Vec::new();
         for (index, thread) in test.threads.iter().enumerate() {
             let ends = thread.instructions.iter().filter_map(|instruction| {
                 if let InstructionKind::Interlock(interlock) = &instruction.kind {
@@ -212,7 +213,7 @@ impl ThreadLayout {
                 }
             });
             match ends.collect::<Vec<_>>().as_slice() {
-                [] => alone.push(vec![index]),
+                [] => unsectioned.push(vec![index]),
                 [(InterlockEnd::Begin, section), (InterlockEnd::End, other)] if section == other => {
                     pixels.entry(section).or_default().push(index);
                 }
@@ -224,7 +225,7 @@ impl ThreadLayout {
             }
         }
         let workgroups: Vec<Vec<(u32, usize)>> =
-            pixels.into_values().chain(alone).map(|threads| (0..).zip(threads).collect()).collect();
+            pixels.into_values().chain(unsectioned).map(|threads| (0..).zip(threads).collect()).collect();
         let local_size = workgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
         Ok(ThreadLayout { workgroups, local_size, subgroup_size: 1, sections: Some(order) })
     }
@@ -254,7 +255,7 @@ impl ThreadLayout {
         source
     }
 
-    /// Prints the code of the invocations of workgroups, split at the barriers where they meet.
+    /// Prints the code of the invocations of workgroups, split at their common barriers.
     fn workgroup_code(
         &self,
         threads: &[Vec<CodeSegment>],
@@ -270,7 +271,7 @@ impl ThreadLayout {
             // The next segment of each subgroup.
             let mut next: BTreeMap<u32, usize> = subgroups.keys().map(|subgroup| (*subgroup, 0)).collect();
             loop {
-                let mut meets = None;
+                let mut workgroup_barrier = None;
                 for (subgroup, lanes) in &subgroups {
                     let at = next.entry(*subgroup).or_default();
                     loop {
@@ -291,7 +292,7 @@ impl ThreadLayout {
                         *at += 1;
                         match barrier {
                             Some(barrier) if barrier.execution_scope == Scope::Subgroup => {
-                                let statement = control_barrier(barrier)?;
+                                let statement = control_barrier_text(barrier)?;
                                 let size = self.subgroup_size;
                                 let _ = match subgroups.len() {
                                     1 => writeln!(source, "        {statement}"),
@@ -302,15 +303,15 @@ impl ThreadLayout {
                                 };
                             }
                             Some(barrier) => {
-                                meets = Some(barrier);
+                                workgroup_barrier = Some(barrier);
                                 break;
                             }
                             None => break,
                         }
                     }
                 }
-                let Some(barrier) = meets else { break };
-                let _ = writeln!(source, "        {}", control_barrier(barrier)?);
+                let Some(barrier) = workgroup_barrier else { break };
+                let _ = writeln!(source, "        {}", control_barrier_text(barrier)?);
             }
             source += "    }\n";
         }
@@ -470,7 +471,7 @@ struct GlslPrinter<'a> {
 }
 
 /// The target of a jump out of a block, and the statement for it.
-type Exit = (LabelId, &'static str);
+type ExitJump = (LabelId, &'static str);
 
 impl GlslPrinter<'_> {
     fn write_declarations(&self, source: &mut String) {
@@ -584,11 +585,11 @@ impl GlslPrinter<'_> {
                 "subgroup barriers and operations under a branch (not supported by the printer)",
             ));
         }
-        self.same_for_all(index)?;
+        self.check_uniform_barriers(index)?;
         let mut segments = Vec::new();
         let mut start = 0;
         for (at, instruction) in thread.instructions.iter().enumerate() {
-            let barrier = match meeting_point(&instruction.kind) {
+            let barrier = match segment_end(&instruction.kind) {
                 Some(barrier) => barrier.cloned(),
                 None => continue,
             };
@@ -601,20 +602,24 @@ impl GlslPrinter<'_> {
         Ok(segments)
     }
 
-    /// Refuses barriers that are not the same instruction for all participants.
-    fn same_for_all(&self, index: usize) -> Result<(), ConvertError> {
+    /// Returns an error if a barrier is not the same instruction for all participants.
+    fn check_uniform_barriers(&self, index: usize) -> Result<(), ConvertError> {
         let barriers = |thread: &Thread, scopes: &[Scope]| -> Vec<ControlBarrier> {
-            let all = thread.instructions.iter().filter_map(|instruction| meeting_point(&instruction.kind)?);
+            let all = thread.instructions.iter().filter_map(|instruction| segment_end(&instruction.kind)?);
             all.filter(|barrier| scopes.contains(&barrier.execution_scope)).cloned().collect()
         };
-        let me = &self.test.threads[index];
-        for (with, scopes) in [
+        let own_thread = &self.test.threads[index];
+        for (shared_scope, scopes) in [
             (Scope::Workgroup, &[Scope::Workgroup][..]),
             (Scope::Subgroup, &[Scope::Workgroup, Scope::Subgroup]),
         ] {
-            let others = self.test.threads.iter().filter(|other| me.place.shares_scope(other.place, with));
+            let others = self
+                .test
+                .threads
+                .iter()
+                .filter(|other| own_thread.place.shares_scope(other.place, shared_scope));
             for other in others {
-                if barriers(me, scopes) != barriers(other, scopes) {
+                if barriers(own_thread, scopes) != barriers(other, scopes) {
                     return Err(unsupported_by_glsl(
                         "control barriers that differ between the invocations of an instance",
                     ));
@@ -630,9 +635,9 @@ impl GlslPrinter<'_> {
         id: ThreadId,
         thread: &Thread,
         range: Range<usize>,
-        exits: &[Exit],
+        exits: &[ExitJump],
     ) -> Result<String, ConvertError> {
-        let jumps = || unsupported_by_glsl("jumps that do not form a loop or condition");
+        let unstructured_jump = || unsupported_by_glsl("jumps that do not form a loop or condition");
         let label_at = |at: usize| match thread.instructions.get(at).map(|i| &i.kind) {
             Some(InstructionKind::Flow(Flow::Label(label))) => Some(*label),
             _ => None,
@@ -650,7 +655,7 @@ impl GlslPrinter<'_> {
             };
             match flow {
                 Flow::Label(label) => {
-                    let back = (at + 1..range.end).rev().find(|later| {
+                    let back_jump = (at + 1..range.end).rev().find(|later| {
                         let kind = &thread.instructions[*later].kind;
                         let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = kind
                         else {
@@ -658,13 +663,13 @@ impl GlslPrinter<'_> {
                         };
                         target == label
                     });
-                    let Some(back) = back else {
+                    let Some(back_jump) = back_jump else {
                         at += 1;
                         continue;
                     };
-                    let behind = (back + 1..).map_while(label_at).map(|label| (label, "break;"));
-                    let mut inner: Vec<Exit> = behind.collect();
-                    let kind = &thread.instructions[back].kind;
+                    let break_targets = (back_jump + 1..).map_while(label_at).map(|label| (label, "break;"));
+                    let mut inner: Vec<ExitJump> = break_targets.collect();
+                    let kind = &thread.instructions[back_jump].kind;
                     let end = if let InstructionKind::Flow(Flow::Branch { relation, left, right, .. }) = kind
                     {
                         format!("while ({});", self.comparison_text(id, *relation, *left, *right))
@@ -672,9 +677,9 @@ impl GlslPrinter<'_> {
                         inner.push((*label, "continue;"));
                         "while (true);".to_owned()
                     };
-                    let body = self.block_statements(id, thread, at + 1..back, &inner)?;
+                    let body = self.block_statements(id, thread, at + 1..back_jump, &inner)?;
                     let _ = write!(text, "do {{\n{}}} {end}\n", indent_lines(&body));
-                    at = back + 1;
+                    at = back_jump + 1;
                 }
                 Flow::Goto(target) => {
                     if let Some((_, statement)) = exits.iter().find(|(label, _)| label == target) {
@@ -683,7 +688,7 @@ impl GlslPrinter<'_> {
                         || (at + 1..position(*target).unwrap_or(at))
                             .any(|between| label_at(between).is_none())
                     {
-                        return Err(jumps());
+                        return Err(unstructured_jump());
                     }
                     at += 1;
                 }
@@ -696,18 +701,18 @@ impl GlslPrinter<'_> {
                     }
                     let join = position(*target)
                         .filter(|join| *join > at && *join <= range.end)
-                        .ok_or_else(jumps)?;
+                        .ok_or_else(unstructured_jump)?;
                     // An if-else: the skipped code ends with a jump over the other case.
-                    let over = match thread.instructions.get(join.saturating_sub(1)).map(|i| &i.kind) {
+                    let else_end = match thread.instructions.get(join.saturating_sub(1)).map(|i| &i.kind) {
                         Some(InstructionKind::Flow(Flow::Goto(over))) if join > at + 1 => {
                             position(*over).filter(|over| *over > join && *over <= range.end)
                         }
                         _ => None,
                     };
                     let negated = self.comparison_text(id, relation.opposite(), *left, *right);
-                    match over {
-                        Some(over) => {
-                            let (then, other) = (at + 1..join - 1, join..over);
+                    match else_end {
+                        Some(else_end) => {
+                            let (then, other) = (at + 1..join - 1, join..else_end);
                             let then = self.block_statements(id, thread, then, exits)?;
                             let other = self.block_statements(id, thread, other, exits)?;
                             let _ = write!(
@@ -716,7 +721,7 @@ impl GlslPrinter<'_> {
                                 indent_lines(&then),
                                 indent_lines(&other)
                             );
-                            at = over;
+                            at = else_end;
                         }
                         None => {
                             let then = self.block_statements(id, thread, at + 1..join, exits)?;
@@ -875,8 +880,8 @@ impl GlslPrinter<'_> {
     }
 }
 
-/// Returns the control barrier if the instruction is a meeting point; `Some(None)` for an end of a section.
-fn meeting_point(kind: &InstructionKind) -> Option<Option<&ControlBarrier>> {
+/// Returns the control barrier if the instruction ends a segment; `Some(None)` for the end of a section.
+fn segment_end(kind: &InstructionKind) -> Option<Option<&ControlBarrier>> {
     if let InstructionKind::ControlBarrier(barrier) = kind {
         return Some(Some(barrier));
     }
@@ -940,7 +945,7 @@ fn scope_and_semantics(scope: Scope, semantics: Semantics) -> Result<String, Con
     Ok(format!("{}, {classes}, {words}", scope_word(scope)?))
 }
 
-fn control_barrier(barrier: &ControlBarrier) -> Result<String, ConvertError> {
+fn control_barrier_text(barrier: &ControlBarrier) -> Result<String, ConvertError> {
     if barrier.resource.is_some() || barrier.quorum.is_some() {
         return Err(unsupported_by_glsl("named barriers"));
     }

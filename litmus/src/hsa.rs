@@ -8,8 +8,8 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod awaits;
 mod thread;
-mod waiting;
 
 use thiserror::Error;
 
@@ -73,7 +73,7 @@ impl LoweringError {
 
 /// The result of a lowering.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lowered {
+pub struct LoweredTest {
     /// The program, in the native dialect.
     ///
     /// The awaited values of `await`s become its `filter`. If an awaited value is not read, the rest of the thread is
@@ -82,23 +82,23 @@ pub struct Lowered {
     /// The HSA observable for each of the program's [observables](Test::observables).
     ///
     /// `None` for registers that HSA has no name for, such as the old value of an `atomicnoret`.
-    pub meaning: Vec<Option<Observable>>,
+    pub hsa_observables: Vec<Option<Observable>>,
 }
 
-impl Lowered {
+impl LoweredTest {
     /// Returns the program with the names of the HSA test, as records show its outcomes. The native syntax
     /// cannot express them.
-    pub fn with_names_of(&self, hsa: &Test) -> Test {
+    pub fn with_hsa_names(&self, hsa: &Test) -> Test {
         let mut named = self.test.clone();
         for (location, original) in named.locations.iter_mut().zip(&hsa.locations) {
             location.name.clone_from(&original.name);
         }
         for (thread, original) in named.threads.iter_mut().zip(&hsa.threads) {
             for register in &mut thread.registers {
-                let of =
+                let is_counterpart =
                     |candidate: &&Register| native_register(&candidate.name).as_ref() == Some(&register.name);
-                if let Some(found) = original.registers.iter().find(of) {
-                    register.name.clone_from(&found.name);
+                if let Some(hsa_register) = original.registers.iter().find(is_counterpart) {
+                    register.name.clone_from(&hsa_register.name);
                 }
             }
         }
@@ -106,9 +106,9 @@ impl Lowered {
     }
 
     /// Converts an outcome of the program to one of the HSA test, whose observables are `observables`.
-    pub fn outcome_of(&self, hsa: &Test, observables: &[Observable], outcome: &Outcome) -> Outcome {
+    pub fn to_hsa_outcome(&self, hsa: &Test, observables: &[Observable], outcome: &Outcome) -> Outcome {
         let value = |observable: &Observable| {
-            let at = self.meaning.iter().position(|meaning| meaning.as_ref() == Some(observable));
+            let at = self.hsa_observables.iter().position(|meaning| meaning.as_ref() == Some(observable));
             match (at.and_then(|at| outcome.0.get(at)), observable) {
                 (Some(value), _) => *value,
                 (None, Observable::Register(thread, register)) => hsa.initial_register(*thread, *register),
@@ -139,7 +139,7 @@ fn native_register(name: &str) -> Option<String> {
 /// # Errors
 ///
 /// If a Vulkan device cannot run the test, with the rule and its position.
-pub fn lower_to_vulkan(hsa: &Test) -> Result<Lowered, LoweringError> {
+pub fn lower_to_vulkan(hsa: &Test) -> Result<LoweredTest, LoweringError> {
     check_words(hsa)?;
     check_agents(hsa)?;
     let names = location_names(hsa);
@@ -169,7 +169,7 @@ pub fn lower_to_vulkan(hsa: &Test) -> Result<Lowered, LoweringError> {
     }
     let mut metadata = Metadata { unknown_keys: Vec::new(), ..hsa.metadata.clone() };
     metadata.expectations.retain(|expectation| expectation.model != MODEL);
-    let built = Test {
+    let unparsed = Test {
         name: hsa.name.clone(),
         dialect: Dialect::Vulkan,
         metadata,
@@ -177,22 +177,22 @@ pub fn lower_to_vulkan(hsa: &Test) -> Result<Lowered, LoweringError> {
         threads,
         system_sync: hsa.system_sync.clone(),
         calls: hsa.calls.clone(),
-        listed: Vec::new(),
+        listed_terms: Vec::new(),
         filter,
         question: None,
         khronos: None,
     };
     // The question refers to registers by their index in the HSA test.
-    let built = Test { question: lower_question(hsa, &built), ..built };
+    let unparsed = Test { question: lower_question(hsa, &unparsed), ..unparsed };
     let span = hsa.threads.first().map(|thread| thread.span).unwrap_or_default();
     // Reparsing numbers the registers canonically and sets the lines to those of the program's own text.
-    let test = crate::parse(&crate::print(&built), "lowered.litmus").map_err(|errors| {
+    let test = crate::parse(&crate::print(&unparsed), "lowered.litmus").map_err(|errors| {
         let what = errors.messages().first().map_or_else(|| errors.to_string(), |first| first.text.clone());
         LoweringError::TooLarge { what, span }
     })?;
     let meaning =
         test.observables().into_iter().map(|observable| hsa_observable(hsa, &test, observable)).collect();
-    Ok(Lowered { test, meaning })
+    Ok(LoweredTest { test, hsa_observables: meaning })
 }
 
 /// Returns the HSA observable that an observable of the lowered test represents.
@@ -201,8 +201,9 @@ fn hsa_observable(hsa: &Test, lowered: &Test, observable: Observable) -> Option<
         Observable::Location(..) => Some(observable),
         Observable::Register(thread, register) => {
             let register = lowered.thread(thread).registers.get(usize::from(register.0))?;
-            let of = |candidate: &Register| native_register(&candidate.name).as_ref() == Some(&register.name);
-            let found = hsa.thread(thread).registers.iter().position(of)?;
+            let is_counterpart =
+                |candidate: &Register| native_register(&candidate.name).as_ref() == Some(&register.name);
+            let found = hsa.thread(thread).registers.iter().position(is_counterpart)?;
             Some(Observable::Register(thread, RegisterId(found as u16)))
         }
     }
@@ -211,13 +212,13 @@ fn hsa_observable(hsa: &Test, lowered: &Test, observable: Observable) -> Option<
 /// Returns the question in terms of the lowered test, before that is parsed again.
 ///
 /// Registers that no instruction uses are declared, so that the text may name them.
-fn lower_question(hsa: &Test, built: &Test) -> Option<Question> {
+fn lower_question(hsa: &Test, unparsed: &Test) -> Option<Question> {
     let mut question = hsa.question.clone()?;
-    translate_registers(&mut question.condition, hsa, built);
+    translate_registers(&mut question.condition, hsa, unparsed);
     Some(question)
 }
 
-fn translate_registers(condition: &mut Condition, hsa: &Test, built: &Test) {
+fn translate_registers(condition: &mut Condition, hsa: &Test, unparsed: &Test) {
     match condition {
         Condition::True => {}
         Condition::Compare { left, right, .. } => {
@@ -226,17 +227,17 @@ fn translate_registers(condition: &mut Condition, hsa: &Test, built: &Test) {
                 let name = hsa.thread(*thread).registers.get(usize::from(register.0));
                 let name = name.and_then(|register| native_register(&register.name));
                 let place =
-                    built.thread(*thread).registers.iter().position(|r| Some(&r.name) == name.as_ref());
+                    unparsed.thread(*thread).registers.iter().position(|r| Some(&r.name) == name.as_ref());
                 if let Some(place) = place {
                     *register = RegisterId(place as u16);
                 }
             }
         }
         Condition::And(left, right) | Condition::Or(left, right) => {
-            translate_registers(left, hsa, built);
-            translate_registers(right, hsa, built);
+            translate_registers(left, hsa, unparsed);
+            translate_registers(right, hsa, unparsed);
         }
-        Condition::Not(inner) => translate_registers(inner, hsa, built),
+        Condition::Not(inner) => translate_registers(inner, hsa, unparsed),
     }
 }
 
@@ -245,10 +246,10 @@ fn location_names(hsa: &Test) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for location in &hsa.locations {
         let mut name = location.name.clone();
-        let others = |name: &String, names: &[String]| {
+        let is_taken = |name: &String, names: &[String]| {
             names.contains(name) || hsa.locations.iter().any(|l| l.name == *name && l.name != location.name)
         };
-        while !is_native_location(&name) || others(&name, &names) {
+        while !is_native_location(&name) || is_taken(&name, &names) {
             name.push('_');
         }
         names.push(name);
@@ -256,7 +257,7 @@ fn location_names(hsa: &Test) -> Vec<String> {
     names
 }
 
-/// Places agents side by side, as workgroups of one device.
+/// Returns the placement of a thread on one device: agents become workgroups.
 fn merged_placement(hsa: &Test, thread: &Thread) -> Placement {
     let place = |thread: &Thread| match thread.place {
         ThreadPlace::Device(place) => place,

@@ -48,8 +48,8 @@ pub mod value;
 mod warnings;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
-pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, Tangled};
-pub use hsa::{Lowered, LoweringError, lower_to_vulkan};
+pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, TangledKind};
+pub use hsa::{LoweredTest, LoweringError, lower_to_vulkan};
 pub use khronos::{Khronos, QueryKind, QueryTerm, SatisfiabilityLine, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
@@ -70,8 +70,8 @@ pub use syntax::{
 pub use system::{Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
 pub use test::{
-    Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
-    Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId,
+    Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Components, Compute,
+    ControlBarrier, Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Location, LocationId,
     LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Performer, Placement, Reference, Register,
     RegisterId, RegisterInit, RmwOperation, ScalarType, SplitBarrier, SplitHalf, SyncPoint, SystemSync,
     Table, Test, Thread, ThreadId, ThreadPlace, UNDEFINED_BYTE,

@@ -70,7 +70,7 @@ pub struct TerminationExpectation {
 
 impl Metadata {
     /// Returns the progress models under which every run ends, if the header states them.
-    pub fn terminates_under(&self, strong: bool) -> Option<&[String]> {
+    pub fn terminating_models(&self, strong: bool) -> Option<&[String]> {
         let line = |strong| self.terminations.iter().find(|line| line.strong == strong);
         line(strong).or_else(|| line(false)).map(|line| line.models.as_slice())
     }

@@ -44,7 +44,7 @@ pub fn evaluate_condition(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedCondition {
     /// Always true or always false.
-    Known(bool),
+    Constant(bool),
     /// A comparison.
     Compare(ConditionSide, Comparison, ConditionSide),
     /// Both hold.
@@ -81,7 +81,7 @@ impl ResolvedCondition {
             Box::new((inner(left), inner(right)))
         };
         match condition {
-            Condition::True => ResolvedCondition::Known(true),
+            Condition::True => ResolvedCondition::Constant(true),
             Condition::Compare { left, comparison, right } => ResolvedCondition::Compare(
                 resolve_side(test, observables, left, right),
                 *comparison,
@@ -98,7 +98,7 @@ impl ResolvedCondition {
     /// Evaluates the condition as far as values are known.
     pub fn evaluate_partial(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
         match self {
-            ResolvedCondition::Known(holds) => Some(*holds),
+            ResolvedCondition::Constant(holds) => Some(*holds),
             ResolvedCondition::Compare(left, comparison, right) => {
                 Some(comparison.holds_between(left.signed_value(value)?, right.signed_value(value)?))
             }
@@ -132,7 +132,7 @@ fn resolve_side(test: &Test, observables: &[Observable], term: &Term, other: &Te
         }
         Term::Address(location) => return ConditionSide::Number(test.address_of(*location)),
         Term::Constant(constant) => {
-            return ConditionSide::Number(constant_beside(*constant, term_type(test, other)));
+            return ConditionSide::Number(constant_for_comparison(*constant, term_type(test, other)));
         }
     };
     let ty = term_type(test, term).unwrap_or_default();
@@ -152,14 +152,14 @@ fn term_type(test: &Test, term: &Term) -> Option<ScalarType> {
     }
 }
 
-/// Returns a constant as compared with a value of type `ty`.
+/// Returns the number that represents a constant in a comparison with a value of type `ty`.
 ///
 /// Comparisons are signed: next to a `u32`, `4294967295` has the same bits as `-1`. A constant that does not
 /// fit is unchanged, and so equals no value.
-fn constant_beside(constant: i64, ty: Option<ScalarType>) -> i64 {
+fn constant_for_comparison(constant: i64, ty: Option<ScalarType>) -> i64 {
     let Some(ty) = ty else { return constant };
-    let cut = Value::from_constant(constant, ty);
-    if cut.0 as i64 == constant { cut.to_signed(ty) } else { constant }
+    let truncated = Value::from_constant(constant, ty);
+    if truncated.0 as i64 == constant { truncated.to_signed(ty) } else { constant }
 }
 
 /// Data races in the consistent executions of a program.
@@ -191,11 +191,11 @@ pub struct Prediction {
     pub observables: Vec<Observable>,
     /// Every outcome of a candidate execution before the axioms.
     pub outcomes: BTreeMap<Outcome, PredictedOutcome>,
-    /// Race freedom of the program; `Unknown` also if no race was found and runs were cut off.
+    /// Race freedom of the program; `Unknown` also if no race was found and runs were truncated.
     pub race: Race,
     /// True if it races only in executions with out-of-thin-air values.
     ///
-    /// Such a race follows from the letter of the model, and no implementation is known to show it. Runs of
+    /// The model allows such a race, but no known implementation shows it. Runs of
     /// such a program are judged.
     pub race_thin_air: bool,
     /// True if a consistent execution inside the filter reads an undefined initial value, in a thread or as a
@@ -211,7 +211,7 @@ pub struct Prediction {
     /// Combinations of control-flow paths that some consistent execution takes, as far as they were counted.
     pub runs: u64,
     /// The level of undefinedness; HSA only.
-    pub level: Option<Undefinedness>,
+    pub undefinedness: Option<Undefinedness>,
     /// The number of candidate executions: control-flow paths × reads-from × modification orders, without
     /// differences that the model does not distinguish.
     pub candidate_executions: u64,
@@ -222,11 +222,11 @@ pub struct Prediction {
     /// True if some allowed outcome inside the filter meets the condition of the question; `None` if unknown.
     ///
     /// Known also if there are too many outcomes to list.
-    pub meets: Option<bool>,
+    pub can_meet_condition: Option<bool>,
     /// True if some allowed outcome inside the filter misses the condition of the question; `None` if
     /// unknown.
-    pub misses: Option<bool>,
-    /// False if the search was cut short or the outcomes were too many to list. Then the absence of an
+    pub can_miss_condition: Option<bool>,
+    /// False if the search ended early or the outcomes were too many to list. Then the absence of an
     /// outcome proves nothing.
     pub complete: bool,
 }
@@ -290,8 +290,8 @@ pub struct Observation {
     pub unrecorded_outcomes: u64,
     /// Instances that left result words unwritten. Their dispatches are discarded and not counted elsewhere.
     pub not_executed: u64,
-    /// Instances among them that wrote some of their result words.
-    pub written_in_part: u64,
+    /// Instances of `not_executed` that wrote some of their result words.
+    pub partially_written: u64,
     /// Repeated invocations, in stages that may repeat them: they returned immediately.
     pub repeated: u64,
     /// Invocations executed by the driver although their dispatch or draw does not have them. These dispatches are
@@ -308,9 +308,9 @@ pub struct Observation {
     pub seconds: f64,
     /// The independent samples, if they are batches and not single instances.
     pub batches: Option<Batches>,
-    /// Outcomes of consecutive stretches of a run, with an equal number of dispatches each.
+    /// Outcomes of consecutive intervals of a run, with an equal number of dispatches each.
     ///
-    /// If several runs were added up: of the run with the most stretches.
+    /// If several runs were merged: of the run with the most intervals.
     pub stretches: Vec<Histogram>,
 }
 
@@ -319,16 +319,16 @@ pub struct Observation {
 /// If present, confidence figures count batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batches {
-    /// All of them.
+    /// The number of batches.
     pub total: u64,
     /// By complete outcome: the batches that showed it at least once.
     pub by_outcome: BTreeMap<Outcome, u64>,
 }
 
 impl Batches {
-    fn merge_from(&mut self, more: &Batches) {
-        self.total += more.total;
-        for (outcome, count) in &more.by_outcome {
+    fn merge_from(&mut self, other: &Batches) {
+        self.total += other.total;
+        for (outcome, count) in &other.by_outcome {
             *self.by_outcome.entry(outcome.clone()).or_default() += count;
         }
     }
@@ -336,39 +336,39 @@ impl Batches {
 
 impl Observation {
     /// Adds another observation of the same test.
-    pub fn merge_from(&mut self, more: &Observation) {
-        match (&mut self.batches, &more.batches) {
+    pub fn merge_from(&mut self, other: &Observation) {
+        match (&mut self.batches, &other.batches) {
             (Some(own), Some(more)) => own.merge_from(more),
             (None, Some(more)) if self.dispatches == 0 => self.batches = Some(more.clone()),
             // Without batches for all counts, the number of batches would be too small.
-            _ if more.dispatches > 0 => self.batches = None,
+            _ if other.dispatches > 0 => self.batches = None,
             _ => {}
         }
-        for (outcome, count) in &more.histogram.counts {
+        for (outcome, count) in &other.histogram.counts {
             self.histogram.add_count(outcome.clone(), *count);
         }
-        for (raw, count) in &more.unexpected {
+        for (raw, count) in &other.unexpected {
             *self.unexpected.entry(raw.clone()).or_default() += count;
         }
-        // Separate runs may legitimately differ; stretches detect change within one run.
-        if more.stretches.len() > self.stretches.len() {
-            self.stretches.clone_from(&more.stretches);
+        // Separate runs may legitimately differ; intervals detect change within one run.
+        if other.stretches.len() > self.stretches.len() {
+            self.stretches.clone_from(&other.stretches);
         }
-        self.unresolved += more.unresolved;
-        self.unrecorded_outcomes += more.unrecorded_outcomes;
-        self.not_executed += more.not_executed;
-        self.written_in_part += more.written_in_part;
-        self.repeated += more.repeated;
-        self.outside_grid += more.outside_grid;
-        self.misread_dispatches += more.misread_dispatches;
-        self.dispatches += more.dispatches;
-        self.discarded_dispatches += more.discarded_dispatches;
-        self.seconds += more.seconds;
+        self.unresolved += other.unresolved;
+        self.unrecorded_outcomes += other.unrecorded_outcomes;
+        self.not_executed += other.not_executed;
+        self.partially_written += other.partially_written;
+        self.repeated += other.repeated;
+        self.outside_grid += other.outside_grid;
+        self.misread_dispatches += other.misread_dispatches;
+        self.dispatches += other.dispatches;
+        self.discarded_dispatches += other.discarded_dispatches;
+        self.seconds += other.seconds;
     }
 
     /// Returns the number of accounted instances: complete, unexpected and unresolved ones.
     pub fn accounted_instances(&self) -> u64 {
-        let told = self.histogram.total_count() + self.unexpected.values().sum::<u64>();
-        told + self.unresolved + self.unrecorded_outcomes
+        let recorded = self.histogram.total_count() + self.unexpected.values().sum::<u64>();
+        recorded + self.unresolved + self.unrecorded_outcomes
     }
 }

@@ -31,11 +31,12 @@ impl Test {
             })
         };
         self.thread(left).place.shares_scope(self.thread(right).place, scope)
-            && arrivals(left)
-                .any(|own| own.execution_scope == scope && arrivals(right).any(|other| own.joins(other)))
+            && arrivals(left).any(|own| {
+                own.execution_scope == scope && arrivals(right).any(|other| own.is_same_barrier(other))
+            })
     }
 
-    /// Returns true if a run of the test may have no end: it has a loop, a control barrier or an `await`.
+    /// Returns true if a run of the test may hang: it has a loop, a control barrier or an `await`.
     pub fn may_hang(&self) -> bool {
         self.threads.iter().any(|thread| {
             (0..).zip(&thread.instructions).any(|(at, instruction)| match &instruction.kind {
@@ -55,29 +56,30 @@ impl Test {
         })
     }
 
-    /// Returns the possible overlap of the threads. Only the text counts, not the behaviour of a device.
+    /// Returns the possible overlap of the threads, derived from the text alone.
     pub fn thread_overlap(&self) -> Overlap {
-        let meets =
+        let is_serialized =
             |(left, right): (ThreadId, ThreadId)| cannot_interleave(self.thread(left), self.thread(right));
         let unordered = self.unordered_pairs();
         if unordered.is_empty() {
             Overlap::Ordered
-        } else if unordered.into_iter().all(meets) {
+        } else if unordered.into_iter().all(is_serialized) {
             Overlap::ControlBarrier
         } else {
             Overlap::Possible
         }
     }
 
-    /// Returns the pairs of threads that are not ordered; meetings in control barriers do not order.
+    /// Returns the pairs of unordered threads; control barriers do not order threads.
     pub fn unordered_pairs(&self) -> Vec<(ThreadId, ThreadId)> {
         let order = whole_thread_order(self);
         // Lanes without shared memory cannot interleave: they exchange data only in subgroup operations.
-        let by_registers = |left: usize, right: usize| {
-            self.has_subgroup_operations() && !share_memory(self, &self.threads[left], &self.threads[right])
+        let share_no_memory = |left: usize, right: usize| {
+            self.has_subgroup_operations()
+                && !have_conflicting_accesses(self, &self.threads[left], &self.threads[right])
         };
         let ordered = |left: usize, right: usize| {
-            by_registers(left, right)
+            share_no_memory(left, right)
                 || order[left][right]
                 || order[right][left]
                 || is_idle_during(self, &order, left, right)
@@ -93,11 +95,11 @@ impl Test {
     }
 }
 
-/// Returns true if two threads access one storage, and one of them writes it.
-fn share_memory(test: &Test, left: &Thread, right: &Thread) -> bool {
+/// Returns true if two threads have conflicting accesses: to one storage, one of them a write.
+fn have_conflicting_accesses(test: &Test, left: &Thread, right: &Thread) -> bool {
     let accesses = |thread: &Thread| -> Vec<(LocationId, bool)> {
         let found = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
-        found.map(|access| (test.storage_of(access.place.location), access.writes())).collect()
+        found.map(|access| (test.storage_of(access.place.location), access.is_write())).collect()
     };
     let others = accesses(right);
     accesses(left).iter().any(|(storage, writes)| {
@@ -112,16 +114,20 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
     let mut before = vec![vec![false; count]; count];
     for pair in &test.system_sync {
         let (from, to) = (thread_index(pair.from.thread), thread_index(pair.to.thread));
-        if from < count && to < count && nothing_after(test, pair.from) && nothing_before(test, pair.to) {
+        if from < count
+            && to < count
+            && has_no_access_after(test, pair.from)
+            && has_no_access_before(test, pair.to)
+        {
             before[from][to] = true;
         }
     }
     // A thread that is awaited before another one is started.
     for number in 0..count {
         for (other, row) in before.iter_mut().enumerate() {
-            let Some(end) = waited_at(test, number, other) else { continue };
+            let Some(end) = wait_index(test, number, other) else { continue };
             for (third, ordered) in row.iter_mut().enumerate() {
-                *ordered |= started_at(test, number, third).is_some_and(|start| end < start);
+                *ordered |= submission_index(test, number, third).is_some_and(|start| end < start);
             }
         }
     }
@@ -143,28 +149,29 @@ fn is_idle_during(test: &Test, order: &[Vec<bool>], thread: usize, other: usize)
     let count = test.threads.len();
     let before = |earlier: usize, later: usize| earlier == later || order[earlier][later];
     let starts = (0..count).filter(|third| before(*third, other));
-    let started =
-        starts.filter_map(|third| started_at(test, thread, third).max(let_go_at(test, thread, third)));
+    let started = starts.filter_map(|third| {
+        submission_index(test, thread, third).max(last_release_index(test, thread, third))
+    });
     let waits = (0..count).filter(|third| before(other, *third));
-    let waited = waits.filter_map(|third| waited_at(test, thread, third));
+    let waited = waits.filter_map(|third| wait_index(test, thread, third));
     let (started, waited) = (started.max(), waited.min());
-    let accesses_none = !accesses_between(test, thread, None, None);
-    accesses_none || started.or(waited).is_some() && !accesses_between(test, thread, started, waited)
+    let has_no_access = !has_access_between(test, thread, None, None);
+    has_no_access || started.or(waited).is_some() && !has_access_between(test, thread, started, waited)
 }
 
 /// Returns the last instruction of `thread` that system-synchronizes-with orders before all of `other`.
-fn let_go_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
+fn last_release_index(test: &Test, thread: usize, other: usize) -> Option<usize> {
     let pairs = test.system_sync.iter().filter(|pair| {
         thread_index(pair.from.thread) == thread
             && thread_index(pair.to.thread) == other
-            && nothing_before(test, pair.to)
+            && has_no_access_before(test, pair.to)
     });
     pairs.filter_map(|pair| pair.from.instruction).map(usize::from).max()
 }
 
 /// Returns the instruction of `thread` that submits or calls `other`.
-fn started_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
-    position_naming(test, thread, other, |kind| match kind {
+fn submission_index(test: &Test, thread: usize, other: usize) -> Option<usize> {
+    find_instruction_naming(test, thread, other, |kind| match kind {
         InstructionKind::System(SystemOperation::Submit(threads)) | InstructionKind::ShaderCall(threads) => {
             Some(threads)
         }
@@ -173,8 +180,8 @@ fn started_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
 }
 
 /// Returns the instruction of `thread` that waits for the end of `other`.
-fn waited_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
-    position_naming(test, thread, other, |kind| match kind {
+fn wait_index(test: &Test, thread: usize, other: usize) -> Option<usize> {
+    find_instruction_naming(test, thread, other, |kind| match kind {
         InstructionKind::System(SystemOperation::Wait(threads)) | InstructionKind::ShaderCall(threads) => {
             Some(threads)
         }
@@ -182,7 +189,7 @@ fn waited_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     })
 }
 
-fn position_naming(
+fn find_instruction_naming(
     test: &Test,
     thread: usize,
     other: usize,
@@ -195,7 +202,7 @@ fn position_naming(
 
 /// Returns true if the thread accesses memory strictly between two of its instructions; `None` leaves a side
 /// open.
-fn accesses_between(test: &Test, thread: usize, after: Option<usize>, before: Option<usize>) -> bool {
+fn has_access_between(test: &Test, thread: usize, after: Option<usize>, before: Option<usize>) -> bool {
     let instructions = &test.threads[thread].instructions;
     let start = after.map_or(0, |at| at + 1);
     let end = before.unwrap_or(instructions.len());
@@ -207,7 +214,7 @@ fn thread_index(thread: ThreadId) -> usize {
 }
 
 /// Returns true if the thread accesses no memory after the point.
-fn nothing_after(test: &Test, point: SyncPoint) -> bool {
+fn has_no_access_after(test: &Test, point: SyncPoint) -> bool {
     point.instruction.is_none_or(|last| {
         let instructions = &test.thread(point.thread).instructions;
         !instructions.iter().skip(usize::from(last) + 1).any(|instruction| is_access(&instruction.kind))
@@ -215,7 +222,7 @@ fn nothing_after(test: &Test, point: SyncPoint) -> bool {
 }
 
 /// Returns true if the thread accesses no memory before the point.
-fn nothing_before(test: &Test, point: SyncPoint) -> bool {
+fn has_no_access_before(test: &Test, point: SyncPoint) -> bool {
     point.instruction.is_none_or(|first| {
         let instructions = &test.thread(point.thread).instructions;
         !instructions.iter().take(usize::from(first)).any(|instruction| is_access(&instruction.kind))
@@ -241,7 +248,7 @@ fn unskipped_barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> 
 
 /// Returns true if the thread waits for arrivals of a scope, without an access between its own arrival and
 /// the wait.
-fn waits_idly(thread: &Thread, scope: Scope) -> bool {
+fn waits_without_access(thread: &Thread, scope: Scope) -> bool {
     let mut arrived = false;
     let mut waits = false;
     for instruction in &thread.instructions {
@@ -258,7 +265,7 @@ fn waits_idly(thread: &Thread, scope: Scope) -> bool {
 }
 
 /// Returns the only interlocked section of a thread; `None` if it accesses memory outside of it.
-fn only_section(thread: &Thread) -> Option<&str> {
+fn single_interlock_section(thread: &Thread) -> Option<&str> {
     let mut only = None;
     let mut inside = false;
     for instruction in &thread.instructions {
@@ -283,11 +290,14 @@ fn only_section(thread: &Thread) -> Option<&str> {
 /// They reach the same control barrier whose execution scope contains both, or they wait for each other's
 /// arrivals without an access in between, or they access memory only in one interlocked section.
 fn cannot_interleave(left: &Thread, right: &Thread) -> bool {
-    let in_halves = [Scope::Workgroup, Scope::Subgroup].into_iter().any(|scope| {
-        left.place.shares_scope(right.place, scope) && waits_idly(left, scope) && waits_idly(right, scope)
+    let by_split_barriers = [Scope::Workgroup, Scope::Subgroup].into_iter().any(|scope| {
+        left.place.shares_scope(right.place, scope)
+            && waits_without_access(left, scope)
+            && waits_without_access(right, scope)
     });
-    in_halves
-        || only_section(left).is_some_and(|section| only_section(right) == Some(section))
+    by_split_barriers
+        || single_interlock_section(left)
+            .is_some_and(|section| single_interlock_section(right) == Some(section))
         || unskipped_barriers(left).any(|barrier| {
             left.place.shares_scope(right.place, barrier.execution_scope)
                 && unskipped_barriers(right)

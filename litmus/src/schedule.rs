@@ -132,11 +132,13 @@ impl Test {
     /// `None` without calls, or if the derived synchronization was changed since parsing: then the calls no
     /// longer match it.
     pub fn schedule(&self) -> Option<&Schedule> {
-        let told = self.calls.0.as_deref()?;
-        let same = told.sync == self.system_sync
-            && told.threads.len() == self.threads.len()
-            && instruction_kinds(self).zip(&told.threads).all(|(now, then)| now.eq(then));
-        same.then_some(&told.schedule)
+        let derived = self.calls.0.as_deref()?;
+        let is_unchanged = derived.sync == self.system_sync
+            && derived.threads.len() == self.threads.len()
+            && instruction_kinds(self)
+                .zip(&derived.threads)
+                .all(|(current, derived_kinds)| current.eq(derived_kinds));
+        is_unchanged.then_some(&derived.schedule)
     }
 
     /// Copies the calls of a test that differs from this one only in accesses; calls stay at the same
@@ -146,17 +148,17 @@ impl Test {
         let hosts = schedule.hosts.iter_mut().map(|call| (call.thread, &mut call.at));
         let fences = schedule.fences.iter_mut().map(|fence| (fence.thread, &mut fence.at));
         for (thread, place) in hosts.chain(fences) {
-            let (before, now) = (other.thread(thread), self.thread(thread));
+            let (original, current) = (other.thread(thread), self.thread(thread));
             // The position after the last instruction that both tests share up to there.
             let mut at = 0;
-            for instruction in before.instructions.iter().take(*place + 1) {
-                let found = now.instructions.iter().skip(at).position(|own| own.kind == instruction.kind);
+            for instruction in original.instructions.iter().take(*place + 1) {
+                let found = current.instructions.iter().skip(at).position(|own| own.kind == instruction.kind);
                 at += found.map_or(0, |found| found + 1);
             }
-            *place = if *place < before.instructions.len() {
+            *place = if *place < original.instructions.len() {
                 at.saturating_sub(1)
             } else {
-                now.instructions.len()
+                current.instructions.len()
             };
         }
         self.calls = ApiCalls::new(schedule, self);

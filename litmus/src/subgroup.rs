@@ -34,7 +34,7 @@ pub enum SubgroupKind {
     BroadcastFirst,
     /// The operand of a lane that each lane chooses for itself.
     Shuffle(u32),
-    /// The operand of the lane whose index is the own one XOR this mask.
+    /// The operand of the lane whose index is this lane's XOR the mask.
     ShuffleXor(u32),
     /// The operand of the lane with an index lower by this delta.
     ShuffleUp(u32),
@@ -71,9 +71,9 @@ pub enum QuadDirection {
 pub enum SubgroupSpan {
     /// All lanes.
     Reduce,
-    /// Lanes up to and including the own one.
+    /// This lane and those before it.
     Inclusive,
-    /// Lanes before the own one.
+    /// The lanes before this one.
     Exclusive,
 }
 
@@ -136,7 +136,7 @@ impl SubgroupKind {
 
     /// Returns true if both can be one instruction of a shader: lanes may differ only in the source of a
     /// shuffle.
-    pub fn is_one_instruction(self, other: SubgroupKind) -> bool {
+    pub fn can_be_one_instruction(self, other: SubgroupKind) -> bool {
         self == other || matches!((self, other), (SubgroupKind::Shuffle(_), SubgroupKind::Shuffle(_)))
     }
 
@@ -150,8 +150,8 @@ impl SubgroupKind {
             SubgroupKind::ShuffleUp(delta) => Some(lane.checked_sub(delta).unwrap_or(u32::MAX)),
             SubgroupKind::ShuffleDown(delta) => Some(lane.saturating_add(delta)),
             SubgroupKind::Rotate { delta, cluster } => {
-                let within = cluster.wrapping_sub(1);
-                Some((lane & !within) | (lane.wrapping_add(delta) & within))
+                let cluster_mask = cluster.wrapping_sub(1);
+                Some((lane & !cluster_mask) | (lane.wrapping_add(delta) & cluster_mask))
             }
             SubgroupKind::QuadBroadcast(place) if place > 3 => Some(u32::MAX),
             SubgroupKind::QuadBroadcast(place) => Some((lane & !3) | place),
@@ -187,7 +187,7 @@ impl SubgroupKind {
         if let Some(source) = self.source_lane(lane) {
             return operands.iter().find(|(number, _)| *number == source).map(|(_, value)| value.clone());
         }
-        let truth = |value: &E| compute(ArithmeticOperation::Minimum, value.clone(), constant(1));
+        let to_bit = |value: &E| compute(ArithmeticOperation::Minimum, value.clone(), constant(1));
         let fold = |operation, values: &mut dyn Iterator<Item = E>| {
             values.reduce(|all, value| compute(operation, all, value))
         };
@@ -195,15 +195,15 @@ impl SubgroupKind {
             SubgroupKind::Elect => Some(constant(u32::from(lane == *first_lane))),
             SubgroupKind::BroadcastFirst => Some(first.clone()),
             SubgroupKind::All => {
-                fold(ArithmeticOperation::And, &mut operands.iter().map(|(_, value)| truth(value)))
+                fold(ArithmeticOperation::And, &mut operands.iter().map(|(_, value)| to_bit(value)))
             }
             SubgroupKind::Any => {
-                fold(ArithmeticOperation::Or, &mut operands.iter().map(|(_, value)| truth(value)))
+                fold(ArithmeticOperation::Or, &mut operands.iter().map(|(_, value)| to_bit(value)))
             }
             SubgroupKind::Ballot => {
                 let bit = |(number, value): &(u32, E)| {
                     let weight = constant(1u32.checked_shl(*number).unwrap_or(0));
-                    compute(ArithmeticOperation::Multiply, truth(value), weight)
+                    compute(ArithmeticOperation::Multiply, to_bit(value), weight)
                 };
                 fold(ArithmeticOperation::Or, &mut operands.iter().map(bit))
             }
@@ -212,19 +212,21 @@ impl SubgroupKind {
                 let differs =
                     |(_, value): &(u32, E)| compute(ArithmeticOperation::Xor, value.clone(), first.clone());
                 Some(match fold(ArithmeticOperation::Or, &mut others.iter().map(differs)) {
-                    Some(bits) => compute(ArithmeticOperation::Xor, truth(&bits), constant(1)),
+                    Some(bits) => compute(ArithmeticOperation::Xor, to_bit(&bits), constant(1)),
                     None => constant(1),
                 })
             }
             SubgroupKind::Arithmetic(span, operation) => {
-                let counts = |number: u32| match span {
+                let contributes = |number: u32| match span {
                     SubgroupSpan::Reduce => true,
                     SubgroupSpan::Inclusive => number <= lane,
                     SubgroupSpan::Exclusive => number < lane,
                 };
-                let mut values =
-                    operands.iter().filter(|(number, _)| counts(*number)).map(|(_, value)| value.clone());
-                let neutral = match operation {
+                let mut values = operands
+                    .iter()
+                    .filter(|(number, _)| contributes(*number))
+                    .map(|(_, value)| value.clone());
+                let identity = match operation {
                     ArithmeticOperation::Minimum | ArithmeticOperation::And => u32::MAX,
                     ArithmeticOperation::Multiply => 1,
                     ArithmeticOperation::Add
@@ -234,7 +236,7 @@ impl SubgroupKind {
                     | ArithmeticOperation::Xor
                     | ArithmeticOperation::Maximum => 0,
                 };
-                Some(fold(operation, &mut values).unwrap_or_else(|| constant(neutral)))
+                Some(fold(operation, &mut values).unwrap_or_else(|| constant(identity)))
             }
             _ => None,
         }

@@ -34,7 +34,7 @@ struct SuiteLine {
     span: Span,
 }
 
-/// All mistakes of a suite.
+/// The errors of a suite.
 #[derive(Clone, Debug, Error, Diagnostic)]
 #[error("read suite {}", .text.name())]
 pub struct SuiteErrors {
@@ -45,13 +45,13 @@ pub struct SuiteErrors {
 }
 
 impl SuiteErrors {
-    /// Returns the mistakes in line order; never empty.
+    /// Returns the errors in line order; never empty.
     pub fn errors(&self) -> &[SuiteError] {
         &self.errors
     }
 }
 
-/// A mistake in a suite.
+/// An error in a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 pub enum SuiteError {
     /// A malformed glob.
@@ -85,7 +85,7 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    /// Returns the line of the mistake.
+    /// Returns the position of the erroneous line.
     pub fn span(&self) -> Span {
         match self {
             SuiteError::MalformedGlob { span, .. }
@@ -130,9 +130,9 @@ impl Suite {
                 errors.push(SuiteError::TooManyVariants { span });
                 continue;
             };
-            let of =
+            let to_line =
                 |variant| SuiteLine { excludes, glob: globs.len(), text: glob.to_owned(), variant, span };
-            patterns.extend(variants.into_iter().map(of));
+            patterns.extend(variants.into_iter().map(to_line));
             globs.push((glob, span));
         }
         let malformed =
@@ -140,8 +140,8 @@ impl Suite {
         // One set is faster than single globs. If it fails, building them one by one finds the malformed
         // lines.
         let globs = glob_set(globs.iter().map(|(glob, _)| *glob)).unwrap_or_else(|error| {
-            let alone = globs.iter().filter_map(|(glob, span)| Some((glob_set([*glob]).err()?, *span)));
-            errors.extend(alone.map(|(error, span)| malformed(error, span)));
+            let failures = globs.iter().filter_map(|(glob, span)| Some((glob_set([*glob]).err()?, *span)));
+            errors.extend(failures.map(|(error, span)| malformed(error, span)));
             if let ([], Some((_, span))) = (&errors[..], globs.first()) {
                 errors.push(malformed(error, *span));
             }
@@ -168,24 +168,26 @@ impl Suite {
     /// Every line that does not match any of `ids`.
     pub fn select<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, SuiteErrors> {
         let mut matched = vec![false; self.patterns.len()];
-        let mut chosen = Vec::new();
+        let mut selected = Vec::new();
         for id in ids {
-            // For each variant, in line order: whether the last line about it selects.
-            let mut told: Vec<(&str, bool)> = vec![("", false)];
+            // For each variant, in line order: true if the last line that matches it selects it.
+            let mut selections: Vec<(&str, bool)> = vec![("", false)];
             let globs = self.globs.matches(id);
             for (pattern, matched) in self.patterns.iter().zip(&mut matched) {
                 if globs.contains(&pattern.glob) {
                     *matched = true;
-                    match told.iter_mut().find(|(variant, _)| *variant == pattern.variant) {
-                        Some((_, choose)) => *choose = !pattern.excludes,
-                        None => told.push((&pattern.variant, !pattern.excludes)),
+                    match selections.iter_mut().find(|(variant, _)| *variant == pattern.variant) {
+                        Some((_, is_selected)) => *is_selected = !pattern.excludes,
+                        None => selections.push((&pattern.variant, !pattern.excludes)),
                     }
                 }
             }
-            chosen.extend(told.iter().filter(|(_, choose)| *choose).map(|(variant, _)| match *variant {
-                "" => id.to_owned(),
-                variant => format!("{id}@{variant}"),
-            }));
+            selected.extend(selections.iter().filter(|(_, choose)| *choose).map(
+                |(variant, _)| match *variant {
+                    "" => id.to_owned(),
+                    variant => format!("{id}@{variant}"),
+                },
+            ));
         }
         let errors: Vec<SuiteError> = self
             .patterns
@@ -195,7 +197,7 @@ impl Suite {
             .map(|(pattern, _)| SuiteError::UnmatchedGlob { glob: pattern.text.clone(), span: pattern.span })
             .collect();
         if errors.is_empty() {
-            Ok(chosen)
+            Ok(selected)
         } else {
             Err(SuiteErrors { text: NamedSource::new(&self.name, self.text.clone()), errors })
         }

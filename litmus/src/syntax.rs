@@ -16,14 +16,14 @@ mod layout;
 mod lexer;
 mod parser;
 mod print;
-mod split;
+mod split_barriers;
 mod subgroup;
 mod table;
 mod words;
 
 pub use ignored::{IgnoredWord, ignored_words};
 pub use print::print;
-pub use words::{Keyword, order_keyword, vocabulary};
+pub use words::{Keyword, keywords_by_category, order_keyword};
 
 use crate::condition::Condition;
 use crate::error::{ErrorList, ParseError, ParseErrors};
@@ -67,7 +67,7 @@ pub struct ParseOptions {
 ///
 /// # Errors
 ///
-/// Every independent mistake with its position.
+/// Every independent error with its position.
 pub fn parse(text: &str, source_name: &str) -> Result<Test, ParseErrors> {
     parse_with(text, source_name, ParseOptions::default())
 }
@@ -81,17 +81,17 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     let mut errors = ErrorList::default();
     if let Err(error) = check_size(text) {
         errors.push(error);
-        return Err(errors.finish(source_name, text_beginning(text)));
+        return Err(errors.into_parse_errors(source_name, text_beginning(text)));
     }
     if khronos::is_khronos(text, source_name) {
         let test = khronos::parse(text, header::file_stem(source_name), &mut errors);
         if errors.is_empty() {
             constants::check_constants(&test, &mut errors);
         }
-        return if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) };
+        return if errors.is_empty() { Ok(test) } else { Err(errors.into_parse_errors(source_name, text)) };
     }
     let Some(header) = header::parse_header(text, source_name, options.strict_metadata, &mut errors) else {
-        return Err(errors.finish(source_name, text));
+        return Err(errors.into_parse_errors(source_name, text));
     };
     let tokens = lexer::tokenize(text, header.body, header.dialect, &mut errors);
     let mut parser = parser::Parser::new(text, &tokens, &mut errors, header);
@@ -100,24 +100,24 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     if errors.is_empty() {
         constants::check_constants(&test, &mut errors);
     }
-    if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) }
+    if errors.is_empty() { Ok(test) } else { Err(errors.into_parse_errors(source_name, text)) }
 }
 
 /// Parses a condition about `test`, such as `P0:r0 == 1 /\ x == 2`.
 ///
 /// # Errors
 ///
-/// The first mistake; conditions are too short for error recovery.
+/// The first error; conditions are too short for error recovery.
 pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Condition, ParseErrors> {
     let mut errors = ErrorList::default();
     if let Err(error) = check_size(text) {
         errors.push(error);
-        return Err(errors.finish(source_name, text_beginning(text)));
+        return Err(errors.into_parse_errors(source_name, text_beginning(text)));
     }
     let start = lexer::StartPosition { offset: 0, line: 1, column: 1 };
     let tokens = lexer::tokenize(text, start, test.dialect, &mut errors);
     if !errors.is_empty() {
-        return Err(errors.finish(source_name, text));
+        return Err(errors.into_parse_errors(source_name, text));
     }
     let mut parser = parser::Parser::with_test(text, &tokens, &mut errors, test.clone());
     let condition = parser.parse_condition().and_then(|condition| {
@@ -131,12 +131,12 @@ pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Con
         Ok(condition) => condition,
         Err(error) => {
             errors.push(error);
-            return Err(errors.finish(source_name, text));
+            return Err(errors.into_parse_errors(source_name, text));
         }
     };
     let whole = Span { offset: 0, length: text.len() as u32, line: 1, column: 1 };
     constants::check_condition(test, &condition, whole, &mut errors);
-    if errors.is_empty() { Ok(condition) } else { Err(errors.finish(source_name, text)) }
+    if errors.is_empty() { Ok(condition) } else { Err(errors.into_parse_errors(source_name, text)) }
 }
 
 fn check_size(text: &str) -> Result<(), ParseError> {

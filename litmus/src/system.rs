@@ -76,7 +76,7 @@ impl SystemOperation {
     }
 
     /// Returns true if only a host thread performs it; the others are recorded in a command buffer.
-    pub fn is_of_host(&self) -> bool {
+    pub fn is_host_operation(&self) -> bool {
         match self {
             SystemOperation::AvailableToDevice
             | SystemOperation::VisibleFromDevice

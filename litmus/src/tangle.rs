@@ -21,7 +21,7 @@ pub enum TangleInstance<'t> {
 pub struct TangledLane {
     /// Its number in the subgroup.
     pub lane: u32,
-    /// The thread that it is.
+    /// Its thread.
     pub thread: ThreadId,
     /// Index of the instruction in the thread.
     pub instruction: usize,
@@ -46,10 +46,10 @@ pub struct GuardedBlock {
 /// A part of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockPart {
-    /// Instructions of only this lane; the lane leaves the converged path to execute them.
-    Own(Range<usize>),
+    /// Instructions that only this lane executes, in divergent control flow.
+    LaneLocal(Range<usize>),
     /// The subgroup operation or barrier with this index.
-    Together(usize),
+    Converged(usize),
     /// A block within the block.
     Block(GuardedBlock),
 }
@@ -68,26 +68,29 @@ impl Thread {
         let mut parts: Vec<BlockPart> = Vec::new();
         let mut next = range.start;
         while next < range.end {
-            let here = next;
+            let current = next;
             next += 1;
-            let Some(kind) = self.instructions.get(here).map(|instruction| &instruction.kind) else { break };
+            let Some(kind) = self.instructions.get(current).map(|instruction| &instruction.kind) else {
+                break;
+            };
             if kind.tangle_instance().is_some() {
-                parts.push(BlockPart::Together(here));
-            } else if let Some((label, end)) = self.skipped_block(here).filter(|(_, end)| *end < range.end) {
+                parts.push(BlockPart::Converged(current));
+            } else if let Some((label, end)) = self.skipped_block(current).filter(|(_, end)| *end < range.end)
+            {
                 parts.push(BlockPart::Block(GuardedBlock {
-                    branch: here,
+                    branch: current,
                     end,
                     label,
                     parts: self.block_parts(next..end),
                 }));
                 next = end + 1;
-            } else if let Some(BlockPart::Own(own)) = parts.last_mut()
-                && own.end == here
+            } else if let Some(BlockPart::LaneLocal(own)) = parts.last_mut()
+                && own.end == current
             {
                 own.end = next;
-            } else if !matches!(kind, InstructionKind::Flow(Flow::Label(label)) if !self.is_loop_head(*label, here))
+            } else if !matches!(kind, InstructionKind::Flow(Flow::Label(label)) if !self.is_loop_head(*label, current))
             {
-                parts.push(BlockPart::Own(here..next));
+                parts.push(BlockPart::LaneLocal(current..next));
             }
         }
         parts
@@ -99,15 +102,15 @@ impl Thread {
             return None;
         };
         let end = self.label_index(target).filter(|end| *end > branch)?;
-        let inside = self.instructions.get(branch..end)?;
-        let is_shared = inside.iter().any(|found| found.kind.tangle_instance().is_some());
+        let skipped = self.instructions.get(branch..end)?;
+        let is_shared = skipped.iter().any(|found| found.kind.tangle_instance().is_some());
         (is_shared && !self.is_crossed(branch, end)).then_some((target, end))
     }
 
     /// Returns true if another jump leaves or enters the code between a branch and its label, or targets that
     /// label.
     pub(crate) fn is_crossed(&self, branch: usize, end: usize) -> bool {
-        let inside = |at: usize| branch < at && at < end;
+        let is_inside = |at: usize| branch < at && at < end;
         (0..).zip(&self.instructions).any(|(from, instruction)| {
             let InstructionKind::Flow(
                 Flow::Branch { target, .. } | Flow::Goto(target) | Flow::BranchIf { target, .. },
@@ -116,7 +119,7 @@ impl Thread {
                 return false;
             };
             let to = self.label_index(target);
-            from != branch && to.is_some_and(|to| inside(from) != inside(to) || to == end)
+            from != branch && to.is_some_and(|to| is_inside(from) != is_inside(to) || to == end)
         })
     }
 
@@ -170,7 +173,7 @@ impl GuardedBlock {
     pub fn inner_blocks(&self) -> impl Iterator<Item = &GuardedBlock> {
         self.parts.iter().filter_map(|part| match part {
             BlockPart::Block(inner) => Some(inner),
-            BlockPart::Own(_) | BlockPart::Together(_) => None,
+            BlockPart::LaneLocal(_) | BlockPart::Converged(_) => None,
         })
     }
 
@@ -188,21 +191,21 @@ impl Test {
     }
 
     /// Returns true if a branch may skip some subgroup operation or barrier.
-    pub fn has_blocks(&self) -> bool {
+    pub fn has_guarded_blocks(&self) -> bool {
         let is_branch = |kind: &InstructionKind| matches!(kind, InstructionKind::Flow(Flow::Branch { .. }));
         self.threads.iter().any(|thread| {
-            let has = |wanted: &dyn Fn(&InstructionKind) -> bool| {
-                thread.instructions.iter().any(|instruction| wanted(&instruction.kind))
+            let has_instruction = |predicate: &dyn Fn(&InstructionKind) -> bool| {
+                thread.instructions.iter().any(|instruction| predicate(&instruction.kind))
             };
-            has(&is_branch)
-                && has(&|kind| kind.tangle_instance().is_some())
+            has_instruction(&is_branch)
+                && has_instruction(&|kind| kind.tangle_instance().is_some())
                 && !thread.guarded_blocks().is_empty()
         })
     }
 
     /// Returns true if the meaning of the test depends on which lanes form a tangle.
     pub fn has_tangles(&self) -> bool {
-        self.has_subgroup_operations() || self.has_blocks()
+        self.has_subgroup_operations() || self.has_guarded_blocks()
     }
 
     /// Returns true if a tangle depends on uniform control flow in a block that a whole workgroup may enter.
@@ -224,24 +227,26 @@ impl Test {
                 .collect();
             let copies: Vec<(ThreadId, &[GuardedBlock])> =
                 outermost.iter().map(|(thread, blocks)| (*thread, blocks.as_slice())).collect();
-            own.guarded_blocks().iter().any(|block| self.reconverges_in(own.label_name(block.label), &copies))
+            own.guarded_blocks()
+                .iter()
+                .any(|block| self.reconverges_in_block(own.label_name(block.label), &copies))
         })
     }
 
-    /// Does so for the block with a label, among the blocks of each thread of a workgroup.
-    fn reconverges_in(&self, label: &str, threads: &[(ThreadId, &[GuardedBlock])]) -> bool {
+    /// Returns true if the block with this label does so; `threads` are those of one workgroup.
+    fn reconverges_in_block(&self, label: &str, threads: &[(ThreadId, &[GuardedBlock])]) -> bool {
         let copy = |(id, blocks): &(ThreadId, &[GuardedBlock])| {
             let thread = self.thread(*id);
             let block = blocks.iter().find(|block| thread.label_name(block.label) == label)?;
             (!thread.always_takes(block.branch)).then(|| (*id, block.clone()))
         };
         let Some(copies) = threads.iter().map(copy).collect::<Option<Vec<_>>>() else { return false };
-        let is_shared = |part: &BlockPart| !matches!(part, BlockPart::Own(_));
-        let parts_again = |(_, block): &(ThreadId, GuardedBlock)| {
-            let mut behind = block.parts.iter().skip_while(|part| matches!(part, BlockPart::Together(_)));
-            behind.next().is_some() && behind.any(is_shared)
+        let is_shared = |part: &BlockPart| !matches!(part, BlockPart::LaneLocal(_));
+        let has_divergent_prefix = |(_, block): &(ThreadId, GuardedBlock)| {
+            let mut rest = block.parts.iter().skip_while(|part| matches!(part, BlockPart::Converged(_)));
+            rest.next().is_some() && rest.any(is_shared)
         };
-        if copies.iter().any(parts_again) {
+        if copies.iter().any(has_divergent_prefix) {
             return true;
         }
         let inner: Vec<(ThreadId, Vec<GuardedBlock>)> =
@@ -249,7 +254,9 @@ impl Test {
         let threads: Vec<(ThreadId, &[GuardedBlock])> =
             inner.iter().map(|(id, blocks)| (*id, blocks.as_slice())).collect();
         inner.iter().any(|(id, blocks)| {
-            blocks.iter().any(|block| self.reconverges_in(self.thread(*id).label_name(block.label), &threads))
+            blocks
+                .iter()
+                .any(|block| self.reconverges_in_block(self.thread(*id).label_name(block.label), &threads))
         })
     }
 

@@ -17,7 +17,7 @@ use crate::schedule::ApiCalls;
 use crate::span::Span;
 use crate::value::Value;
 
-pub use access::{Access, AccessKind, Lanes, MemoryAccess, MemoryPlace, Performer, RmwOperation};
+pub use access::{Access, AccessKind, Components, MemoryAccess, MemoryPlace, Performer, RmwOperation};
 pub use instruction::{
     ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier, Flow, Instruction,
     InstructionKind, Operand, SplitBarrier, SplitHalf,
@@ -63,7 +63,7 @@ pub struct Test {
     /// [`Test::schedule`].
     pub calls: ApiCalls,
     /// Names listed after `locations [ … ]`: shown in addition to those of the condition.
-    pub listed: Vec<Term>,
+    pub listed_terms: Vec<Term>,
     /// Restricts the executions considered.
     pub filter: Option<Condition>,
     /// The question, if any.
@@ -220,7 +220,7 @@ pub struct SystemSync {
 pub struct SyncPoint {
     /// The thread.
     pub thread: ThreadId,
-    /// One instruction of it, an index into [`Thread::instructions`] (`P0.2` in the text); all of them where absent.
+    /// One instruction of it, an index into [`Thread::instructions`] (`P0.2` in the text); `None` for all.
     pub instruction: Option<u16>,
 }
 
@@ -237,7 +237,7 @@ impl Test {
 
     /// Returns the location of an id.
     ///
-    /// Ids are made by the parser together with the list they index, so they are always in range.
+    /// The parser creates ids together with the list that they index, so they are in range.
     pub fn location(&self, id: LocationId) -> &Location {
         &self.locations[usize::from(id.0)]
     }
@@ -273,16 +273,16 @@ impl Test {
 
     /// Returns true if the initial value of a location is undefined: its own, its storage's, or that of the
     /// location that it copies.
-    pub fn is_undefined(&self, id: LocationId) -> bool {
+    pub fn has_undefined_init(&self, id: LocationId) -> bool {
         match self.location(id).init {
             LocationInit::Undefined => true,
-            LocationInit::CopyOf(next) | LocationInit::AliasOf(next) => self.is_undefined(next),
+            LocationInit::CopyOf(next) | LocationInit::AliasOf(next) => self.has_undefined_init(next),
             LocationInit::Constant(_) | LocationInit::Components(_) | LocationInit::AddressOf(_) => false,
         }
     }
 
     /// Returns true if the initial value of some location is undefined.
-    pub fn has_undefined(&self) -> bool {
+    pub fn has_undefined_locations(&self) -> bool {
         self.locations.iter().any(|location| location.init == LocationInit::Undefined)
     }
 
@@ -293,7 +293,7 @@ impl Test {
     }
 
     /// Returns the test with kernels' actual contents for undefined initial values ([`UNDEFINED_BYTE`]).
-    pub fn with_values(&self) -> Test {
+    pub fn with_defined_values(&self) -> Test {
         let mut test = self.clone();
         for index in 0..test.locations.len() {
             if self.locations[index].init == LocationInit::Undefined {
@@ -364,7 +364,7 @@ impl Test {
             // An HSA await has the default type.
             let waits = matches!(access.kind, AccessKind::Await { .. });
             if !waits && access.destinations().any(|destination| destination == register) {
-                let ty = access.place.scalar_type(self).in_register();
+                let ty = access.place.scalar_type(self).widen_to_register();
                 if found.is_none_or(|f| ty.bits() > f.bits()) {
                     found = Some(ty);
                 }
@@ -426,7 +426,7 @@ impl Test {
         if let Some(question) = &self.question {
             question.condition.for_each_term(&mut add);
         }
-        self.listed.iter().for_each(&mut add);
+        self.listed_terms.iter().for_each(&mut add);
         locations.sort_unstable();
         locations.dedup();
         registers.extend(

@@ -14,8 +14,8 @@ impl Value {
 
     /// Returns true if `ty` can represent the constant, as a signed or an unsigned number.
     pub fn fits_type(constant: i64, ty: ScalarType) -> bool {
-        let cut = Value::from_constant(constant, ty);
-        cut.to_signed(ty) == constant || cut.0 as i64 == constant
+        let truncated = Value::from_constant(constant, ty);
+        truncated.to_signed(ty) == constant || truncated.0 as i64 == constant
     }
 
     /// Returns the low bits that fit into `ty`.

@@ -8,7 +8,8 @@ use litmus::{ParseOptions, Suite, corpus};
 fn every_embedded_test_is_valid_and_has_a_unique_id() {
     let strict = ParseOptions { strict_metadata: true };
     let mut ids = BTreeSet::new();
-    for entry in corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()) {
+    for entry in corpus::tests().into_iter().chain(corpus::model_only_tests()).chain(corpus::progress_tests())
+    {
         let test = litmus::parse_with(entry.text, &entry.path, strict).unwrap();
         assert_eq!(litmus::parse(&litmus::print(&test), &entry.path).unwrap(), test, "{}", entry.path);
         assert!(entry.path.contains(&entry.id), "{} in {}", entry.id, entry.path);

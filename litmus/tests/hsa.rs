@@ -71,10 +71,10 @@ fn names_that_clash_with_the_native_dialect_are_mapped() {
         test.observables().into_iter().map(|observable| test.observable_name(observable)).collect()
     };
     assert_eq!(observed(&lowered.test), ["P0:r0", "P0:r1", "P0:r8", "dv_"]);
-    assert_eq!(observed(&lowered.with_names_of(&hsa)), ["P0:$s0", "P0:$s1", "P0:r8", "dv_"]);
+    assert_eq!(observed(&lowered.with_hsa_names(&hsa)), ["P0:$s0", "P0:$s1", "P0:r8", "dv_"]);
     assert_eq!(observed(&hsa), ["P0:$s0", "P0:$s1", "dv_"]);
     let outcome = Outcome([0, 2, 1, 6].map(Value).to_vec());
-    let original = lowered.outcome_of(&hsa, &hsa.observables(), &outcome);
+    let original = lowered.to_hsa_outcome(&hsa, &hsa.observables(), &outcome);
     assert_eq!(original, Outcome([0, 2, 6].map(Value).to_vec()));
     let question = hsa.question.as_ref().unwrap();
     assert!(original.meets_condition(&hsa, &hsa.observables(), &question.condition));

@@ -1,6 +1,6 @@
 //! Upward and downward steps form one lattice: each upward step has an inverse, and nothing is below itself.
 
-use litmus::test::lattice::Reach;
+use litmus::test::lattice::StrengthBounds;
 use litmus::{Dialect, InstructionKind, Scope, StorageClass, StorageClassSet};
 
 /// Returns instructions of every ordering kind, with intermediate strengths.
@@ -32,7 +32,7 @@ fn below(kind: &InstructionKind) -> Vec<InstructionKind> {
     let mut found: Vec<InstructionKind> = Vec::new();
     let mut open = vec![kind.clone()];
     while let Some(kind) = open.pop() {
-        for (_, weaker) in kind.weaker(Dialect::Vulkan) {
+        for (_, weaker) in kind.weaker_forms(Dialect::Vulkan) {
             if let Some(weaker) = weaker.filter(|weaker| !found.contains(weaker)) {
                 found.push(weaker.clone());
                 open.push(weaker);
@@ -46,15 +46,17 @@ fn below(kind: &InstructionKind) -> Vec<InstructionKind> {
 fn every_upward_step_has_an_inverse() {
     let test = litmus::parse(TEXT, "strengths.litmus").unwrap();
     let classes = StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Workgroup);
-    let reach =
-        Reach { scopes: vec![Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device], classes };
+    let reach = StrengthBounds {
+        scopes: vec![Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device],
+        classes,
+    };
     let (mut up, mut down) = (0, 0);
     for instruction in &test.threads[0].instructions {
         let kind = &instruction.kind;
         let weaker = below(kind);
         assert!(!weaker.contains(kind), "{} is below itself", kind.to_text(&test, litmus::ThreadId(0)));
         down += weaker.len();
-        for (change, stronger) in kind.stronger(&reach) {
+        for (change, stronger) in kind.stronger_forms(&reach) {
             up += 1;
             let text = stronger.to_text(&test, litmus::ThreadId(0));
             assert!(below(&stronger).contains(kind), "no way back from `{text}` ({change:?})");

@@ -11,7 +11,7 @@ fn instruction(kind: InstructionKind) -> Instruction {
 }
 
 fn store() -> Instruction {
-    let place = MemoryPlace::of(LocationId(0), StorageClass::Buffer);
+    let place = MemoryPlace::whole_location(LocationId(0), StorageClass::Buffer);
     instruction(InstructionKind::store(place, Operand::Constant(1), Access::NonPrivate))
 }
 
@@ -46,7 +46,7 @@ fn test(threads: Vec<(u32, Vec<Instruction>)>) -> Test {
         threads,
         system_sync: Vec::new(),
         calls: ApiCalls::default(),
-        listed: Vec::new(),
+        listed_terms: Vec::new(),
         filter: None,
         question: None,
         khronos: None,

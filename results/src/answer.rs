@@ -24,9 +24,9 @@ impl Answer {
 pub fn answer_question(test: &Test, prediction: &Prediction) -> Option<Answer> {
     let question = test.question.as_ref()?;
     let holds = match question.kind {
-        QuestionKind::Exists | QuestionKind::Final => prediction.meets,
-        QuestionKind::NotExists => prediction.meets.map(|meets| !meets),
-        QuestionKind::Forall => prediction.misses.map(|misses| !misses),
+        QuestionKind::Exists | QuestionKind::Final => prediction.can_meet_condition,
+        QuestionKind::NotExists => prediction.can_meet_condition.map(|meets| !meets),
+        QuestionKind::Forall => prediction.can_miss_condition.map(|misses| !misses),
     };
     let expected = expected_reachability(&test.metadata, &prediction.model).map(|reachability| {
         let reachable = reachability == Reachability::Allowed;

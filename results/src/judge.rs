@@ -621,8 +621,8 @@ fn describe_missing(seen: &Observation) -> String {
         "{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not \
          executed as requested"
     );
-    if seen.written_in_part > 0 {
-        text += &format!(", {} of them were written in part", seen.written_in_part);
+    if seen.partially_written > 0 {
+        text += &format!(", {} of them were written in part", seen.partially_written);
     }
     if seen.outside_grid > 0 {
         text += "; ";

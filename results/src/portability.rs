@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use litmus::{Lowered, Outcome, Prediction, QuestionKind, Race, Test};
+use litmus::{LoweredTest, Outcome, Prediction, QuestionKind, Race, Test};
 use thiserror::Error;
 
 use crate::wire::{RunLine, RunOutcome, VerdictWord};
@@ -69,14 +69,14 @@ pub struct HsaComparison {
 /// In `vulkan`, the outcomes that the filter excludes must be marked.
 pub fn compare_predictions(
     test: &Test,
-    lowered: &Lowered,
+    lowered: &LoweredTest,
     hsa: Prediction,
     vulkan: &Prediction,
 ) -> HsaComparison {
     let mut allows = BTreeMap::new();
     let mut vulkan_allows: BTreeMap<Outcome, bool> = BTreeMap::new();
     for (outcome, predicted) in vulkan.outcomes.iter().filter(|(_, says)| !says.filtered) {
-        let original = lowered.outcome_of(test, &hsa.observables, outcome);
+        let original = lowered.to_hsa_outcome(test, &hsa.observables, outcome);
         let allowed = hsa.outcomes.get(&original).is_some_and(|says| says.allowed);
         // If HSA's list is incomplete, a missing outcome proves nothing.
         if allowed || hsa.complete {

@@ -293,7 +293,7 @@ mod tests {
             observables: test.observables(),
             outcomes: outcomes.iter().map(row).collect(),
             race,
-            level: None,
+            undefinedness: None,
             race_thin_air: false,
             uninitialised_read: Some(false),
             bound: 1,
@@ -301,8 +301,8 @@ mod tests {
             runs: 1,
             candidate_executions: 1,
             consistent_executions: 1,
-            meets: None,
-            misses: None,
+            can_meet_condition: None,
+            can_miss_condition: None,
             complete: true,
         }
     }

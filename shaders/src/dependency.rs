@@ -103,7 +103,7 @@ fn api_operations(thread: usize, code: &Thread, phase: usize) -> Result<Vec<ApiO
 fn accessed_storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
     let Some(thread) = test.threads.get(thread) else { return Vec::new() };
     let accesses = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
-    let accessed = accesses.filter(|access| if writes { access.writes() } else { access.reads() });
+    let accessed = accesses.filter(|access| if writes { access.is_write() } else { access.is_read() });
     accessed.map(|access| usize::from(test.storage_of(access.place.location).0)).collect()
 }
 

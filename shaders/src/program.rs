@@ -457,7 +457,7 @@ pub fn restrict_to_threads(test: &Test, threads: &[ThreadId]) -> Test {
     Test {
         threads: threads.iter().filter_map(thread).collect(),
         system_sync: Vec::new(),
-        listed: listed.collect(),
+        listed_terms: listed.collect(),
         filter: None,
         question: None,
         ..test.clone()

@@ -353,7 +353,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
             };
             check_ordered(operation, barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))
         }
-        InstructionKind::System(operation) if operation.is_of_host() => Err(Rule::HostThread),
+        InstructionKind::System(operation) if operation.is_host_operation() => Err(Rule::HostThread),
         InstructionKind::System(_) => Err(Rule::SeparateDispatches),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
         InstructionKind::Compute(Compute::Arithmetic { operation: ArithmeticOperation::Divide, .. }) => {

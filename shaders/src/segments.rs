@@ -433,8 +433,10 @@ fn cut_into_intervals(thread: &Thread) -> Result<Vec<BarrierInterval<'_>>, Rule>
             }
             InstructionKind::Subgroup(operation) => {
                 // The parser refuses jumps over an operation that do not form blocks.
-                let end =
-                    PieceEnd::Shared(BlockPart::Together(position), TangleInstance::Operation(&operation.id));
+                let end = PieceEnd::Shared(
+                    BlockPart::Converged(position),
+                    TangleInstance::Operation(&operation.id),
+                );
                 stretch.push(ThreadPiece { body: start..position, end: Some(end) });
                 start = position + 1;
             }

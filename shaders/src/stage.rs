@@ -44,7 +44,7 @@ pub(crate) fn effective_test(test: &Test, stage: CarrierStage) -> Test {
 
 fn is_between_loads(before: &Instruction, fence: &Instruction, after: &Instruction) -> bool {
     let loaded_location = |instruction: &Instruction| {
-        let access = instruction.kind.access().filter(|access| access.reads());
+        let access = instruction.kind.access().filter(|access| access.is_read());
         access.map(|access| access.place.location)
     };
     matches!(fence.kind, InstructionKind::Fence { scope: Scope::Workgroup, .. })

@@ -234,7 +234,7 @@ fn execute_dispatch(
         for (first, members) in (0..).step_by(size).zip(invocations.chunks_mut(size)) {
             let alike = members.iter().all(|member| member.state == members[0].state);
             let tangled = members.iter().any(|member| is_waiting(member) && member.in_subgroup);
-            assert!(alike || test.has_blocks() && tangled, "a barrier that not all reach");
+            assert!(alike || test.has_guarded_blocks() && tangled, "a barrier that not all reach");
             for (index, member) in (first..).zip(members) {
                 if is_waiting(member) && (alike || member.in_subgroup) {
                     member.state = State::Running;

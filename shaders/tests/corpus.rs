@@ -47,7 +47,7 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).unwrap();
         let test = litmus::parse(&text, &name).unwrap();
-        let Ok(test) = litmus::convert::for_device(&test) else {
+        let Ok(test) = litmus::convert::to_device_program(&test) else {
             *tally.refused.entry("no lowering".to_owned()).or_default() += 2;
             continue;
         };
@@ -122,7 +122,7 @@ fn nine_in_ten_tests_compile() {
             continue;
         }
         native += 1;
-        let Ok(test) = litmus::convert::for_device(&test) else {
+        let Ok(test) = litmus::convert::to_device_program(&test) else {
             refused.push(format!("{name}: no lowering"));
             continue;
         };

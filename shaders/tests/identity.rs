@@ -93,7 +93,7 @@ fn kernels_have_these_bytes() {
     let mut by_family: BTreeMap<String, Hash> = BTreeMap::new();
     for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
-        let Ok(test) = litmus::convert::for_device(&test) else { continue };
+        let Ok(test) = litmus::convert::to_device_program(&test) else { continue };
         let family = entry.id.split('/').next().unwrap_or_default().to_owned();
         let family = by_family.entry(family).or_insert(Hash::EMPTY);
         // Each test is compiled in one of three configurations, in turn.

@@ -49,7 +49,7 @@ fn kernels_read_the_salt_of_every_binding() {
         salt.operands[0] = to;
         let changed = CompiledKernel { words: module.assemble(), ..kernel };
         let found = kernel_oracle::lift::verify(&test, &changed);
-        assert!(matches!(found, Err(LiftError::Salts(_))), "{found:?}");
+        assert!(matches!(found, Err(LiftError::WrongSalts(_))), "{found:?}");
     }
 }
 

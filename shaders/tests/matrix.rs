@@ -409,7 +409,8 @@ fn unplaceable_threads_are_refused_by_name() {
         ),
         (
             add(changed_load(&|access| {
-                access.kind = AccessKind::Load(Lanes::of(&[RegisterId(0), RegisterId(1)]).unwrap());
+                access.kind =
+                    AccessKind::Load(Components::from_slice(&[RegisterId(0), RegisterId(1)]).unwrap());
                 access.place.scalar = Some(ScalarType::U8);
             })),
             Rule::AtomicVector,

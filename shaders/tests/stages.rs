@@ -61,7 +61,7 @@ fn the_corpus_in_stages() {
         let mut refused: BTreeMap<String, usize> = BTreeMap::new();
         for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
-            let Ok(test) = litmus::convert::for_device(&test) else { continue };
+            let Ok(test) = litmus::convert::to_device_program(&test) else { continue };
             let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
             let config = KernelConfig { thread_loops: number % 3 > 0, has_stress: number % 5 == 0, ..config };
             if compile_program(&test, &config, Pipelines::Merged).is_err() {
@@ -169,7 +169,7 @@ fn results_as_an_expression_or_an_output() {
         let fixed = FixedDispatch { result_placement: results, ..FixedDispatch::SINGLE };
         for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
-            let Ok(test) = litmus::convert::for_device(&test) else { continue };
+            let Ok(test) = litmus::convert::to_device_program(&test) else { continue };
             let Ok(program) = compile_fixed_program(&test, &config, Pipelines::Split, &fixed) else {
                 continue;
             };
@@ -183,7 +183,7 @@ fn results_as_an_expression_or_an_output() {
                 assert!(!kernel.bindings.contains(&Binding::Claims), "{}", entry.id);
                 let instructions = part.threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
                 let writes =
-                    instructions.filter_map(|one| one.kind.access()).any(litmus::MemoryAccess::writes);
+                    instructions.filter_map(|one| one.kind.access()).any(litmus::MemoryAccess::is_write);
                 if results == ResultPlacement::Output {
                     assert!(!kernel.bindings.contains(&Binding::Results) && kernel.results.is_empty());
                     assert_eq!(writes_memory(&kernel.words), writes, "{} {stage:?}", entry.id);
@@ -238,7 +238,7 @@ fn names_of_the_cts_in_stages() {
     {
         let mut made: BTreeMap<String, String> = BTreeMap::new();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for case in cts::cases() {
+        for case in cts::all_cases() {
             if !matches!(&case, CtsCase::Generated(case) if case.stage == of_names) {
                 continue;
             }

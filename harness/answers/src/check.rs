@@ -388,7 +388,7 @@ fn progress_answer(
         })
         .collect();
     let name = model.to_string();
-    let expected_models = test.metadata.terminates_under(fairness == Fairness::Strong);
+    let expected_models = test.metadata.terminating_models(fairness == Fairness::Strong);
     // A test's header can only name models that give every scope level the same guarantee.
     let is_uniform = PROGRESS_GUARANTEES.iter().any(|(known, _)| *known == name);
     ProgressAnswer {

@@ -62,7 +62,7 @@ pub enum SimulationError {
 /// If the fault is unknown, the model has no prediction, or the simulated GPU does not support the test.
 pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, SimulationError> {
     let SimulationRequest { test, model, instances, seed, .. } = *request;
-    if test.dialect != Dialect::Vulkan || test.filter.is_some() || test.has_undefined() {
+    if test.dialect != Dialect::Vulkan || test.filter.is_some() || test.has_undefined_locations() {
         return Err(SimulationError::Unsupported);
     }
     let fault = request.fault.map_or(Ok(Fault::None), str::parse)?;
@@ -72,7 +72,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
     let (identity, capabilities) = (device.identity(), device.capabilities());
     let program_error = |error: &dyn std::error::Error| SimulationError::Program(error.to_string());
     let stress = Stress::for_device(identity, capabilities).map_err(|error| program_error(&error))?;
-    let program = litmus::convert::for_device(test).map_err(|error| program_error(&error))?;
+    let program = litmus::convert::to_device_program(test).map_err(|error| program_error(&error))?;
     let judgement = match runner::compile_for_device(&program, RunVariant::default(), &stress, capabilities) {
         Err(failure) => Judgement::skipped(failure.to_string()),
         Ok(runnable) => {

@@ -5,7 +5,7 @@ use rspirv::spirv::{GlslStd450Op as Extended, Op};
 use crate::mask;
 
 /// Converts a 16-bit float.
-fn half_value(bits: u16) -> f64 {
+fn half_to_f64(bits: u16) -> f64 {
     let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
     sign * match exponent {
@@ -17,27 +17,27 @@ fn half_value(bits: u16) -> f64 {
 }
 
 /// Rounds to a 16-bit float, to the nearest.
-fn half_bits(value: f64) -> u16 {
+fn half_from_f64(value: f64) -> u16 {
     let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-    let size = value.abs();
+    let magnitude = value.abs();
     if value.is_nan() {
         return 0x7e00;
     }
-    if size >= 65520.0 {
+    if magnitude >= 65520.0 {
         return sign | 0x7c00;
     }
-    let exponent = if size < 2.0_f64.powi(-14) { -14 } else { size.log2().floor() as i32 };
+    let exponent = if magnitude < 2.0_f64.powi(-14) { -14 } else { magnitude.log2().floor() as i32 };
     let unit = 2.0_f64.powi(exponent - 10);
-    let steps = (size / unit).round_ties_even() as u32;
+    let steps = (magnitude / unit).round_ties_even() as u32;
     // Subnormal steps start at zero, others at 1024; a carry increments the exponent.
     sign | (((exponent + 14) as u32 * 1024) + steps) as u16
 }
 
-/// Converts the bits of a float.
+/// Returns the value of a float with `width` bits.
 #[inline]
-pub fn float_of(bits: u64, width: u32) -> f64 {
+pub fn float_from_bits(bits: u64, width: u32) -> f64 {
     match width {
-        16 => half_value(bits as u16),
+        16 => half_to_f64(bits as u16),
         64 => f64::from_bits(bits),
         _ => f64::from(f32::from_bits(bits as u32)),
     }
@@ -45,9 +45,9 @@ pub fn float_of(bits: u64, width: u32) -> f64 {
 
 /// Rounds to a float of `width` bits, to the nearest.
 #[inline]
-pub fn bits_of(value: f64, width: u32) -> u64 {
+pub fn float_to_bits(value: f64, width: u32) -> u64 {
     match width {
-        16 => u64::from(half_bits(value)),
+        16 => u64::from(half_from_f64(value)),
         64 => value.to_bits(),
         _ => u64::from((value as f32).to_bits()),
     }
@@ -55,47 +55,47 @@ pub fn bits_of(value: f64, width: u32) -> u64 {
 
 /// Computes a core instruction. Sums and products of 32 bits are exact in 64 bits before the rounding.
 #[inline]
-pub(crate) fn core(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
-    let a = float_of(*arguments.first()?, from);
-    let b = arguments.get(1).map_or(0.0, |bits| float_of(*bits, from));
+pub(crate) fn compute_core(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
+    let a = float_from_bits(*arguments.first()?, from);
+    let b = arguments.get(1).map_or(0.0, |bits| float_from_bits(*bits, from));
     let unordered = a.is_nan() || b.is_nan();
-    let number = |value: f64| Some(bits_of(value, bits));
-    let truth = |holds: bool| Some(u64::from(holds));
+    let float_result = |value: f64| Some(float_to_bits(value, bits));
+    let bool_result = |holds: bool| Some(u64::from(holds));
     match op {
-        Op::FAdd => number(a + b),
-        Op::FSub => number(a - b),
-        Op::FMul => number(a * b),
-        Op::FDiv => number(a / b),
-        Op::FRem => number(a % b),
-        Op::FMod => number(a - b * (a / b).floor()),
-        Op::FNegate => number(-a),
-        Op::FConvert => number(a),
-        Op::QuantizeToF16 => number(half_value(half_bits(a))),
+        Op::FAdd => float_result(a + b),
+        Op::FSub => float_result(a - b),
+        Op::FMul => float_result(a * b),
+        Op::FDiv => float_result(a / b),
+        Op::FRem => float_result(a % b),
+        Op::FMod => float_result(a - b * (a / b).floor()),
+        Op::FNegate => float_result(-a),
+        Op::FConvert => float_result(a),
+        Op::QuantizeToF16 => float_result(half_to_f64(half_from_f64(a))),
         Op::ConvertFToU => Some((a as u64).min(mask(bits)) & mask(bits)),
         Op::ConvertFToS => {
-            let most = (mask(bits) >> 1) as i64;
-            Some((a as i64).clamp(-most - 1, most) as u64 & mask(bits))
+            let max_value = (mask(bits) >> 1) as i64;
+            Some((a as i64).clamp(-max_value - 1, max_value) as u64 & mask(bits))
         }
-        Op::IsNan => truth(a.is_nan()),
-        Op::IsInf => truth(a.is_infinite()),
-        Op::FOrdEqual => truth(!unordered && a == b),
-        Op::FUnordEqual => truth(unordered || a == b),
-        Op::FOrdNotEqual => truth(!unordered && a != b),
-        Op::FUnordNotEqual => truth(unordered || a != b),
-        Op::FOrdLessThan => truth(!unordered && a < b),
-        Op::FUnordLessThan => truth(unordered || a < b),
-        Op::FOrdGreaterThan => truth(!unordered && a > b),
-        Op::FUnordGreaterThan => truth(unordered || a > b),
-        Op::FOrdLessThanEqual => truth(!unordered && a <= b),
-        Op::FUnordLessThanEqual => truth(unordered || a <= b),
-        Op::FOrdGreaterThanEqual => truth(!unordered && a >= b),
-        Op::FUnordGreaterThanEqual => truth(unordered || a >= b),
+        Op::IsNan => bool_result(a.is_nan()),
+        Op::IsInf => bool_result(a.is_infinite()),
+        Op::FOrdEqual => bool_result(!unordered && a == b),
+        Op::FUnordEqual => bool_result(unordered || a == b),
+        Op::FOrdNotEqual => bool_result(!unordered && a != b),
+        Op::FUnordNotEqual => bool_result(unordered || a != b),
+        Op::FOrdLessThan => bool_result(!unordered && a < b),
+        Op::FUnordLessThan => bool_result(unordered || a < b),
+        Op::FOrdGreaterThan => bool_result(!unordered && a > b),
+        Op::FUnordGreaterThan => bool_result(unordered || a > b),
+        Op::FOrdLessThanEqual => bool_result(!unordered && a <= b),
+        Op::FUnordLessThanEqual => bool_result(unordered || a <= b),
+        Op::FOrdGreaterThanEqual => bool_result(!unordered && a >= b),
+        Op::FUnordGreaterThanEqual => bool_result(unordered || a >= b),
         _ => None,
     }
 }
 
 /// Computes an extended instruction on components.
-pub(crate) fn extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f64> {
+pub(crate) fn compute_extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f64> {
     Some(match op {
         Extended::Round | Extended::RoundEven => a.round_ties_even(),
         Extended::Trunc => a.trunc(),
@@ -141,8 +141,8 @@ pub(crate) fn extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f64> {
     })
 }
 
-/// Multiplies by a power of two, rounding once.
-pub(crate) fn scaled(value: f64, power: i32) -> f64 {
+/// Multiplies by 2 to the power of `power`, rounding once.
+pub(crate) fn ldexp(value: f64, power: i32) -> f64 {
     // In steps, because the power may overflow although the product does not.
     let step = power.clamp(-1000, 1000);
     let rest = power.saturating_sub(step).clamp(-1000, 1000);

@@ -10,7 +10,7 @@ pub fn mask(bits: u32) -> u64 {
 
 /// Sign-extends a value.
 #[inline]
-pub fn signed(value: u64, bits: u32) -> i64 {
+pub fn sign_extend(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     ((value << shift) as i64) >> shift
 }
@@ -22,7 +22,7 @@ pub fn signed(value: u64, bits: u32) -> i64 {
 pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = *arguments.first()?;
     let b = arguments.get(1).copied().unwrap_or(0);
-    let (x, y) = (signed(a, from), signed(b, from));
+    let (x, y) = (sign_extend(a, from), sign_extend(b, from));
     let truth = |holds: bool| Some(u64::from(holds));
     let result = match op {
         Op::IAdd => a.wrapping_add(b),
@@ -31,7 +31,7 @@ pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
         Op::UDiv => a.checked_div(b)?,
         Op::UMod => a.checked_rem(b)?,
         // The quotient overflows, which is as undefined as a division by zero.
-        Op::SDiv | Op::SRem | Op::SMod if y == -1 && x == signed(1 << (from.clamp(1, 64) - 1), from) => {
+        Op::SDiv | Op::SRem | Op::SMod if y == -1 && x == sign_extend(1 << (from.clamp(1, 64) - 1), from) => {
             return None;
         }
         Op::SDiv => x.checked_div(y)? as u64,
@@ -57,7 +57,7 @@ pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
             }
             let field = (a >> b) & mask(count as u32);
             match op {
-                Op::BitFieldSExtract if count > 0 => signed(field, count as u32) as u64,
+                Op::BitFieldSExtract if count > 0 => sign_extend(field, count as u32) as u64,
                 _ => field,
             }
         }
@@ -91,8 +91,8 @@ pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     Some(result & mask(bits))
 }
 
-/// Returns true if one operand decides the result and is it, as in `x * 0`.
-pub fn decides(op: Op, operand: u64, bits: u32) -> bool {
+/// Returns true if the operand absorbs: the result equals it whatever the other is, as in `x * 0`.
+pub fn is_absorbing_operand(op: Op, operand: u64, bits: u32) -> bool {
     match op {
         Op::LogicalAnd | Op::BitwiseAnd | Op::IMul => operand == 0,
         Op::LogicalOr => operand != 0,
@@ -101,8 +101,8 @@ pub fn decides(op: Op, operand: u64, bits: u32) -> bool {
     }
 }
 
-/// Returns true if [`fold`] computes an instruction, for operands with a defined result.
-pub fn folds(op: Op) -> bool {
+/// Returns true if [`fold`] supports the instruction.
+pub fn can_fold(op: Op) -> bool {
     fold(op, &[0, 1, 0, 0], 64, 64).is_some()
 }
 
@@ -113,7 +113,7 @@ pub fn fold_extended(op: GlslStd450Op, arguments: &[u64], from: u32, bits: u32) 
     let a = *arguments.first()?;
     let b = arguments.get(1).copied().unwrap_or(0);
     let c = arguments.get(2).copied().unwrap_or(0);
-    let s = |value: u64| signed(value, from);
+    let s = |value: u64| sign_extend(value, from);
     let result = match op {
         GlslStd450Op::UMin => a.min(b),
         GlslStd450Op::UMax => a.max(b),

@@ -9,40 +9,40 @@
 //! ("Precision and Operation of SPIR-V Instructions"), the result lies in it. Composed instructions (`OpDot`,
 //! matrix products) round after each step, as the specification derives them.
 
+mod composite;
 mod float;
 mod instruction;
 mod integer;
 mod table;
 mod texel;
-mod whole;
 
 use rspirv::spirv::{GlslStd450Op, Op};
 
-pub use float::{bits_of, float_of};
+pub use float::{float_from_bits, float_to_bits};
 pub use instruction::{Instruction, NumberKind, NumberShape, Operand};
-pub use integer::{decides, fold, fold_extended, folds, mask, signed};
+pub use integer::{can_fold, fold, fold_extended, is_absorbing_operand, mask, sign_extend};
 pub use table::{Computation, computation};
 pub use texel::TexelFormat;
 
 impl Instruction {
     /// Returns true if each component depends only on the same components of the operands, or on scalars.
     pub fn is_componentwise(self) -> bool {
-        !whole::is_whole(self)
+        !composite::is_composite(self)
     }
 
     /// Computes one component; `None` if the instruction is unknown or its result undefined.
     ///
     /// The first operand has `kind` and `from` bits, the result `bits`.
-    pub fn scalar(self, arguments: &[u64], kind: NumberKind, from: u32, bits: u32) -> Option<u64> {
+    pub fn compute_component(self, arguments: &[u64], kind: NumberKind, from: u32, bits: u32) -> Option<u64> {
         match self {
             Instruction::Core(op) => scalar(op, arguments, kind, from, bits),
             Instruction::Extended(GlslStd450Op::Ldexp) => {
-                let power = signed(*arguments.get(1)?, 32) as i32;
-                Some(bits_of(float::scaled(float_of(*arguments.first()?, from), power), bits))
+                let power = sign_extend(*arguments.get(1)?, 32) as i32;
+                Some(float_to_bits(float::ldexp(float_from_bits(*arguments.first()?, from), power), bits))
             }
             Instruction::Extended(op) if kind == NumberKind::Float => {
-                let at = |index: usize| arguments.get(index).map_or(0.0, |bits| float_of(*bits, from));
-                float::extended(op, at(0), at(1), at(2)).map(|value| bits_of(value, bits))
+                let at = |index: usize| arguments.get(index).map_or(0.0, |bits| float_from_bits(*bits, from));
+                float::compute_extended(op, at(0), at(1), at(2)).map(|value| float_to_bits(value, bits))
             }
             Instruction::Extended(op) => fold_extended(op, arguments, from, bits),
             Instruction::Unpack(_) | Instruction::Pack(_) => None,
@@ -53,12 +53,12 @@ impl Instruction {
     ///
     /// Returns `None` if the instruction is unknown for these operands.
     pub fn compute(self, operands: &[Operand<'_>], result: &[NumberShape]) -> Option<Vec<u64>> {
-        if whole::is_whole(self) {
-            return whole::compute(self, operands, result);
+        if composite::is_composite(self) {
+            return composite::compute(self, operands, result);
         }
         let (first, to) = (operands.first()?, result.first()?);
-        let mut arguments = [0; MOST];
-        if operands.len() > MOST {
+        let mut arguments = [0; MAX_OPERANDS];
+        if operands.len() > MAX_OPERANDS {
             return None;
         }
         let mut all = Vec::with_capacity(to.count());
@@ -68,39 +68,42 @@ impl Instruction {
                 *argument = *operand.numbers.get(index.min(last))?;
             }
             let arguments = arguments.get(..operands.len())?;
-            all.push(self.scalar(arguments, first.shape.kind, first.shape.bits, to.bits).unwrap_or(0));
+            all.push(
+                self.compute_component(arguments, first.shape.kind, first.shape.bits, to.bits).unwrap_or(0),
+            );
         }
         Some(all)
     }
 
     /// Returns true if the instruction is known for such operands.
     pub fn is_known(self, operands: &[NumberShape], result: &[NumberShape]) -> bool {
-        let one = |shape: &NumberShape| match shape.kind {
-            NumberKind::Float => bits_of(1.0, shape.bits),
+        let unit_value = |shape: &NumberShape| match shape.kind {
+            NumberKind::Float => float_to_bits(1.0, shape.bits),
             NumberKind::Bool | NumberKind::Integer => 1,
         };
-        if !whole::is_whole(self) {
-            let ones: Vec<u64> = operands.iter().map(one).collect();
+        if !composite::is_composite(self) {
+            let ones: Vec<u64> = operands.iter().map(unit_value).collect();
             return match (operands, result) {
-                ([first, ..], [to]) if ones.len() <= MOST => {
-                    self.scalar(&ones, first.kind, first.bits, to.bits).is_some()
+                ([first, ..], [to]) if ones.len() <= MAX_OPERANDS => {
+                    self.compute_component(&ones, first.kind, first.bits, to.bits).is_some()
                 }
                 _ => false,
             };
         }
-        let ones: Vec<Vec<u64>> = operands.iter().map(|shape| vec![one(shape); shape.count()]).collect();
+        let ones: Vec<Vec<u64>> =
+            operands.iter().map(|shape| vec![unit_value(shape); shape.count()]).collect();
         let operands: Vec<Operand<'_>> =
             ones.iter().zip(operands).map(|(numbers, shape)| Operand { numbers, shape: *shape }).collect();
         let count: usize = result.iter().map(|shape| shape.count()).sum();
-        whole::compute(self, &operands, result).is_some_and(|all| all.len() == count)
+        composite::compute(self, &operands, result).is_some_and(|all| all.len() == count)
     }
 }
 
 /// Upper bound on the operands of a scalar instruction.
-pub const MOST: usize = 4;
+pub const MAX_OPERANDS: usize = 4;
 
-/// Returns how many operands are values; a literal packing format may follow them.
-pub fn values_of(op: Op, operands: usize) -> usize {
+/// Returns the number of value operands; a literal packing format may follow them.
+pub fn count_value_operands(op: Op, operands: usize) -> usize {
     match op {
         Op::SDot | Op::UDot | Op::SUDot => operands.min(2),
         Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => operands.min(3),
@@ -113,19 +116,19 @@ pub fn values_of(op: Op, operands: usize) -> usize {
 pub fn scalar(op: Op, arguments: &[u64], kind: NumberKind, from: u32, bits: u32) -> Option<u64> {
     let first = *arguments.first()?;
     match op {
-        Op::ConvertSToF if bits == 32 => Some((signed(first, from) as f32).to_bits().into()),
+        Op::ConvertSToF if bits == 32 => Some((sign_extend(first, from) as f32).to_bits().into()),
         Op::ConvertUToF if bits == 32 => Some((first as f32).to_bits().into()),
-        Op::ConvertSToF => Some(bits_of(signed(first, from) as f64, bits)),
-        Op::ConvertUToF => Some(bits_of(first as f64, bits)),
+        Op::ConvertSToF => Some(float_to_bits(sign_extend(first, from) as f64, bits)),
+        Op::ConvertUToF => Some(float_to_bits(first as f64, bits)),
         Op::Bitcast | Op::CopyObject | Op::CopyLogical => Some(first),
-        _ if kind == NumberKind::Float => float::core(op, arguments, from, bits),
+        _ if kind == NumberKind::Float => float::compute_core(op, arguments, from, bits),
         _ => fold(op, arguments, from, bits),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Instruction, NumberKind, NumberShape, Operand, bits_of};
+    use super::{Instruction, NumberKind, NumberShape, Operand, float_to_bits};
     use rspirv::spirv::{GlslStd450Op, Op};
 
     fn float(rows: u32, columns: u32) -> NumberShape {
@@ -133,22 +136,22 @@ mod tests {
     }
 
     fn bits(numbers: &[f64]) -> Vec<u64> {
-        numbers.iter().map(|number| bits_of(*number, 32)).collect()
+        numbers.iter().map(|number| float_to_bits(*number, 32)).collect()
     }
 
     /// A matrix, its inverse, and other known results.
     #[test]
     fn matrix_operations_are_computed() {
         let matrix = bits(&[2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 0.0, 0.5]);
-        let of = |op, to| {
+        let compute = |op, to| {
             let operands = [Operand { numbers: &matrix, shape: float(3, 3) }];
             Instruction::Extended(op).compute(&operands, &[to]).unwrap()
         };
-        assert_eq!(of(GlslStd450Op::Determinant, float(1, 1)), bits(&[4.0]));
+        assert_eq!(compute(GlslStd450Op::Determinant, float(1, 1)), bits(&[4.0]));
         let inverse = bits(&[0.5, 0.0, 0.0, 0.0, 0.25, 0.0, -1.0, 0.0, 2.0]);
-        let inverted = of(GlslStd450Op::MatrixInverse, float(3, 3));
-        let plus = |all: &[u64]| all.iter().map(|bits| bits & 0x7fff_ffff).collect::<Vec<_>>();
-        assert_eq!(plus(&inverted), plus(&inverse));
+        let inverted = compute(GlslStd450Op::MatrixInverse, float(3, 3));
+        let without_signs = |all: &[u64]| all.iter().map(|bits| bits & 0x7fff_ffff).collect::<Vec<_>>();
+        assert_eq!(without_signs(&inverted), without_signs(&inverse));
         let other = bits(&[1.0, 2.0, 3.0]);
         let product = |op, operands: [(&[u64], u32); 2], columns| {
             let operands = operands.map(|(numbers, columns)| Operand { numbers, shape: float(3, columns) });
@@ -162,23 +165,23 @@ mod tests {
         let word = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
         let numbers = [[0xffff_ffff], [0xffff_fffe]];
         let operands = [0, 1].map(|at| Operand { numbers: &numbers[at], shape: word });
-        let all = |op: Op| Instruction::Core(op).compute(&operands, &[word, word]).unwrap();
-        assert_eq!(all(Op::UMulExtended), [2, 0xffff_fffd]);
-        assert_eq!(all(Op::SMulExtended), [2, 0]);
-        assert_eq!(all(Op::IAddCarry), [0xffff_fffd, 1]);
-        assert_eq!(all(Op::ISubBorrow), [1, 0]);
+        let compute_wide = |op: Op| Instruction::Core(op).compute(&operands, &[word, word]).unwrap();
+        assert_eq!(compute_wide(Op::UMulExtended), [2, 0xffff_fffd]);
+        assert_eq!(compute_wide(Op::SMulExtended), [2, 0]);
+        assert_eq!(compute_wide(Op::IAddCarry), [0xffff_fffd, 1]);
+        assert_eq!(compute_wide(Op::ISubBorrow), [1, 0]);
     }
 
     /// Widening, wrapping, saturating and undefined sums.
     #[test]
     fn products_of_integers_add_up() {
-        let of = |bits, rows| NumberShape { kind: NumberKind::Integer, bits, rows, columns: 1 };
+        let integer_shape = |bits, rows| NumberShape { kind: NumberKind::Integer, bits, rows, columns: 1 };
         let dot = |op, all: &[(&[u64], u32)], to| {
             let operands = all.iter().map(|(numbers, bits)| {
-                let shape = of(*bits, numbers.len() as u32);
+                let shape = integer_shape(*bits, numbers.len() as u32);
                 Operand { numbers, shape }
             });
-            Instruction::Core(op).compute(&operands.collect::<Vec<_>>(), &[of(to, 1)])
+            Instruction::Core(op).compute(&operands.collect::<Vec<_>>(), &[integer_shape(to, 1)])
         };
         let low = (&[0x80, 0x80, 0x80, 0x80][..], 8);
         let (ones, packed) = ((&[0xff, 0xff, 0xff, 0xff][..], 8), (&[0x8080_8080][..], 32));
@@ -188,11 +191,11 @@ mod tests {
             assert_eq!(dot(Op::UDot, &[bytes, ones], 32), Some(vec![4 * 128 * 255]));
             assert_eq!(dot(Op::SUDot, &[bytes, ones], 32), Some(vec![0x1_0000_0000 - 4 * 128 * 255]));
         }
-        let end = |number: u64| {
+        let with_accumulator = |number: u64| {
             [(&[1, 1][..], 32), (&[2, 3][..], 32), (&[number][..], 32)].map(|one| (one.0.to_vec(), one.1))
         };
         let saturated = |op, number| {
-            let all = end(number);
+            let all = with_accumulator(number);
             dot(op, &all.each_ref().map(|(numbers, bits)| (&numbers[..], *bits)), 32)
         };
         assert_eq!(saturated(Op::SDotAccSat, 0x7fff_fffd), Some(vec![0x7fff_ffff]));

@@ -1,10 +1,10 @@
 //! Texel formats: the values that an image stores, and the defaults of missing components.
 
-use crate::{bits_of, float_of, mask, signed};
+use crate::{float_from_bits, float_to_bits, mask, sign_extend};
 
 /// The encoding of components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
+enum ComponentEncoding {
     Float,
     /// Unsigned normalized, from 0 to 1.
     Unorm,
@@ -17,15 +17,15 @@ enum Number {
 /// A texel format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TexelFormat {
-    number: Number,
+    encoding: ComponentEncoding,
     /// Bits of each component; 0 if missing.
     bits: [u32; 4],
 }
 
 impl TexelFormat {
     /// Returns the format of a SPIR-V image format number; `None` if unknown.
-    pub fn of(number: u32) -> Option<TexelFormat> {
-        use Number::{Float, Signed, Snorm, Unorm, Unsigned};
+    pub fn from_spirv_format(number: u32) -> Option<TexelFormat> {
+        use ComponentEncoding::{Float, Signed, Snorm, Unorm, Unsigned};
         let (number, count, bits) = match number {
             1 => (Float, 4, 32),
             2 => (Float, 4, 16),
@@ -34,10 +34,10 @@ impl TexelFormat {
             5 => (Snorm, 4, 8),
             6 => (Float, 2, 32),
             7 => (Float, 2, 16),
-            8 => return Some(TexelFormat { number: Float, bits: [11, 11, 10, 0] }),
+            8 => return Some(TexelFormat { encoding: Float, bits: [11, 11, 10, 0] }),
             9 => (Float, 1, 16),
             10 => (Unorm, 4, 16),
-            11 => return Some(TexelFormat { number: Unorm, bits: [10, 10, 10, 2] }),
+            11 => return Some(TexelFormat { encoding: Unorm, bits: [10, 10, 10, 2] }),
             12 => (Unorm, 2, 16),
             13 => (Unorm, 2, 8),
             14 => (Unorm, 1, 16),
@@ -60,7 +60,7 @@ impl TexelFormat {
             31 => (Unsigned, 4, 16),
             32 => (Unsigned, 4, 8),
             33 => (Unsigned, 1, 32),
-            34 => return Some(TexelFormat { number: Unsigned, bits: [10, 10, 10, 2] }),
+            34 => return Some(TexelFormat { encoding: Unsigned, bits: [10, 10, 10, 2] }),
             35 => (Unsigned, 2, 32),
             36 => (Unsigned, 2, 16),
             37 => (Unsigned, 2, 8),
@@ -70,7 +70,10 @@ impl TexelFormat {
             41 => (Signed, 1, 64),
             _ => return None,
         };
-        Some(TexelFormat { number, bits: std::array::from_fn(|index| if index < count { bits } else { 0 }) })
+        Some(TexelFormat {
+            encoding: number,
+            bits: std::array::from_fn(|index| if index < count { bits } else { 0 }),
+        })
     }
 
     /// Returns the width of the numbers in the shader: 64 for 64-bit formats, else 32.
@@ -78,32 +81,34 @@ impl TexelFormat {
         if self.bits[0] == 64 { 64 } else { 32 }
     }
 
-    /// Returns the component as it reads back after a store, and whether every device agrees.
+    /// Rounds a component to the format; returns false if devices may round differently.
     ///
     /// The value is rounded to the nearest ("Texel Output Format Conversion").
-    pub fn kept(self, component: usize, value: u64) -> (u64, bool) {
+    pub fn quantize(self, component: usize, value: u64) -> (u64, bool) {
         let bits = self.bits.get(component).copied().unwrap_or(0);
-        let float = || float_of(value, 32);
+        let float = || float_from_bits(value, 32);
         // Quantizes a number from 0 to 1; NaN becomes 0.
-        let stepped = |least: f64, steps: u64| {
+        let quantize_normalized = |min_value: f64, steps: u64| {
             let steps = steps as f64;
-            let within = if float().is_nan() { 0.0 } else { float().clamp(least, 1.0) };
-            (bits_of((within * steps).round_ties_even() / steps, 32), true)
+            let clamped = if float().is_nan() { 0.0 } else { float().clamp(min_value, 1.0) };
+            (float_to_bits((clamped * steps).round_ties_even() / steps, 32), true)
         };
-        match (self.number, bits) {
-            (_, 0) => (self.missing(component), true),
-            (Number::Float, 16) => (bits_of(float_of(bits_of(float(), 16), 16), 32), true),
-            // Devices may round these in either direction.
-            (Number::Float, 10 | 11) => (value, false),
-            (Number::Unorm, _) => stepped(0.0, mask(bits)),
-            (Number::Snorm, _) => stepped(-1.0, mask(bits - 1)),
-            (Number::Signed, 1..32) => {
-                let kept = signed(value, bits) as u64 & mask(32);
-                (kept, kept == value)
+        match (self.encoding, bits) {
+            (_, 0) => (self.missing_component(component), true),
+            (ComponentEncoding::Float, 16) => {
+                (float_to_bits(float_from_bits(float_to_bits(float(), 16), 16), 32), true)
             }
-            (Number::Unsigned, 1..32) => {
-                let kept = value & mask(bits);
-                (kept, kept == value)
+            // Devices may round these in either direction.
+            (ComponentEncoding::Float, 10 | 11) => (value, false),
+            (ComponentEncoding::Unorm, _) => quantize_normalized(0.0, mask(bits)),
+            (ComponentEncoding::Snorm, _) => quantize_normalized(-1.0, mask(bits - 1)),
+            (ComponentEncoding::Signed, 1..32) => {
+                let truncated = sign_extend(value, bits) as u64 & mask(32);
+                (truncated, truncated == value)
+            }
+            (ComponentEncoding::Unsigned, 1..32) => {
+                let truncated = value & mask(bits);
+                (truncated, truncated == value)
             }
             _ => (value, true),
         }
@@ -112,53 +117,60 @@ impl TexelFormat {
     /// Packs a texel of 32 bits, the first component lowest.
     ///
     /// Returns `None` for other sizes, and for formats that devices round differently.
-    pub fn packed(self, components: [u64; 4]) -> Option<u32> {
-        let one = |index: usize| {
+    pub fn pack(self, components: [u64; 4]) -> Option<u32> {
+        let encode_component = |index: usize| {
             let (value, bits) = (components[index], self.bits[index]);
-            let float = float_of(value, 32);
-            match (self.number, bits) {
+            let float = float_from_bits(value, 32);
+            match (self.encoding, bits) {
                 (_, 0) => Some(0),
-                (Number::Float, 32) | (Number::Signed | Number::Unsigned, _) => Some(value & mask(bits)),
-                (Number::Float, 16) => Some(bits_of(float, 16)),
-                (Number::Float, _) => None,
-                (Number::Unorm, _) => Some((float * mask(bits) as f64).round() as u64),
-                (Number::Snorm, _) => {
+                (ComponentEncoding::Float, 32)
+                | (ComponentEncoding::Signed | ComponentEncoding::Unsigned, _) => Some(value & mask(bits)),
+                (ComponentEncoding::Float, 16) => Some(float_to_bits(float, 16)),
+                (ComponentEncoding::Float, _) => None,
+                (ComponentEncoding::Unorm, _) => Some((float * mask(bits) as f64).round() as u64),
+                (ComponentEncoding::Snorm, _) => {
                     Some((float * mask(bits - 1) as f64).round() as i64 as u64 & mask(bits))
                 }
             }
         };
-        let (mut all, mut at) = (0_u64, 0);
+        let (mut texel, mut bit_offset) = (0_u64, 0);
         for index in 0..4 {
-            if at < 32 {
-                all |= one(index)? << at;
+            if bit_offset < 32 {
+                texel |= encode_component(index)? << bit_offset;
             }
-            at += self.bits[index];
+            bit_offset += self.bits[index];
         }
-        (at == 32).then_some(all as u32)
+        (bit_offset == 32).then_some(texel as u32)
     }
 
-    /// Unpacks a texel of [`packed`](TexelFormat::packed).
-    pub fn unpacked(self, texel: u32) -> [u64; 4] {
+    /// Unpacks a texel of [`pack`](TexelFormat::pack).
+    pub fn unpack(self, texel: u32) -> [u64; 4] {
         let mut at = 0;
         std::array::from_fn(|index| {
             let bits = self.bits[index];
-            let own = u64::from(texel).checked_shr(at).unwrap_or(0) & mask(bits);
+            let component = u64::from(texel).checked_shr(at).unwrap_or(0) & mask(bits);
             at += bits;
-            let stepped = |number: f64, steps: u64| bits_of((number / steps as f64).max(-1.0), 32);
-            match (self.number, bits) {
-                (_, 0) => self.missing(index),
-                (Number::Float, 16) => bits_of(float_of(own, 16), 32),
-                (Number::Unorm, _) => stepped(own as f64, mask(bits)),
-                (Number::Snorm, _) => stepped(signed(own, bits) as f64, mask(bits - 1)),
-                (Number::Signed, _) => signed(own, bits) as u64 & mask(32),
-                (Number::Float | Number::Unsigned, _) => own,
+            let normalize = |number: f64, steps: u64| float_to_bits((number / steps as f64).max(-1.0), 32);
+            match (self.encoding, bits) {
+                (_, 0) => self.missing_component(index),
+                (ComponentEncoding::Float, 16) => float_to_bits(float_from_bits(component, 16), 32),
+                (ComponentEncoding::Unorm, _) => normalize(component as f64, mask(bits)),
+                (ComponentEncoding::Snorm, _) => {
+                    normalize(sign_extend(component, bits) as f64, mask(bits - 1))
+                }
+                (ComponentEncoding::Signed, _) => sign_extend(component, bits) as u64 & mask(32),
+                (ComponentEncoding::Float | ComponentEncoding::Unsigned, _) => component,
             }
         })
     }
 
     /// Returns the value of a missing component ("Conversion to RGBA").
-    fn missing(self, component: usize) -> u64 {
-        let one = if matches!(self.number, Number::Signed | Number::Unsigned) { 1 } else { bits_of(1.0, 32) };
+    fn missing_component(self, component: usize) -> u64 {
+        let one = if matches!(self.encoding, ComponentEncoding::Signed | ComponentEncoding::Unsigned) {
+            1
+        } else {
+            float_to_bits(1.0, 32)
+        };
         if component == 3 { one } else { 0 }
     }
 }
@@ -167,23 +179,27 @@ impl TexelFormat {
 mod tests {
     use super::TexelFormat;
 
-    fn kept(format: u32, component: usize, value: f32) -> f32 {
-        let (bits, known) = TexelFormat::of(format).unwrap().kept(component, value.to_bits().into());
-        assert!(known);
+    fn quantize_exact(format: u32, component: usize, value: f32) -> f32 {
+        let (bits, is_exact) =
+            TexelFormat::from_spirv_format(format).unwrap().quantize(component, value.to_bits().into());
+        assert!(is_exact);
         f32::from_bits(bits as u32)
     }
 
     #[test]
     fn stored_texels_are_rounded_to_their_format() {
         // `rgba8`, `rgba8_snorm`, `r16f`, `rgb10_a2`.
-        assert_eq!([0.5, 2.0, -1.0, f32::NAN].map(|value| kept(4, 1, value)), [128.0 / 255.0, 1.0, 0.0, 0.0]);
-        assert_eq!([0.5, -3.0].map(|value| kept(5, 0, value)), [64.0 / 127.0, -1.0]);
-        assert_eq!(kept(9, 0, 0.1), 0.099_975_586);
-        assert_eq!([0.4, 0.8].map(|value| kept(11, 3, value)), [1.0 / 3.0, 2.0 / 3.0]);
+        assert_eq!(
+            [0.5, 2.0, -1.0, f32::NAN].map(|value| quantize_exact(4, 1, value)),
+            [128.0 / 255.0, 1.0, 0.0, 0.0]
+        );
+        assert_eq!([0.5, -3.0].map(|value| quantize_exact(5, 0, value)), [64.0 / 127.0, -1.0]);
+        assert_eq!(quantize_exact(9, 0, 0.1), 0.099_975_586);
+        assert_eq!([0.4, 0.8].map(|value| quantize_exact(11, 3, value)), [1.0 / 3.0, 2.0 / 3.0]);
         // Missing components.
-        assert_eq!([1, 2, 3].map(|component| kept(3, component, 7.0)), [0.0, 0.0, 1.0]);
+        assert_eq!([1, 2, 3].map(|component| quantize_exact(3, component, 7.0)), [0.0, 0.0, 1.0]);
         let integer = |format: u32, component: usize, value: i32| {
-            TexelFormat::of(format).unwrap().kept(component, u64::from(value as u32))
+            TexelFormat::from_spirv_format(format).unwrap().quantize(component, u64::from(value as u32))
         };
         assert_eq!(integer(33, 3, 7), (1, true));
         // `r8i`, `r8ui`.
@@ -192,17 +208,19 @@ mod tests {
             [(u64::from(-128_i32 as u32), true), (255, true)]
         );
         let packed = |format: u32, components: [f32; 4]| {
-            TexelFormat::of(format).unwrap().packed(components.map(|value| value.to_bits().into()))
+            TexelFormat::from_spirv_format(format)
+                .unwrap()
+                .pack(components.map(|value| value.to_bits().into()))
         };
         assert_eq!(packed(4, [0.0, 1.0, 128.0 / 255.0, 0.0]), Some(0x0080_ff00));
         assert_eq!(packed(5, [-1.0, 0.0, 1.0, 0.0]), Some(0x007f_0081));
         assert_eq!(packed(7, [1.0, -2.0, 5.0, 5.0]), Some(0xc000_3c00));
-        let least = TexelFormat::of(5).unwrap().unpacked(0x0000_8081);
+        let least = TexelFormat::from_spirv_format(5).unwrap().unpack(0x0000_8081);
         assert_eq!([least[0], least[1]], [u64::from((-1.0_f32).to_bits()); 2]);
         assert_eq!(packed(11, [1.0, 0.0, 0.0, 1.0]), Some(0xc000_03ff));
         for format in [3, 4, 5, 7, 11, 12, 17, 23, 24, 26, 32, 33, 34, 36] {
-            let format = TexelFormat::of(format).unwrap();
-            let texel = format.packed(format.unpacked(0x1234_5678));
+            let format = TexelFormat::from_spirv_format(format).unwrap();
+            let texel = format.pack(format.unpack(0x1234_5678));
             assert_eq!(texel, Some(0x1234_5678), "{format:?}");
         }
         assert_eq!([packed(1, [0.0; 4]), packed(8, [0.0; 4]), packed(9, [0.0; 4])], [None; 3]);

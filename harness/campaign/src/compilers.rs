@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use codegen::{Form, KernelSizes, form_kernels};
 use litmus::Test;
-use litmus::convert::for_device;
+use litmus::convert::to_device_program;
 use runner::RunVariant;
 
 use crate::parallel::{parallel_map, process_in_order};
@@ -121,7 +121,7 @@ pub fn load_tests(
                 id: loaded.source.id.clone(),
                 argument: loaded.source.argument.clone(),
                 // An HSA test that cannot be lowered is refused later, in its original form.
-                test: Arc::new(for_device(&loaded.test).unwrap_or_else(|_| loaded.test.clone())),
+                test: Arc::new(to_device_program(&loaded.test).unwrap_or_else(|_| loaded.test.clone())),
                 variant,
             }),
             Err(rejection) => rejected.push(rejection.failure),

@@ -1,32 +1,33 @@
 //! Selects tests by the names of the Vulkan CTS.
 
 use globset::{Glob, GlobSet};
-use litmus::cts::{self, CtsCase, PREFIX};
+use litmus::cts::{self, CtsCase, NAME_PREFIX};
 
 use crate::Failure;
 use crate::source::{SourceOrigin, TestSource};
 
 /// Returns the tests whose names match a full name or a glob over full names. `*` crosses dots, and
-/// [`PREFIX`] is optional.
+/// [`NAME_PREFIX`] is optional.
 ///
 /// # Errors
 /// If no name matches, or the glob is malformed.
 pub fn find_by_name(pattern: &str) -> Result<Vec<TestSource>, Failure> {
-    let bare = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
+    let bare = pattern.strip_prefix(NAME_PREFIX).unwrap_or(pattern);
     let matcher = |glob: &str| {
         let set = |glob| GlobSet::builder().add(glob).build();
         let to_failure = |error| Failure::input_message(format!("--cts-name: {error}"));
         Glob::new(glob).and_then(set).map_err(to_failure)
     };
     let (glob, full_glob) = (matcher(bare)?, matcher(pattern)?);
-    let found: Vec<TestSource> = cts::cases()
+    let found: Vec<TestSource> = cts::all_cases()
         .filter(|case| {
             let name = case.cts_name();
-            name == bare || glob.is_match(&name) || full_glob.is_match(format!("{PREFIX}{name}"))
+            name == bare || glob.is_match(&name) || full_glob.is_match(format!("{NAME_PREFIX}{name}"))
         })
         .map(|case| test_source(&case, true))
         .collect();
-    let layout = cts::LAYOUT.iter().find(|(names, ..)| bare.starts_with(names.trim_end_matches('*')));
+    let layout =
+        cts::EXCLUDED_GROUPS.iter().find(|(names, ..)| bare.starts_with(names.trim_end_matches('*')));
     if let (true, Some((names, _, why))) = (found.is_empty(), layout) {
         return Err(Failure::input_message(format!(
             "--cts-name: {names} cannot be expressed as a litmus test: {why}"
@@ -42,7 +43,7 @@ pub fn find_by_name(pattern: &str) -> Result<Vec<TestSource>, Failure> {
 
 /// Returns each chosen program once.
 pub fn select_programs(is_selected: impl Fn(&str) -> bool) -> Vec<TestSource> {
-    let mut found: Vec<TestSource> = cts::cases()
+    let mut found: Vec<TestSource> = cts::all_cases()
         .filter(|case| is_selected(&case.test_id()))
         .map(|case| test_source(&case, false))
         .collect();
@@ -53,7 +54,7 @@ pub fn select_programs(is_selected: impl Fn(&str) -> bool) -> Vec<TestSource> {
 
 /// Lists each CTS name with the embedded test and its variant.
 pub fn list_names() -> String {
-    cts::cases().map(|case| format!("{PREFIX}{case} {}\n", embedded_id(&case))).collect()
+    cts::all_cases().map(|case| format!("{NAME_PREFIX}{case} {}\n", embedded_id(&case))).collect()
 }
 
 /// Returns the embedded id of a CTS case, with its variant.

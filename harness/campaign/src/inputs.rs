@@ -90,7 +90,7 @@ pub fn suite_tests(name: &str) -> Result<Vec<TestSource>, Failure> {
 pub fn embedded_tests() -> Vec<TestSource> {
     corpus::tests()
         .iter()
-        .chain(&corpus::model_only())
+        .chain(&corpus::model_only_tests())
         .chain(&corpus::progress_tests())
         .map(embedded_source)
         .collect()

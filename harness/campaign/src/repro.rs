@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use explanation::Explained;
 use litmus::convert::to_vulkan;
-use litmus::glsl::{Glsl, to_glsl};
+use litmus::glsl::{GlslShader, to_glsl};
 use litmus::{Dialect, Prediction, Test};
 use model::{
     Budget, ExplainOptions, ExplanationAnswer, Model, PredictOptions, explain_outcome,
@@ -160,7 +160,7 @@ pub fn create_bundle(request: &ReproOptions<'_>) -> Result<Bundle, Failure> {
 }
 
 /// Returns a GLSL shader with a comment that contains the command to check it.
-pub fn format_glsl_shader(glsl: &Glsl) -> String {
+pub fn format_glsl_shader(glsl: &GlslShader) -> String {
     let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
     let (file, [x, y, z]) = (format!("FILE.{}", glsl.file_extension()), glsl.grid);
     let grid_flags = match glsl.subgroup_size {

@@ -67,7 +67,7 @@ impl LoadedTest {
     /// # Errors
     /// If the test does not have such a program.
     pub fn to_device_test(&self) -> Result<Test, Failure> {
-        litmus::convert::for_device(&self.test).map_err(|error| {
+        litmus::convert::to_device_program(&self.test).map_err(|error| {
             let (file, line) = (&self.source.file, error.span().line);
             Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
         })

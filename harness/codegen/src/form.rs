@@ -175,7 +175,7 @@ impl MemoryRole {
         let any_access = |predicate: fn(&MemoryAccess) -> bool| {
             instructions().any(|instruction| instruction.kind.access().is_some_and(predicate))
         };
-        let (reads, writes) = (any_access(MemoryAccess::reads), any_access(MemoryAccess::writes));
+        let (reads, writes) = (any_access(MemoryAccess::is_read), any_access(MemoryAccess::is_write));
         match (reads, writes) {
             (true, true) => MemoryRole::ReadWrite,
             (false, true) => MemoryRole::Producer,

@@ -107,10 +107,10 @@ pub fn find_required_orders(test: &Test, form_kernel: &FormKernel) -> Vec<Requir
             let is_atomic = |access: &MemoryAccess| matches!(access.strength, litmus::Access::Atomic { .. });
             for &first in &before {
                 for &second in &after {
-                    if semantics.order.acquires() && is_atomic(first.1) && first.1.reads() {
+                    if semantics.order.acquires() && is_atomic(first.1) && first.1.is_read() {
                         add_order(Order::Acquire, scope, &semantics, first, second);
                     }
-                    if semantics.order.releases() && is_atomic(second.1) && second.1.writes() {
+                    if semantics.order.releases() && is_atomic(second.1) && second.1.is_write() {
                         add_order(Order::Release, scope, &semantics, first, second);
                     }
                 }

@@ -358,11 +358,11 @@ mod tests {
                 bound: 1,
                 truncated_runs: 0,
                 runs: 1,
-                level: None,
+                undefinedness: None,
                 candidate_executions: 1,
                 consistent_executions: 1,
-                meets: None,
-                misses: None,
+                can_meet_condition: None,
+                can_miss_condition: None,
                 complete: true,
             };
             let family = "GFX1036".parse().unwrap();

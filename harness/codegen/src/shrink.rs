@@ -69,7 +69,7 @@ fn list_smaller_tests(test: &Test) -> Vec<Test> {
     // The question is irrelevant to a compiler, and names registers that may become unused.
     if test.question.is_some()
         || test.filter.is_some()
-        || !test.listed.is_empty()
+        || !test.listed_terms.is_empty()
         || test.metadata != Default::default()
     {
         candidates.push(without_questions(test));
@@ -96,7 +96,7 @@ fn without_questions(test: &Test) -> Test {
     Test {
         question: None,
         filter: None,
-        listed: Vec::new(),
+        listed_terms: Vec::new(),
         metadata: litmus::Metadata { needs: test.metadata.needs.clone(), ..litmus::Metadata::default() },
         ..test.clone()
     }

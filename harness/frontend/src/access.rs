@@ -53,7 +53,7 @@ impl Walk<'_> {
             let index = self.fork_to_known(state, &index, "an index")?;
             let stride = self.stride_of_array(state, base, &pointer)?;
             let bits = self.specialized().scalar_bits(self.type_of_id(state, element)?)?;
-            let index = arithmetic::signed(index, bits) as u64;
+            let index = arithmetic::sign_extend(index, bits) as u64;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
             pointer.stride = Some(stride);
         }

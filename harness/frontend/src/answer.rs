@@ -193,8 +193,8 @@ pub(crate) fn decide_with_model(
 /// Returns whether the queried outcome was found: a witness, or a counterexample of a claim.
 fn find_queried_outcome(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref()?.kind {
-        QuestionKind::Forall => prediction.misses,
-        QuestionKind::Exists | QuestionKind::Final | QuestionKind::NotExists => prediction.meets,
+        QuestionKind::Forall => prediction.can_miss_condition,
+        QuestionKind::Exists | QuestionKind::Final | QuestionKind::NotExists => prediction.can_meet_condition,
     }
 }
 

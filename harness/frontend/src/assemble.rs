@@ -126,7 +126,7 @@ pub(crate) fn assemble_case(
         threads,
         system_sync: Vec::new(),
         calls: litmus::ApiCalls::default(),
-        listed: Vec::new(),
+        listed_terms: Vec::new(),
         filter,
         question,
         khronos: None,

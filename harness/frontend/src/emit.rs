@@ -40,7 +40,7 @@ pub(crate) fn to_operand(number: SymbolicNumber) -> Operand {
 
 impl AccessTarget {
     fn to_memory_place(self) -> MemoryPlace {
-        MemoryPlace { scalar: self.scalar, ..MemoryPlace::of(self.location, self.class) }
+        MemoryPlace { scalar: self.scalar, ..MemoryPlace::whole_location(self.location, self.class) }
     }
 }
 
@@ -320,7 +320,7 @@ pub(crate) fn strengthen_order(kind: &InstructionKind, more: AddedSemantics) -> 
     let mut changed = kind.clone();
     match &mut changed {
         InstructionKind::Access(access) => {
-            let fits = (!more.release || access.writes()) && (!more.acquire || access.reads());
+            let fits = (!more.release || access.is_write()) && (!more.acquire || access.is_read());
             let Access::Atomic { semantics, .. } = &mut access.strength else { return None };
             *semantics = if fits { more.added_to(*semantics) } else { return None };
         }
@@ -401,7 +401,7 @@ pub(crate) fn class_of(kind: &InstructionKind) -> Option<StorageClass> {
 
 /// Returns whether an access writes; `None` for other instructions.
 pub(crate) fn access_writes(kind: &InstructionKind) -> Option<bool> {
-    kind.access().map(|access| access.writes())
+    kind.access().map(|access| access.is_write())
 }
 
 /// Returns the shader keyword of an event; `None` for other instructions.

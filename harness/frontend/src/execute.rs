@@ -4,7 +4,9 @@
 
 use std::rc::Rc;
 
-use arithmetic::{Instruction, NumberKind, NumberShape, Operand, decides, fold, fold_extended, folds, mask};
+use arithmetic::{
+    Instruction, NumberKind, NumberShape, Operand, can_fold, fold, fold_extended, is_absorbing_operand, mask,
+};
 use litmus::{ArithmeticOperation, InterlockEnd, SplitHalf};
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 use spirv_reader::{BarrierPart, MemoryOperands, SpirvInstruction, SpirvOperation, SpirvType};
@@ -320,7 +322,7 @@ impl Walk<'_> {
             (Op::SDot | Op::UDot | Op::SUDot | Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat, _) => {
                 self.dot_product(state, instruction, operands)
             }
-            (op, [_, ..]) if folds(op) || matches!(op, Op::Any | Op::All) => {
+            (op, [_, ..]) if can_fold(op) || matches!(op, Op::Any | Op::All) => {
                 self.compute_elementwise(state, instruction, op, operands)
             }
             // Floats are not computed.
@@ -582,7 +584,7 @@ impl Walk<'_> {
             arguments.iter().map(|argument| state.resolve_value(argument)).collect();
         if let Some(undefined_argument) = arguments.iter().find(|argument| argument.is_undefined_result()) {
             let is_single_value = |argument: &&SymbolicValue| {
-                known_number(argument).is_some_and(|number| decides(op, number, bits))
+                known_number(argument).is_some_and(|number| is_absorbing_operand(op, number, bits))
             };
             return Ok(arguments.iter().find(is_single_value).unwrap_or(undefined_argument).clone());
         }
@@ -609,7 +611,7 @@ impl Walk<'_> {
         if let Some(known) = known {
             return match fold(op, &known, from, bits) {
                 Some(value) => Ok(SymbolicValue::Known(value)),
-                None if folds(op) => Ok(self.undefined_result_value(instruction)),
+                None if can_fold(op) => Ok(self.undefined_result_value(instruction)),
                 None => Err(unsupported(format!("Op{op:?}")).into()),
             };
         }

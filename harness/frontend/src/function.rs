@@ -112,7 +112,7 @@ impl FunctionCode {
             _ => None,
         };
         let numbers = operands.iter().map(known).collect::<Option<Vec<u64>>>()?;
-        self.instruction.scalar(&numbers, kind, self.bits[0], self.bits[1])
+        self.instruction.compute_component(&numbers, kind, self.bits[0], self.bits[1])
     }
 
     fn with_instruction(self, instruction: Instruction) -> FunctionCode {

@@ -120,7 +120,9 @@ fn without_unused_locations(test: &Test) -> Test {
         matches!(init, LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_))
     };
     // Locations that others refer to keep their numbers.
-    if test.locations.iter().any(|location| refers_to_location(&location.init)) || !test.listed.is_empty() {
+    if test.locations.iter().any(|location| refers_to_location(&location.init))
+        || !test.listed_terms.is_empty()
+    {
         return test.clone();
     }
     let accesses = |test: &Test| -> Vec<LocationId> {

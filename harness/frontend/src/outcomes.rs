@@ -225,7 +225,7 @@ fn contents_of_case(
         test.locations.get(usize::from(location.0)).is_some_and(|of| of.reference == Some(Reference::Buffer))
     };
     let locations: Vec<LocationId> = (0..case.cells.len() as u16).map(LocationId).filter(in_buffer).collect();
-    test.listed = locations.iter().map(|location| Term::Location(*location, 0)).collect();
+    test.listed_terms = locations.iter().map(|location| Term::Location(*location, 0)).collect();
     let unknown = |race_free, why: String| FinalContents::Unknown { is_race_free: race_free, reason: why };
     let prediction = match predict(&test, model, &model::PredictOptions { budget, unroll: 1 }) {
         Ok(prediction) => prediction,

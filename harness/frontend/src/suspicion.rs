@@ -35,7 +35,7 @@ pub(crate) fn confirm_suspicions(
             let Some(thread) = finding.at.first().map(|spot| spot.thread) else { continue };
             let options = PredictOptions { budget: budget.with_step_limit(MODEL_STEPS), unroll: 1 };
             let is_reached = predict(&build_reachability_test(case, thread, index), model, &options)
-                .map(|prediction| prediction.meets);
+                .map(|prediction| prediction.can_meet_condition);
             match is_reached {
                 Ok(Some(true)) => all.push(finding.clone()),
                 Ok(Some(false)) => {}

@@ -101,7 +101,7 @@ fn variant_words() -> Vec<ProposedWord> {
 }
 
 fn test_ids() -> Vec<ProposedWord> {
-    corpus::tests().iter().chain(&corpus::model_only()).map(|test| candidate(&test.id, "")).collect()
+    corpus::tests().iter().chain(&corpus::model_only_tests()).map(|test| candidate(&test.id, "")).collect()
 }
 
 fn complete_test(before: &str, line: &str) -> (&'static str, Vec<ProposedWord>) {

@@ -159,7 +159,7 @@ fn list_meaning(word: &str) -> Option<String> {
         return Some(status);
     }
     let id = word.split('@').next().unwrap_or(word);
-    let test = corpus::tests().into_iter().chain(corpus::model_only()).find(|test| test.id == id)?;
+    let test = corpus::tests().into_iter().chain(corpus::model_only_tests()).find(|test| test.id == id)?;
     let why = litmus::parse(test.text, &test.path).ok()?.metadata.why.join("\n\n");
     Some(format!("**{id}**\n\n{why}"))
 }

@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_keyword_of_litmus_tests_has_a_meaning() {
-        let missing: Vec<&str> = litmus::syntax::vocabulary()
+        let missing: Vec<&str> = litmus::syntax::keywords_by_category()
             .into_iter()
             // Names that other tools reserve have no meaning here.
             .filter(|(group, _)| !group.starts_with("words that no location"))

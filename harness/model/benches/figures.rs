@@ -415,7 +415,9 @@ fn print_large_tests(yardstick: Duration) {
                 let start = Instant::now();
                 let prediction = black_box(predict(&test, &model, &options).unwrap());
                 times.push(start.elapsed());
-                cut += usize::from(prediction.misses.is_none() && prediction.race == litmus::Race::Unknown);
+                cut += usize::from(
+                    prediction.can_miss_condition.is_none() && prediction.race == litmus::Race::Unknown,
+                );
             }
             times.sort_unstable();
             let middle = times[times.len() / 2];
@@ -456,8 +458,9 @@ fn print_refutations(yardstick: Duration) {
                     let stop = || start.elapsed() >= Duration::from_secs(60);
                     let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
                     let prediction = predict(&test, &model, &options).unwrap();
-                    cut +=
-                        usize::from(prediction.race == litmus::Race::Unknown || prediction.meets.is_none());
+                    cut += usize::from(
+                        prediction.race == litmus::Race::Unknown || prediction.can_meet_condition.is_none(),
+                    );
                     start.elapsed()
                 })
                 .collect();
@@ -567,7 +570,8 @@ fn print_locks(yardstick: Duration) {
             let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
             let prediction = predict(&test, &model, &options).unwrap();
             let time = start.elapsed();
-            let answered = prediction.race == litmus::Race::Free && prediction.meets == Some(false);
+            let answered =
+                prediction.race == litmus::Race::Free && prediction.can_meet_condition == Some(false);
             println!(
                 "{name:<18} {threads:>8} {alike:<6} {:>12} {:>12.0} {answered:<8}",
                 format_duration(time),

@@ -285,13 +285,15 @@ fn check_prediction(
         return differs("the race".to_owned());
     }
     if prediction
-        .level
+        .undefinedness
         .is_some_and(|level| (level == Undefinedness::Program) != raised.contains_key(&undefined))
     {
         return differs("the level of undefinedness".to_owned());
     }
     let uninitialised = raised.contains_key(&FlagGroup::UninitialisedRead);
-    if test.has_undefined() && prediction.uninitialised_read.is_some_and(|reads| reads != uninitialised) {
+    if test.has_undefined_locations()
+        && prediction.uninitialised_read.is_some_and(|reads| reads != uninitialised)
+    {
         return differs("reads of undefined initial values".to_owned());
     }
     Ok(())

@@ -26,7 +26,8 @@ pub(crate) fn have_mutual_scopes(test: &Test, one: (usize, Scope), other: (usize
 /// All accesses of each storage that a thread writes and another uses are mutually ordered atomics. False if
 /// that cannot be decided from the text of the test.
 pub fn has_only_ordered_accesses(test: &Test) -> bool {
-    let plain = test.dialect != Dialect::Hsa && !test.has_undefined() && test.system_sync.is_empty();
+    let plain =
+        test.dialect != Dialect::Hsa && !test.has_undefined_locations() && test.system_sync.is_empty();
     plain && thread_accesses(test).all(|access| !may_race(test, access))
 }
 
@@ -58,7 +59,7 @@ fn are_mutually_ordered(test: &Test, one: (usize, &MemoryAccess), other: (usize,
     }
     let is_same = one.1.place == other.1.place
         && here.is_whole
-        && [one, other].iter().all(|a| a.1.lanes().count() == 1);
+        && [one, other].iter().all(|a| a.1.scalar_accesses().count() == 1);
     match (one.1.strength, other.1.strength) {
         (Access::Atomic { scope: by_one, .. }, Access::Atomic { scope: by_other, .. }) => {
             is_same && have_mutual_scopes(test, (one.0, by_one), (other.0, by_other))

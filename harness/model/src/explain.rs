@@ -362,7 +362,7 @@ pub fn explain_outcome(
     };
     let tracker = BudgetTracker::new(options.search_budget);
     let mut search = ExecutionSearch::new(&outcome_test, model, options, prediction.bound, &tracker)?;
-    let answer = match search.find_answer(&condition, prediction.meets)? {
+    let answer = match search.find_answer(&condition, prediction.can_meet_condition)? {
         // The outcomes of runs beyond the loop bound are unknown.
         ExplanationAnswer::Forbidden { .. } | ExplanationAnswer::Impossible
             if prediction.truncated_runs > 0 =>
@@ -393,7 +393,7 @@ pub fn explain_outcome(
         FixSearchResult::Impossible | FixSearchResult::LimitReached => true,
     });
     // No synchronization forbids an outcome that sequential consistency allows.
-    let weak = prediction.meets == Some(true)
+    let weak = prediction.can_meet_condition == Some(true)
         && prediction.outcomes.iter().all(|(outcome, predicted)| {
             predicted.weak || !outcome.meets_condition(&outcome_test, &prediction.observables, &condition)
         });

@@ -72,9 +72,9 @@ pub fn predict_with_growing_bound(
 fn is_answered(test: &Test, prediction: &Prediction) -> bool {
     let is_question_answered = test.question.as_ref().is_some_and(|question| match question.kind {
         QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final => {
-            prediction.meets == Some(true)
+            prediction.can_meet_condition == Some(true)
         }
-        QuestionKind::Forall => prediction.misses == Some(true),
+        QuestionKind::Forall => prediction.can_miss_condition == Some(true),
     });
     prediction.race != Race::Unknown && is_question_answered
 }
@@ -84,7 +84,10 @@ fn add_definite_findings(prediction: &mut Prediction, partial: &Prediction) {
     if partial.race == Race::Racy {
         (prediction.race, prediction.race_thin_air) = (Race::Racy, false);
     }
-    for (known, found) in [(&mut prediction.meets, partial.meets), (&mut prediction.misses, partial.misses)] {
+    for (known, found) in [
+        (&mut prediction.can_meet_condition, partial.can_meet_condition),
+        (&mut prediction.can_miss_condition, partial.can_miss_condition),
+    ] {
         if found == Some(true) {
             *known = found;
         }

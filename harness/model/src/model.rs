@@ -333,7 +333,7 @@ fn features_of(test: &Test) -> TestFeatures {
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
     let mut features = TestFeatures {
         parts: aliases && test.observables().iter().any(is_partial),
-        undefined: test.has_undefined(),
+        undefined: test.has_undefined_locations(),
         sequential: test.has_sequential_operations(),
         ..TestFeatures::default()
     };

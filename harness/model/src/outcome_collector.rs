@@ -81,7 +81,7 @@ fn collect_value_constraints(
     demands: &mut Vec<(usize, ValueConstraint)>,
 ) -> bool {
     match condition {
-        ResolvedCondition::Known(holds) => *holds,
+        ResolvedCondition::Constant(holds) => *holds,
         ResolvedCondition::And(both) => {
             // Both sides are visited, even if one requires more than single values.
             let left = collect_value_constraints(&both.0, demands);
@@ -147,7 +147,7 @@ impl<'a> OutcomeCollector<'a> {
         let has_independent_values = has_independent_values(skeleton);
         let resolved = |condition: Option<&Condition>| match condition {
             Some(condition) => ResolvedCondition::new(test, observables, condition),
-            None => ResolvedCondition::Known(true),
+            None => ResolvedCondition::Constant(true),
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
@@ -222,7 +222,7 @@ impl<'a> OutcomeCollector<'a> {
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
             // With a filter, `decide_leaf` looks for an execution inside it before it raises the
             // flags.
-            if self.filter == ResolvedCondition::Known(true) {
+            if self.filter == ResolvedCondition::Constant(true) {
                 findings.raise_flags(leaf.flags, false);
             }
             // A run that does not end has no outcome, and its flags are raised already.

@@ -408,7 +408,7 @@ impl PathEnumerator<'_> {
             state.path.decisive_reads.extend(&reads);
             reads
         });
-        for (index, lane) in access.lanes().enumerate() {
+        for (index, lane) in access.scalar_accesses().enumerate() {
             self.execute_lane(state, at, &lane, &address, open);
             if let Some(step) = state.path.steps.last_mut() {
                 step.cooperative = access.performer == Performer::Cooperative;

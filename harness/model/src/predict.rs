@@ -108,7 +108,7 @@ pub(crate) fn predict_with_tracker(
         race: race_status(&findings),
         // If the search was cut short, another race may exist.
         race_thin_air: is_exhaustive && race_status(&findings) == Race::Racy && !findings.grounded.has_race(),
-        uninitialised_read: if test.has_undefined() {
+        uninitialised_read: if test.has_undefined_locations() {
             answer(findings.raised.uninitialised)
         } else {
             Some(false)
@@ -116,11 +116,11 @@ pub(crate) fn predict_with_tracker(
         bound: unroll,
         truncated_runs: findings.truncated_combinations,
         runs: findings.path_combinations,
-        level: findings.raised.undefinedness(&compiled.plan, is_exhaustive),
+        undefinedness: findings.raised.undefinedness(&compiled.plan, is_exhaustive),
         candidate_executions: findings.candidate_executions,
         consistent_executions: findings.consistent_executions,
-        meets: test.question.as_ref().and_then(|_| answer(findings.has_match)),
-        misses: test.question.as_ref().and_then(|_| answer(findings.has_mismatch)),
+        can_meet_condition: test.question.as_ref().and_then(|_| answer(findings.has_match)),
+        can_miss_condition: test.question.as_ref().and_then(|_| answer(findings.has_mismatch)),
         complete: listed && findings.truncated_combinations == 0,
     })
 }
@@ -570,7 +570,7 @@ fn list_outcomes(
     let mut machine = SequentialMachine::new(test, observables, unroll);
     let found = std::mem::take(&mut findings.outcomes);
     let wanted = (|outcome: &Outcome| found.contains(outcome), found.len());
-    let (sequential, knows_weak) = if test.has_blocks() {
+    let (sequential, knows_weak) = if test.has_guarded_blocks() {
         find_sc_outcomes(test, observables, unroll, tracker)
     } else {
         machine.find_outcomes(SchedulingMode::Interleaved, wanted, tracker)

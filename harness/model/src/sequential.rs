@@ -121,7 +121,7 @@ impl<'a> SequentialMachine<'a> {
             .enumerate()
             .map(|(index, sync)| (sync, next + index))
             .collect();
-        let undefined = test.has_undefined().then_some(next + skippable.len());
+        let undefined = test.has_undefined_locations().then_some(next + skippable.len());
         let domain = if undefined.is_some() { value_domain(test) } else { Vec::new() };
         let choices = UndefinedReadChoices::default();
         let size = undefined.map_or(next + skippable.len(), |first| first + test.locations.len());
@@ -252,7 +252,7 @@ impl<'a> SequentialMachine<'a> {
                 let name = LocationId(index as u16);
                 let bytes = self.test.location(name).bytes();
                 // One bit for each byte that is still undefined.
-                if self.test.is_undefined(name) { (1 << bytes) - 1 } else { 0 }
+                if self.test.has_undefined_init(name) { (1 << bytes) - 1 } else { 0 }
             }));
         }
         let mut state = PackedState(words);

@@ -37,7 +37,7 @@ impl SpinLoopReduction {
     /// Returns the reduction if at least two threads spin.
     pub fn new(test: &Test, paths: &[Vec<ThreadPath>]) -> Option<SpinLoopReduction> {
         let plain = test.filter.is_none()
-            && !test.has_undefined()
+            && !test.has_undefined_locations()
             && test.system_sync.is_empty()
             && test.khronos.is_none();
         let is_plain = |path: &ThreadPath| {

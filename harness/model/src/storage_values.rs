@@ -107,7 +107,7 @@ fn written_value(access: &MemoryAccess) -> Option<Option<WrittenValue>> {
 /// Returns true if the access is one of a whole storage that is a single number.
 fn is_whole_scalar(test: &Test, access: &MemoryAccess) -> bool {
     access.performer != Performer::Cooperative
-        && access.lanes().count() == 1
+        && access.scalar_accesses().count() == 1
         && test.location(access.place.location).components == 1
         && access.place.scalar_type(test) == test.location(access.place.location).scalar_type()
         && Extent::from_place(test, &access.place).is_whole

@@ -24,7 +24,7 @@ pub(crate) fn check_supported(test: &Test, semantic: ExecutionSemantics) -> Resu
         return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
     }
     let refuse = |what: &str| Err(PredictError::NotAvailable { what: what.to_owned() });
-    if test.has_undefined() && semantic.has_initial_write_per_name {
+    if test.has_undefined_locations() && semantic.has_initial_write_per_name {
         return refuse("undefined initial values under this model");
     }
     if test.has_sequential_operations() && !semantic.has_sequential_orders {
@@ -128,7 +128,7 @@ fn is_uniform_in_subgroup(kind: &InstructionKind) -> bool {
 /// Returns true if the access covers neither a whole location nor a whole vector component.
 fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
     if access.is_vector() {
-        access.lanes().any(|lane| !Extent::from_place(test, &lane.place).is_whole)
+        access.scalar_accesses().any(|lane| !Extent::from_place(test, &lane.place).is_whole)
     } else {
         !Extent::from_place(test, &access.place).is_whole
     }

@@ -447,7 +447,7 @@ fn find_swap(
             let Location { reference, scalar, components, host, noncoherent, .. } = test.location(name);
             (reference, scalar, components, host, noncoherent)
         };
-        let value = |name, component| (test.is_undefined(name), test.initial_value(name, component));
+        let value = |name, component| (test.has_undefined_init(name), test.initial_value(name, component));
         let components = 0..test.location(*from).components;
         attributes(*from) == attributes(*to)
             && has_one_name(from)

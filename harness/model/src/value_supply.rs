@@ -217,7 +217,7 @@ fn can_append_events(test: &Test, paths: &[Vec<ThreadPath>]) -> bool {
         matches!(kind, StepKind::Read(_) | StepKind::Write(..) | StepKind::Rmw(..) | StepKind::Fence(..))
     };
     let mut steps = paths.iter().flatten().flat_map(|path| &path.steps);
-    !test.has_undefined()
+    !test.has_undefined_locations()
         && test.system_sync.is_empty()
         && steps.all(|step| is_plain(&step.kind) && !step.cooperative)
 }

@@ -100,7 +100,10 @@ fn without_time_every_answer_is_unknown() {
     let options = PredictOptions { budget: Budget::from_steps(0), unroll: 1 };
     let prediction = predict(&long_test(), &shipped("vulkan"), &options).unwrap();
     assert_eq!(prediction.race, Race::Unknown);
-    assert_eq!((prediction.meets, prediction.misses, prediction.complete), (None, None, false));
+    assert_eq!(
+        (prediction.can_meet_condition, prediction.can_miss_condition, prediction.complete),
+        (None, None, false)
+    );
     let test = long_test();
     let vulkan = shipped("vulkan");
     let question = OutcomeChecker::new(&test, &vulkan, &options).unwrap();
@@ -122,7 +125,10 @@ fn questions_in_large_spaces_are_answered_in_few_steps() {
     let test = parse_test(include_str!("large/six-of-eight.litmus"));
     let options = PredictOptions { budget: Budget::from_steps(150_000), unroll: 1 };
     let prediction = predict(&test, &shipped("vulkan"), &options).unwrap();
-    assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
+    assert_eq!(
+        (prediction.race, prediction.can_meet_condition, prediction.can_miss_condition),
+        (Race::Free, Some(false), Some(true))
+    );
 }
 
 /// Threads that increment counters, take tickets and wait for each other: `NAME.free.litmus` or
@@ -140,7 +146,7 @@ fn threads_that_count_are_answered_in_few_steps() {
         let options = PredictOptions { budget: Budget::from_steps(100_000), unroll: 1 };
         let prediction = predict_without_outcomes(&test, &shipped("vulkan"), &options).unwrap();
         assert_eq!(prediction.race, race, "{name}");
-        assert!(prediction.meets.is_some() && prediction.misses.is_some(), "{name}");
+        assert!(prediction.can_meet_condition.is_some() && prediction.can_miss_condition.is_some(), "{name}");
         // Without a condition, all threads that left their loops are observed, including races.
         let unasked = Test { question: None, ..test };
         assert_eq!(
@@ -171,7 +177,10 @@ fn a_loop_is_run_as_often_as_it_may_be() {
     let prediction = predict(&test, &shipped("vulkan"), &UNLIMITED).unwrap();
     // The counter makes every iteration different, so it is unknown whether another iteration would violate
     // the condition.
-    assert_eq!((prediction.meets, prediction.misses, prediction.truncated_runs), (Some(true), None, 1));
+    assert_eq!(
+        (prediction.can_meet_condition, prediction.can_miss_condition, prediction.truncated_runs),
+        (Some(true), None, 1)
+    );
 }
 
 #[test]
@@ -181,7 +190,7 @@ fn a_spin_loop_is_not_truncated() {
         let options = PredictOptions { unroll: bound, ..UNLIMITED };
         let prediction = predict(&test, &shipped("vulkan"), &options).unwrap();
         assert_eq!((prediction.race, prediction.truncated_runs), (litmus::Race::Free, 0));
-        assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(false)));
+        assert_eq!((prediction.can_meet_condition, prediction.can_miss_condition), (Some(true), Some(false)));
         assert_eq!(allowed_outcomes(&test, "vulkan", bound), [[1]]);
     }
 }
@@ -217,7 +226,7 @@ fn truncated_runs_are_never_race_free() {
     let vulkan = shipped("vulkan");
     let predict_at = |unroll| predict(&test, &vulkan, &PredictOptions { unroll, ..UNLIMITED }).unwrap();
     let once = predict_at(1);
-    assert_eq!((once.race, once.meets, once.complete), (litmus::Race::Unknown, None, false));
+    assert_eq!((once.race, once.can_meet_condition, once.complete), (litmus::Race::Unknown, None, false));
     assert_eq!((once.truncated_runs, once.runs), (1, 1));
     let bounded = ExplainOptions { unroll: Some(1), ..ExplainOptions::default() };
     assert_eq!(explain_outcome(&test, &vulkan, &bounded).unwrap().answer, model::ExplanationAnswer::Unknown);
@@ -225,7 +234,10 @@ fn truncated_runs_are_never_race_free() {
     let checker = OutcomeChecker::new(&test, &vulkan, &UNLIMITED).unwrap();
     assert_eq!(checker.is_allowed(&late, &UNLIMITED), None);
     let twice = predict_at(2);
-    assert_eq!((twice.race, twice.meets, twice.truncated_runs), (litmus::Race::Racy, Some(true), 0));
+    assert_eq!(
+        (twice.race, twice.can_meet_condition, twice.truncated_runs),
+        (litmus::Race::Racy, Some(true), 0)
+    );
     let growing = predict_with_growing_bound(&test, &vulkan, &UNLIMITED).unwrap();
     assert_eq!((growing.race, growing.bound, growing.truncated_runs), (litmus::Race::Racy, 2, 0));
 }
@@ -256,7 +268,7 @@ forall (P0:r0 == 5)",
     );
     assert_eq!(allowed_outcomes(&test, "vulkan", 1), Vec::<Vec<u64>>::new());
     let prediction = predict(&test, &shipped("vulkan"), &UNLIMITED).unwrap();
-    assert_eq!((prediction.meets, prediction.misses), (Some(false), Some(false)));
+    assert_eq!((prediction.can_meet_condition, prediction.can_miss_condition), (Some(false), Some(false)));
     // In Khronos' model, barriers do not block.
     assert_eq!(allowed_outcomes(&test, "khronos-alloy", 1), [[0]]);
 }
@@ -264,18 +276,18 @@ forall (P0:r0 == 5)",
 #[test]
 fn barriers_in_crossed_order_block_each_other() {
     let test = conditional_barrier_test("cbar.wg 1 | cbar.wg 2", "cbar.wg 2 | cbar.wg 1");
-    assert_eq!(predict(&test, &shipped("dartagnan"), &UNLIMITED).unwrap().meets, Some(false));
+    assert_eq!(predict(&test, &shipped("dartagnan"), &UNLIMITED).unwrap().can_meet_condition, Some(false));
     let test = conditional_barrier_test("cbar.wg 1 | cbar.wg 1", "cbar.wg 2 | cbar.wg 2");
-    assert_eq!(predict(&test, &shipped("dartagnan"), &UNLIMITED).unwrap().meets, Some(true));
+    assert_eq!(predict(&test, &shipped("dartagnan"), &UNLIMITED).unwrap().can_meet_condition, Some(true));
 }
 
 #[test]
 fn the_text_of_a_barriers_id_names_it() {
     let same = conditional_barrier_test("cbar.wg 0 | cbar.wg 0", "ld.atom.wg.sc0 r0, x | ");
-    assert_eq!(predict(&same, &shipped("vulkan"), &UNLIMITED).unwrap().meets, Some(true));
+    assert_eq!(predict(&same, &shipped("vulkan"), &UNLIMITED).unwrap().can_meet_condition, Some(true));
     // `0` and `00` are two barriers with one participant each, which does not wait.
     let two = conditional_barrier_test("cbar.wg 0 | cbar.wg 00", "ld.atom.wg.sc0 r0, x | ");
-    assert_eq!(predict(&two, &shipped("vulkan"), &UNLIMITED).unwrap().meets, Some(true));
+    assert_eq!(predict(&two, &shipped("vulkan"), &UNLIMITED).unwrap().can_meet_condition, Some(true));
 }
 
 /// Many reads of one location that may return different values: more outcomes than are listed.
@@ -302,7 +314,10 @@ fn outcomes_that_are_too_many_to_list_are_judged_one_by_one() {
     let (test, vulkan) = (test_with_many_outcomes(), shipped("vulkan"));
     let prediction = predict(&test, &vulkan, &UNLIMITED).unwrap();
     assert!(!prediction.complete && prediction.outcomes.is_empty());
-    assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
+    assert_eq!(
+        (prediction.race, prediction.can_meet_condition, prediction.can_miss_condition),
+        (Race::Free, Some(false), Some(true))
+    );
     let outcome = |first: [u64; 3]| {
         let mut values = vec![Value(0); 12];
         values[..3].copy_from_slice(&first.map(Value));

@@ -17,7 +17,7 @@ use model::synthesis::{collect_comparison_tests, count_operations, weaken_test};
 use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, PredictOptions, PredictionSummary, predict_summary};
 
 fn tests() -> Vec<(String, Test)> {
-    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
+    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests());
     entries.map(|entry| (entry.id, litmus::parse(entry.text, &entry.path).unwrap())).collect()
 }
 

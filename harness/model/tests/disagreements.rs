@@ -38,7 +38,7 @@ fn rows() -> Vec<DisagreementRow> {
 }
 
 fn test_of(id: &str) -> Test {
-    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
+    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests());
     let entry = entries.into_iter().find(|entry| entry.id == id).unwrap_or_else(|| panic!("no test {id}"));
     litmus::parse(entry.text, &entry.path).unwrap()
 }

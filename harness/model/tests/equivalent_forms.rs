@@ -130,6 +130,6 @@ acyclic locord | fr as consistency"
         );
         let model = Model::from_text("between", &cat, &|_| None).unwrap();
         let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
-        assert_eq!(prediction.meets, Some(false), "{between}");
+        assert_eq!(prediction.can_meet_condition, Some(false), "{between}");
     }
 }

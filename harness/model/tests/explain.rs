@@ -42,9 +42,9 @@ fn check(id: &str, test: &Test, model: &Model) -> Explanation {
     assert_eq!(explanation.race, prediction.race, "{id}");
     assert_eq!(explanation.found_race.is_some(), prediction.race == Race::Racy, "{id}");
     let observed = if matches!(test.question.as_ref().unwrap().kind, litmus::QuestionKind::Forall) {
-        prediction.misses
+        prediction.can_miss_condition
     } else {
-        prediction.meets
+        prediction.can_meet_condition
     };
     match &explanation.answer {
         ExplanationAnswer::Allowed { witness } => {
@@ -140,8 +140,9 @@ fn fixes_work_and_are_minimal() {
         let stronger = apply_changes(text, &all);
         assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
         let test = litmus::parse(&stronger, "changed").unwrap();
-        let meets =
-            predict(&test, &vulkan, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().meets;
+        let meets = predict(&test, &vulkan, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
+            .unwrap()
+            .can_meet_condition;
         assert_eq!(*allowed, meets, "{id}");
         for left_out in 0..all.len() {
             let mut some = all.clone();
@@ -175,7 +176,7 @@ fn reasons_forbid_their_outcome_and_are_minimal() {
         let says = |changes: &[&InstructionChange]| {
             let test = litmus::parse(&apply_changes(text, changes), "changed").unwrap();
             let prediction = predict(&test, &vulkan, &unlimited).unwrap();
-            (prediction.race, prediction.meets)
+            (prediction.race, prediction.can_meet_condition)
         };
         assert_eq!(says(&all), (Race::Free, Some(false)), "{id}");
         for left_out in 0..all.len() {
@@ -285,8 +286,11 @@ fn listed_executions_have_the_allowed_outcomes() {
         assert_eq!(shown.len(), allowed, "{}", entry.id);
         if let Some(question) = &test.question {
             // For `forall`, the search looks for a violation.
-            let shows =
-                if question.kind == QuestionKind::Forall { prediction.misses } else { prediction.meets };
+            let shows = if question.kind == QuestionKind::Forall {
+                prediction.can_miss_condition
+            } else {
+                prediction.can_meet_condition
+            };
             assert_eq!(shows, Some(found.executions.iter().any(|found| found.is_witness)), "{}", entry.id);
         }
         // Racy executions are marked.

@@ -216,7 +216,7 @@ fn run_herd(model: &Path, test: &Path) -> HerdAnswer {
 
 fn run_model(model: &Model, test: &Test) -> HerdAnswer {
     let whole = (0..test.locations.len()).map(|index| Term::Location(litmus::LocationId(index as u16), 0));
-    let test = Test { listed: whole.collect(), filter: None, question: None, ..test.clone() };
+    let test = Test { listed_terms: whole.collect(), filter: None, question: None, ..test.clone() };
     let prediction = predict(&test, model, &OPTIONS).unwrap();
     assert!(prediction.complete, "{}", test.name);
     let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
@@ -332,7 +332,7 @@ fn models_of_herd_load_unchanged_and_answer_as_in_herd() {
     let library = PathBuf::from(String::from_utf8(shown).unwrap().trim());
     let include = |name: &str| std::fs::read_to_string(library.join(name)).ok();
     let folder = tempfile::tempdir().unwrap();
-    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
+    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests());
     let mut tests = Vec::new();
     for entry in entries {
         let test =

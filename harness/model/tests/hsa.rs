@@ -36,7 +36,7 @@ fn corpus() -> Vec<(String, Test)> {
 
 /// Returns the verdict as in the table of examples.
 fn verdict_text(prediction: &Prediction) -> String {
-    match (prediction.race, prediction.level, prediction.meets) {
+    match (prediction.race, prediction.undefinedness, prediction.can_meet_condition) {
         (Race::Free, None, Some(true)) => "allowed".to_owned(),
         (Race::Free, None, Some(false)) => "forbidden".to_owned(),
         (Race::Racy, Some(Undefinedness::Value), _) => "undefined-race value".to_owned(),
@@ -139,8 +139,8 @@ fn levels_of_undefinedness() {
     let mut program_level = Vec::new();
     for (id, test) in corpus() {
         let prediction = predict_unlimited(&test, &model);
-        assert_eq!(prediction.level.is_some(), prediction.race == Race::Racy, "{id}");
-        if prediction.level == Some(Undefinedness::Program) {
+        assert_eq!(prediction.undefinedness.is_some(), prediction.race == Race::Racy, "{id}");
+        if prediction.undefinedness == Some(Undefinedness::Program) {
             program_level.push(id);
         }
     }
@@ -161,7 +161,10 @@ fn outcomes_list_value_registers_and_the_locations_of_the_condition() {
     let allowed: Vec<&Outcome> = allowed.map(|(outcome, _)| outcome).collect();
     let values = [0, 0, 0xFFFF_FFFF, 5].map(litmus::Value).to_vec();
     assert_eq!(allowed, [&Outcome(values)]);
-    assert_eq!((prediction.race, prediction.level, prediction.meets), (Race::Free, None, Some(true)));
+    assert_eq!(
+        (prediction.race, prediction.undefinedness, prediction.can_meet_condition),
+        (Race::Free, None, Some(true))
+    );
 }
 
 #[test]
@@ -211,9 +214,9 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
                 fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
             prop_assert_eq!(&allowed, &slow.allowed, "{}", text);
             prop_assert_eq!(fast.race, slow.race, "{}", text);
-            prop_assert_eq!(fast.level, slow.level, "{}", text);
+            prop_assert_eq!(fast.undefinedness, slow.level, "{}", text);
             compared.set(compared.get() + 1);
-            levels.borrow_mut().insert(format!("{:?}", fast.level));
+            levels.borrow_mut().insert(format!("{:?}", fast.undefinedness));
             Ok(())
         })
         .unwrap_or_else(|e| panic!("{e}"));
@@ -253,7 +256,7 @@ fn engine_answer(test: &Test, model: &Model) -> Option<hsa_oracle::HsaAnswer> {
             .map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect())
             .collect::<BTreeSet<_>>(),
         racy: prediction.race == Race::Racy,
-        is_program_undefined: prediction.level == Some(Undefinedness::Program),
+        is_program_undefined: prediction.undefinedness == Some(Undefinedness::Program),
     })
 }
 

@@ -20,9 +20,10 @@ fn shipped(name: &str) -> Model {
 fn tests(share: usize) -> Vec<(String, Test)> {
     // A soak uses all of them.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { share };
-    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
+    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests());
     let parsed = entries.map(|entry| (entry.id.clone(), litmus::parse(entry.text, &entry.id).unwrap()));
-    let native = parsed.filter(|(_, test)| test.dialect == Dialect::Vulkan && !test.has_undefined());
+    let native =
+        parsed.filter(|(_, test)| test.dialect == Dialect::Vulkan && !test.has_undefined_locations());
     native.enumerate().filter(|(number, _)| number % share == 0).map(|(_, test)| test).collect()
 }
 

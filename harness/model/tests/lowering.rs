@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use litmus::{Lowered, LoweringError, Prediction, Test, lower_to_vulkan};
+use litmus::{LoweredTest, LoweringError, Prediction, Test, lower_to_vulkan};
 use model::{Budget, Model, PredictOptions, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -51,7 +51,7 @@ fn predict_on_device(lowered: &Test, model: &Model) -> Prediction {
     prediction
 }
 
-fn compare_models(test: &Test, lowered: &Lowered, hsa: &Model, vulkan: &Model) -> HsaComparison {
+fn compare_models(test: &Test, lowered: &LoweredTest, hsa: &Model, vulkan: &Model) -> HsaComparison {
     compare_predictions(
         test,
         lowered,

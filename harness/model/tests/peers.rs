@@ -42,9 +42,9 @@ fn rows() -> Option<(PathBuf, Vec<PeerVerdict>)> {
 /// Returns true if the condition of a test has the answer that Dartagnan calls PASS.
 fn safety_answer(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref().unwrap().kind {
-        QuestionKind::Exists | QuestionKind::Final => prediction.meets,
-        QuestionKind::NotExists => prediction.meets.map(|meets| !meets),
-        QuestionKind::Forall => prediction.misses.map(|misses| !misses),
+        QuestionKind::Exists | QuestionKind::Final => prediction.can_meet_condition,
+        QuestionKind::NotExists => prediction.can_meet_condition.map(|meets| !meets),
+        QuestionKind::Forall => prediction.can_miss_condition.map(|misses| !misses),
     }
 }
 

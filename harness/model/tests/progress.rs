@@ -59,7 +59,7 @@ fn corpus_tests_state_their_termination() {
                 .filter(|(_, answer)| answer.terminates == Some(true))
                 .map(|((_, (name, _)), _)| *name)
                 .collect();
-            let expected = test.metadata.terminates_under(fairness == Fairness::Strong).unwrap();
+            let expected = test.metadata.terminating_models(fairness == Fairness::Strong).unwrap();
             if ends != expected {
                 wrong.push(format!("{}|{}|{}", entry.id, fairness.as_str(), ends.join(" ")));
             }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use litmus::{
-    Access, AccessKind, Condition, Instruction, InstructionKind, Lanes, LocationId, MemoryAccess,
+    Access, AccessKind, Components, Condition, Instruction, InstructionKind, LocationId, MemoryAccess,
     MemoryPlace, Order, Outcome, Performer, Placement, PredictedOutcome, Race, RegisterId, RmwOperation,
     Scope, Semantics, Span, StorageClass, StorageClassSet, Term, Test, ThreadPlace,
 };
@@ -65,11 +65,14 @@ fn assert_agrees_on(
             let race =
                 if slow.race == Race::Free && fast.truncated_runs > 0 { Race::Unknown } else { slow.race };
             // The answer is known for a test that initializes every location.
-            let uninitialised =
-                if test.has_undefined() { if_decided(slow.uninitialised_read) } else { Some(false) };
+            let uninitialised = if test.has_undefined_locations() {
+                if_decided(slow.uninitialised_read)
+            } else {
+                Some(false)
+            };
             let same = (fast.race, fast.race_thin_air)
                 == (race, slow.race_thin_air && fast.truncated_runs == 0)
-                && (fast.meets, fast.misses)
+                && (fast.can_meet_condition, fast.can_miss_condition)
                     == (if_decided(expected_answer(true)), if_decided(expected_answer(false)))
                 && fast.uninitialised_read == uninitialised
                 && (!strategy.lists_outcomes || is_undone || listed == (slow.allowed, slow.thin_air));
@@ -170,7 +173,12 @@ fn the_corpus_by_conflicts() {
         }
         let predict_with = |ways| {
             let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
-            (prediction.outcomes, prediction.race, prediction.meets, prediction.misses)
+            (
+                prediction.outcomes,
+                prediction.race,
+                prediction.can_meet_condition,
+                prediction.can_miss_condition,
+            )
         };
         assert_eq!(predict_with(strategy), predict_with(ExplorationStrategy::FULL), "{}", entry.id);
     }
@@ -264,7 +272,7 @@ fn a_dependency_cycle_with_any_value() {
         let fast = predict_with_strategy(&test, &model, &options, strategy).unwrap();
         let allowed: HashSet<Outcome> =
             fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
-        assert_eq!((fast.meets, allowed), (Some(false), slow.allowed), "{text}");
+        assert_eq!((fast.can_meet_condition, allowed), (Some(false), slow.allowed), "{text}");
         assert!(!slow.thin_air.is_empty(), "{text}");
     }
 }
@@ -508,7 +516,12 @@ fn counters_change_no_answer() {
             };
             let outcomes_with = |ways: ExplorationStrategy| {
                 let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
-                (prediction.race, prediction.race_thin_air, prediction.meets, prediction.misses)
+                (
+                    prediction.race,
+                    prediction.race_thin_air,
+                    prediction.can_meet_condition,
+                    prediction.can_miss_condition,
+                )
             };
             for other in [
                 ExplorationStrategy::DECIDE_ONLY,
@@ -567,7 +580,7 @@ fn adjacent_plain_reads() {
                             class: *class,
                             address: None,
                         };
-                        let kind = AccessKind::Load(Lanes::one(RegisterId(register)));
+                        let kind = AccessKind::Load(Components::scalar(RegisterId(register)));
                         let access = MemoryAccess {
                             place,
                             kind,
@@ -723,7 +736,12 @@ fn placements_that_no_scope_distinguishes() {
                 ExplorationStrategy { symmetry: false, lists_outcomes: false, ..ExplorationStrategy::FULL };
             let outcomes_of = |test: &Test| {
                 let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
-                (prediction.race, prediction.meets, prediction.misses, prediction.consistent_executions)
+                (
+                    prediction.race,
+                    prediction.can_meet_condition,
+                    prediction.can_miss_condition,
+                    prediction.consistent_executions,
+                )
             };
             if outcomes_of(&test) == outcomes_of(&moved) {
                 Ok(())
@@ -754,7 +772,11 @@ fn a_condition_that_distinguishes_threads() {
         let test = litmus::parse(&text, "apart").unwrap();
         let prediction =
             predict_with_strategy(&test, &model, &options, ExplorationStrategy::DECIDE_ONLY).unwrap();
-        assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(true)), "{first}");
+        assert_eq!(
+            (prediction.can_meet_condition, prediction.can_miss_condition),
+            (Some(true), Some(true)),
+            "{first}"
+        );
     }
 }
 
@@ -801,7 +823,13 @@ fn assert_same_answers(tests: &impl Strategy<Value = Test>) {
                     let runs = is_decided.then_some((prediction.runs, prediction.truncated_runs));
                     let counts = (runs, prediction.candidate_executions);
                     let race = (prediction.race, prediction.race_thin_air);
-                    (prediction.outcomes, race, prediction.meets, prediction.misses, counts)
+                    (
+                        prediction.outcomes,
+                        race,
+                        prediction.can_meet_condition,
+                        prediction.can_miss_condition,
+                        counts,
+                    )
                 };
                 let (all, alike) = (outcomes_with(false), outcomes_with(true));
                 if all != alike {

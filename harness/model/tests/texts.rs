@@ -70,7 +70,7 @@ fn compare_texts() -> (usize, Vec<DifferingTest>) {
     let options = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };
     let mut differing = Vec::new();
     let mut compared = 0;
-    for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {
+    for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests()) {
         let test = litmus::parse(entry.text, &entry.path).unwrap();
         // Other languages have operations that Vulkan does not have.
         let is_of_vulkan = test.metadata.expectations.iter().any(|expectation| expectation.model == "vulkan");

@@ -48,12 +48,12 @@ fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
         let answers = (if_decided(expected_answer(true)), if_decided(expected_answer(false)));
         let answers = if way == "decided, unasked" { (None, None) } else { answers };
         let uninitialised =
-            if test.has_undefined() { if_decided(slow.uninitialised_read) } else { Some(false) };
+            if test.has_undefined_locations() { if_decided(slow.uninitialised_read) } else { Some(false) };
         let expected = (race, slow.race_thin_air && prediction.truncated_runs == 0, answers, uninitialised);
         let actual = (
             prediction.race,
             prediction.race_thin_air,
-            (prediction.meets, prediction.misses),
+            (prediction.can_meet_condition, prediction.can_miss_condition),
             prediction.uninitialised_read,
         );
         if actual != expected {
@@ -210,8 +210,8 @@ fn turns_that_may_race_or_store_a_final_value() {
                 .unwrap();
                 let answers = (
                     prediction.race == Race::Racy,
-                    prediction.meets == Some(true),
-                    prediction.misses == Some(true),
+                    prediction.can_meet_condition == Some(true),
+                    prediction.can_miss_condition == Some(true),
                 );
                 (answers, prediction.truncated_runs)
             };

@@ -70,7 +70,8 @@ fn compare_answers(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u3
         found.text.push(format!("the engine says {:?}, the witness {:?}", prediction.race, answer.races));
     }
     // A truncated run may have an uninitialized read, unless every location has a value.
-    let is_decided = prediction.truncated_runs == 0 || answer.reads_uninitialised || !test.has_undefined();
+    let is_decided =
+        prediction.truncated_runs == 0 || answer.reads_uninitialised || !test.has_undefined_locations();
     let expected = is_decided.then_some(answer.reads_uninitialised);
     if prediction.uninitialised_read != expected {
         found.only_race &= !answer.reads_uninitialised;
@@ -129,7 +130,7 @@ fn open_question(answer: &WitnessAnswer, found: &Differences) -> Option<&'static
 }
 
 fn corpus() -> impl Iterator<Item = (String, Test)> {
-    litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()).filter_map(|entry| {
+    litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only_tests()).filter_map(|entry| {
         let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
         (test.dialect == Dialect::Vulkan).then_some((entry.id, test))
     })

@@ -270,7 +270,7 @@ impl Plan {
                 Err("an event that the device sets after host accesses".to_owned())
             }
             PlanStep::Dependency { stages, available, visible, .. }
-                if !(stages.0.support_accesses(*available) && stages.1.support_accesses(*visible)) =>
+                if !(stages.0.supports_accesses(*available) && stages.1.supports_accesses(*visible)) =>
             {
                 Err("a dependency with accesses that none of its stages performs".to_owned())
             }
@@ -328,7 +328,7 @@ impl Plan {
             }
             _ => None,
         });
-        kernels.fold(StageMask::NONE, |all, kernel| all.with(kernel.stage.as_set().graphics_only()))
+        kernels.fold(StageMask::NONE, |all, kernel| all.with(kernel.stage.as_set().graphics_stages()))
     }
 
     fn require_queue(&self, queue: QueueId) -> Result<(), String> {

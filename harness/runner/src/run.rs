@@ -188,7 +188,7 @@ impl RunTally {
             unresolved: self.counter.unresolved(),
             unrecorded_outcomes: self.counter.unrecorded_instances(),
             not_executed: self.not_executed,
-            written_in_part: self.written_in_part,
+            partially_written: self.written_in_part,
             repeated: self.repeated,
             outside_grid: self.outside_grid,
             misread_dispatches: self.misread,

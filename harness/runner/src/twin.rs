@@ -82,13 +82,13 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     let mut twin = test.clone();
     // Only registers show overlap.
     twin.question = None;
-    twin.listed.clear();
+    twin.listed_terms.clear();
     twin.filter = None;
     let mut readers = 0;
     let unordered = test.unordered_pairs();
     // Threads with reads come first: the reads of such a thread may fall between the writes of others.
     let reads = |thread: &usize| {
-        let read = |kind: &InstructionKind| kind.access().is_some_and(litmus::MemoryAccess::reads);
+        let read = |kind: &InstructionKind| kind.access().is_some_and(litmus::MemoryAccess::is_read);
         let instructions = test.threads.get(*thread).map(|thread| thread.instructions.as_slice());
         instructions.unwrap_or_default().iter().any(|instruction| read(&instruction.kind))
     };
@@ -129,7 +129,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
 /// their position.
 fn range_between_calls(instructions: &[Instruction]) -> (usize, usize) {
     let is_call = |instruction: &&Instruction| match &instruction.kind {
-        InstructionKind::System(operation) => !operation.is_of_host(),
+        InstructionKind::System(operation) => !operation.is_host_operation(),
         _ => false,
     };
     let head = instructions.iter().take_while(is_call).count();
@@ -151,7 +151,7 @@ fn location_written_by_others(
     let place = |access: &MemoryAccess| (test.storage_of(access.place.location), access.place.class);
     let own = threads(&|index| index == thread);
     let own = own.iter().flat_map(|thread| &thread.instructions).filter_map(|one| one.kind.access());
-    let own: Vec<_> = own.filter(|access| access.writes()).map(place).collect();
+    let own: Vec<_> = own.filter(|access| access.is_write()).map(place).collect();
     let others = threads(&|index| are_unordered(unordered, thread, index));
     let others = others.into_iter().flat_map(unconditional_accesses);
     let others: Vec<_> = others.filter(|access| changes_initial_value(test, access)).map(place).collect();
@@ -206,7 +206,7 @@ fn add_marker_write(
     let writer = (0..twin.threads.len()).filter(|_| on_device(twin, thread)).find(partner)?;
     let marker_location = LocationId(u16::try_from(twin.locations.len()).ok()?);
     twin.locations.push(Location::new(format!("mark{thread}")));
-    let place = MemoryPlace::of(marker_location, StorageClass::Buffer);
+    let place = MemoryPlace::whole_location(marker_location, StorageClass::Buffer);
     let access = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::default() };
     let kind = InstructionKind::store(place, Operand::Constant(1), access);
     let instructions = &mut twin.threads.get_mut(writer)?.instructions;
@@ -241,7 +241,7 @@ fn relaxed_load(
     scope: Scope,
 ) -> Instruction {
     let access = Access::Atomic { scope, semantics: Semantics::default() };
-    let kind = InstructionKind::load(destination, MemoryPlace::of(location, class), access);
+    let kind = InstructionKind::load(destination, MemoryPlace::whole_location(location, class), access);
     Instruction { kind, span: Span::default() }
 }
 

@@ -98,7 +98,7 @@ fn instances_written_in_part_are_not_executed() {
         });
         let seen = observe(&device, &settings(1_000)).unwrap();
         assert_eq!((seen.accounted_instances(), &seen.unexpected), (0, &BTreeMap::new()), "{seen:?}");
-        assert_eq!((seen.not_executed, seen.written_in_part), (seen.dispatches, seen.dispatches));
+        assert_eq!((seen.not_executed, seen.partially_written), (seen.dispatches, seen.dispatches));
         assert_eq!(seen.discarded_dispatches, seen.dispatches);
     }
 }

@@ -200,7 +200,8 @@ impl<'m> LoadedModule<'m> {
         let one = [ImageFormat::R32f, ImageFormat::R32i, ImageFormat::R32ui, ImageFormat::Unknown];
         let format = match ImageFormat::from_u32(format) {
             Some(format) if !one.contains(&format) => {
-                let known = TexelFormat::of(format as u32).filter(|known| known.packed([0; 4]).is_some());
+                let known = TexelFormat::from_spirv_format(format as u32)
+                    .filter(|known| known.pack([0; 4]).is_some());
                 Some(known.ok_or_else(|| LoadError::Unsupported(format!("images of format {format:?}")))?)
             }
             _ => None,

@@ -598,7 +598,7 @@ impl Reduction {
     /// Combines two values.
     pub fn apply(self, left: u64, right: u64) -> u64 {
         self.instruction
-            .scalar(&[left, right], self.shape.kind, self.shape.bits, self.shape.bits)
+            .compute_component(&[left, right], self.shape.kind, self.shape.bits, self.shape.bits)
             .unwrap_or(0)
     }
 }

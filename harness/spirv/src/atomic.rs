@@ -1,6 +1,6 @@
 //! Atomic instructions: one access with an operation.
 
-use arithmetic::{bits_of, float_of, mask, signed};
+use arithmetic::{float_from_bits, float_to_bits, mask, sign_extend};
 use rspirv::spirv::Op;
 
 /// An atomic instruction. Scope and semantics are ids.
@@ -98,9 +98,10 @@ impl AtomicKind {
 impl AtomicFunction {
     /// Returns the value that an update of `bits` bits stores.
     pub fn apply(self, old: u64, value: u64, bits: u32) -> u64 {
-        let (x, y) = (signed(old, bits), signed(value, bits));
-        let float =
-            |compute: fn(f64, f64) -> f64| bits_of(compute(float_of(old, bits), float_of(value, bits)), bits);
+        let (x, y) = (sign_extend(old, bits), sign_extend(value, bits));
+        let float = |compute: fn(f64, f64) -> f64| {
+            float_to_bits(compute(float_from_bits(old, bits), float_from_bits(value, bits)), bits)
+        };
         let result = match self {
             AtomicFunction::Add => old.wrapping_add(value),
             AtomicFunction::Subtract => old.wrapping_sub(value),

@@ -251,7 +251,7 @@ impl<'m> SpirvOperation<'m> {
             Op::IsHelperInvocationEXT => Self::IsHelperInvocation,
             Op::ExtInst => return Self::decode_extended(next()?, next()?, cursor, sets),
             op if is_computation(op) => {
-                let count = arithmetic::values_of(op, operands.len());
+                let count = arithmetic::count_value_operands(op, operands.len());
                 Self::Compute { instruction: Instruction::Core(op), operands: &operands[..count] }
             }
             op => match decode_atomic(op, &mut cursor)? {

@@ -207,7 +207,8 @@ impl<'m> Specialized<'m> {
                     Some(SpirvType::Float { .. }) => NumberKind::Float,
                     _ => NumberKind::Integer,
                 };
-                let result = Instruction::Core(op).scalar(&numbers, kind, from, self.scalar_bits(ty)?);
+                let result =
+                    Instruction::Core(op).compute_component(&numbers, kind, from, self.scalar_bits(ty)?);
                 Ok(ConstantValue::Number(result.ok_or_else(refuse)?))
             }
         }

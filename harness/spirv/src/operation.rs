@@ -557,7 +557,7 @@ impl SpirvOperation<'_> {
 /// Returns the result of a subgroup reduction over no numbers, of `bits` bits; 1 bit for booleans.
 pub fn reduction_identity(instruction: Instruction, bits: u32) -> u64 {
     let all = arithmetic::mask(bits);
-    let float = |value| arithmetic::bits_of(value, bits);
+    let float = |value| arithmetic::float_to_bits(value, bits);
     match instruction {
         Instruction::Core(Op::FMul) => float(1.0),
         Instruction::Core(Op::IMul | Op::LogicalAnd) => 1,

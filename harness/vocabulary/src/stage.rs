@@ -62,7 +62,7 @@ impl StageMask {
 
     /// Returns true if these stages support all the accesses (VUID-VkMemoryBarrier2-srcAccessMask-03900 to
     /// 03917).
-    pub const fn support_accesses(self, accesses: AccessMask) -> bool {
+    pub const fn supports_accesses(self, accesses: AccessMask) -> bool {
         (!accesses.intersects(AccessMask::SHADERS)
             || self.intersects(StageMask::SHADERS.with(StageMask::ALL)))
             && (!accesses.intersects(AccessMask::TRANSFERS)
@@ -73,26 +73,26 @@ impl StageMask {
     /// Returns the stages of a first synchronization scope, including logically earlier ones
     /// (`#synchronization-dependencies-scopes`).
     #[must_use]
-    pub const fn as_source(self) -> StageMask {
+    pub const fn to_first_scope(self) -> StageMask {
         self.named_stages()
-            .with(StageMask::GRAPHICS.if_any(self, StageMask::FRAGMENT))
-            .with(StageMask::TASK.if_any(self, StageMask::MESH))
-            .with(StageMask::COMMANDS.if_any(self, StageMask::ALL.with(StageMask::BOTTOM)))
+            .with(StageMask::GRAPHICS.if_intersecting(self, StageMask::FRAGMENT))
+            .with(StageMask::TASK.if_intersecting(self, StageMask::MESH))
+            .with(StageMask::COMMANDS.if_intersecting(self, StageMask::ALL.with(StageMask::BOTTOM)))
     }
 
     /// Returns the stages of a second synchronization scope, including logically later ones.
     #[must_use]
-    pub const fn as_target(self) -> StageMask {
+    pub const fn to_second_scope(self) -> StageMask {
         let before_fragments = StageMask::VERTEX.with(StageMask::MESH).with(StageMask::TASK);
         self.named_stages()
-            .with(StageMask::FRAGMENT.if_any(self, before_fragments))
-            .with(StageMask::MESH.if_any(self, StageMask::TASK))
-            .with(StageMask::COMMANDS.if_any(self, StageMask::ALL.with(StageMask::TOP)))
+            .with(StageMask::FRAGMENT.if_intersecting(self, before_fragments))
+            .with(StageMask::MESH.if_intersecting(self, StageMask::TASK))
+            .with(StageMask::COMMANDS.if_intersecting(self, StageMask::ALL.with(StageMask::TOP)))
     }
 
-    /// Returns the set itself if two other sets have a member in common, else the empty set.
-    const fn if_any(self, one: StageMask, other: StageMask) -> StageMask {
-        if one.intersects(other) { self } else { StageMask::NONE }
+    /// Returns this set if two other sets intersect, else the empty set.
+    const fn if_intersecting(self, set: StageMask, other: StageMask) -> StageMask {
+        if set.intersects(other) { self } else { StageMask::NONE }
     }
 
     /// Returns the stages of commands and of the host.
@@ -102,7 +102,7 @@ impl StageMask {
 
     /// Returns the graphics shader stages in the set.
     #[must_use]
-    pub const fn graphics_only(self) -> StageMask {
+    pub const fn graphics_stages(self) -> StageMask {
         self.intersection(StageMask::GRAPHICS)
     }
 

@@ -259,7 +259,7 @@ pub struct Semantics {
 
 impl Semantics {
     /// Returns the meaning of `.uneq_acq` without classes: an acquire with the classes of these semantics.
-    pub fn unequal(self) -> Semantics {
+    pub fn to_unequal_acquire(self) -> Semantics {
         Semantics { order: Order::Acquire, make_available: false, sequential: false, ..self }
     }
 

@@ -1,8 +1,8 @@
 //! Generates the program of a CTS name: two threads, or four for the transitive ones, in the native syntax.
 
 use super::{
-    Acquirer, Coherence, CtsCase, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive,
-    Type,
+    Acquirer, Coherence, CtsCase, GeneratedCase, GuardAccess, Permuted, Range, Shape, Storage, Sync,
+    TransitiveCase, Type,
 };
 
 /// The parameters that determine the instructions of two synchronizing sides.
@@ -16,7 +16,7 @@ struct SyncSides {
     payload: Storage,
     guard: Storage,
     /// True if both sides are in one workgroup.
-    together: bool,
+    same_workgroup: bool,
 }
 
 /// A thread's column of the program table.
@@ -139,14 +139,15 @@ impl SyncSides {
         if self.sync.is_control_barrier() {
             return self.control_barrier();
         }
-        let early = format!("ld.atom.{}.{} r2, f", self.range.scope_keyword(), self.guard.class_keyword());
-        let near = match (self.together, self.range) {
+        let early_read =
+            format!("ld.atom.{}.{} r2, f", self.range.scope_keyword(), self.guard.class_keyword());
+        let near = match (self.same_workgroup, self.range) {
             (false, _) => Some("wg"),
             (true, Range::Subgroup) => None,
             (true, Range::Device | Range::QueueFamily | Range::Workgroup) => Some("sg"),
         };
         let barrier = near.map(|near| format!("membar.acq.{near}.sem{}", self.guard.class_keyword()));
-        std::iter::once(early).chain(barrier).chain(self.acquire_guard(register)).collect()
+        std::iter::once(early_read).chain(barrier).chain(self.acquire_guard(register)).collect()
     }
 
     fn acquire_guard(&self, register: &str) -> Vec<String> {
@@ -197,8 +198,8 @@ impl SyncSides {
     }
 }
 
-fn generated_program(case: &Generated) -> String {
-    let together = matches!(case.range, Range::Workgroup | Range::Subgroup)
+fn generated_program(case: &GeneratedCase) -> String {
+    let same_workgroup = matches!(case.range, Range::Workgroup | Range::Subgroup)
         || [case.payload.storage, case.guard.storage].contains(&Storage::Workgroup);
     let sides = SyncSides {
         scalar: case.scalar,
@@ -208,9 +209,9 @@ fn generated_program(case: &Generated) -> String {
         range: case.range,
         payload: case.payload.storage,
         guard: case.guard.storage,
-        together,
+        same_workgroup,
     };
-    let meet = case.sync.is_control_barrier();
+    let has_control_barrier = case.sync.is_control_barrier();
     // The first thread releases, the second one acquires.
     let (first, second) = match case.shape {
         Shape::MessagePassing => (sides.payload_store("x"), sides.payload_load("r1", "x")),
@@ -218,7 +219,7 @@ fn generated_program(case: &Generated) -> String {
     };
     let releasing: Vec<String> = std::iter::once(first).chain(sides.release_lines()).collect();
     let mut acquiring = sides.acquire_lines("r0");
-    if meet {
+    if has_control_barrier {
         acquiring.push(second);
     } else {
         acquiring.extend(guard_line("r0", second));
@@ -226,25 +227,25 @@ fn generated_program(case: &Generated) -> String {
     let columns = [
         ThreadColumn { workgroup: 0, subgroup: 0, lines: releasing },
         ThreadColumn {
-            workgroup: u32::from(!together),
-            subgroup: u32::from(together && case.range != Range::Subgroup),
+            workgroup: u32::from(!same_workgroup),
+            subgroup: u32::from(same_workgroup && case.range != Range::Subgroup),
             lines: acquiring,
         },
     ];
-    let forbidden = match (case.shape, meet) {
+    let forbidden = match (case.shape, has_control_barrier) {
         (Shape::MessagePassing, false) => "P1:r0 == 1 /\\ P1:r1 == 0",
         (Shape::MessagePassing, true) => "P1:r1 == 0",
         // The value is written only if the guard was seen.
         (Shape::WriteAfterRead, _) => "P0:r1 == 1",
     };
     let mut declarations = format!("{} x = 0;", sides.payload.declaration_prefix(sides.scalar));
-    if !meet {
+    if !has_control_barrier {
         declarations += &format!(" {} f = 0;", sides.guard.declaration_prefix(sides.scalar));
     }
     assemble_test(&CtsCase::Generated(*case).test_id(), "", &declarations, &columns, forbidden)
 }
 
-fn transitive_program(case: &Transitive) -> String {
+fn transitive_program(case: &TransitiveCase) -> String {
     // Data that crosses workgroups is written and read by other threads than those that synchronize. The
     // synchronizing threads make it available and visible; accesses to the payload reach only their
     // workgroup.
@@ -256,7 +257,7 @@ fn transitive_program(case: &Transitive) -> String {
         range: Range::Device,
         payload: case.payload.storage,
         guard: case.guard.storage,
-        together: false,
+        same_workgroup: false,
     };
     let local =
         SyncSides { coherence: case.coherence, range: Range::Workgroup, sync: Sync::ControlBarrier, ..sides };
@@ -281,21 +282,21 @@ fn transitive_program(case: &Transitive) -> String {
         Acquirer::Relay => {
             // A separate buffer variable communicates the guard to the workgroup.
             declarations += " buffer u32 s = 0;";
-            let told = if sides.payload.class_keyword() == "sc0" {
+            let relay_barrier = if sides.payload.class_keyword() == "sc0" {
                 local.control_barrier()
             } else {
                 let words = local.control_barrier();
                 words.iter().map(|line| line.replacen(".semsc2", ".semsc0.semsc2", 1)).collect()
             };
-            let (tell, hear) = match case.coherence {
+            let (relay_store, relay_load) = match case.coherence {
                 Coherence::Coherent => ("st.av.wg.sc0 s, r0", "ld.vis.wg.sc0 r0, s"),
                 Coherence::NonCoherent => ("st.nonpriv.sc0 s, r0", "ld.nonpriv.sc0 r0, s"),
             };
             let mut second = sides.acquire_lines("r0");
-            second.push(tell.to_owned());
-            second.extend(told.iter().cloned());
-            let mut reader = told;
-            reader.push(hear.to_owned());
+            second.push(relay_store.to_owned());
+            second.extend(relay_barrier.iter().cloned());
+            let mut reader = relay_barrier;
+            reader.push(relay_load.to_owned());
             reader.extend(guard_line("r0", local.payload_load("r1", "x")));
             columns.push(ThreadColumn { workgroup: 1, subgroup: 0, lines: second });
             columns.push(ThreadColumn { workgroup: 1, subgroup: 1, lines: reader });
@@ -316,7 +317,7 @@ fn permuted_program(case: Permuted) -> String {
         range: Range::Device,
         payload: Storage::Buffer,
         guard: Storage::Buffer,
-        together: false,
+        same_workgroup: false,
     };
     let mut reader = sides.acquire_lines("r0");
     let (write, read) = match case {
@@ -359,7 +360,7 @@ fn assemble_test(
         "write_after_read" => "WAR",
         _ => "ISA2",
     };
-    let heads: Vec<String> = columns
+    let headers: Vec<String> = columns
         .iter()
         .enumerate()
         .map(|(number, column)| format!("P{number}@sg {}, wg {}, qf 0", column.subgroup, column.workgroup))
@@ -367,14 +368,14 @@ fn assemble_test(
     let rows = columns.iter().map(|column| column.lines.len()).max().unwrap_or(0);
     let width = |column: usize| {
         let lines = columns.get(column).into_iter().flat_map(|column| &column.lines);
-        lines.chain(heads.get(column)).map(String::len).max().unwrap_or(0)
+        lines.chain(headers.get(column)).map(String::len).max().unwrap_or(0)
     };
     let row = |cells: Vec<&str>| {
         let cells: Vec<String> =
             cells.iter().enumerate().map(|(column, cell)| format!("{cell:0$}", width(column))).collect();
         format!("{} ;\n", cells.join(" | "))
     };
-    let mut table = row(heads.iter().map(String::as_str).collect());
+    let mut table = row(headers.iter().map(String::as_str).collect());
     for number in 0..rows {
         let line = |column: &ThreadColumn| column.lines.get(number).cloned().unwrap_or_default();
         let lines: Vec<String> = columns.iter().map(line).collect();

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::span::Span;
 
-/// A mistake in API calls. Its label states what was expected at that position.
+/// An error in API calls. Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum CallError {
@@ -32,28 +32,28 @@ pub enum CallError {
     /// API calls must be before or after all instructions of a shader.
     #[error("call within a thread")]
     #[diagnostic(code(litmus::call::amid_thread))]
-    AmidThread {
+    CallWithinThread {
         #[label("expected the call before or after all instructions of the shader")]
         span: Span,
     },
     /// A queue with transfers only has no shaders; its work would be copy commands.
     #[error("copy: a thread of a queue without shaders")]
     #[diagnostic(code(litmus::call::copy))]
-    Copy {
+    QueueWithoutShaders {
         #[label("expected loads and stores of a shader, which every queue of a test supports")]
         span: Span,
     },
     /// VUID-vkCmdSetEvent-stageMask-01149: the device sets an event after its own stages only.
     #[error("event of the host")]
     #[diagnostic(code(litmus::call::event_of_host))]
-    EventOfHost {
+    HostEvent {
         #[label("expected stages of the device (VUID-vkCmdSetEvent-stageMask-01149)")]
         span: Span,
     },
     /// Events are never reset here, and setting a set event orders nothing.
     #[error("event `{event}` is set or awaited twice")]
     #[diagnostic(code(litmus::call::event_twice))]
-    EventTwice {
+    RepeatedEvent {
         event: String,
         #[label("expected one `set` and one `await`")]
         span: Span,
@@ -61,7 +61,7 @@ pub enum CallError {
     /// VUID-vkCmdWaitEvents-pEvents-01163: set and wait must be on one queue.
     #[error("event `{event}` of another queue")]
     #[diagnostic(code(litmus::call::event_of_another_queue))]
-    EventOfAnotherQueue {
+    EventOnAnotherQueue {
         event: String,
         #[label("expected the `set` on the same queue, or a semaphore")]
         span: Span,
@@ -69,7 +69,7 @@ pub enum CallError {
     /// VUID-VkSubmitInfo-pSignalSemaphores-03242.
     #[error("values of semaphore `{semaphore}` that do not increase")]
     #[diagnostic(code(litmus::call::falling_semaphore))]
-    FallingSemaphore {
+    NonIncreasingSemaphore {
         semaphore: String,
         #[label(
             "expected a value greater than those that its queue has signalled before \
@@ -80,7 +80,7 @@ pub enum CallError {
     /// Timelines start at 0: a signal must be greater, and a wait for 0 orders nothing.
     #[error("semaphore `{semaphore}` at 0, its initial value")]
     #[diagnostic(code(litmus::call::zero_value))]
-    ZeroValue {
+    ZeroSemaphoreValue {
         semaphore: String,
         #[label("expected a value of at least 1")]
         span: Span,
@@ -88,21 +88,21 @@ pub enum CallError {
     /// A queue command in a host thread.
     #[error("command of a queue in a thread of the host")]
     #[diagnostic(code(litmus::call::command_of_host))]
-    CommandOfHost {
+    HostCommand {
         #[label("expected `signal`, `wait`, `submit`, `flush` or `invalidate`")]
         span: Span,
     },
     /// Calls and explicitly written relations in one test.
     #[error("calls together with relations")]
     #[diagnostic(code(litmus::call::beside_relations))]
-    BesideRelations {
+    MixedWithRelations {
         #[label("expected either calls, or `ssw`, `avdevice` and `visdevice`")]
         span: Span,
     },
     /// A semaphore without a signal that may end the wait.
     #[error("wait without a signal: `{semaphore}`")]
     #[diagnostic(code(litmus::call::endless_wait))]
-    EndlessWait {
+    UnsignalledSemaphore {
         semaphore: String,
         #[label("expected a `signal` of it with at least this value")]
         span: Span,
@@ -110,7 +110,7 @@ pub enum CallError {
     /// An event that is never set, or only after its wait.
     #[error("wait without a signal: event `{event}`")]
     #[diagnostic(code(litmus::call::endless_await))]
-    EndlessAwait {
+    UnsetEvent {
         event: String,
         #[label("expected a `set` of it before this, on the same queue")]
         span: Span,
@@ -118,7 +118,7 @@ pub enum CallError {
     /// A host wait for a signal that nothing precedes.
     #[error("wait for a signal without preceding work: `{semaphore}`")]
     #[diagnostic(code(litmus::call::idle_wait))]
-    IdleWait {
+    WaitWithoutWork {
         semaphore: String,
         #[label("expected the `signal` after instructions of a shader")]
         span: Span,
@@ -133,7 +133,7 @@ pub enum CallError {
     /// A binary semaphore has one pair of a signal and a wait.
     #[error("binary semaphore `{semaphore}` is signalled or waited for twice")]
     #[diagnostic(code(litmus::call::binary_twice))]
-    BinaryTwice {
+    ReusedBinarySemaphore {
         semaphore: String,
         #[label("expected one signal and one wait, or values")]
         span: Span,
@@ -141,7 +141,7 @@ pub enum CallError {
     /// Some calls give a value of the semaphore and some do not.
     #[error("semaphore `{semaphore}` with and without values")]
     #[diagnostic(code(litmus::call::mixed_semaphore))]
-    MixedSemaphore {
+    MixedSemaphoreTypes {
         semaphore: String,
         #[label("expected a value with each call, or with none")]
         span: Span,
@@ -149,7 +149,7 @@ pub enum CallError {
     /// Half of an ownership transfer.
     #[error("ownership transfer without its other half")]
     #[diagnostic(code(litmus::call::half_transfer))]
-    HalfTransfer {
+    UnpairedTransfer {
         half: &'static str,
         #[label("expected the same transfer once in a thread of the queue family {half}")]
         span: Span,
@@ -157,7 +157,7 @@ pub enum CallError {
     /// A transfer in a thread of neither family, or between equal families.
     #[error("ownership transfer in a thread of another queue family")]
     #[diagnostic(code(litmus::call::foreign_transfer))]
-    ForeignTransfer {
+    TransferInOtherFamily {
         #[label("expected two families, and the transfer in a thread of one of them")]
         span: Span,
     },
@@ -171,7 +171,7 @@ pub enum CallError {
     /// An access by a queue family that does not own the location at that point.
     #[error("access of `{location}` by a queue family that does not own it")]
     #[diagnostic(code(litmus::call::not_owned))]
-    NotOwned {
+    AccessWithoutOwnership {
         location: String,
         #[label("expected the access before the release or after the acquire")]
         span: Span,
@@ -200,7 +200,7 @@ pub enum CallError {
     /// Not settled: the order in which several host threads submit.
     #[error("submissions of several threads of the host to one queue")]
     #[diagnostic(code(litmus::call::submission_order))]
-    SubmissionOrder {
+    UnknownSubmissionOrder {
         #[label("expected one thread of the host to submit them")]
         span: Span,
     },

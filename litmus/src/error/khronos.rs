@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::span::Span;
 
-/// A mistake in a `.test` file. Its label states what was expected at that position.
+/// An error in a `.test` file. Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum KhronosError {

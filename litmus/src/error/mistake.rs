@@ -1,4 +1,4 @@
-//! Parse errors: one variant for each mistake, with its position and what was expected there.
+//! Parse errors, each with its position and what was expected there.
 //!
 //! Long because messages, codes and examples are all checked against this one list.
 
@@ -11,13 +11,13 @@ use super::subgroup::SubgroupError;
 use crate::span::Span;
 
 impl ParseError {
-    /// Returns the position of the mistake.
+    /// Returns the position of the error.
     pub fn span(&self) -> Option<SourceSpan> {
         self.labels().and_then(|mut labels| labels.next()).map(|label| *label.inner())
     }
 }
 
-/// A mistake in the text of a test.
+/// An error in the text of a test.
 ///
 /// Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
@@ -243,12 +243,12 @@ pub enum ParseError {
         span: Span,
     },
     /// A number of values, registers or components that differs from the vector's.
-    #[error("{found} for a vector of {expected}", found = components(*found))]
+    #[error("{found} for a vector of {expected}", found = component_count_text(*found))]
     #[diagnostic(code(litmus::parse::component_count))]
     ComponentCount {
         expected: u8,
         found: usize,
-        #[label("expected {}", components(usize::from(*expected)))]
+        #[label("expected {}", component_count_text(usize::from(*expected)))]
         span: Span,
     },
     /// A vector that holds an address.
@@ -891,21 +891,21 @@ pub enum ParseError {
     },
 
     // Mistakes of sublanguages.
-    /// A mistake in a subgroup operation.
+    /// An error in a subgroup operation.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Subgroup(#[from] SubgroupError),
-    /// A mistake in a `.test` file.
+    /// An error in a `.test` file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Khronos(#[from] KhronosError),
-    /// A mistake about calls of the API.
+    /// An error in API calls.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Call(#[from] CallError),
 }
 
-/// Returns a number of components as text.
-fn components(count: usize) -> String {
+/// Returns the number of components as text.
+fn component_count_text(count: usize) -> String {
     format!("{count} component{}", if count == 1 { "" } else { "s" })
 }

@@ -7,23 +7,23 @@ use crate::span::Span;
 
 /// The kind of a tangled instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tangled {
+pub enum TangledKind {
     /// A subgroup operation.
     Operation,
     /// A control barrier of the subgroup.
     Barrier,
 }
 
-impl std::fmt::Display for Tangled {
+impl std::fmt::Display for TangledKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Tangled::Operation => "operation",
-            Tangled::Barrier => "barrier",
+            TangledKind::Operation => "operation",
+            TangledKind::Barrier => "barrier",
         })
     }
 }
 
-/// A mistake in a subgroup operation, or in a subgroup barrier under a branch.
+/// An error in a subgroup operation, or in a subgroup barrier under a branch.
 ///
 /// Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
@@ -52,7 +52,7 @@ pub enum SubgroupError {
     /// An invalid cluster size.
     #[error("clusters of {cluster} lanes")]
     #[diagnostic(code(litmus::subgroup::cluster))]
-    Cluster {
+    ClusterSize {
         cluster: u32,
         #[label("expected a power of two, 64 at most")]
         span: Span,
@@ -63,7 +63,7 @@ pub enum SubgroupError {
         code(litmus::subgroup::two_subgroups),
         help("an operation of another subgroup is a separate instance: give it another name")
     )]
-    TwoSubgroups {
+    InstanceInTwoSubgroups {
         id: String,
         other: u32,
         #[label("expected in a thread of the subgroup of `P{other}`, which has this instance too")]
@@ -75,7 +75,7 @@ pub enum SubgroupError {
         code(litmus::subgroup::two_operations),
         help("lanes may differ only in their values and in the lane that they shuffle from")
     )]
-    TwoOperations {
+    DifferentOperations {
         id: String,
         other: u32,
         #[label("expected the same operation with the same numbers in every lane")]
@@ -87,7 +87,7 @@ pub enum SubgroupError {
         code(litmus::subgroup::two_barriers),
         help("under a branch a barrier of the subgroup is one instruction for all lanes")
     )]
-    TwoBarriers {
+    DifferentBarriers {
         id: String,
         other: u32,
         #[label("expected the same scope and semantics in every lane")]
@@ -96,8 +96,8 @@ pub enum SubgroupError {
     /// An instance that one lane executes twice.
     #[error("a second {what} with instance `{id}` in one thread")]
     #[diagnostic(code(litmus::subgroup::repeated))]
-    Repeated {
-        what: Tangled,
+    RepeatedInstance {
+        what: TangledKind,
         id: String,
         #[label("expected an instance that the thread has not executed yet")]
         span: Span,
@@ -108,8 +108,8 @@ pub enum SubgroupError {
          iteration together"
     )]
     #[diagnostic(code(litmus::subgroup::repeats), help("write each iteration with a separate instance"))]
-    Repeats {
-        what: Tangled,
+    InstanceInLoop {
+        what: TangledKind,
         #[label("expected outside loops")]
         span: Span,
     },
@@ -119,8 +119,8 @@ pub enum SubgroupError {
         code(litmus::subgroup::no_block),
         help("`bne r0, 1, L` and `L:` enclose a block; blocks nest, and each has a separate label")
     )]
-    NoBlock {
-        what: Tangled,
+    SkippedOutsideBlock {
+        what: TangledKind,
         #[label("expected only in blocks, that is between conditional branches and their labels")]
         span: Span,
     },
@@ -133,7 +133,7 @@ pub enum SubgroupError {
              operations"
         )
     )]
-    TwoBlocks {
+    DifferentBlocks {
         label: String,
         other: u32,
         #[label(
@@ -141,7 +141,7 @@ pub enum SubgroupError {
         )]
         span: Span,
     },
-    /// The result of a lane that a branch may keep away.
+    /// The source lane may be skipped by a branch.
     #[error(
         "the result may be undefined: a branch may prevent lane {source_lane} from executing instance \
          `{id}`"
@@ -169,7 +169,7 @@ pub enum SubgroupError {
     /// A value of another width than 32 bits.
     #[error("a value of {bits} bits in a subgroup operation")]
     #[diagnostic(code(litmus::subgroup::width))]
-    Width {
+    ValueWidth {
         bits: u32,
         #[label("expected registers of 32 bits")]
         span: Span,

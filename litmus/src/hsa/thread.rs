@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use super::waiting::{is_skippable, is_sure_to_end};
+use super::awaits::{always_terminates, is_skippable};
 use super::{effective_scope, native_register};
 use crate::condition::{Comparison, Condition, Term};
 use crate::span::Span;
@@ -40,7 +40,7 @@ enum ComparisonForm {
     /// Each branch compares for itself.
     Folded,
     /// A register holds it.
-    Held(RegisterId),
+    Materialized(RegisterId),
 }
 
 /// The lowering of one thread in progress.
@@ -54,9 +54,9 @@ pub(super) struct ThreadLowering<'a> {
     /// Conditions on final values; all hold if every `await` read its awaited value.
     pub(super) conditions: Vec<Condition>,
     /// The next number for a register without an HSA name.
-    fresh: u64,
+    next_register: u64,
     /// The forms of comparisons, by condition register.
-    flags: Vec<Option<ComparisonForm>>,
+    comparison_forms: Vec<Option<ComparisonForm>>,
     /// The label that a thread jumps to if an `await` did not read its awaited value.
     end: Option<LabelId>,
     span: Span,
@@ -65,10 +65,13 @@ pub(super) struct ThreadLowering<'a> {
 impl<'a> ThreadLowering<'a> {
     pub(super) fn new(hsa: &'a Test, id: ThreadId) -> ThreadLowering<'a> {
         /// Larger register numbers do not raise the start of fresh numbers.
-        const MOST: u64 = 1 << 32;
+        const MAX_REGISTER_NUMBER: u64 = 1 << 32;
         let thread = hsa.thread(id);
         let numbers = thread.registers.iter().filter_map(|register| register.name.strip_prefix("$s"));
-        let highest = numbers.filter_map(|digits| digits.parse::<u64>().ok()).filter(|n| *n < MOST).max();
+        let highest = numbers
+            .filter_map(|digits| digits.parse::<u64>().ok())
+            .filter(|n| *n < MAX_REGISTER_NUMBER)
+            .max();
         let mut lowering = ThreadLowering {
             hsa,
             id,
@@ -77,8 +80,8 @@ impl<'a> ThreadLowering<'a> {
             labels: Vec::new(),
             out: Vec::new(),
             conditions: Vec::new(),
-            fresh: highest.map_or(0, |highest| highest + 1),
-            flags: vec![None; thread.registers.len()],
+            next_register: highest.map_or(0, |highest| highest + 1),
+            comparison_forms: vec![None; thread.registers.len()],
             end: None,
             span: thread.span,
         };
@@ -86,7 +89,7 @@ impl<'a> ThreadLowering<'a> {
             // Declared registers and registers in the question get a name, even if no instruction uses them.
             if let Some(name) = native_register(&register.name) {
                 let init = register.init;
-                let declared = register.declared || lowering.is_asked_for(&register.name);
+                let declared = register.declared || lowering.is_only_in_question(&register.name);
                 lowering.registers.push(Register { name, init, declared });
             }
         }
@@ -97,40 +100,41 @@ impl<'a> ThreadLowering<'a> {
     }
 
     /// Returns true if a register is named by the question and assigned by no instruction.
-    fn is_asked_for(&self, name: &str) -> bool {
+    fn is_only_in_question(&self, name: &str) -> bool {
         let id = |register: &Register| register.name == name;
         let Some(place) = self.thread.registers.iter().position(id) else { return false };
-        let own = Term::Register(self.id, RegisterId(place as u16));
-        let mut asked = false;
+        let register_term = Term::Register(self.id, RegisterId(place as u16));
+        let mut is_in_question = false;
         if let Some(question) = &self.hsa.question {
-            question.condition.for_each_term(&mut |term| asked |= *term == own);
+            question.condition.for_each_term(&mut |term| is_in_question |= *term == register_term);
         }
         let assigned = self.thread.instructions.iter().flat_map(|i| i.kind.destinations());
-        asked && !assigned.into_iter().any(|register| register == RegisterId(place as u16))
+        is_in_question && !assigned.into_iter().any(|register| register == RegisterId(place as u16))
     }
 
     pub(super) fn lower_thread(&mut self) {
-        let is_side =
+        let has_sync_side =
             |side: fn(&SystemSync) -> ThreadId| self.hsa.system_sync.iter().any(|sync| side(sync) == self.id);
-        let (released, acquired) = (is_side(|sync| sync.from.thread), is_side(|sync| sync.to.thread));
+        let (released, acquired) =
+            (has_sync_side(|sync| sync.from.thread), has_sync_side(|sync| sync.to.thread));
         if acquired {
             self.emit(InstructionKind::System(SystemOperation::VisibleFromDevice));
         }
-        self.choose_flags();
-        let all_simple = self.await_indices().all(|at| self.is_simple(at));
+        self.choose_comparison_forms();
+        let all_decisive = self.await_indices().all(|at| self.has_decisive_final_value(at));
         for at in 0..self.thread.instructions.len() {
-            self.lower_instruction(at, all_simple);
+            self.lower_instruction(at, all_decisive);
         }
-        if !all_simple {
+        if !all_decisive {
             // Reached only if every `await` has read its awaited value.
-            let passed = self.fresh_register();
+            let completion_flag = self.fresh_register();
             self.emit_arithmetic(
-                passed,
+                completion_flag,
                 ArithmeticOperation::Add,
                 Operand::Constant(1),
                 Operand::Constant(0),
             );
-            self.require_final_value(passed, 1);
+            self.require_final_value(completion_flag, 1);
         }
         if let Some(end) = self.end {
             self.emit(InstructionKind::Flow(Flow::Label(end)));
@@ -163,8 +167,8 @@ impl<'a> ThreadLowering<'a> {
     }
 
     fn fresh_register(&mut self) -> RegisterId {
-        let name = format!("r{}", self.fresh);
-        self.fresh += 1;
+        let name = format!("r{}", self.next_register);
+        self.next_register += 1;
         self.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
         RegisterId((self.registers.len() - 1) as u16)
     }
@@ -197,7 +201,7 @@ impl<'a> ThreadLowering<'a> {
     /// Returns the comparison that decides the branch at `at`, if it can be folded into the branch.
     ///
     /// Then no label lies in between, and the operands are still unchanged at the branch.
-    fn comparison_of(&self, at: usize) -> Option<(BranchRelation, Operand, Operand)> {
+    fn foldable_comparison(&self, at: usize) -> Option<(BranchRelation, Operand, Operand)> {
         let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind_at(at) else {
             return None;
         };
@@ -210,37 +214,37 @@ impl<'a> ThreadLowering<'a> {
             if let InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) = kind
                 && destination == condition
             {
-                let kept = |operand: &Operand| match operand {
+                let is_unchanged = |operand: &Operand| match operand {
                     Operand::Constant(_) => true,
                     Operand::Register(register) => !assigned.contains(register),
                 };
-                return (kept(left) && kept(right)).then_some((*relation, *left, *right));
+                return (is_unchanged(left) && is_unchanged(right)).then_some((*relation, *left, *right));
             }
             assigned.extend(kind.destinations());
         }
         None
     }
 
-    fn choose_flags(&mut self) {
+    fn choose_comparison_forms(&mut self) {
         for at in 0..self.thread.instructions.len() {
             let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind_at(at) else {
                 continue;
             };
             let place = usize::from(condition.0);
-            let known = self.flags.get(place).copied().flatten();
-            let flag = match known {
-                Some(held @ ComparisonForm::Held(_)) => held,
-                _ if self.comparison_of(at).is_some() => ComparisonForm::Folded,
-                _ => ComparisonForm::Held(self.fresh_register()),
+            let existing = self.comparison_forms.get(place).copied().flatten();
+            let flag = match existing {
+                Some(held @ ComparisonForm::Materialized(_)) => held,
+                _ if self.foldable_comparison(at).is_some() => ComparisonForm::Folded,
+                _ => ComparisonForm::Materialized(self.fresh_register()),
             };
-            if let Some(slot) = self.flags.get_mut(place) {
+            if let Some(slot) = self.comparison_forms.get_mut(place) {
                 *slot = Some(flag);
             }
         }
     }
 
-    fn flag_form(&self, condition: RegisterId) -> Option<ComparisonForm> {
-        self.flags.get(usize::from(condition.0)).copied().flatten()
+    fn comparison_form(&self, condition: RegisterId) -> Option<ComparisonForm> {
+        self.comparison_forms.get(usize::from(condition.0)).copied().flatten()
     }
 
     /// Jumps if an unsigned relation holds; the native dialect's own comparisons are signed.
@@ -252,7 +256,7 @@ impl<'a> ThreadLowering<'a> {
         target: LabelId,
     ) {
         let equality = matches!(relation, BranchRelation::Equal | BranchRelation::NotEqual);
-        let side = |lowering: &mut Self, operand: Operand| match (operand, equality) {
+        let lower_side = |lowering: &mut Self, operand: Operand| match (operand, equality) {
             (Operand::Constant(constant), true) => Operand::Constant(i64::from(constant as u32 as i32)),
             (Operand::Constant(constant), false) => {
                 Operand::Constant(i64::from((constant as u32 ^ SIGN) as i32))
@@ -270,8 +274,8 @@ impl<'a> ThreadLowering<'a> {
                 Operand::Register(biased)
             }
         };
-        let left = side(self, left);
-        let right = side(self, right);
+        let left = lower_side(self, left);
+        let right = lower_side(self, right);
         self.emit(InstructionKind::Flow(Flow::Branch { relation, left, right, target }));
     }
 
@@ -288,26 +292,26 @@ impl<'a> ThreadLowering<'a> {
     ///
     /// The awaited value is a constant, no other instruction assigns the register, and no branch skips the
     /// `await`.
-    fn is_simple(&self, at: usize) -> bool {
+    fn has_decisive_final_value(&self, at: usize) -> bool {
         let access = self.kind_at(at).and_then(InstructionKind::access);
         let Some(AccessKind::Await { destination, value }) = access.map(|access| access.kind) else {
             return false;
         };
         let assigned = self.thread.instructions.iter().flat_map(|i| i.kind.destinations());
-        let once = assigned.filter(|register| *register == destination).count() == 1;
-        matches!(value, Operand::Constant(_)) && once && !is_skippable(self.thread, at)
+        let is_assigned_once = assigned.filter(|register| *register == destination).count() == 1;
+        matches!(value, Operand::Constant(_)) && is_assigned_once && !is_skippable(self.thread, at)
     }
 
     // Instructions.
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "what the dialect has no words for is refused before")]
-    fn lower_instruction(&mut self, at: usize, all_simple: bool) {
+    fn lower_instruction(&mut self, at: usize, all_decisive: bool) {
         let Some(instruction) = self.thread.instructions.get(at) else { return };
         self.span = instruction.span;
         let kind = &instruction.kind;
         let scope = vulkan_scope(kind);
         match kind {
-            InstructionKind::Access(access) => self.lower_access(access, scope, at, all_simple),
+            InstructionKind::Access(access) => self.lower_access(access, scope, at, all_decisive),
             InstructionKind::Fence { semantics, .. } if scope != Scope::Invocation => {
                 let semantics = vulkan_semantics(semantics.order, scope);
                 self.emit(InstructionKind::Fence { scope, semantics });
@@ -322,7 +326,7 @@ impl<'a> ThreadLowering<'a> {
                 self.emit_arithmetic(self.lowered_register(*destination), *operation, left, right);
             }
             InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
-                if let Some(ComparisonForm::Held(flag)) = self.flag_form(*destination) {
+                if let Some(ComparisonForm::Materialized(flag)) = self.comparison_form(*destination) {
                     let holds = self.fresh_label();
                     self.emit_arithmetic(
                         flag,
@@ -340,15 +344,17 @@ impl<'a> ThreadLowering<'a> {
                     self.emit(InstructionKind::Flow(Flow::Label(holds)));
                 }
             }
-            InstructionKind::Flow(Flow::BranchIf { condition, target }) => match self.flag_form(*condition) {
-                Some(ComparisonForm::Held(flag)) => self.emit(InstructionKind::Flow(Flow::Branch {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => match self
+                .comparison_form(*condition)
+            {
+                Some(ComparisonForm::Materialized(flag)) => self.emit(InstructionKind::Flow(Flow::Branch {
                     relation: BranchRelation::NotEqual,
                     left: Operand::Register(flag),
                     right: Operand::Constant(0),
                     target: *target,
                 })),
                 _ => {
-                    if let Some((relation, left, right)) = self.comparison_of(at) {
+                    if let Some((relation, left, right)) = self.foldable_comparison(at) {
                         self.emit_unsigned_branch(relation, left, right, *target);
                     }
                 }
@@ -361,9 +367,9 @@ impl<'a> ThreadLowering<'a> {
         }
     }
 
-    fn lower_access(&mut self, access: &MemoryAccess, scope: Scope, at: usize, all_simple: bool) {
+    fn lower_access(&mut self, access: &MemoryAccess, scope: Scope, at: usize, all_decisive: bool) {
         // An address dependency orders nothing in Vulkan, and the address register holds 0.
-        let place = MemoryPlace::of(access.place.location, access.place.class);
+        let place = MemoryPlace::whole_location(access.place.location, access.place.class);
         let lowered = |kind| {
             let (strength, performer) = (vulkan_access(access.strength, scope), access.performer);
             InstructionKind::Access(MemoryAccess { place, kind, strength, performer })
@@ -404,7 +410,7 @@ impl<'a> ThreadLowering<'a> {
                     value,
                     (place, scope, order),
                     at,
-                    all_simple,
+                    all_decisive,
                 );
             }
         }
@@ -426,7 +432,7 @@ impl<'a> ThreadLowering<'a> {
             wanted = Operand::Register(kept);
         }
         let load = |semantics| InstructionKind::load(own, place, Access::Atomic { scope, semantics });
-        if is_sure_to_end(self.hsa, self.id, at, &mut Vec::new()) {
+        if always_terminates(self.hsa, self.id, at, &mut Vec::new()) {
             // The loop only waits, so its loads are relaxed. The next load orders the later accesses.
             let again = self.fresh_label();
             self.emit(InstructionKind::Flow(Flow::Label(again)));

@@ -1,6 +1,6 @@
 //! Parses loads, stores and memory operands.
 
-use super::declarations::component_count;
+use super::declarations::component_count_error;
 use super::instruction::Modifiers;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
@@ -8,8 +8,8 @@ use super::words::{self, AccessType, Keyword, lookup, order_keyword};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{
-    Access, AccessKind, InstructionKind, Lanes, MemoryAccess, MemoryPlace, Order, Performer, StorageClass,
-    ThreadId,
+    Access, AccessKind, Components, InstructionKind, MemoryAccess, MemoryPlace, Order, Performer,
+    StorageClass, ThreadId,
 };
 
 /// The differences between loads and stores.
@@ -109,12 +109,12 @@ impl<'a> Parser<'a> {
     ) -> Parsed<InstructionKind> {
         let cooperative = modifiers.take_word("coop");
         let (access, class, place) = self.parse_access_strength(&LOAD, modifiers)?;
-        let ty = modifiers.access_type()?;
+        let ty = modifiers.parse_access_type()?;
         modifiers.expect_end(END_OF_ACCESS)?;
         let start = self.peek().span;
         let braces = self.peek().kind == TokenKind::OpenBrace;
         let destinations = self.parse_braced(|parser| {
-            let token = parser.register_token()?;
+            let token = parser.expect_register()?;
             Ok((parser.use_register(thread, token)?, token.span))
         })?;
         let end = self.previous_token().span;
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
     ) -> Parsed<InstructionKind> {
         let cooperative = modifiers.take_word("coop");
         let (access, class, place) = self.parse_access_strength(&STORE, modifiers)?;
-        let ty = modifiers.access_type()?;
+        let ty = modifiers.parse_access_type()?;
         modifiers.expect_end(END_OF_ACCESS)?;
         let memory = self.parse_memory_operand(class, place, ty)?;
         self.expect_comma()?;
@@ -220,7 +220,7 @@ fn check_components<T: Copy>(
     braces: bool,
     items: &[T],
     span: Span,
-) -> Parsed<Lanes<T>> {
+) -> Parsed<Components<T>> {
     let (expected, vector) = (memory.components, memory.vector.clone());
     let plain = match access {
         Access::Atomic { .. } => Err("an atomic access"),
@@ -231,9 +231,9 @@ fn check_components<T: Copy>(
         (1, _) if braces => Err(ParseError::ScalarInBraces { ty: vector, span }),
         (2.., Err(what)) => Err(ParseError::VectorNotPlain { what, vector, span }),
         (2.., Ok(())) if !braces => Err(ParseError::BracesExpected { vector, expected, span }),
-        _ => Lanes::of(items)
+        _ => Components::from_slice(items)
             .filter(|lanes| lanes.count() == expected)
-            .ok_or_else(|| component_count(expected, items.len(), span)),
+            .ok_or_else(|| component_count_error(expected, items.len(), span)),
     }
 }
 

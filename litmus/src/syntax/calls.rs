@@ -76,7 +76,7 @@ struct ParsedScope {
     named: (StageMask, AccessMask),
 }
 
-/// The stages that a call may name. Draws of mesh shaders are no part of the language.
+/// The stages that a call may name. The language has no draws of mesh shaders.
 const CALL_STAGES: StageMask = StageMask::COMPUTE
     .with(StageMask::VERTEX)
     .with(StageMask::FRAGMENT)
@@ -106,7 +106,7 @@ impl Parser<'_> {
     /// Reads the rest of a call of `thread`.
     pub(super) fn parse_call(&mut self, thread: ThreadId, start: Token) -> Parsed<()> {
         let kind = match self.token_text(start) {
-            "copy" => return Err(CallError::Copy { span: start.span }.into()),
+            "copy" => return Err(CallError::QueueWithoutShaders { span: start.span }.into()),
             "barrier" => CallKind::Barrier(self.parse_dependency()?),
             "set" => CallKind::Set(self.parse_event()?, self.parse_dependency()?),
             "await" => CallKind::Await(self.parse_event()?),
@@ -118,7 +118,7 @@ impl Parser<'_> {
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
         let host = self.test.thread(thread).place == ThreadPlace::Host;
         if host && !matches!(kind, CallKind::Signal(_) | CallKind::Wait(_)) {
-            return Err(CallError::CommandOfHost { span }.into());
+            return Err(CallError::HostCommand { span }.into());
         }
         if self.calls.len() == MAX_CALLS {
             return Err(ParseError::TooMany { what: "calls of the API", limit: MAX_CALLS, span });
@@ -171,7 +171,7 @@ impl Parser<'_> {
                 // Every stage except for these makes some access.
                 let has_accesses = stages != StageMask::NONE
                     && stages.intersection(StageMask::TOP.with(StageMask::BOTTOM)) != stages;
-                if !has_accesses || !stages.support_accesses(access) {
+                if !has_accesses || !stages.supports_accesses(access) {
                     let access = access.names().next().unwrap_or_default();
                     return Err(CallError::AccessOfAnotherStage { access, span: token.span }.into());
                 }
@@ -181,12 +181,12 @@ impl Parser<'_> {
                 }
             }
         }
-        let is_of_dispatches = stages.intersects(StageMask::COMPUTE.with(StageMask::ALL));
-        let own = if is_of_dispatches { accesses } else { accesses.intersection(AccessMask::HOST) };
+        let includes_dispatches = stages.intersects(StageMask::COMPUTE.with(StageMask::ALL));
+        let own = if includes_dispatches { accesses } else { accesses.intersection(AccessMask::HOST) };
         let side = |stages| SyncScope { stages, accesses: own };
         Ok(ParsedScope {
-            source: side(stages.as_source()),
-            target: side(stages.as_target()),
+            source: side(stages.to_first_scope()),
+            target: side(stages.to_second_scope()),
             named: (stages, accesses),
         })
     }

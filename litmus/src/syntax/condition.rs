@@ -19,7 +19,7 @@ struct ConditionSize {
 impl Parser<'_> {
     /// Parses `locations [ … ]`, `filter` and the question up to the end of the text.
     pub(super) fn parse_questions(&mut self) {
-        let steps = [Self::locations_section, Self::filter_section, Self::question_section];
+        let steps = [Self::parse_locations_section, Self::parse_filter_section, Self::parse_question_section];
         let steps = if self.is_hsa() { &steps[2..] } else { &steps[..] };
         for step in steps {
             if let Err(error) = step(self) {
@@ -55,7 +55,7 @@ impl Parser<'_> {
         }
     }
 
-    fn locations_section(&mut self) -> Parsed<()> {
+    fn parse_locations_section(&mut self) -> Parsed<()> {
         if !self.at_word("locations") {
             return Ok(());
         }
@@ -68,13 +68,13 @@ impl Parser<'_> {
                     let component =
                         if self.is_vector(location) { self.parse_component(location)? } else { None };
                     if component.is_none() {
-                        self.no_vector(location)?;
+                        self.check_scalar(location)?;
                     }
                     Term::Location(location, component.unwrap_or(0))
                 }
                 None => return Err(self.unexpected_token("a location or a register such as `P0:r0`")),
             };
-            self.test.listed.push(term);
+            self.test.listed_terms.push(term);
             if !self.accept(TokenKind::Semicolon) && self.peek().kind != TokenKind::CloseBracket {
                 return Err(self.unexpected_token("`;` or `]`"));
             }
@@ -83,7 +83,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn filter_section(&mut self) -> Parsed<()> {
+    fn parse_filter_section(&mut self) -> Parsed<()> {
         if self.at_word("filter") {
             self.next();
             self.test.filter = Some(self.parse_condition()?);
@@ -92,7 +92,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn question_section(&mut self) -> Parsed<()> {
+    fn parse_question_section(&mut self) -> Parsed<()> {
         let start = self.peek().span;
         let kind = if self.at_negation() {
             self.next();
@@ -210,8 +210,8 @@ impl Parser<'_> {
             return Ok(Term::Constant(self.parse_constant()?));
         }
         if !self.is_hsa() && self.accept(TokenKind::Ampersand) {
-            let token = self.location_name()?;
-            return Ok(Term::Address(self.known_location(token)?));
+            let token = self.parse_location_name()?;
+            return Ok(Term::Address(self.resolve_location(token)?));
         }
         let bracketed = self.accept(TokenKind::OpenBracket);
         let location = match self.parse_named_term()? {
@@ -230,7 +230,7 @@ impl Parser<'_> {
             return Ok(Term::Location(location, component));
         }
         if !right || self.is_hsa() {
-            self.no_vector(location)?;
+            self.check_scalar(location)?;
         }
         if bracketed {
             self.expect(TokenKind::CloseBracket, "`]`")?;
@@ -273,10 +273,10 @@ impl Parser<'_> {
         let is_word = token.kind == TokenKind::Word;
         let number = token.kind == TokenKind::Number && !self.is_hsa();
         if number || (is_word && is_thread(word)) {
-            let (number, span) = self.thread_number()?;
+            let (number, span) = self.parse_thread_number()?;
             let thread = self.find_thread(number).ok_or(ParseError::UnknownThread { number, span })?;
             self.expect(TokenKind::Colon, "`:` and a register")?;
-            let token = self.register_token()?;
+            let token = self.expect_register()?;
             let name = self.token_text(token);
             let registers = &self.test.thread(thread).registers;
             let Some(index) = registers.iter().position(|register| register.name == name) else {
@@ -290,12 +290,12 @@ impl Parser<'_> {
         }
         if is_word && self.names_location(word) {
             self.next();
-            return Ok(Some(NamedTerm::Location(self.known_location(token)?)));
+            return Ok(Some(NamedTerm::Location(self.resolve_location(token)?)));
         }
         Ok(None)
     }
 
-    fn known_location(&self, token: Token) -> Parsed<LocationId> {
+    fn resolve_location(&self, token: Token) -> Parsed<LocationId> {
         let name = self.token_text(token);
         self.find_location(name)
             .ok_or_else(|| ParseError::UnknownLocation { name: name.to_owned(), span: token.span })

@@ -45,12 +45,12 @@ impl Parser<'_> {
             let register = parser.at_register_declaration();
             if !register {
                 return if parser.is_hsa() {
-                    parser.hsa_location_declaration()
+                    parser.parse_hsa_declaration()
                 } else {
-                    parser.location_declaration()
+                    parser.parse_location_declaration()
                 };
             }
-            let declared = parser.register_declaration()?;
+            let declared = parser.parse_register_declaration()?;
             if declared.thread as usize >= MAX_THREADS {
                 return Err(ParseError::UnknownThread {
                     number: declared.thread,
@@ -109,7 +109,7 @@ impl Parser<'_> {
                     if let Err(error) = result {
                         self.errors.push(error);
                         self.skip_to(&[TokenKind::Semicolon, TokenKind::CloseBrace]);
-                        self.note_declared_names(start);
+                        self.recover_declared_names(start);
                     }
                 }
             }
@@ -126,22 +126,22 @@ impl Parser<'_> {
     }
 
     /// Parses `P0:r0 = 1`, `P0:r0 = x` or `P0:r0 = &x`.
-    pub(super) fn register_declaration(&mut self) -> Parsed<DeclaredRegister> {
-        let (thread, thread_span) = self.thread_number()?;
+    pub(super) fn parse_register_declaration(&mut self) -> Parsed<DeclaredRegister> {
+        let (thread, thread_span) = self.parse_thread_number()?;
         self.expect(TokenKind::Colon, "`:` and a register")?;
-        let token = self.register_token()?;
+        let token = self.expect_register()?;
         let name = self.token_text(token).to_owned();
         self.expect(TokenKind::Equal, "`=`")?;
         let init = if self.is_hsa() {
-            RegisterInit::Constant(self.hsa_constant()?)
+            RegisterInit::Constant(self.parse_hsa_constant()?)
         } else if self.at_constant() {
             RegisterInit::Constant(self.parse_constant()?)
         } else if self.accept(TokenKind::Ampersand) {
             RegisterInit::AddressOf(self.declared_location()?)
         } else {
             let location = self.declared_location()?;
-            self.no_vector(location)?;
-            if self.test.is_undefined(location) {
+            self.check_scalar(location)?;
+            if self.test.has_undefined_init(location) {
                 let (name, span) = (self.test.location(location).name.clone(), self.previous_token().span);
                 return Err(ParseError::UndefinedInRegister { name, span });
             }
@@ -152,14 +152,14 @@ impl Parser<'_> {
 
     /// Parses the name of an already declared location.
     pub(super) fn declared_location(&mut self) -> Parsed<LocationId> {
-        let token = self.location_name()?;
+        let token = self.parse_location_name()?;
         let name = self.token_text(token);
         self.find_location(name)
             .ok_or_else(|| ParseError::UndeclaredTarget { name: name.to_owned(), span: token.span })
     }
 
     /// Parses `[kind] [type] x [properties] = value` or `[kind] [type] x [properties] aliases y`.
-    pub(super) fn location_declaration(&mut self) -> Parsed<()> {
+    pub(super) fn parse_location_declaration(&mut self) -> Parsed<()> {
         let start = self.peek();
         // A storage or type keyword is followed by a name: `buffer = 0` declares a location named `buffer`.
         let mut reference = None;
@@ -167,15 +167,15 @@ impl Parser<'_> {
         while self.at_word_before_name() {
             let token = self.peek();
             let word = self.token_text(token);
-            match (lookup(words::KINDS, word), AccessType::from_word(word)) {
+            match (lookup(words::REFERENCES, word), AccessType::from_word(word)) {
                 (Some(kind), _) if reference.is_none() && declared.is_none() => reference = Some(kind),
-                (_, Some(ty)) if ty.is_too_wide() => return Err(vector_too_wide(word, ty, token.span)),
+                (_, Some(ty)) if ty.is_too_wide() => return Err(vector_too_wide_error(word, ty, token.span)),
                 (_, Some(ty)) if declared.is_none() => declared = Some(ty),
                 _ => return Err(ParseError::UnknownStorage { word: word.to_owned(), span: token.span }),
             }
             self.next();
         }
-        let token = self.location_name()?;
+        let token = self.parse_location_name()?;
         let name = self.token_text(token);
         let LocationProperties { host, noncoherent, exclusive } = self.parse_properties()?;
         let init = if self.at_word("aliases") {
@@ -197,12 +197,12 @@ impl Parser<'_> {
             LocationInit::AliasOf(target)
         } else {
             self.expect(TokenKind::Equal, "`=` and a value, or `aliases`")?;
-            self.initial_value(declared)?
+            self.parse_initial_value(declared)?
         };
         let (scalar, components) = (declared.map(|ty| ty.scalar), declared.map_or(1, |ty| ty.components));
-        let known = self.find_location(name);
+        let existing = self.find_location(name);
         let name = name.to_owned();
-        if known.is_some_and(|known| self.test.location(known).declared) {
+        if existing.is_some_and(|known| self.test.location(known).declared) {
             return Err(ParseError::DuplicateLocation { name, span: token.span });
         }
         let end = self.previous_token().span;
@@ -210,7 +210,7 @@ impl Parser<'_> {
         let declared = true;
         let location =
             Location { name, reference, scalar, components, init, host, noncoherent, declared, span };
-        let id = match known {
+        let id = match existing {
             // Recorded earlier by error recovery.
             Some(known) => {
                 self.test.locations[usize::from(known.0)] = location;
@@ -230,14 +230,14 @@ impl Parser<'_> {
             && self.token_text(second) != "aliases"
     }
 
-    fn initial_value(&mut self, declared: Option<AccessType>) -> Parsed<LocationInit> {
+    fn parse_initial_value(&mut self, declared: Option<AccessType>) -> Parsed<LocationInit> {
         if self.accept(TokenKind::Question) {
             return Ok(LocationInit::Undefined);
         }
         let components = declared.map_or(1, |ty| ty.components);
         let open = self.peek().span;
         if self.accept(TokenKind::OpenBrace) {
-            let values = self.component_values(declared.map(|ty| ty.scalar));
+            let values = self.parse_component_values(declared.map(|ty| ty.scalar));
             // The rest of a list with a mistake must not end the block.
             if values.is_err() {
                 self.skip_to(&[TokenKind::CloseBrace, TokenKind::Semicolon]);
@@ -247,7 +247,7 @@ impl Parser<'_> {
             if values.len() != usize::from(components) {
                 let end = self.previous_token().span;
                 let span = Span { length: end.offset + end.length - open.offset, ..open };
-                return Err(component_count(components, values.len(), span));
+                return Err(component_count_error(components, values.len(), span));
             }
             let mut padded = [0; MAX_COMPONENTS as usize];
             padded[..values.len()].copy_from_slice(&values);
@@ -265,21 +265,21 @@ impl Parser<'_> {
             let source = self.test.location(target);
             if source.is_vector() && source.components != components {
                 let found = usize::from(source.components);
-                return Err(component_count(components, found, self.previous_token().span));
+                return Err(component_count_error(components, found, self.previous_token().span));
             }
             return Ok(LocationInit::CopyOf(target));
         }
-        Ok(LocationInit::Constant(self.value_of_type(declared.map(|ty| ty.scalar))?))
+        Ok(LocationInit::Constant(self.parse_value_of_type(declared.map(|ty| ty.scalar))?))
     }
 
     /// Parses the values of a list in braces, after its `{`.
-    fn component_values(&mut self, scalar: Option<ScalarType>) -> Parsed<Vec<i64>> {
+    fn parse_component_values(&mut self, scalar: Option<ScalarType>) -> Parsed<Vec<i64>> {
         let mut values = Vec::new();
         loop {
             if !self.at_constant() {
                 return Err(self.unexpected_token("a number for each component"));
             }
-            values.push(self.value_of_type(scalar)?);
+            values.push(self.parse_value_of_type(scalar)?);
             if !self.accept(TokenKind::Comma) {
                 self.expect(TokenKind::CloseBrace, "`,` or `}`")?;
                 return Ok(values);
@@ -288,7 +288,7 @@ impl Parser<'_> {
     }
 
     /// Parses a constant that fits the declared type.
-    fn value_of_type(&mut self, scalar: Option<ScalarType>) -> Parsed<i64> {
+    fn parse_value_of_type(&mut self, scalar: Option<ScalarType>) -> Parsed<i64> {
         let span = self.peek().span;
         let value = self.parse_constant()?;
         if let Some(ty) = scalar
@@ -300,7 +300,7 @@ impl Parser<'_> {
     }
 
     /// Refuses the name of a vector, which was just read, if a scalar is required.
-    pub(super) fn no_vector(&self, id: LocationId) -> Parsed<()> {
+    pub(super) fn check_scalar(&self, id: LocationId) -> Parsed<()> {
         let location = self.test.location(id);
         if !location.is_vector() {
             return Ok(());
@@ -350,7 +350,7 @@ impl Parser<'_> {
 
     // Parses system-synchronizes-with pairs.
 
-    pub(super) fn sync_block(&mut self) -> Vec<DeclaredSync> {
+    pub(super) fn parse_sync_block(&mut self) -> Vec<DeclaredSync> {
         self.next();
         let mut pairs = Vec::new();
         self.parse_block(|parser| {
@@ -360,7 +360,7 @@ impl Parser<'_> {
                 return Err(parser.unexpected_token(expected));
             }
             parser.next();
-            let sides = [parser.sync_side()?, parser.sync_side()?];
+            let sides = [parser.parse_sync_side()?, parser.parse_sync_side()?];
             if parser.is_hsa() && sides[0].0 == sides[1].0 {
                 return Err(ParseError::PacketAfterItself { thread: sides[1].0, span: sides[1].2 });
             }
@@ -376,8 +376,8 @@ impl Parser<'_> {
     }
 
     /// Parses `P0`, `0` or `P0.2`.
-    pub(super) fn sync_side(&mut self) -> Parsed<(u32, Option<u32>, Span)> {
-        let (thread, span) = self.thread_number()?;
+    pub(super) fn parse_sync_side(&mut self) -> Parsed<(u32, Option<u32>, Span)> {
+        let (thread, span) = self.parse_thread_number()?;
         let instruction = if !self.is_hsa() && self.accept(TokenKind::Dot) {
             Some(self.parse_small_number("an index of an instruction")?)
         } else {
@@ -388,7 +388,7 @@ impl Parser<'_> {
 
     pub(super) fn attach_sync(&mut self, pairs: Vec<DeclaredSync>) {
         for pair in pairs {
-            let points = pair.sides.map(|side| self.sync_point(side));
+            let points = pair.sides.map(|side| self.resolve_sync_point(side));
             match points {
                 [Ok(from), Ok(to)] => self.test.system_sync.push(SystemSync { from, to, span: pair.span }),
                 points => {
@@ -398,7 +398,7 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn sync_point(
+    pub(super) fn resolve_sync_point(
         &self,
         (number, instruction, span): (u32, Option<u32>, Span),
     ) -> Parsed<SyncPoint> {
@@ -416,11 +416,11 @@ impl Parser<'_> {
 }
 
 /// Returns the error for a vector type that the language does not have.
-pub(super) fn vector_too_wide(word: &str, ty: AccessType, span: Span) -> ParseError {
+pub(super) fn vector_too_wide_error(word: &str, ty: AccessType, span: Span) -> ParseError {
     ParseError::VectorTooWide { word: word.to_owned(), bytes: ty.bytes(), span }
 }
 
 /// Returns the error for a wrong number of components.
-pub(super) fn component_count(expected: u8, found: usize, span: Span) -> ParseError {
+pub(super) fn component_count_error(expected: u8, found: usize, span: Span) -> ParseError {
     ParseError::ComponentCount { expected, found, span }
 }

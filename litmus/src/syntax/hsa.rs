@@ -89,12 +89,12 @@ pub(super) fn is_location(word: &str) -> bool {
 
 /// Returns the dialect's word for a storage class.
 fn segment_keyword(class: StorageClass) -> &'static str {
-    super::words::word_of(SEGMENTS, class)
+    super::words::find_word(SEGMENTS, class)
 }
 
 impl Parser<'_> {
     /// Parses `["global" | "group"] x = value`.
-    pub(super) fn hsa_location_declaration(&mut self) -> Parsed<()> {
+    pub(super) fn parse_hsa_declaration(&mut self) -> Parsed<()> {
         let start = self.peek();
         let mut reference = Reference::Buffer;
         // A segment keyword is followed by a name: `group = 0` declares a location named `group`.
@@ -106,18 +106,18 @@ impl Parser<'_> {
             };
             self.next();
         }
-        let token = self.location_name()?;
+        let token = self.parse_location_name()?;
         let name = self.token_text(token).to_owned();
         self.expect(TokenKind::Equal, "`=` and a number")?;
-        let init = LocationInit::Constant(self.hsa_constant()?);
-        let known = self.find_location(&name);
-        if known.is_some_and(|known| self.test.location(known).declared) {
+        let init = LocationInit::Constant(self.parse_hsa_constant()?);
+        let existing = self.find_location(&name);
+        if existing.is_some_and(|known| self.test.location(known).declared) {
             return Err(ParseError::DuplicateLocation { name, span: token.span });
         }
         let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
         let location = Location { reference: Some(reference), init, span, ..Location::new(name) };
-        match known {
+        match existing {
             // Recorded earlier by error recovery.
             Some(known) => self.test.locations[usize::from(known.0)] = location,
             None => {
@@ -128,18 +128,18 @@ impl Parser<'_> {
     }
 
     /// Parses a signed or unsigned 32-bit number.
-    pub(super) fn hsa_constant(&mut self) -> Parsed<i64> {
+    pub(super) fn parse_hsa_constant(&mut self) -> Parsed<i64> {
         let start = self.position;
         let value = self.parse_constant()?;
         if (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) {
             return Ok(value);
         }
-        Err(self.too_large(self.tokens.get(start).copied().unwrap_or(self.previous_token()), 32))
+        Err(self.number_too_large(self.tokens.get(start).copied().unwrap_or(self.previous_token()), 32))
     }
 
     /// Parses `P0@wave 0, wg 0, agent 0`.
-    pub(super) fn hsa_thread_header(&mut self) -> Parsed<(u32, ThreadPlace)> {
-        let (number, _) = self.thread_number()?;
+    pub(super) fn parse_hsa_thread_header(&mut self) -> Parsed<(u32, ThreadPlace)> {
+        let (number, _) = self.parse_thread_number()?;
         self.expect(TokenKind::At, "`@` and where the work-item runs")?;
         let subgroup = self.parse_coordinate("wave", "`wave` and a number")?;
         self.expect(TokenKind::Comma, "`,` and `wg`")?;
@@ -149,9 +149,9 @@ impl Parser<'_> {
         Ok((number, ThreadPlace::Device(Placement { queue_family, queue: 0, workgroup, subgroup })))
     }
 
-    /// Error recovery: records the registers and labels of an unparsable cell, so that one mistake is not
+    /// Error recovery: records the registers and labels of an unparsable cell, so that one error is not
     /// reported again at each use.
-    pub(super) fn note_hsa_names(&mut self, thread: ThreadId) {
+    pub(super) fn recover_hsa_names(&mut self, thread: ThreadId) {
         while self.peek().kind != TokenKind::End {
             let token = self.next();
             let label = self.peek();

@@ -1,7 +1,7 @@
 //! Finds words of a text that the memory model ignores.
 
 use super::header::position_at;
-use super::words::{IGNORED_CLASSES, word_of};
+use super::words::{IGNORED_CLASSES, find_word};
 use crate::span::Span;
 use crate::test::{IgnoredClass, IgnoredClasses, StorageClassSet, Test};
 
@@ -32,7 +32,7 @@ pub fn ignored_words(test: &Test, text: &str) -> Vec<IgnoredWord> {
         let start = instruction.span.offset as usize;
         let written = text.get(start..start + instruction.span.length as usize).unwrap_or_default();
         for class in IgnoredClass::ALL {
-            let word = word_of(IGNORED_CLASSES, class);
+            let word = find_word(IGNORED_CLASSES, class);
             let modifiers = written
                 .match_indices(word)
                 .filter(|(at, _)| written.get(..*at).is_some_and(|before| before.trim_end().ends_with('.')));

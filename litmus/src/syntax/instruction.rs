@@ -3,7 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::MAX_INSTRUCTIONS;
-use super::declarations::vector_too_wide;
+use super::declarations::vector_too_wide_error;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
 use super::words::{self, AccessType, is_label, is_modifier, is_register, lookup};
@@ -101,7 +101,7 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Parses an optional execution scope; workgroup by default.
-    fn execution_scope(&mut self) -> Parsed<Scope> {
+    fn parse_execution_scope(&mut self) -> Parsed<Scope> {
         if let Some(scope) = self.take_one_of(words::EXECUTION_SCOPES) {
             return Ok(scope);
         }
@@ -191,11 +191,11 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Parses an optional type of the access.
-    pub(super) fn access_type(&mut self) -> Parsed<Option<AccessType>> {
+    pub(super) fn parse_access_type(&mut self) -> Parsed<Option<AccessType>> {
         let Some((word, span)) = self.peek() else { return Ok(None) };
         let Some(found) = AccessType::from_word(word) else { return Ok(None) };
         if found.is_too_wide() {
-            return Err(vector_too_wide(word, found, span));
+            return Err(vector_too_wide_error(word, found, span));
         }
         self.taken += 1;
         Ok(Some(found))
@@ -217,7 +217,7 @@ impl<'a> Parser<'a> {
     /// Parses the next instruction into `thread`.
     pub(super) fn parse_instruction(&mut self, thread: ThreadId) -> Parsed<()> {
         if self.is_hsa() {
-            return self.hsa_instruction(thread);
+            return self.parse_hsa_instruction(thread);
         }
         let start = self.peek();
         if start.kind != TokenKind::Word {
@@ -231,14 +231,14 @@ impl<'a> Parser<'a> {
             InstructionKind::Flow(Flow::Label(label))
         } else {
             if !self.count_instruction(start.span) {
-                self.note_rest(thread);
+                self.recover_remaining_names(thread);
                 return Ok(());
             }
             if self.begins_call(word) {
                 return self.parse_call(thread, start);
             }
             let mut modifiers = self.parse_modifiers(start)?;
-            let kind = self.instruction_kind(thread, start, &mut modifiers)?;
+            let kind = self.parse_instruction_kind(thread, start, &mut modifiers)?;
             self.check_place(thread, &kind, start.span)?;
             kind
         };
@@ -296,7 +296,7 @@ impl<'a> Parser<'a> {
         Ok(Modifiers { list, taken: 0, mnemonic: mnemonic.span })
     }
 
-    fn instruction_kind(
+    fn parse_instruction_kind(
         &mut self,
         thread: ThreadId,
         start: Token,
@@ -308,17 +308,17 @@ impl<'a> Parser<'a> {
             "st" => self.parse_store(thread, modifiers),
             "rmw" => self.parse_rmw(thread, modifiers),
             "membar" => self.parse_fence(modifiers),
-            "cbar" => self.control_barrier(modifiers),
-            "avdevice" => Ok(match self.access_mask(modifiers)? {
+            "cbar" => self.parse_control_barrier(modifiers),
+            "avdevice" => Ok(match self.parse_access_mask(modifiers)? {
                 None => InstructionKind::System(SystemOperation::AvailableToDevice),
                 Some(mask) => InstructionKind::System(SystemOperation::Available(mask)),
             }),
-            "visdevice" => Ok(match self.access_mask(modifiers)? {
+            "visdevice" => Ok(match self.parse_access_mask(modifiers)? {
                 None => InstructionKind::System(SystemOperation::VisibleFromDevice),
                 Some(mask) => InstructionKind::System(SystemOperation::Visible(mask)),
             }),
             "interlock" => self.parse_interlock(modifiers),
-            "sg" => self.subgroup_operation(thread, modifiers),
+            "sg" => self.parse_subgroup_operation(thread, modifiers),
             _ => {
                 let kind = match word {
                     "flush" => InstructionKind::System(SystemOperation::Flush(self.parse_ranges()?)),
@@ -334,7 +334,7 @@ impl<'a> Parser<'a> {
                     "call" => InstructionKind::ShaderCall(self.parse_threads(thread, NamableThreads::Any)?),
                     "goto" => {
                         modifiers.expect_end("a label")?;
-                        InstructionKind::Flow(Flow::Goto(self.label_operand(thread)?))
+                        InstructionKind::Flow(Flow::Goto(self.parse_label_operand(thread)?))
                     }
                     _ if lookup(words::OPERATIONS, word).is_some() => {
                         modifiers.expect_end("a register")?;
@@ -374,12 +374,12 @@ impl<'a> Parser<'a> {
             Some(_) if modifiers.peek().is_some_and(|(word, _)| names_class(word)) => {
                 modifiers.parse_semantics(Order::Acquire.into(), "`.uneq_acq`")?
             }
-            Some(_) => semantics.unequal(),
+            Some(_) => semantics.to_unequal_acquire(),
             None => Semantics::RELAXED,
         };
-        let ty = modifiers.access_type()?;
+        let ty = modifiers.parse_access_type()?;
         modifiers.expect_end("an operation such as `.add`, a type such as `.u8`, or the operands")?;
-        let destination = self.register_token()?;
+        let destination = self.expect_register()?;
         let destination = self.use_register(thread, destination)?;
         self.expect_comma()?;
         let memory = self.parse_memory_operand(class, place, ty)?;
@@ -411,19 +411,19 @@ impl<'a> Parser<'a> {
         Ok(InstructionKind::Fence { scope, semantics })
     }
 
-    fn control_barrier(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+    fn parse_control_barrier(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
         for half in [SplitHalf::Arrive, SplitHalf::Wait] {
             if modifiers.take_word(half.keyword()).is_some() {
-                return self.split_barrier(half, modifiers);
+                return self.parse_split_barrier(half, modifiers);
             }
         }
-        let execution_scope = modifiers.execution_scope()?;
+        let execution_scope = modifiers.parse_execution_scope()?;
         let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
         let memory_scope = modifiers.parse_scope()?;
         let semantics = modifiers.parse_semantics(order.into(), "`.acq`, `.rel` or `.acq_rel`")?;
         modifiers.expect_end("the instance of the barrier")?;
-        let id = self.barrier_name()?;
-        let resource = if self.accept(TokenKind::Comma) { Some(self.barrier_name()?) } else { None };
+        let id = self.parse_barrier_name()?;
+        let resource = if self.accept(TokenKind::Comma) { Some(self.parse_barrier_name()?) } else { None };
         let quorum = if resource.is_some() && self.accept(TokenKind::Comma) {
             Some(self.parse_small_number("the quorum of the barrier")?)
         } else {
@@ -440,8 +440,12 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    fn split_barrier(&mut self, half: SplitHalf, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
-        let execution_scope = modifiers.execution_scope()?;
+    fn parse_split_barrier(
+        &mut self,
+        half: SplitHalf,
+        modifiers: &mut Modifiers<'a>,
+    ) -> Parsed<InstructionKind> {
+        let execution_scope = modifiers.parse_execution_scope()?;
         if !matches!(execution_scope, Scope::Workgroup | Scope::Subgroup) {
             return Err(ParseError::ScopeOfSplitBarrier {
                 half: half.keyword(),
@@ -454,23 +458,23 @@ impl<'a> Parser<'a> {
             SplitHalf::Arrive => ("`.rel`", 13556),
             SplitHalf::Wait => ("`.acq`", 13557),
         };
-        if order != Order::Relaxed && order != half.order() {
+        if order != Order::Relaxed && order != half.strongest_order() {
             let (half, word, span) = (half.keyword(), word.to_owned(), modifiers.last_span());
             return Err(ParseError::OrderOfSplitBarrier { half, word, expected, rule, span });
         }
         let memory_scope = modifiers.parse_scope()?;
         let semantics = modifiers.parse_semantics(order.into(), expected)?;
         modifiers.expect_end("the instance of the barrier")?;
-        let id = self.barrier_name()?;
+        let id = self.parse_barrier_name()?;
         let semantics = (order != Order::Relaxed).then_some(semantics);
         Ok(InstructionKind::SplitBarrier(SplitBarrier { half, execution_scope, memory_scope, semantics, id }))
     }
 
     /// Parses the instance or the resource of a control barrier: a number or a word, stored as text.
-    pub(super) fn barrier_name(&mut self) -> Parsed<String> {
+    pub(super) fn parse_barrier_name(&mut self) -> Parsed<String> {
         let token = self.peek();
         if !matches!(token.kind, TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Word) {
-            return Err(ParseError::MissingBarrierId { span: self.after_previous() });
+            return Err(ParseError::MissingBarrierId { span: self.span_after_previous() });
         }
         self.next();
         Ok(self.token_text(token).to_owned())
@@ -478,7 +482,7 @@ impl<'a> Parser<'a> {
 
     /// Parses the accesses after `avdevice` and `visdevice`; `None` without any, which means the whole
     /// device.
-    fn access_mask(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<Option<AccessMask>> {
+    fn parse_access_mask(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<Option<AccessMask>> {
         const EXPECTED: &str = "an access such as `.shader_write`, or `.none`";
         if modifiers.peek().is_none() {
             return Ok(None);
@@ -515,10 +519,10 @@ impl<'a> Parser<'a> {
         };
         let span = modifiers.last_span();
         modifiers.expect_end("the section")?;
-        if self.test.interlock_order().is_some_and(|known| known != order) {
+        if self.test.interlock_order().is_some_and(|earlier| earlier != order) {
             return Err(ParseError::MixedInterlockOrders { span });
         }
-        Ok(InstructionKind::Interlock(Interlock { end, order, section: self.barrier_name()? }))
+        Ok(InstructionKind::Interlock(Interlock { end, order, section: self.parse_barrier_name()? }))
     }
 
     /// Parses the names that `flush` and `invalidate` cover; empty means everything.
@@ -548,21 +552,21 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses one or more other threads.
-    fn parse_threads(&mut self, own: ThreadId, whom: NamableThreads) -> Parsed<Vec<ThreadId>> {
+    fn parse_threads(&mut self, own: ThreadId, allowed: NamableThreads) -> Parsed<Vec<ThreadId>> {
         let mut threads = Vec::new();
         loop {
-            let (number, span) = self.thread_number()?;
+            let (number, span) = self.parse_thread_number()?;
             let Some(found) = self.find_thread(number) else {
                 return Err(ParseError::UnknownThread { number, span });
             };
             if found == own || threads.contains(&found) {
                 return Err(ParseError::OtherThreadExpected { number, span });
             }
-            let of_host = |thread: ThreadId| self.test.thread(thread).place == ThreadPlace::Host;
-            if !matches!(whom, NamableThreads::Any) && of_host(own) && of_host(found) {
+            let is_host = |thread: ThreadId| self.test.thread(thread).place == ThreadPlace::Host;
+            if !matches!(allowed, NamableThreads::Any) && is_host(own) && is_host(found) {
                 return Err(ParseError::DeviceThreadExpected { number, span });
             }
-            if matches!(&whom, NamableThreads::NotYetSubmitted(earlier) if earlier.contains(&found)) {
+            if matches!(&allowed, NamableThreads::NotYetSubmitted(earlier) if earlier.contains(&found)) {
                 return Err(ParseError::SubmittedTwice { number, span });
             }
             threads.push(found);
@@ -578,9 +582,9 @@ impl<'a> Parser<'a> {
         let refuse = |what: &'static str, place: &'static str| {
             Err(ParseError::WrongPlace { what, place, number: self.test.thread(thread).number, span })
         };
-        let foreign_scope = |scope: &Scope| *scope != Scope::CrossDevice;
+        let is_shader_scope = |scope: &Scope| *scope != Scope::CrossDevice;
         match kind {
-            InstructionKind::System(operation) if operation.is_of_host() => match host {
+            InstructionKind::System(operation) if operation.is_host_operation() => match host {
                 true => Ok(()),
                 false => refuse(operation.quoted_keyword(), "host"),
             },
@@ -594,12 +598,12 @@ impl<'a> Parser<'a> {
                 Access::NonPrivate | Access::Coherent { .. } => {
                     refuse("a non-private access or its own availability or visibility", "device")
                 }
-                Access::Atomic { scope, .. } if foreign_scope(&scope) => {
+                Access::Atomic { scope, .. } if is_shader_scope(&scope) => {
                     refuse("a scope other than `.xd`", "device")
                 }
                 Access::Atomic { .. } => Ok(()),
             },
-            InstructionKind::Fence { scope, .. } if foreign_scope(scope) => {
+            InstructionKind::Fence { scope, .. } if is_shader_scope(scope) => {
                 refuse("a scope other than `.xd`", "device")
             }
             InstructionKind::ControlBarrier(_) => refuse("a control barrier", "device"),
@@ -613,7 +617,7 @@ impl<'a> Parser<'a> {
     }
 
     fn parse_arithmetic(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
-        let destination = self.register_token()?;
+        let destination = self.expect_register()?;
         let destination = self.use_register(thread, destination)?;
         self.expect_comma()?;
         let left = self.parse_operand(thread)?;
@@ -628,7 +632,7 @@ impl<'a> Parser<'a> {
         self.expect_comma()?;
         let right = self.parse_operand(thread)?;
         self.expect_comma()?;
-        let target = self.label_operand(thread)?;
+        let target = self.parse_label_operand(thread)?;
         let relation = lookup(words::BRANCHES, word).unwrap_or(crate::test::BranchRelation::Equal);
         Ok(InstructionKind::Flow(Flow::Branch { relation, left, right, target }))
     }
@@ -649,7 +653,7 @@ impl<'a> Parser<'a> {
         Err(ParseError::ValueExpected { found: self.describe_token(token), span: token.span })
     }
 
-    fn label_operand(&mut self, thread: ThreadId) -> Parsed<LabelId> {
+    fn parse_label_operand(&mut self, thread: ThreadId) -> Parsed<LabelId> {
         let token = self.peek();
         if token.kind == TokenKind::Word && is_label(self.token_text(token)) {
             self.next();

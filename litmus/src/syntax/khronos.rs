@@ -50,7 +50,7 @@ pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
             threads: Vec::new(),
             system_sync: Vec::new(),
             calls: crate::schedule::ApiCalls::default(),
-            listed: Vec::new(),
+            listed_terms: Vec::new(),
             filter: None,
             question: None,
             khronos: None,
@@ -161,7 +161,7 @@ impl KhronosReader<'_> {
         // SLOC lines apply to names in all lines, so they are read first.
         for line in &lines {
             if let Some(keyword) = line.split_words(0, &[' ']).first().filter(|word| word.text == "SLOC") {
-                self.same_location(*line, *keyword);
+                self.read_same_location(*line, *keyword);
             }
         }
         // Each alias refers directly to the first name of its location, independent of the order of the lines.
@@ -191,7 +191,7 @@ impl KhronosReader<'_> {
         let Some(keyword) = words.first() else { return };
         match keyword.text {
             "SLOC" => {}
-            "SSW" => self.system_sync(line, &words),
+            "SSW" => self.read_system_sync(line, &words),
             "SATISFIABLE" | "NOSOLUTION" => match query::parse_query(line, *keyword) {
                 Ok(query) => self.khronos.queries.push(query),
                 Err(error) => self.push_error(error),
@@ -321,7 +321,7 @@ impl KhronosReader<'_> {
     }
 
     /// Parses `SLOC a b`: two names of one location.
-    fn same_location(&mut self, line: KhronosLine<'_>, keyword: SourceWord<'_>) {
+    fn read_same_location(&mut self, line: KhronosLine<'_>, keyword: SourceWord<'_>) {
         let names = line.split_words(keyword.at + keyword.text.len(), &[' ']);
         let mut found = Vec::new();
         for index in 0..2 {
@@ -354,7 +354,7 @@ impl KhronosReader<'_> {
         }
     }
 
-    fn system_sync(&mut self, line: KhronosLine<'_>, words: &[SourceWord<'_>]) {
+    fn read_system_sync(&mut self, line: KhronosLine<'_>, words: &[SourceWord<'_>]) {
         let mut sides = Vec::new();
         for index in 1..3 {
             let span = words.get(index).map_or(line.end_span(), |word| line.word_span(*word));

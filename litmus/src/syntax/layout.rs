@@ -18,7 +18,7 @@ pub(super) fn push_line(out: &mut String, text: &str) {
 }
 
 /// Writes the rows of a table; each column begins with its thread.
-pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
+pub(super) fn push_aligned_rows(out: &mut String, columns: &[Vec<String>]) {
     // A table has at least one row after the header row, even if all threads are empty.
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0).max(2);
     let widths: Vec<usize> =

@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
             threads: Vec::new(),
             system_sync: Vec::new(),
             calls: crate::schedule::ApiCalls::default(),
-            listed: Vec::new(),
+            listed_terms: Vec::new(),
             filter: None,
             question: None,
             khronos: None,
@@ -84,14 +84,15 @@ impl<'a> Parser<'a> {
     /// Parses the whole body.
     pub(super) fn parse_body(&mut self) {
         let Some(registers) = self.parse_declarations() else { return };
-        let sync = if self.peek().kind == TokenKind::OpenBrace { self.sync_block() } else { Vec::new() };
+        let sync =
+            if self.peek().kind == TokenKind::OpenBrace { self.parse_sync_block() } else { Vec::new() };
         if !self.parse_header_row() {
             return;
         }
         self.attach_registers(registers);
         let cells = self.split_table();
         for (index, cells) in cells.into_iter().enumerate() {
-            self.thread_cells(ThreadId(index as u16), &cells);
+            self.parse_thread_cells(ThreadId(index as u16), &cells);
         }
         self.limit = self.tokens.len();
         self.check_quorums();
@@ -196,7 +197,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the position of the last consumed token.
-    pub(super) fn after_previous(&self) -> Span {
+    pub(super) fn span_after_previous(&self) -> Span {
         self.previous_token().span
     }
 
@@ -218,10 +219,10 @@ impl<'a> Parser<'a> {
             }
             _ => text.parse().ok(),
         };
-        value.ok_or_else(|| self.too_large(token, 64))
+        value.ok_or_else(|| self.number_too_large(token, 64))
     }
 
-    pub(super) fn too_large(&self, token: Token, bits: u32) -> ParseError {
+    pub(super) fn number_too_large(&self, token: Token, bits: u32) -> ParseError {
         let number = self.token_text(token).chars().take(40).collect();
         ParseError::NumberTooLarge { number, bits, span: token.span }
     }
@@ -229,7 +230,7 @@ impl<'a> Parser<'a> {
     /// Parses an unsigned 32-bit decimal number.
     pub(super) fn parse_small_number(&mut self, expected: &'static str) -> Parsed<u32> {
         let token = self.expect(TokenKind::Number, expected)?;
-        self.token_text(token).parse().map_err(|_| self.too_large(token, 32))
+        self.token_text(token).parse().map_err(|_| self.number_too_large(token, 32))
     }
 
     /// Returns true if the next tokens are a constant.
@@ -254,7 +255,7 @@ impl<'a> Parser<'a> {
                     Ok(magnitude) if magnitude <= i64::MIN.unsigned_abs() => {
                         Ok(0i64.wrapping_sub_unsigned(magnitude))
                     }
-                    _ => Err(self.too_large(digits, 64)),
+                    _ => Err(self.number_too_large(digits, 64)),
                 }
             }
             _ => Err(self.unexpected_token("a number")),
@@ -262,7 +263,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `P3` or `3`.
-    pub(super) fn thread_number(&mut self) -> Parsed<(u32, Span)> {
+    pub(super) fn parse_thread_number(&mut self) -> Parsed<(u32, Span)> {
         let token = self.peek();
         let text = self.token_text(token);
         let digits = match token.kind {
@@ -271,7 +272,7 @@ impl<'a> Parser<'a> {
             _ => return Err(self.unexpected_token("a thread such as `P0`")),
         };
         self.next();
-        let number = digits.parse().map_err(|_| self.too_large(token, 32))?;
+        let number = digits.parse().map_err(|_| self.number_too_large(token, 32))?;
         Ok((number, token.span))
     }
 
@@ -287,7 +288,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses a location name.
-    pub(super) fn location_name(&mut self) -> Parsed<Token> {
+    pub(super) fn parse_location_name(&mut self) -> Parsed<Token> {
         let token = self.peek();
         if token.kind != TokenKind::Word {
             return Err(ParseError::LocationExpected { found: self.describe_token(token), span: token.span });
@@ -310,7 +311,7 @@ impl<'a> Parser<'a> {
 
     /// Parses a location; an undeclared one is added with initial value 0.
     pub(super) fn use_location(&mut self) -> Parsed<LocationId> {
-        let token = self.location_name()?;
+        let token = self.parse_location_name()?;
         let name = self.token_text(token);
         match self.find_location(name) {
             Some(id) => Ok(id),
@@ -372,7 +373,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses a register name.
-    pub(super) fn register_token(&mut self) -> Parsed<Token> {
+    pub(super) fn expect_register(&mut self) -> Parsed<Token> {
         let token = self.peek();
         if token.kind == TokenKind::Word && self.names_register(self.token_text(token)) {
             return Ok(self.next());
@@ -405,35 +406,35 @@ impl<'a> Parser<'a> {
     // Error recovery: names in unparsable text.
 
     /// Records the names in an unparsable declaration, so that one mistake is not reported again at each use.
-    /// The parse fails in any case.
-    pub(super) fn note_declared_names(&mut self, start: usize) {
+    /// The parse still fails.
+    pub(super) fn recover_declared_names(&mut self, start: usize) {
         for token in &self.tokens[start..self.position] {
             let name = self.token_text(*token);
-            let noted = token.kind != TokenKind::Word
+            let is_recorded = token.kind != TokenKind::Word
                 || !self.names_location(name)
                 || self.find_location(name).is_some();
             // Beyond the limit on locations, no names can be recorded, and none need to be.
-            if !noted && self.test.locations.len() < MAX_LOCATIONS {
+            if !is_recorded && self.test.locations.len() < MAX_LOCATIONS {
                 self.test.locations.push(undeclared_location(name, token.span));
             }
         }
     }
 
     /// Records the names in an unparsable cell, so that one mistake is not reported again at each use. The
-    /// parse fails in any case.
-    pub(super) fn note_names(&mut self, thread: ThreadId, start: usize, end: usize) {
+    /// parse still fails.
+    pub(super) fn recover_names(&mut self, thread: ThreadId, start: usize, end: usize) {
         (self.position, self.limit) = (start, end);
         let first = self.peek();
         if !self.is_hsa() && (first.kind != TokenKind::Word || !is_label(self.token_text(first))) {
             self.next();
         }
-        self.note_rest(thread);
+        self.recover_remaining_names(thread);
     }
 
-    /// As [`Parser::note_names`], for the rest of the current cell.
-    pub(super) fn note_rest(&mut self, thread: ThreadId) {
+    /// As [`Parser::recover_names`], for the rest of the current cell.
+    pub(super) fn recover_remaining_names(&mut self, thread: ThreadId) {
         if self.is_hsa() {
-            return self.note_hsa_names(thread);
+            return self.recover_hsa_names(thread);
         }
         while self.peek().kind != TokenKind::End {
             let token = self.next();

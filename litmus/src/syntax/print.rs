@@ -2,15 +2,15 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use super::layout::{aligned_rows, location_name, push_line, register_name};
-use super::words::{self, AccessType, Keyword, order_keyword, word_of};
+use super::layout::{location_name, push_aligned_rows, push_line, register_name};
+use super::words::{self, AccessType, Keyword, find_word, order_keyword};
 use super::{hsa, subgroup};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
 use crate::system::{InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
-    Access, AccessKind, BarrierSemantics, Compute, Dialect, Flow, InstructionKind, Lanes, Location,
+    Access, AccessKind, BarrierSemantics, Components, Compute, Dialect, Flow, InstructionKind, Location,
     LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Placement, RegisterId,
     RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, ThreadId, ThreadPlace,
 };
@@ -44,14 +44,15 @@ fn print_body(out: &mut String, test: &Test) {
     if test.attached_sync().next().is_some() {
         out.push_str("{\n");
         for pair in test.attached_sync() {
-            let (from, to) = (sync_point(test, pair.from), sync_point(test, pair.to));
+            let (from, to) = (sync_point_text(test, pair.from), sync_point_text(test, pair.to));
             push_line(out, &format!("ssw {from} {to};"));
         }
         out.push_str("}\n");
     }
     print_table(out, test);
-    if !test.listed.is_empty() {
-        let terms: Vec<String> = test.listed.iter().map(|listed| term_text(test, listed, false)).collect();
+    if !test.listed_terms.is_empty() {
+        let terms: Vec<String> =
+            test.listed_terms.iter().map(|listed| term_text(test, listed, false)).collect();
         push_line(out, &format!("locations [{}]", terms.join("; ")));
     }
     if let Some(filter) = &test.filter {
@@ -82,13 +83,13 @@ impl Condition {
 
     /// Writes the condition; only operators that bind tighter than `level` go without parentheses.
     fn write_nested(&self, test: &Test, level: u8, out: &mut String) {
-        let own = match self {
+        let precedence = match self {
             Condition::Or(..) => 1,
             Condition::And(..) => 2,
             Condition::Not(_) => 3,
             Condition::True | Condition::Compare { .. } => 4,
         };
-        let parentheses = own <= level;
+        let parentheses = precedence <= level;
         if parentheses {
             out.push('(');
         }
@@ -108,20 +109,20 @@ impl Condition {
             }
             // Operators are left-associative, so a right operand of the same kind needs parentheses.
             Condition::And(left, right) => {
-                left.write_nested(test, own - 1, out);
+                left.write_nested(test, precedence - 1, out);
                 out.push_str(" /\\ ");
-                right.write_nested(test, own, out);
+                right.write_nested(test, precedence, out);
             }
             Condition::Or(left, right) => {
-                left.write_nested(test, own - 1, out);
+                left.write_nested(test, precedence - 1, out);
                 out.push_str(" \\/ ");
-                right.write_nested(test, own, out);
+                right.write_nested(test, precedence, out);
             }
             Condition::Not(inner) => {
                 out.push('~');
                 // The operand of `~` gets parentheses, except another negation.
                 if let Condition::Not(_) = **inner {
-                    inner.write_nested(test, own - 1, out);
+                    inner.write_nested(test, precedence - 1, out);
                 } else {
                     out.push('(');
                     inner.write_nested(test, 0, out);
@@ -263,7 +264,7 @@ fn declaration_text(test: &Test, location: &Location) -> String {
     text
 }
 
-fn sync_point(test: &Test, point: SyncPoint) -> String {
+fn sync_point_text(test: &Test, point: SyncPoint) -> String {
     let number = test.thread(point.thread).number;
     match point.instruction {
         Some(index) => format!("P{number}.{index}"),
@@ -287,7 +288,7 @@ fn print_table(out: &mut String, test: &Test) {
         cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.to_text(test, thread_id)));
         columns.push(cells);
     }
-    aligned_rows(out, &columns);
+    push_aligned_rows(out, &columns);
 }
 
 impl InstructionKind {
@@ -320,15 +321,15 @@ impl InstructionKind {
                     Performer::Cooperative => ".coop",
                     Performer::Invocation => "",
                 };
-                let ty = access_type(test, access);
+                let ty = access_type_suffix(test, access);
                 let modifiers = |operation| access_modifiers(operation, access.strength, access.place.class);
                 match &access.kind {
                     AccessKind::Load(destinations) => {
-                        let registers = lane_list(destinations, |id| register(id).to_owned());
+                        let registers = component_list(destinations, |id| register(id).to_owned());
                         format!("ld{coop}{}{ty} {registers}, {place}", modifiers("vis"))
                     }
                     AccessKind::Store(values) => {
-                        let values = lane_list(values, |stored| value(&stored));
+                        let values = component_list(values, |stored| value(&stored));
                         format!("st{coop}{}{ty} {place}, {values}", modifiers("av"))
                     }
                     AccessKind::Rmw { destination: Some(destination), operation } => {
@@ -341,7 +342,7 @@ impl InstructionKind {
                                 let mut word = String::from(".cas");
                                 if unequal.order != Order::Relaxed {
                                     word.push_str(".uneq_acq");
-                                    if *unequal != access.semantics().unequal() {
+                                    if *unequal != access.semantics().to_unequal_acquire() {
                                         word.push_str(&class_suffixes(*unequal));
                                     }
                                 }
@@ -450,7 +451,7 @@ fn barrier_text(
 ) -> String {
     if execution != Scope::Workgroup {
         text.push('.');
-        text.push_str(word_of(words::EXECUTION_SCOPES, execution));
+        text.push_str(find_word(words::EXECUTION_SCOPES, execution));
     }
     let semantics = semantics.unwrap_or(Semantics::RELAXED);
     text.push_str(&order_suffix(semantics));
@@ -463,14 +464,15 @@ fn barrier_text(
 }
 
 /// Returns the type of an access if it differs from the location's; a vector type includes the components.
-fn access_type(test: &Test, access: &MemoryAccess) -> String {
+fn access_type_suffix(test: &Test, access: &MemoryAccess) -> String {
     let MemoryPlace { location, offset, scalar, .. } = access.place;
     let location = test.location(location);
     let ty = AccessType { scalar: scalar.unwrap_or_default(), components: access.components() };
     match scalar {
         Some(_) if access.is_vector() => {
-            let own = AccessType { scalar: location.scalar_type(), components: location.components };
-            if offset == 0 && own == ty { String::new() } else { format!(".{}", ty.keyword()) }
+            let location_type =
+                AccessType { scalar: location.scalar_type(), components: location.components };
+            if offset == 0 && location_type == ty { String::new() } else { format!(".{}", ty.keyword()) }
         }
         Some(_) => format!(".{}", ty.keyword()),
         None => String::new(),
@@ -478,7 +480,7 @@ fn access_type(test: &Test, access: &MemoryAccess) -> String {
 }
 
 /// Returns a single item, or several in braces.
-fn lane_list<T: Copy>(lanes: &Lanes<T>, text: impl Fn(T) -> String) -> String {
+fn component_list<T: Copy>(lanes: &Components<T>, text: impl Fn(T) -> String) -> String {
     match lanes.count() {
         1 => text(lanes.first()),
         _ => in_braces(lanes.iter().map(text)),
@@ -524,11 +526,11 @@ fn class_suffixes(semantics: Semantics) -> String {
     let mut text = String::new();
     for class in semantics.classes.iter() {
         text.push('.');
-        text.push_str(word_of(words::SEMANTICS_CLASSES, class));
+        text.push_str(find_word(words::SEMANTICS_CLASSES, class));
     }
     for class in semantics.ignored.iter() {
         text.push('.');
-        text.push_str(word_of(words::IGNORED_CLASSES, class));
+        text.push_str(find_word(words::IGNORED_CLASSES, class));
     }
     if semantics.make_available {
         text.push_str(".semav");

@@ -4,7 +4,7 @@ use super::instruction::Modifiers;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use super::words::{self, Words};
-use crate::error::{SubgroupError, Tangled};
+use crate::error::{SubgroupError, TangledKind};
 use crate::span::Span;
 use crate::subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
 use crate::tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
@@ -43,7 +43,7 @@ const MOST_LANES: u32 = 64;
 
 impl Parser<'_> {
     /// Parses the part after `sg`.
-    pub(super) fn subgroup_operation(
+    pub(super) fn parse_subgroup_operation(
         &mut self,
         thread: ThreadId,
         modifiers: &mut Modifiers<'_>,
@@ -67,7 +67,7 @@ impl Parser<'_> {
             self.next();
             None
         } else {
-            let token = self.register_token()?;
+            let token = self.expect_register()?;
             Some(self.use_register(thread, token)?)
         };
         self.expect_comma()?;
@@ -95,13 +95,13 @@ impl Parser<'_> {
                 *cluster = self.parse_small_number("the lanes of a cluster")?;
                 if !cluster.is_power_of_two() || *cluster > MOST_LANES {
                     let span = self.previous_token().span;
-                    return Err(SubgroupError::Cluster { cluster: *cluster, span }.into());
+                    return Err(SubgroupError::ClusterSize { cluster: *cluster, span }.into());
                 }
                 self.expect_comma()?;
             }
             _ => {}
         }
-        let id = self.barrier_name()?;
+        let id = self.parse_barrier_name()?;
         Ok(InstructionKind::Subgroup(SubgroupOperation { kind, destination, value, id }))
     }
 
@@ -114,15 +114,15 @@ impl Parser<'_> {
         let mut errors = Vec::new();
         for number in 0..self.test.threads.len() {
             let thread = ThreadId(number as u16);
-            check_flow(self.test.thread(thread), &mut errors);
+            check_tangled_control_flow(self.test.thread(thread), &mut errors);
             for (at, instruction) in self.test.thread(thread).instructions.iter().enumerate() {
                 let span = instruction.span;
                 match &instruction.kind {
                     InstructionKind::Subgroup(operation) => {
-                        errors.extend(operation_mistake(&self.test, thread, at, operation, span));
+                        errors.extend(find_operation_error(&self.test, thread, at, operation, span));
                     }
                     InstructionKind::ControlBarrier(barrier) => {
-                        errors.extend(barrier_mistake(&self.test, thread, at, barrier, span));
+                        errors.extend(find_barrier_error(&self.test, thread, at, barrier, span));
                     }
                     _ => {}
                 }
@@ -133,15 +133,15 @@ impl Parser<'_> {
 }
 
 /// Returns the kind of an instance.
-fn tangled_kind(instance: TangleInstance<'_>) -> Tangled {
+fn tangled_kind(instance: TangleInstance<'_>) -> TangledKind {
     match instance {
-        TangleInstance::Operation(_) => Tangled::Operation,
-        TangleInstance::Barrier(_) => Tangled::Barrier,
+        TangleInstance::Operation(_) => TangledKind::Operation,
+        TangleInstance::Barrier(_) => TangledKind::Barrier,
     }
 }
 
 /// Reports tangled instructions in loops, and those that jumps skip without forming blocks.
-fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
+fn check_tangled_control_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
     let code = &thread.instructions;
     // Every jump: its position, its target, and true if it may form a block.
     let jumps: Vec<(usize, usize, bool)> = (0..)
@@ -159,21 +159,21 @@ fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
     for (at, instruction) in code.iter().enumerate() {
         let Some(what) = instruction.kind.tangle_instance().map(tangled_kind) else { continue };
         let span = instruction.span;
-        let around = jumps.iter().filter(|(from, to, _)| from.min(to) < &at && &at < from.max(to));
-        for (from, to, conditional) in around {
+        let enclosing_jumps = jumps.iter().filter(|(from, to, _)| from.min(to) < &at && &at < from.max(to));
+        for (from, to, conditional) in enclosing_jumps {
             if to < from {
-                errors.push(SubgroupError::Repeats { what, span });
+                errors.push(SubgroupError::InstanceInLoop { what, span });
                 break;
             }
             if !conditional || thread.is_crossed(*from, *to) {
-                errors.push(SubgroupError::NoBlock { what, span });
+                errors.push(SubgroupError::SkippedOutsideBlock { what, span });
                 break;
             }
         }
     }
 }
 
-fn operation_mistake(
+fn find_operation_error(
     test: &Test,
     thread: ThreadId,
     at: usize,
@@ -184,20 +184,20 @@ fn operation_mistake(
     let own = test.thread(thread);
     let instance = TangleInstance::Operation(&operation.id);
     if own.instance_index(instance).is_some_and(|first| first < at) {
-        return Some(SubgroupError::Repeated { what: Tangled::Operation, id, span });
+        return Some(SubgroupError::RepeatedInstance { what: TangledKind::Operation, id, span });
     }
     for other in test.threads.iter().take(usize::from(thread.0)) {
-        let known = other.instance_index(instance).and_then(|place| other.instructions.get(place));
-        let Some(known) = known.and_then(|known| known.kind.subgroup_operation()) else { continue };
+        let counterpart = other.instance_index(instance).and_then(|place| other.instructions.get(place));
+        let Some(earlier) = counterpart.and_then(|known| known.kind.subgroup_operation()) else { continue };
         let number = other.number;
         if !other.place.shares_scope(own.place, Scope::Subgroup) {
-            return Some(SubgroupError::TwoSubgroups { id, other: number, span });
+            return Some(SubgroupError::InstanceInTwoSubgroups { id, other: number, span });
         }
-        if !known.kind.is_one_instruction(operation.kind) {
-            return Some(SubgroupError::TwoOperations { id, other: number, span });
+        if !earlier.kind.can_be_one_instruction(operation.kind) {
+            return Some(SubgroupError::DifferentOperations { id, other: number, span });
         }
     }
-    if let Some(error) = misplaced_instance(test, thread, at, instance, span) {
+    if let Some(error) = find_misplaced_instance(test, thread, at, instance, span) {
         return Some(error);
     }
     let registers = operation.destination.into_iter().chain(match operation.value {
@@ -207,7 +207,7 @@ fn operation_mistake(
     for register in registers {
         let bits = test.register_type(thread, register).bits();
         if bits != 32 {
-            return Some(SubgroupError::Width { bits, span });
+            return Some(SubgroupError::ValueWidth { bits, span });
         }
     }
     let tangle = test.tangle_lanes(thread, instance);
@@ -222,9 +222,9 @@ fn operation_mistake(
     Some(SubgroupError::UndefinedResult { source_lane, id, lanes: list_lanes(&tangle), span })
 }
 
-/// Returns the mistake in a subgroup barrier inside a block, where it is one shader instruction, like an
+/// Returns the error in a subgroup barrier inside a block, where it is one shader instruction, like an
 /// operation.
-fn barrier_mistake(
+fn find_barrier_error(
     test: &Test,
     thread: ThreadId,
     at: usize,
@@ -237,17 +237,19 @@ fn barrier_mistake(
     let first = own.instance_index(instance)?;
     let in_block = |at: usize| own.guarded_blocks().iter().any(|block| block.contains(at));
     if first < at && (in_block(first) || in_block(at)) {
-        return Some(SubgroupError::Repeated { what: Tangled::Barrier, id, span });
+        return Some(SubgroupError::RepeatedInstance { what: TangledKind::Barrier, id, span });
     }
     for other in earlier_lanes(test, thread) {
-        let known = other.instance_index(instance).and_then(|place| other.instructions.get(place));
-        let Some(InstructionKind::ControlBarrier(known)) = known.map(|known| &known.kind) else { continue };
-        let alike = (known.memory_scope, known.semantics) == (barrier.memory_scope, barrier.semantics);
-        if in_block(at) && !alike {
-            return Some(SubgroupError::TwoBarriers { id, other: other.number, span });
+        let counterpart = other.instance_index(instance).and_then(|place| other.instructions.get(place));
+        let Some(InstructionKind::ControlBarrier(earlier)) = counterpart.map(|known| &known.kind) else {
+            continue;
+        };
+        let is_same = (earlier.memory_scope, earlier.semantics) == (barrier.memory_scope, barrier.semantics);
+        if in_block(at) && !is_same {
+            return Some(SubgroupError::DifferentBarriers { id, other: other.number, span });
         }
     }
-    misplaced_instance(test, thread, at, instance, span)
+    find_misplaced_instance(test, thread, at, instance, span)
 }
 
 /// Returns the earlier threads of the same subgroup.
@@ -259,7 +261,7 @@ fn earlier_lanes(test: &Test, thread: ThreadId) -> impl Iterator<Item = &Thread>
 
 /// Returns an error if an instruction is in another block, or in a block of another shape, than in an earlier
 /// thread.
-fn misplaced_instance(
+fn find_misplaced_instance(
     test: &Test,
     thread: ThreadId,
     at: usize,
@@ -268,25 +270,25 @@ fn misplaced_instance(
 ) -> Option<SubgroupError> {
     let own = test.thread(thread);
     let blocks = own.guarded_blocks();
-    let around = enclosing_blocks(&blocks, at);
+    let enclosing = enclosing_blocks(&blocks, at);
     for other in earlier_lanes(test, thread) {
         let Some(place) = other.instance_index(instance) else { continue };
-        let others = other.guarded_blocks();
-        let there = enclosing_blocks(&others, place);
+        let other_blocks = other.guarded_blocks();
+        let other_enclosing = enclosing_blocks(&other_blocks, place);
         let names = |thread: &Thread, nest: &[&GuardedBlock]| -> Vec<String> {
             nest.iter().map(|block| thread.label_name(block.label).to_owned()).collect()
         };
-        let (here, over_there) = (names(own, &around), names(other, &there));
+        let (own_labels, other_labels) = (names(own, &enclosing), names(other, &other_enclosing));
         let number = other.number;
-        if here != over_there {
-            let label = here.last().or(over_there.last()).cloned().unwrap_or_default();
-            return Some(SubgroupError::TwoBlocks { label, other: number, span });
+        if own_labels != other_labels {
+            let label = own_labels.last().or(other_labels.last()).cloned().unwrap_or_default();
+            return Some(SubgroupError::DifferentBlocks { label, other: number, span });
         }
-        if let (Some(block), Some(same)) = (around.first(), there.first())
-            && shape_text(own, &block.parts) != shape_text(other, &same.parts)
+        if let (Some(block), Some(other_block)) = (enclosing.first(), other_enclosing.first())
+            && shape_text(own, &block.parts) != shape_text(other, &other_block.parts)
         {
             let label = own.label_name(block.label).to_owned();
-            return Some(SubgroupError::TwoBlocks { label, other: number, span });
+            return Some(SubgroupError::DifferentBlocks { label, other: number, span });
         }
     }
     None
@@ -309,14 +311,14 @@ fn enclosing_blocks(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
 /// Returns the instances and blocks among the parts of a block, as text for comparison.
 fn shape_text(thread: &Thread, parts: &[BlockPart]) -> String {
     let instance = |at: usize| thread.instructions.get(at).and_then(|found| found.kind.tangle_instance());
-    let of = |part: &BlockPart| match part {
-        BlockPart::Own(_) => String::new(),
-        BlockPart::Together(at) => instance(*at).map_or(String::new(), |found| format!("{found:?};")),
+    let part_text = |part: &BlockPart| match part {
+        BlockPart::LaneLocal(_) => String::new(),
+        BlockPart::Converged(at) => instance(*at).map_or(String::new(), |found| format!("{found:?};")),
         BlockPart::Block(block) => {
             format!("{}{{{}}}", thread.label_name(block.label), shape_text(thread, &block.parts))
         }
     };
-    parts.iter().map(of).collect()
+    parts.iter().map(part_text).collect()
 }
 
 fn list_lanes(tangle: &[TangledLane]) -> String {

@@ -20,11 +20,11 @@ impl Parser<'_> {
                 self.errors.push(ParseError::TooMany { what: "threads", limit: MAX_THREADS, span: start });
                 return false;
             }
-            let header = self.thread_header();
+            let header = self.parse_thread_header();
             if header.is_err() {
                 self.skip_to(&[TokenKind::Bar, TokenKind::Semicolon]);
             }
-            let told = header.is_err() && self.peek().kind == TokenKind::End;
+            let ends_early = header.is_err() && self.peek().kind == TokenKind::End;
             let (number, place) = header.unwrap_or_else(|error| {
                 self.errors.push(error);
                 // A placeholder keeps the columns aligned, so that the cells can still be checked.
@@ -33,7 +33,7 @@ impl Parser<'_> {
                     ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 }),
                 )
             });
-            if told {
+            if ends_early {
                 return false;
             }
             if self.find_thread(number).is_some() {
@@ -84,11 +84,11 @@ impl Parser<'_> {
     }
 
     /// Parses `P0@sg 0, wg 0, qf 0` or `P0@host`.
-    pub(super) fn thread_header(&mut self) -> Parsed<(u32, ThreadPlace)> {
+    pub(super) fn parse_thread_header(&mut self) -> Parsed<(u32, ThreadPlace)> {
         if self.is_hsa() {
-            return self.hsa_thread_header();
+            return self.parse_hsa_thread_header();
         }
-        let (number, _) = self.thread_number()?;
+        let (number, _) = self.parse_thread_number()?;
         self.expect(TokenKind::At, "`@` and where the thread runs")?;
         if self.at_word("host") {
             self.next();
@@ -118,15 +118,15 @@ impl Parser<'_> {
     pub(super) fn split_table(&mut self) -> Vec<Vec<(usize, usize)>> {
         let threads = self.test.threads.len();
         let mut columns = vec![Vec::new(); threads];
-        if self.after_table() {
+        if self.is_after_table() {
             let error = self.unexpected_token("a row of instructions");
             self.errors.push(error);
         }
-        while !self.after_table() {
+        while !self.is_after_table() {
             let row_start = self.position;
             let cells = self.split_row();
             let too_many = cells.len() > threads && cells[threads..].iter().any(|(start, end)| start < end);
-            let cells = if too_many { self.shortened_row(row_start, cells) } else { cells };
+            let cells = if too_many { self.truncate_row(row_start, cells) } else { cells };
             for (column, (start, end)) in columns.iter_mut().zip(cells) {
                 if start < end {
                     column.push((start, end));
@@ -137,7 +137,7 @@ impl Parser<'_> {
     }
 
     /// Returns true if the table has ended.
-    pub(super) fn after_table(&self) -> bool {
+    pub(super) fn is_after_table(&self) -> bool {
         let token = self.peek();
         match token.kind {
             TokenKind::End | TokenKind::Tilde => true,
@@ -152,8 +152,8 @@ impl Parser<'_> {
         let mut cells = Vec::new();
         let mut start = self.position;
         loop {
-            if self.after_table() {
-                self.errors.push(ParseError::MissingSemicolon { span: self.after_previous() });
+            if self.is_after_table() {
+                self.errors.push(ParseError::MissingSemicolon { span: self.span_after_previous() });
                 cells.push((start, self.position));
                 return cells;
             }
@@ -172,10 +172,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports a row with too many cells, and returns those that belong to it.
+    /// Reports a row with too many cells, and truncates it to those that belong to it.
     ///
     /// If a line ends inside one of them, its `;` is missing, and parsing continues after that line.
-    pub(super) fn shortened_row(
+    pub(super) fn truncate_row(
         &mut self,
         row_start: usize,
         mut cells: Vec<(usize, usize)>,
@@ -207,7 +207,7 @@ impl Parser<'_> {
     }
 
     /// Parses the cells of one thread.
-    pub(super) fn thread_cells(&mut self, thread: ThreadId, cells: &[(usize, usize)]) {
+    pub(super) fn parse_thread_cells(&mut self, thread: ThreadId, cells: &[(usize, usize)]) {
         let after = self.position;
         for (start, end) in cells {
             (self.position, self.limit) = (*start, *end);
@@ -219,7 +219,7 @@ impl Parser<'_> {
                         return Ok(false);
                     }
                     if next.span.line > self.previous_token().span.line {
-                        self.errors.push(ParseError::MissingSemicolon { span: self.after_previous() });
+                        self.errors.push(ParseError::MissingSemicolon { span: self.span_after_previous() });
                         return Ok(true);
                     }
                     Err(self.unexpected_token("`|` or `;`"))
@@ -229,7 +229,7 @@ impl Parser<'_> {
                     Ok(false) => break,
                     Err(error) => {
                         self.errors.push(error);
-                        self.note_names(thread, *start, *end);
+                        self.recover_names(thread, *start, *end);
                         break;
                     }
                 }
@@ -239,12 +239,12 @@ impl Parser<'_> {
         self.limit = self.tokens.len();
         let index = usize::from(thread.0);
         let number = self.test.threads[index].number;
-        for (label, mention) in
+        for (label, first_use) in
             self.test.threads[index].labels.iter().enumerate().zip(&self.label_mentions[index])
         {
             if !self.placed_labels[index].contains(&LabelId(label.0 as u16)) {
                 let name = label.1.name.clone();
-                self.errors.push(ParseError::UndeclaredLabel { thread: number, name, span: *mention });
+                self.errors.push(ParseError::UndeclaredLabel { thread: number, name, span: *first_use });
             }
         }
     }

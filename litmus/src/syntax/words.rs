@@ -88,7 +88,7 @@ pub(super) const BRANCHES: Words<BranchRelation> = &[
     ("blt", BranchRelation::Less),
 ];
 
-pub(super) const KINDS: Words<Reference> = &[
+pub(super) const REFERENCES: Words<Reference> = &[
     ("buffer", Reference::Buffer),
     ("workgroup", Reference::Workgroup),
     ("image", Reference::Image),
@@ -122,9 +122,12 @@ pub(super) struct AccessType {
 impl AccessType {
     /// Returns the type that `word` names, even if it is too wide.
     pub fn from_word(word: &str) -> Option<AccessType> {
-        let of = |word, components| lookup(TYPES, word).map(|scalar| AccessType { scalar, components });
-        of(word, 1).or_else(|| {
-            VECTORS.iter().find_map(|(suffix, components)| of(word.strip_suffix(suffix)?, *components))
+        let parse_type =
+            |word, components| lookup(TYPES, word).map(|scalar| AccessType { scalar, components });
+        parse_type(word, 1).or_else(|| {
+            VECTORS
+                .iter()
+                .find_map(|(suffix, components)| parse_type(word.strip_suffix(suffix)?, *components))
         })
     }
 
@@ -153,7 +156,7 @@ pub(super) const PLAIN_MODIFIERS: &[&str] =
 ///
 /// `None` for `uneq_acq`, whose own modifiers repeat earlier ranks, and for words that are not modifiers.
 pub(super) fn modifier_rank(word: &str) -> Option<usize> {
-    let is = [
+    let ranks = [
         matches!(word, "coop" | "arrive" | "wait"),
         matches!(word, "atom" | "nonpriv" | "av" | "vis"),
         lookup(EXECUTION_SCOPES, word).is_some(),
@@ -166,7 +169,7 @@ pub(super) fn modifier_rank(word: &str) -> Option<usize> {
         word == "cas" || lookup(OPERATIONS, word).is_some(),
         AccessType::from_word(word).is_some(),
     ];
-    is.iter().position(|is| *is)
+    ranks.iter().position(|is| *is)
 }
 
 /// Words that Dartagnan's reader reserves; no location may have such a name.
@@ -232,7 +235,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Returns the keywords of the native dialect by category, for reference pages that must be complete.
-pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
+pub fn keywords_by_category() -> Vec<(&'static str, Vec<&'static str>)> {
     fn names<T>(words: Words<T>) -> Vec<&'static str> {
         words.iter().map(|(word, _)| *word).collect()
     }
@@ -246,7 +249,7 @@ pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
         ("operations", names(OPERATIONS)),
         ("branches", names(BRANCHES)),
         ("subgroup operations", names(super::subgroup::SUBGROUP_OPERATIONS)),
-        ("kinds of storage", names(KINDS)),
+        ("kinds of storage", names(REFERENCES)),
         ("types", names(TYPES)),
         ("ends of vector types", names(VECTORS)),
         ("other modifiers", PLAIN_MODIFIERS.to_vec()),
@@ -254,13 +257,13 @@ pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
     ]
 }
 
-/// Returns the meaning of `word`.
+/// Returns the value that `word` stands for in a table.
 pub(super) fn lookup<T: Copy>(words: Words<T>, word: &str) -> Option<T> {
     words.iter().find(|(candidate, _)| *candidate == word).map(|(_, meaning)| *meaning)
 }
 
 /// Returns the keyword for `meaning`.
-pub(super) fn word_of<T: Copy + PartialEq>(words: Words<T>, meaning: T) -> &'static str {
+pub(super) fn find_word<T: Copy + PartialEq>(words: Words<T>, meaning: T) -> &'static str {
     words.iter().find(|(_, candidate)| *candidate == meaning).map_or("?", |(word, _)| word)
 }
 
@@ -285,8 +288,8 @@ pub(super) fn is_modifier(word: &str) -> bool {
     modifiers().any(|modifier| modifier == word) || AccessType::from_word(word).is_some()
 }
 
-/// Words of other languages for modifiers.
-const FOREIGN: &[(&str, &str)] = &[
+/// Words of other languages, with the modifiers that they correspond to.
+const SYNONYMS: &[(&str, &str)] = &[
     ("acquire", "acq"),
     ("release", "rel"),
     ("acqrel", "acq_rel"),
@@ -300,10 +303,12 @@ const FOREIGN: &[(&str, &str)] = &[
 
 /// Returns the modifier that an unknown word probably means: one edit away, two for words of four or more letters.
 pub(super) fn similar_modifier(word: &str) -> Option<&'static str> {
-    let most = if word.chars().count() < 4 { 1 } else { 2 };
-    let near = modifiers().filter(|modifier| strsim::damerau_levenshtein(word, modifier) <= most);
-    let nearest = || near.max_by(|one, other| strsim::jaro(word, one).total_cmp(&strsim::jaro(word, other)));
-    lookup(FOREIGN, word).or_else(nearest)
+    let max_distance = if word.chars().count() < 4 { 1 } else { 2 };
+    let candidates =
+        modifiers().filter(|modifier| strsim::damerau_levenshtein(word, modifier) <= max_distance);
+    let nearest =
+        || candidates.max_by(|one, other| strsim::jaro(word, one).total_cmp(&strsim::jaro(word, other)));
+    lookup(SYNONYMS, word).or_else(nearest)
 }
 
 /// Returns true for `prefix` followed by at least one digit and nothing else.
@@ -339,13 +344,13 @@ pub trait Keyword {
 
 impl Keyword for Scope {
     fn keyword(self) -> &'static str {
-        word_of(SCOPES, self)
+        find_word(SCOPES, self)
     }
 }
 
 impl Keyword for StorageClass {
     fn keyword(self) -> &'static str {
-        word_of(CLASSES, self)
+        find_word(CLASSES, self)
     }
 }
 
@@ -353,21 +358,21 @@ impl Keyword for StorageClass {
 pub fn order_keyword(order: Order) -> Option<&'static str> {
     match order {
         Order::Relaxed => None,
-        order => Some(word_of(ORDERS, order)),
+        order => Some(find_word(ORDERS, order)),
     }
 }
 
 impl Reference {
     /// Returns its keyword, such as `buffer`.
     pub fn keyword(self) -> &'static str {
-        word_of(KINDS, self)
+        find_word(REFERENCES, self)
     }
 }
 
 impl ScalarType {
     /// Returns its keyword, such as `u32`.
     pub fn keyword(self) -> &'static str {
-        word_of(TYPES, self)
+        find_word(TYPES, self)
     }
 
     /// Returns the type that a keyword names.
@@ -379,7 +384,7 @@ impl ScalarType {
 impl ArithmeticOperation {
     /// Returns its keyword, such as `add`.
     pub fn keyword(self) -> &'static str {
-        word_of(OPERATIONS, self)
+        find_word(OPERATIONS, self)
     }
 
     /// Returns the operation that a keyword names.
@@ -391,7 +396,7 @@ impl ArithmeticOperation {
 impl BranchRelation {
     /// Returns its keyword, such as `bne`.
     pub fn keyword(self) -> &'static str {
-        word_of(BRANCHES, self)
+        find_word(BRANCHES, self)
     }
 
     /// Returns the relation that a keyword names.

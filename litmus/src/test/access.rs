@@ -42,8 +42,8 @@ pub struct MemoryPlace {
 }
 
 impl MemoryPlace {
-    /// Returns the whole location with its own type.
-    pub fn of(location: LocationId, class: StorageClass) -> MemoryPlace {
+    /// Returns the place of a whole location, with the location's type.
+    pub fn whole_location(location: LocationId, class: StorageClass) -> MemoryPlace {
         MemoryPlace { location, offset: 0, scalar: None, class, address: None }
     }
 
@@ -57,9 +57,9 @@ impl MemoryPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
     /// `ld…`: reads into registers, all different.
-    Load(Lanes<RegisterId>),
+    Load(Components<RegisterId>),
     /// `st…`: writes values.
-    Store(Lanes<Operand>),
+    Store(Components<Operand>),
     /// `rmw.atom…`: an atomic read-modify-write.
     Rmw {
         /// The register for the old value; `None` in HSA's `atomicnoret_…`, which drops it.
@@ -92,30 +92,30 @@ pub enum Performer {
 /// The components that one access moves: one value, or 2 to [`MAX_COMPONENTS`] adjacent ones (`ld.sc0 {r0,
 /// r1}, v` and `st.sc0 v, {1, 2}`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Lanes<T> {
+pub struct Components<T> {
     /// Slots after the last component repeat the first.
     items: [T; MAX_COMPONENTS as usize],
     count: u8,
 }
 
-impl<T: Copy + fmt::Debug> fmt::Debug for Lanes<T> {
+impl<T: Copy + fmt::Debug> fmt::Debug for Components<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
 
-impl<T: Copy> Lanes<T> {
+impl<T: Copy> Components<T> {
     /// Creates a single component.
-    pub fn one(item: T) -> Lanes<T> {
-        Lanes { items: [item; MAX_COMPONENTS as usize], count: 1 }
+    pub fn scalar(item: T) -> Components<T> {
+        Components { items: [item; MAX_COMPONENTS as usize], count: 1 }
     }
 
     /// Creates components from a slice; `None` if it is empty or longer than a vector.
-    pub fn of(items: &[T]) -> Option<Lanes<T>> {
-        let mut lanes = Lanes::one(*items.first()?);
-        lanes.items.get_mut(..items.len())?.copy_from_slice(items);
-        lanes.count = items.len() as u8;
-        Some(lanes)
+    pub fn from_slice(items: &[T]) -> Option<Components<T>> {
+        let mut components = Components::scalar(*items.first()?);
+        components.items.get_mut(..items.len())?.copy_from_slice(items);
+        components.count = items.len() as u8;
+        Some(components)
     }
 
     /// Returns the first component; the only one of a scalar access.
@@ -135,30 +135,31 @@ impl<T: Copy> Lanes<T> {
     }
 
     /// Returns one component as a scalar.
-    fn lane(&self, number: u8) -> Lanes<T> {
-        Lanes::one(self.items.get(usize::from(number)).copied().unwrap_or(self.first()))
+    fn component(&self, number: u8) -> Components<T> {
+        Components::scalar(self.items.get(usize::from(number)).copied().unwrap_or(self.first()))
     }
 
     /// Maps every component.
-    pub fn map<U: Copy>(&self, mut other: impl FnMut(T) -> U) -> Lanes<U> {
-        let mut lanes = Lanes { items: [other(self.first()); MAX_COMPONENTS as usize], count: self.count };
-        for (slot, item) in lanes.items.iter_mut().zip(self.iter()).skip(1) {
-            *slot = other(item);
+    pub fn map<U: Copy>(&self, mut f: impl FnMut(T) -> U) -> Components<U> {
+        let mut components =
+            Components { items: [f(self.first()); MAX_COMPONENTS as usize], count: self.count };
+        for (slot, item) in components.items.iter_mut().zip(self.iter()).skip(1) {
+            *slot = f(item);
         }
-        lanes
+        components
     }
 }
 
 impl MemoryAccess {
     /// Creates a scalar load by the invocation itself.
     pub fn load(destination: RegisterId, place: MemoryPlace, strength: Access) -> MemoryAccess {
-        let (kind, performer) = (AccessKind::Load(Lanes::one(destination)), Performer::Invocation);
+        let (kind, performer) = (AccessKind::Load(Components::scalar(destination)), Performer::Invocation);
         MemoryAccess { place, kind, strength, performer }
     }
 
     /// Creates a scalar store by the invocation itself.
     pub fn store(place: MemoryPlace, value: Operand, strength: Access) -> MemoryAccess {
-        let (kind, performer) = (AccessKind::Store(Lanes::one(value)), Performer::Invocation);
+        let (kind, performer) = (AccessKind::Store(Components::scalar(value)), Performer::Invocation);
         MemoryAccess { place, kind, strength, performer }
     }
 
@@ -190,13 +191,13 @@ impl MemoryAccess {
     }
 
     /// Returns the access split into scalar accesses, in address order.
-    pub fn lanes(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
+    pub fn scalar_accesses(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
         let whole = *self;
         let step = self.place.scalar.map_or(0, ScalarType::bytes);
         (0..self.components()).map(move |lane| {
             let kind = match whole.kind {
-                AccessKind::Load(registers) => AccessKind::Load(registers.lane(lane)),
-                AccessKind::Store(values) => AccessKind::Store(values.lane(lane)),
+                AccessKind::Load(registers) => AccessKind::Load(registers.component(lane)),
+                AccessKind::Store(values) => AccessKind::Store(values.component(lane)),
                 kind @ (AccessKind::Rmw { .. } | AccessKind::Await { .. }) => kind,
             };
             let offset = whole.place.offset + step * u32::from(lane);
@@ -206,25 +207,25 @@ impl MemoryAccess {
 
     /// Returns the registers that it assigns.
     pub fn destinations(&self) -> impl Iterator<Item = RegisterId> + use<> {
-        let (several, one) = match self.kind {
+        let (loaded, single) = match self.kind {
             AccessKind::Load(destinations) => (Some(destinations), None),
             AccessKind::Store(_) => (None, None),
             AccessKind::Rmw { destination, .. } => (None, destination),
             AccessKind::Await { destination, .. } => (None, Some(destination)),
         };
-        several.into_iter().flat_map(|several| several.iter()).chain(one)
+        loaded.into_iter().flat_map(|several| several.iter()).chain(single)
     }
 
-    /// Returns true if it reads memory.
-    pub fn reads(&self) -> bool {
+    /// Returns true for a read, including a read-modify-write.
+    pub fn is_read(&self) -> bool {
         match self.kind {
             AccessKind::Load(_) | AccessKind::Rmw { .. } | AccessKind::Await { .. } => true,
             AccessKind::Store(_) => false,
         }
     }
 
-    /// Returns true if it may write memory.
-    pub fn writes(&self) -> bool {
+    /// Returns true for a write, including a read-modify-write.
+    pub fn is_write(&self) -> bool {
         match self.kind {
             AccessKind::Store(_) | AccessKind::Rmw { .. } => true,
             AccessKind::Load(_) | AccessKind::Await { .. } => false,
@@ -232,7 +233,7 @@ impl MemoryAccess {
     }
 
     /// Returns the semantics of the failing case of a compare-exchange.
-    pub fn unequal(&self) -> Option<Semantics> {
+    pub fn unequal_semantics(&self) -> Option<Semantics> {
         match self.kind {
             AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } => Some(unequal),
             AccessKind::Load(_)
@@ -264,7 +265,7 @@ pub enum Access {
         /// Scope whose domain the operation targets or reads from.
         scope: Scope,
     },
-    /// `.atom`: atomic, which implies non-private and an availability or visibility operation at its own scope.
+    /// `.atom`: atomic, which implies non-private and availability or visibility at its scope.
     Atomic {
         /// Memory scope.
         scope: Scope,

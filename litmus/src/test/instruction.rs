@@ -3,7 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::access::{Access, AccessKind, MemoryAccess, MemoryPlace, RmwOperation};
-use super::lattice::{Change, Reach, stronger_fence, weaker_fence};
+use super::lattice::{StrengthBounds, StrengthChange, stronger_fence, weaker_fence};
 use super::location::ScalarType;
 use super::{Dialect, LabelId, RegisterId, ThreadId};
 use crate::span::Span;
@@ -174,8 +174,8 @@ impl InstructionKind {
     }
 
     /// Returns its memory access split into scalar accesses.
-    pub fn lanes(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
-        self.access().copied().into_iter().flat_map(|access| access.lanes())
+    pub fn scalar_accesses(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
+        self.access().copied().into_iter().flat_map(|access| access.scalar_accesses())
     }
 
     /// Returns the name of such instructions in a refusal.
@@ -245,7 +245,7 @@ impl InstructionKind {
     /// Returns its memory semantics; both cases of a compare-exchange.
     pub fn semantics(&self) -> impl Iterator<Item = Semantics> + use<> {
         let (own, unequal) = match self {
-            InstructionKind::Access(access) => (Some(access.semantics()), access.unequal()),
+            InstructionKind::Access(access) => (Some(access.semantics()), access.unequal_semantics()),
             InstructionKind::Fence { semantics, .. } => (Some(*semantics), None),
             InstructionKind::ControlBarrier(barrier) => (barrier.semantics, None),
             InstructionKind::SplitBarrier(barrier) => (barrier.semantics, None),
@@ -261,7 +261,7 @@ impl InstructionKind {
 
     /// Returns the registers that it reads: operands, address dependency and branch condition.
     pub fn registers_read(&self) -> impl Iterator<Item = RegisterId> + use<> {
-        let besides = match self {
+        let other_registers = match self {
             InstructionKind::Access(access) => access.place.address,
             InstructionKind::Flow(flow) => match flow {
                 Flow::BranchIf { condition, .. } => Some(*condition),
@@ -280,7 +280,7 @@ impl InstructionKind {
             Operand::Register(register) => Some(register),
             Operand::Constant(_) => None,
         });
-        operands.chain(besides)
+        operands.chain(other_registers)
     }
 
     /// Returns true if its execution is an event: it accesses memory or orders accesses.
@@ -356,10 +356,10 @@ impl InstructionKind {
     }
 
     /// Returns its forms that are one step weaker; `None` for a memory barrier that is removed.
-    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, Option<InstructionKind>)> {
+    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, Option<InstructionKind>)> {
         match self {
             InstructionKind::Access(access) => {
-                let weaker = access.weaker(dialect).into_iter();
+                let weaker = access.weaker_forms(dialect).into_iter();
                 weaker.map(|(change, access)| (change, Some(InstructionKind::Access(access)))).collect()
             }
             InstructionKind::Fence { scope, semantics } => {
@@ -370,13 +370,13 @@ impl InstructionKind {
                 weaker.map(|(change, scope, semantics)| (change, form(scope, semantics))).collect()
             }
             InstructionKind::ControlBarrier(barrier) => {
-                let weaker = barrier.weaker(dialect).into_iter();
+                let weaker = barrier.weaker_forms(dialect).into_iter();
                 weaker
                     .map(|(change, barrier)| (change, Some(InstructionKind::ControlBarrier(barrier))))
                     .collect()
             }
             InstructionKind::SplitBarrier(barrier) => {
-                let weaker = barrier.weaker(dialect).into_iter();
+                let weaker = barrier.weaker_forms(dialect).into_iter();
                 weaker
                     .map(|(change, barrier)| (change, Some(InstructionKind::SplitBarrier(barrier))))
                     .collect()
@@ -391,23 +391,23 @@ impl InstructionKind {
     }
 
     /// Returns its forms that are one step stronger.
-    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, InstructionKind)> {
+    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, InstructionKind)> {
         match self {
             InstructionKind::Access(access) => {
-                let stronger = access.stronger(reach).into_iter();
+                let stronger = access.stronger_forms(bounds).into_iter();
                 stronger.map(|(change, access)| (change, InstructionKind::Access(access))).collect()
             }
             InstructionKind::Fence { scope, semantics } => {
-                let stronger = stronger_fence(*scope, *semantics, reach).into_iter();
+                let stronger = stronger_fence(*scope, *semantics, bounds).into_iter();
                 let fence = |scope, semantics| InstructionKind::Fence { scope, semantics };
                 stronger.map(|(change, scope, semantics)| (change, fence(scope, semantics))).collect()
             }
             InstructionKind::ControlBarrier(barrier) => {
-                let stronger = barrier.stronger(reach).into_iter();
+                let stronger = barrier.stronger_forms(bounds).into_iter();
                 stronger.map(|(change, barrier)| (change, InstructionKind::ControlBarrier(barrier))).collect()
             }
             InstructionKind::SplitBarrier(barrier) => {
-                let stronger = barrier.stronger(reach).into_iter();
+                let stronger = barrier.stronger_forms(bounds).into_iter();
                 stronger.map(|(change, barrier)| (change, InstructionKind::SplitBarrier(barrier))).collect()
             }
             InstructionKind::System(_)
@@ -579,9 +579,9 @@ impl SplitBarrier {
     ///
     /// At workgroup scope these are all split barriers of the workgroup. At subgroup scope they must be the
     /// same instruction, since lanes at other ones have diverged.
-    pub fn joins(&self, other: &SplitBarrier) -> bool {
-        let together = self.execution_scope != Scope::Subgroup || self.id == other.id;
-        self.execution_scope == other.execution_scope && self.half == other.half && together
+    pub fn is_same_barrier(&self, other: &SplitBarrier) -> bool {
+        let is_same_instruction = self.execution_scope != Scope::Subgroup || self.id == other.id;
+        self.execution_scope == other.execution_scope && self.half == other.half && is_same_instruction
     }
 }
 
@@ -604,8 +604,8 @@ impl SplitHalf {
         }
     }
 
-    /// Returns the order that it may have.
-    pub fn order(self) -> Order {
+    /// Returns the strongest order that it may have.
+    pub fn strongest_order(self) -> Order {
         match self {
             SplitHalf::Arrive => Order::Release,
             SplitHalf::Wait => Order::Acquire,

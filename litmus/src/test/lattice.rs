@@ -12,21 +12,21 @@ use vocabulary::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 
 /// The change of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Change {
+pub enum StrengthChange {
     /// Another scope.
     Scope(Scope),
     /// Another order.
     Order(Order),
     /// One storage class removed.
-    Class(StorageClass),
+    RemovedClass(StorageClass),
     /// All storage classes of the test.
-    Classes,
+    AllClasses,
     /// MakeAvailable, added or removed.
-    Available,
+    MakeAvailable,
     /// MakeVisible, added or removed.
-    Visible,
+    MakeVisible,
     /// The semantics of the unequal case.
-    Unequal,
+    UnequalSemantics,
     /// A private access.
     Private,
     /// A non-private access without an availability or visibility operation.
@@ -39,16 +39,16 @@ pub enum Change {
 
 /// Bounds of upward steps in one test: scopes and classes that its threads can distinguish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct StrengthBounds {
     /// The common scopes of pairs of threads, narrow to wide.
     pub scopes: Vec<Scope>,
     /// The storage classes that are accessed.
     pub classes: StorageClassSet,
 }
 
-impl Reach {
+impl StrengthBounds {
     /// Returns the scopes and classes that the threads of a test can distinguish.
-    pub fn of(test: &Test) -> Reach {
+    pub fn for_test(test: &Test) -> StrengthBounds {
         let places: Vec<_> = test.threads.iter().map(|thread| thread.place.device_placement()).collect();
         let mut scopes: Vec<Scope> = Vec::new();
         for (index, first) in places.iter().enumerate() {
@@ -66,10 +66,10 @@ impl Reach {
         let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
         let accesses = instructions.filter_map(|instruction| instruction.kind.access());
         let classes = accesses.fold(StorageClassSet::EMPTY, |all, access| all.with(access.place.class));
-        Reach { scopes, classes }
+        StrengthBounds { scopes, classes }
     }
 
-    fn wider(&self, scope: Scope) -> impl Iterator<Item = Scope> + '_ {
+    fn wider_scopes(&self, scope: Scope) -> impl Iterator<Item = Scope> + '_ {
         self.scopes.iter().copied().filter(move |wider| *wider > scope)
     }
 }
@@ -87,28 +87,28 @@ fn narrower_scope(scope: Scope, dialect: Dialect) -> Option<Scope> {
     }
 }
 
-/// Returns the semantics one step weaker; the weakest is relaxed.
-fn weaker_semantics(of: Semantics) -> Vec<(Change, Semantics)> {
+/// Returns the forms of the semantics that are one step weaker; the weakest is relaxed.
+fn weaker_semantics(semantics: Semantics) -> Vec<(StrengthChange, Semantics)> {
     let mut found = Vec::new();
-    if of.sequential {
-        found.push((Change::Order(of.order), Semantics { sequential: false, ..of }));
+    if semantics.sequential {
+        found.push((StrengthChange::Order(semantics.order), Semantics { sequential: false, ..semantics }));
     }
-    if of.classes.iter().count() > 1 {
-        found.extend(of.classes.iter().map(|class| {
-            let classes = StorageClassSet(of.classes.0 & !(1 << class.index()));
-            (Change::Class(class), Semantics { classes, ..of })
+    if semantics.classes.iter().count() > 1 {
+        found.extend(semantics.classes.iter().map(|class| {
+            let classes = StorageClassSet(semantics.classes.0 & !(1 << class.index()));
+            (StrengthChange::RemovedClass(class), Semantics { classes, ..semantics })
         }));
     }
-    if of.make_available {
-        found.push((Change::Available, Semantics { make_available: false, ..of }));
+    if semantics.make_available {
+        found.push((StrengthChange::MakeAvailable, Semantics { make_available: false, ..semantics }));
     }
-    if of.make_visible {
-        found.push((Change::Visible, Semantics { make_visible: false, ..of }));
+    if semantics.make_visible {
+        found.push((StrengthChange::MakeVisible, Semantics { make_visible: false, ..semantics }));
     }
-    let order = |order| (Change::Order(order), of.with_order(order));
-    match of.order {
-        // The step below a sequentially consistent order is the same order without that.
-        _ if of.sequential => {}
+    let order = |order| (StrengthChange::Order(order), semantics.with_order(order));
+    match semantics.order {
+        // The step below a sequentially consistent order is the same order without sequential consistency.
+        _ if semantics.sequential => {}
         Order::AcquireRelease => found.extend([order(Order::Acquire), order(Order::Release)]),
         Order::Acquire | Order::Release => found.push(order(Order::Relaxed)),
         Order::Relaxed => {}
@@ -116,88 +116,96 @@ fn weaker_semantics(of: Semantics) -> Vec<(Change, Semantics)> {
     found
 }
 
-/// Returns the semantics one step stronger.
+/// Returns the forms of the semantics that are one step stronger.
 ///
 /// `orders` are the possible orders; a new order includes all `classes`.
-fn stronger_semantics(of: Semantics, orders: &[Order], classes: StorageClassSet) -> Vec<(Change, Semantics)> {
-    let classes = StorageClassSet(of.classes.0 | classes.0);
-    let orders = orders.iter().copied().filter(|order| order.is_stronger_than(of.order));
-    let mut found: Vec<(Change, Semantics)> =
-        orders.map(|order| (Change::Order(order), Semantics { order, classes, ..of })).collect();
-    if of.order == Order::Relaxed {
+fn stronger_semantics(
+    semantics: Semantics,
+    orders: &[Order],
+    classes: StorageClassSet,
+) -> Vec<(StrengthChange, Semantics)> {
+    let classes = StorageClassSet(semantics.classes.0 | classes.0);
+    let orders = orders.iter().copied().filter(|order| order.is_stronger_than(semantics.order));
+    let mut found: Vec<(StrengthChange, Semantics)> = orders
+        .map(|order| (StrengthChange::Order(order), Semantics { order, classes, ..semantics }))
+        .collect();
+    if semantics.order == Order::Relaxed {
         return found;
     }
-    if classes != of.classes {
-        found.push((Change::Classes, Semantics { classes, ..of }));
+    if classes != semantics.classes {
+        found.push((StrengthChange::AllClasses, Semantics { classes, ..semantics }));
     }
-    if of.order.releases() && !of.make_available {
-        found.push((Change::Available, Semantics { make_available: true, ..of }));
+    if semantics.order.releases() && !semantics.make_available {
+        found.push((StrengthChange::MakeAvailable, Semantics { make_available: true, ..semantics }));
     }
-    if of.order.acquires() && !of.make_visible {
-        found.push((Change::Visible, Semantics { make_visible: true, ..of }));
+    if semantics.order.acquires() && !semantics.make_visible {
+        found.push((StrengthChange::MakeVisible, Semantics { make_visible: true, ..semantics }));
     }
     found
 }
 
 impl Access {
-    /// Returns the access one step weaker.
+    /// Returns the forms of the access that are one step weaker.
     ///
     /// HSA's ordinary accesses have no weaker form. HSA's atomics and read-modify-writes stay atomic.
-    pub fn weaker(self, dialect: Dialect, always_atomic: bool) -> Vec<(Change, Access)> {
-        let plain = dialect != Dialect::Hsa;
+    pub fn weaker_forms(self, dialect: Dialect, always_atomic: bool) -> Vec<(StrengthChange, Access)> {
+        let is_not_hsa = dialect != Dialect::Hsa;
         match self {
             Access::Private => Vec::new(),
-            Access::NonPrivate | Access::Coherent { .. } if !plain => Vec::new(),
-            Access::NonPrivate => vec![(Change::Private, Access::Private)],
+            Access::NonPrivate | Access::Coherent { .. } if !is_not_hsa => Vec::new(),
+            Access::NonPrivate => vec![(StrengthChange::Private, Access::Private)],
             Access::Coherent { scope } => {
                 let narrower = narrower_scope(scope, dialect);
-                let narrower = narrower.map(|scope| (Change::Scope(scope), Access::Coherent { scope }));
-                narrower.into_iter().chain([(Change::NonPrivate, Access::NonPrivate)]).collect()
+                let narrower =
+                    narrower.map(|scope| (StrengthChange::Scope(scope), Access::Coherent { scope }));
+                narrower.into_iter().chain([(StrengthChange::NonPrivate, Access::NonPrivate)]).collect()
             }
             Access::Atomic { scope, semantics } => {
                 let narrower = narrower_scope(scope, dialect);
                 let narrower =
-                    narrower.map(|scope| (Change::Scope(scope), Access::Atomic { scope, semantics }));
-                let mut found: Vec<(Change, Access)> = narrower.into_iter().collect();
+                    narrower.map(|scope| (StrengthChange::Scope(scope), Access::Atomic { scope, semantics }));
+                let mut found: Vec<(StrengthChange, Access)> = narrower.into_iter().collect();
                 let weaker = weaker_semantics(semantics).into_iter();
                 found.extend(weaker.map(|(change, semantics)| (change, Access::Atomic { scope, semantics })));
-                if semantics == Semantics::RELAXED && plain && !always_atomic {
-                    found.push((Change::Coherent, Access::Coherent { scope }));
+                if semantics == Semantics::RELAXED && is_not_hsa && !always_atomic {
+                    found.push((StrengthChange::Coherent, Access::Coherent { scope }));
                 }
                 found
             }
         }
     }
 
-    /// Returns the access one step stronger; `orders` are the possible orders of its direction.
-    pub fn stronger(self, reach: &Reach, orders: &[Order]) -> Vec<(Change, Access)> {
+    /// Returns the forms that are one step stronger; `orders` are the possible orders of its direction.
+    pub fn stronger_forms(self, bounds: &StrengthBounds, orders: &[Order]) -> Vec<(StrengthChange, Access)> {
         let coherent = || {
-            let scopes = reach.scopes.iter().copied();
-            scopes.map(|scope| (Change::Coherent, Access::Coherent { scope }))
+            let scopes = bounds.scopes.iter().copied();
+            scopes.map(|scope| (StrengthChange::Coherent, Access::Coherent { scope }))
         };
         // An atomic access has at least the scope that the access already has.
         let atomic = |from: Scope| {
-            let mut scopes: Vec<Scope> = reach.scopes.iter().map(|scope| (*scope).max(from)).collect();
+            let mut scopes: Vec<Scope> = bounds.scopes.iter().map(|scope| (*scope).max(from)).collect();
             scopes.dedup();
             let semantics = Semantics::RELAXED;
-            scopes.into_iter().map(move |scope| (Change::Atomic, Access::Atomic { scope, semantics }))
+            scopes.into_iter().map(move |scope| (StrengthChange::Atomic, Access::Atomic { scope, semantics }))
         };
         match self {
-            Access::Private => [(Change::NonPrivate, Access::NonPrivate)]
+            Access::Private => [(StrengthChange::NonPrivate, Access::NonPrivate)]
                 .into_iter()
                 .chain(coherent())
                 .chain(atomic(Scope::Invocation))
                 .collect(),
             Access::NonPrivate => coherent().chain(atomic(Scope::Invocation)).collect(),
             Access::Coherent { scope } => {
-                let wider =
-                    reach.wider(scope).map(|scope| (Change::Scope(scope), Access::Coherent { scope }));
+                let wider = bounds
+                    .wider_scopes(scope)
+                    .map(|scope| (StrengthChange::Scope(scope), Access::Coherent { scope }));
                 wider.chain(atomic(scope)).collect()
             }
             Access::Atomic { scope, semantics } => {
-                let wider = reach.wider(scope);
-                let wider = wider.map(|scope| (Change::Scope(scope), Access::Atomic { scope, semantics }));
-                let stronger = stronger_semantics(semantics, orders, reach.classes).into_iter();
+                let wider = bounds.wider_scopes(scope);
+                let wider =
+                    wider.map(|scope| (StrengthChange::Scope(scope), Access::Atomic { scope, semantics }));
+                let stronger = stronger_semantics(semantics, orders, bounds.classes).into_iter();
                 wider
                     .chain(stronger.map(|(change, semantics)| (change, Access::Atomic { scope, semantics })))
                     .collect()
@@ -207,51 +215,58 @@ impl Access {
 }
 
 impl MemoryAccess {
-    /// Returns the access one step weaker.
-    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, MemoryAccess)> {
+    /// Returns the forms of the access that are one step weaker.
+    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, MemoryAccess)> {
         let always_atomic = match self.kind {
             AccessKind::Load(_) | AccessKind::Store(_) => false,
             AccessKind::Rmw { .. } | AccessKind::Await { .. } => true,
         };
-        let weaker = self.strength.weaker(dialect, always_atomic).into_iter();
-        let mut found: Vec<(Change, MemoryAccess)> = weaker
+        let weaker = self.strength.weaker_forms(dialect, always_atomic).into_iter();
+        let mut found: Vec<(StrengthChange, MemoryAccess)> = weaker
             .map(|(change, strength)| {
                 let changed = MemoryAccess { strength, ..*self };
-                let unequal = self.unequal().map(|unequal| match changed.semantics().order.acquires() {
-                    true => unequal,
-                    false => Semantics::RELAXED,
-                });
-                (change, unequal.map_or(changed, |unequal| changed.with_unequal(unequal)))
+                let unequal =
+                    self.unequal_semantics().map(|unequal| match changed.semantics().order.acquires() {
+                        true => unequal,
+                        false => Semantics::RELAXED,
+                    });
+                (change, unequal.map_or(changed, |unequal| changed.with_unequal_semantics(unequal)))
             })
             .collect();
-        if let Some(unequal) = self.unequal() {
+        if let Some(unequal) = self.unequal_semantics() {
             let weaker = weaker_semantics(unequal).into_iter();
-            found.extend(weaker.map(|(_, unequal)| (Change::Unequal, self.with_unequal(unequal))));
+            found.extend(weaker.map(|(_, unequal)| {
+                (StrengthChange::UnequalSemantics, self.with_unequal_semantics(unequal))
+            }));
         }
         found
     }
 
-    /// Returns the access one step stronger.
-    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, MemoryAccess)> {
+    /// Returns the forms of the access that are one step stronger.
+    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, MemoryAccess)> {
         let orders: &[Order] = match self.kind {
             AccessKind::Load(_) | AccessKind::Await { .. } => &[Order::Acquire],
             AccessKind::Store(_) => &[Order::Release],
             AccessKind::Rmw { .. } => &[Order::Acquire, Order::Release, Order::AcquireRelease],
         };
-        let stronger = self.strength.stronger(reach, orders).into_iter();
+        let stronger = self.strength.stronger_forms(bounds, orders).into_iter();
         // Vector accesses cannot be atomic.
         let possible = stronger.filter(|(_, strength)| !(self.is_vector() && strength.is_atomic()));
-        let mut found: Vec<(Change, MemoryAccess)> =
+        let mut found: Vec<(StrengthChange, MemoryAccess)> =
             possible.map(|(change, strength)| (change, MemoryAccess { strength, ..*self })).collect();
         let semantics = self.semantics();
-        if self.unequal().is_some_and(|unequal| unequal.order == Order::Relaxed) && semantics.order.acquires()
+        if self.unequal_semantics().is_some_and(|unequal| unequal.order == Order::Relaxed)
+            && semantics.order.acquires()
         {
-            found.push((Change::Unequal, self.with_unequal(semantics.unequal())));
+            found.push((
+                StrengthChange::UnequalSemantics,
+                self.with_unequal_semantics(semantics.to_unequal_acquire()),
+            ));
         }
         found
     }
 
-    fn with_unequal(&self, unequal: Semantics) -> MemoryAccess {
+    fn with_unequal_semantics(&self, unequal: Semantics) -> MemoryAccess {
         let mut changed = *self;
         if let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal: old, .. }, .. } =
             &mut changed.kind
@@ -263,13 +278,13 @@ impl MemoryAccess {
 }
 
 impl ControlBarrier {
-    /// Returns the barrier with memory semantics one step weaker; without semantics it is not a memory
+    /// Returns the forms with memory semantics one step weaker; without semantics it is not a memory
     /// barrier.
-    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, ControlBarrier)> {
+    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, ControlBarrier)> {
         let Some(semantics) = self.semantics else { return Vec::new() };
         let narrower = narrower_scope(self.memory_scope, dialect).into_iter();
         let narrower = narrower.map(|memory_scope| {
-            (Change::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
+            (StrengthChange::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
         });
         let weaker = weaker_semantics(semantics).into_iter().map(|(change, weaker)| {
             let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
@@ -278,14 +293,14 @@ impl ControlBarrier {
         narrower.chain(weaker).collect()
     }
 
-    /// Returns the barrier one step stronger; without memory semantics its memory scope is irrelevant.
-    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, ControlBarrier)> {
-        let wider = reach.wider(self.memory_scope).filter(|_| self.semantics.is_some());
+    /// Returns the forms one step stronger; without memory semantics the memory scope is irrelevant.
+    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, ControlBarrier)> {
+        let wider = bounds.wider_scopes(self.memory_scope).filter(|_| self.semantics.is_some());
         let wider = wider.map(|memory_scope| {
-            (Change::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
+            (StrengthChange::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
         });
         let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
-        let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], reach.classes).into_iter();
+        let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], bounds.classes).into_iter();
         let stronger = stronger.map(|(change, semantics)| {
             (change, ControlBarrier { semantics: Some(semantics), ..self.clone() })
         });
@@ -294,13 +309,14 @@ impl ControlBarrier {
 }
 
 impl SplitBarrier {
-    /// Returns the barrier with memory semantics one step weaker; without semantics it is not a memory
+    /// Returns the forms with memory semantics one step weaker; without semantics it is not a memory
     /// barrier.
-    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, SplitBarrier)> {
+    pub fn weaker_forms(&self, dialect: Dialect) -> Vec<(StrengthChange, SplitBarrier)> {
         let Some(semantics) = self.semantics else { return Vec::new() };
         let narrower = narrower_scope(self.memory_scope, dialect).into_iter();
-        let narrower = narrower
-            .map(|memory_scope| (Change::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() }));
+        let narrower = narrower.map(|memory_scope| {
+            (StrengthChange::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() })
+        });
         let weaker = weaker_semantics(semantics).into_iter().map(|(change, weaker)| {
             let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
             (change, SplitBarrier { semantics, ..self.clone() })
@@ -308,13 +324,15 @@ impl SplitBarrier {
         narrower.chain(weaker).collect()
     }
 
-    /// Returns the barrier one step stronger; an arrival may only release, a wait only acquire.
-    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, SplitBarrier)> {
-        let wider = reach.wider(self.memory_scope).filter(|_| self.semantics.is_some());
-        let wider = wider
-            .map(|memory_scope| (Change::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() }));
+    /// Returns the forms one step stronger; an arrival may only release, a wait only acquire.
+    pub fn stronger_forms(&self, bounds: &StrengthBounds) -> Vec<(StrengthChange, SplitBarrier)> {
+        let wider = bounds.wider_scopes(self.memory_scope).filter(|_| self.semantics.is_some());
+        let wider = wider.map(|memory_scope| {
+            (StrengthChange::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() })
+        });
         let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
-        let stronger = stronger_semantics(semantics, &[self.half.order()], reach.classes).into_iter();
+        let stronger =
+            stronger_semantics(semantics, &[self.half.strongest_order()], bounds.classes).into_iter();
         let stronger = stronger
             .map(|(change, semantics)| (change, SplitBarrier { semantics: Some(semantics), ..self.clone() }));
         wider.chain(stronger).collect()
@@ -326,9 +344,10 @@ pub(super) fn weaker_fence(
     scope: Scope,
     semantics: Semantics,
     dialect: Dialect,
-) -> Vec<(Change, Scope, Semantics)> {
-    let narrower =
-        narrower_scope(scope, dialect).into_iter().map(|scope| (Change::Scope(scope), scope, semantics));
+) -> Vec<(StrengthChange, Scope, Semantics)> {
+    let narrower = narrower_scope(scope, dialect)
+        .into_iter()
+        .map(|scope| (StrengthChange::Scope(scope), scope, semantics));
     let weaker =
         weaker_semantics(semantics).into_iter().map(|(change, semantics)| (change, scope, semantics));
     narrower.chain(weaker).collect()
@@ -338,9 +357,9 @@ pub(super) fn weaker_fence(
 pub(super) fn stronger_fence(
     scope: Scope,
     semantics: Semantics,
-    reach: &Reach,
-) -> Vec<(Change, Scope, Semantics)> {
-    let wider = reach.wider(scope).map(|scope| (Change::Scope(scope), scope, semantics));
-    let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], reach.classes).into_iter();
+    bounds: &StrengthBounds,
+) -> Vec<(StrengthChange, Scope, Semantics)> {
+    let wider = bounds.wider_scopes(scope).map(|scope| (StrengthChange::Scope(scope), scope, semantics));
+    let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], bounds.classes).into_iter();
     wider.chain(stronger.map(|(change, semantics)| (change, scope, semantics))).collect()
 }

@@ -142,7 +142,7 @@ impl ScalarType {
     }
 
     /// Returns the type of a register that holds a value of this type: at least 32 bits, and signed if this is.
-    pub fn in_register(self) -> ScalarType {
+    pub fn widen_to_register(self) -> ScalarType {
         match self {
             ScalarType::U8 | ScalarType::U16 => ScalarType::U32,
             ScalarType::I8 | ScalarType::I16 => ScalarType::I32,

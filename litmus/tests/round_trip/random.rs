@@ -8,21 +8,21 @@ use litmus::*;
 struct Choices<'a>(std::slice::Iter<'a, u16>);
 
 impl Choices<'_> {
-    fn below(&mut self, n: usize) -> usize {
+    fn choose_below(&mut self, n: usize) -> usize {
         usize::from(self.0.next().copied().unwrap_or(0)) % n
     }
 
-    fn yes(&mut self) -> bool {
-        self.below(2) == 1
+    fn choose_bool(&mut self) -> bool {
+        self.choose_below(2) == 1
     }
 
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
+    fn choose<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.choose_below(list.len())]
     }
 
-    fn constant(&mut self) -> i64 {
+    fn choose_constant(&mut self) -> i64 {
         // Values that every type can hold.
-        self.of(&[0, 1, 2, 127, 255, -1, -128])
+        self.choose(&[0, 1, 2, 127, 255, -1, -128])
     }
 }
 
@@ -88,16 +88,16 @@ impl Builder<'_> {
     }
 
     fn declarations(&mut self) {
-        for name in &NAMES[..self.choices.below(6)] {
+        for name in &NAMES[..self.choices.choose_below(6)] {
             let c = &mut self.choices;
             let earlier = self.test.locations.len();
-            let target = (earlier > 0).then(|| LocationId(c.below(earlier) as u16));
-            let mut scalar = c.yes().then(|| c.of(&TYPES));
-            let wanted = c.of(&[1, 1, 2, 3, 4]);
+            let target = (earlier > 0).then(|| LocationId(c.choose_below(earlier) as u16));
+            let mut scalar = c.choose_bool().then(|| c.choose(&TYPES));
+            let wanted = c.choose(&[1, 1, 2, 3, 4]);
             let mut components =
                 if scalar.is_some_and(|ty| ty.bytes() * u32::from(wanted) <= 16) { wanted } else { 1 };
             let vector = |id: LocationId| self.test.location(id).components;
-            let init = match (c.below(6), target) {
+            let init = match (c.choose_below(6), target) {
                 (5, _) => LocationInit::Undefined,
                 (1, Some(target)) if [1, components].contains(&vector(target)) => {
                     LocationInit::CopyOf(target)
@@ -112,19 +112,19 @@ impl Builder<'_> {
                     LocationInit::AliasOf(target)
                 }
                 (4, _) if components > 1 => LocationInit::Components(std::array::from_fn(|index| {
-                    if index < usize::from(components) { c.of(&[0, 1, 127, -128]) } else { 0 }
+                    if index < usize::from(components) { c.choose(&[0, 1, 127, -128]) } else { 0 }
                 })),
-                _ if scalar.is_some() => LocationInit::Constant(c.of(&[0, 1, 127, -128])),
-                _ => LocationInit::Constant(c.constant()),
+                _ if scalar.is_some() => LocationInit::Constant(c.choose(&[0, 1, 127, -128])),
+                _ => LocationInit::Constant(c.choose_constant()),
             };
             self.test.locations.push(Location {
                 name: (*name).to_owned(),
-                reference: c.of(&KINDS),
+                reference: c.choose(&KINDS),
                 scalar,
                 components,
                 init,
-                host: c.yes(),
-                noncoherent: c.yes(),
+                host: c.choose_bool(),
+                noncoherent: c.choose_bool(),
                 declared: true,
                 span: Span::default(),
             });
@@ -132,29 +132,31 @@ impl Builder<'_> {
     }
 
     fn threads(&mut self) {
-        for number in 0..1 + self.choices.below(4) as u32 {
+        for number in 0..1 + self.choices.choose_below(4) as u32 {
             let c = &mut self.choices;
-            let place = if c.below(5) == 4 {
+            let place = if c.choose_below(5) == 4 {
                 ThreadPlace::Host
             } else {
-                let workgroup = c.below(3) as u32;
+                let workgroup = c.choose_below(3) as u32;
                 ThreadPlace::Device(Placement {
-                    queue_family: c.below(3) as u32,
+                    queue_family: c.choose_below(3) as u32,
                     // All threads of a workgroup are on one queue.
                     queue: workgroup % 2,
                     workgroup,
-                    subgroup: c.of(&[0, 1, u32::MAX]),
+                    subgroup: c.choose(&[0, 1, u32::MAX]),
                 })
             };
             let mut registers = Vec::new();
-            for name in &["r0", "r1", "r07"][..c.below(4)] {
+            for name in &["r0", "r1", "r07"][..c.choose_below(4)] {
                 let locations = self.test.locations.len();
-                let of = LocationId(c.below(locations.max(1)) as u16);
-                let has_value = || !self.test.location(of).is_vector() && !self.test.is_undefined(of);
-                let init = match c.below(3) {
+                let of = LocationId(c.choose_below(locations.max(1)) as u16);
+                let has_value = || !self.test.location(of).is_vector() && !self.test.has_undefined_init(of);
+                let init = match c.choose_below(3) {
                     1 if locations > 0 && has_value() => RegisterInit::ValueOf(of),
-                    2 if locations > 0 => RegisterInit::AddressOf(LocationId(c.below(locations) as u16)),
-                    _ => RegisterInit::Constant(c.constant()),
+                    2 if locations > 0 => {
+                        RegisterInit::AddressOf(LocationId(c.choose_below(locations) as u16))
+                    }
+                    _ => RegisterInit::Constant(c.choose_constant()),
                 };
                 registers.push(Register { name: (*name).to_owned(), init, declared: true });
             }
@@ -172,7 +174,7 @@ impl Builder<'_> {
             self.no_barriers_among_jumps(thread);
         }
         for first in 0..self.test.threads.len() {
-            if self.choices.yes() && !self.is_host(first) {
+            if self.choices.choose_bool() && !self.is_host(first) {
                 self.subgroup_operation(first);
             }
         }
@@ -201,17 +203,17 @@ impl Builder<'_> {
         let place = self.test.threads[first].place;
         for thread in first..self.test.threads.len() {
             if !self.test.threads[thread].place.shares_scope(place, Scope::Subgroup)
-                || thread > first && self.choices.yes()
+                || thread > first && self.choices.choose_bool()
             {
                 continue;
             }
             // A register that no load assigns has 32 bits. The result of a single source lane may be
             // undefined, so it is unused.
-            let destination = kind.source_lane(0).is_none() && self.choices.yes();
+            let destination = kind.source_lane(0).is_none() && self.choices.choose_bool();
             let destination = destination.then(|| self.named_register(thread, "r500"));
-            let value = (kind != SubgroupKind::Elect).then(|| match self.choices.yes() {
+            let value = (kind != SubgroupKind::Elect).then(|| match self.choices.choose_bool() {
                 true => Operand::Register(self.named_register(thread, "r501")),
-                false => Operand::Constant(self.choices.constant()),
+                false => Operand::Constant(self.choices.choose_constant()),
             });
             let id = format!("sg{first}");
             let kind = InstructionKind::Subgroup(SubgroupOperation { kind, destination, value, id });
@@ -220,9 +222,10 @@ impl Builder<'_> {
     }
 
     fn subgroup_kind(&mut self) -> SubgroupKind {
-        let number = self.choices.below(40) as u32;
-        let span = self.choices.of(&[SubgroupSpan::Reduce, SubgroupSpan::Inclusive, SubgroupSpan::Exclusive]);
-        self.choices.of(&[
+        let number = self.choices.choose_below(40) as u32;
+        let span =
+            self.choices.choose(&[SubgroupSpan::Reduce, SubgroupSpan::Inclusive, SubgroupSpan::Exclusive]);
+        self.choices.choose(&[
             SubgroupKind::Elect,
             SubgroupKind::All,
             SubgroupKind::Any,
@@ -244,7 +247,7 @@ impl Builder<'_> {
     }
 
     fn instructions(&mut self, thread: usize) {
-        let count = self.choices.below(8);
+        let count = self.choices.choose_below(8);
         let mut placed = Vec::new();
         for _ in 0..count {
             let kind = self.instruction(thread, &mut placed);
@@ -260,7 +263,7 @@ impl Builder<'_> {
     }
 
     fn register(&mut self, thread: usize) -> RegisterId {
-        let name = self.choices.of(&["r0", "r1", "r2", "r07", "r99"]);
+        let name = self.choices.choose(&["r0", "r1", "r2", "r07", "r99"]);
         self.named_register(thread, name)
     }
 
@@ -275,7 +278,7 @@ impl Builder<'_> {
     }
 
     fn label(&mut self, thread: usize) -> LabelId {
-        let name = self.choices.of(&["LC00", "LC01", "LC1"]);
+        let name = self.choices.choose(&["LC00", "LC01", "LC1"]);
         let labels = &mut self.test.threads[thread].labels;
         let index = labels.iter().position(|label| label.name == name).unwrap_or_else(|| {
             labels.push(Label { name: name.to_owned() });
@@ -285,16 +288,16 @@ impl Builder<'_> {
     }
 
     fn operand(&mut self, thread: usize) -> Operand {
-        if self.choices.yes() {
+        if self.choices.choose_bool() {
             Operand::Register(self.register(thread))
         } else {
-            Operand::Constant(self.choices.constant())
+            Operand::Constant(self.choices.choose_constant())
         }
     }
 
     /// Returns a random place: location, class, type and offset.
     fn memory(&mut self) -> MemoryPlace {
-        let name = self.choices.of(&NAMES);
+        let name = self.choices.choose(&NAMES);
         let known = self.test.locations.iter().position(|location| location.name == name);
         let index = known.unwrap_or_else(|| {
             self.test.locations.push(Location { declared: false, ..Location::new(name) });
@@ -303,23 +306,24 @@ impl Builder<'_> {
         let location = &self.test.locations[index];
         let class = match location.reference {
             Some(reference) => reference.storage_class(),
-            None => self.choices.of(&StorageClass::ALL),
+            None => self.choices.choose(&StorageClass::ALL),
         };
         let bytes = location.bytes();
         let own = location.scalar_type();
         let component = location.is_vector().then_some(own);
-        let scalar = self.choices.yes().then(|| self.choices.of(&TYPES)).filter(|ty| ty.bytes() <= bytes);
+        let scalar =
+            self.choices.choose_bool().then(|| self.choices.choose(&TYPES)).filter(|ty| ty.bytes() <= bytes);
         // An access of a component has its type.
         let scalar = scalar.or(component);
         let size = scalar.unwrap_or(own).bytes();
-        let offset = self.choices.below((bytes / size) as usize) as u32 * size;
+        let offset = self.choices.choose_below((bytes / size) as usize) as u32 * size;
         let location = LocationId(index as u16);
         MemoryPlace { location, offset, scalar, class, address: None }
     }
 
     /// Returns a random subset of the names.
     fn ranges(&mut self) -> Vec<LocationId> {
-        (0..self.test.locations.len() as u16).map(LocationId).filter(|_| self.choices.yes()).collect()
+        (0..self.test.locations.len() as u16).map(LocationId).filter(|_| self.choices.choose_bool()).collect()
     }
 
     /// Returns an operation on some other threads; without other threads, returns another operation.
@@ -344,27 +348,29 @@ impl Builder<'_> {
                 right: Operand::Constant(1),
             });
         }
-        let first = self.choices.below(others.len());
+        let first = self.choices.choose_below(others.len());
         others.rotate_left(first);
-        let kept = 1 + self.choices.below(others.len());
+        let kept = 1 + self.choices.choose_below(others.len());
         others.truncate(kept);
         InstructionKind::System(operation(others))
     }
 
     fn mask(&mut self) -> AccessMask {
-        AccessMask::single_accesses().filter(|_| self.choices.yes()).fold(AccessMask::NONE, AccessMask::with)
+        AccessMask::single_accesses()
+            .filter(|_| self.choices.choose_bool())
+            .fold(AccessMask::NONE, AccessMask::with)
     }
 
     fn semantics(&mut self, orders: &[Order]) -> Semantics {
-        let order = self.choices.of(orders);
+        let order = self.choices.choose(orders);
         if order == Order::Relaxed {
             return Semantics::RELAXED;
         }
-        let named = self.choices.below(16) as u8;
+        let named = self.choices.choose_below(16) as u8;
         let mut ignored = IgnoredClasses::NONE;
         for class in IgnoredClass::ALL {
             // At least one class must be named.
-            if self.choices.below(8) == 0 || named == 0 {
+            if self.choices.choose_below(8) == 0 || named == 0 {
                 ignored = ignored.with(class);
             }
         }
@@ -372,8 +378,8 @@ impl Builder<'_> {
             order,
             classes: StorageClassSet(named),
             ignored,
-            make_available: order.releases() && self.choices.yes(),
-            make_visible: order.acquires() && self.choices.yes(),
+            make_available: order.releases() && self.choices.choose_bool(),
+            make_visible: order.acquires() && self.choices.choose_bool(),
             sequential: false,
         }
     }
@@ -384,15 +390,15 @@ impl Builder<'_> {
 
     /// Returns a random scope; host threads only have one.
     fn scope(&mut self, thread: usize) -> Scope {
-        if self.is_host(thread) { Scope::CrossDevice } else { self.choices.of(&SCOPES) }
+        if self.is_host(thread) { Scope::CrossDevice } else { self.choices.choose(&SCOPES) }
     }
 
     fn access(&mut self, thread: usize, order: Order) -> Access {
-        match self.choices.below(4) {
+        match self.choices.choose_below(4) {
             1 | 2 if self.is_host(thread) => Access::Private,
             0 => Access::Private,
             1 => Access::NonPrivate,
-            2 => Access::Coherent { scope: self.choices.of(&SCOPES) },
+            2 => Access::Coherent { scope: self.choices.choose(&SCOPES) },
             _ => Access::Atomic {
                 scope: self.scope(thread),
                 semantics: self.semantics(&[Order::Relaxed, order]),
@@ -408,15 +414,18 @@ impl Builder<'_> {
             && !access.is_vector()
             && !access.strength.is_atomic()
             && !self.is_host(thread);
-        let performer =
-            if may_be && self.choices.below(4) == 0 { Performer::Cooperative } else { access.performer };
+        let performer = if may_be && self.choices.choose_below(4) == 0 {
+            Performer::Cooperative
+        } else {
+            access.performer
+        };
         InstructionKind::Access(MemoryAccess { performer, ..access })
     }
 
     /// Returns a plain vector access to a location that is large enough, if one exists.
     fn vector(&mut self, thread: usize) -> Option<InstructionKind> {
-        let count = self.choices.of(&[2_u32, 3, 4]);
-        let scalar = self.choices.of(&TYPES);
+        let count = self.choices.choose(&[2_u32, 3, 4]);
+        let scalar = self.choices.choose(&TYPES);
         let bytes = count * scalar.bytes();
         let fits = |location: &Location| bytes <= location.bytes();
         let all = &self.test.locations;
@@ -424,32 +433,32 @@ impl Builder<'_> {
         if candidates.is_empty() || self.is_host(thread) {
             return None;
         }
-        let index = self.choices.of(&candidates);
+        let index = self.choices.choose(&candidates);
         let room = (self.test.locations[index].bytes() - bytes) / scalar.bytes();
-        let first = self.choices.below(room as usize + 1) as u32 * scalar.bytes();
+        let first = self.choices.choose_below(room as usize + 1) as u32 * scalar.bytes();
         let class = match self.test.locations[index].reference {
             Some(reference) => reference.storage_class(),
-            None => self.choices.of(&StorageClass::ALL),
+            None => self.choices.choose(&StorageClass::ALL),
         };
-        let access = match self.choices.below(3) {
+        let access = match self.choices.choose_below(3) {
             0 => Access::Private,
             1 => Access::NonPrivate,
-            _ => Access::Coherent { scope: self.choices.of(&SCOPES) },
+            _ => Access::Coherent { scope: self.choices.choose(&SCOPES) },
         };
-        let store = self.choices.yes();
+        let store = self.choices.choose_bool();
         let mut free = vec!["r0", "r1", "r2", "r07", "r99"];
         let (mut values, mut destinations) = (Vec::new(), Vec::new());
         for _ in 0..count {
             if store {
                 values.push(self.operand(thread));
             } else {
-                let name = free.remove(self.choices.below(free.len()));
+                let name = free.remove(self.choices.choose_below(free.len()));
                 destinations.push(self.named_register(thread, name));
             }
         }
-        let kind = match Lanes::of(&destinations) {
+        let kind = match Components::from_slice(&destinations) {
             Some(destinations) => AccessKind::Load(destinations),
-            None => AccessKind::Store(Lanes::of(&values)?),
+            None => AccessKind::Store(Components::from_slice(&values)?),
         };
         let location = LocationId(index as u16);
         let place = MemoryPlace { location, offset: first, scalar: Some(scalar), class, address: None };
@@ -463,12 +472,12 @@ impl Builder<'_> {
 
     fn instruction(&mut self, thread: usize, placed: &mut Vec<usize>) -> InstructionKind {
         use Order::{Acquire, AcquireRelease, Relaxed, Release};
-        if self.choices.below(6) == 0
+        if self.choices.choose_below(6) == 0
             && let Some(vector) = self.vector(thread)
         {
             return vector;
         }
-        match self.choices.below(13) {
+        match self.choices.choose_below(13) {
             0 => {
                 let destination = self.register(thread);
                 let place = self.memory();
@@ -484,14 +493,14 @@ impl Builder<'_> {
                 let place = self.memory();
                 let semantics = self.semantics(&[Relaxed, Acquire, Release, AcquireRelease]);
                 let first = self.operand(thread);
-                let operation = match self.choices.below(3) {
+                let operation = match self.choices.choose_below(3) {
                     0 => RmwOperation::Exchange(first),
-                    1 => RmwOperation::Fetch(self.choices.of(&OPERATIONS), first),
+                    1 => RmwOperation::Fetch(self.choices.choose(&OPERATIONS), first),
                     _ => RmwOperation::CompareExchange {
                         compare: first,
                         value: self.operand(thread),
-                        unequal: if semantics.order.acquires() && self.choices.yes() {
-                            match self.choices.below(3) {
+                        unequal: if semantics.order.acquires() && self.choices.choose_bool() {
+                            match self.choices.choose_below(3) {
                                 0 => self.semantics(&[Acquire]),
                                 _ => Semantics { order: Acquire, make_available: false, ..semantics },
                             }
@@ -507,7 +516,7 @@ impl Builder<'_> {
                 scope: self.scope(thread),
                 semantics: self.semantics(&[Acquire, Release, AcquireRelease]),
             },
-            4..=6 | 12 if self.is_host(thread) => match self.choices.below(4) {
+            4..=6 | 12 if self.is_host(thread) => match self.choices.choose_below(4) {
                 0 => InstructionKind::System(SystemOperation::Flush(self.ranges())),
                 1 => InstructionKind::System(SystemOperation::Invalidate(self.ranges())),
                 2 => self.others(thread, SystemOperation::Submit),
@@ -515,13 +524,15 @@ impl Builder<'_> {
             },
             4 => {
                 let semantics = self.semantics(&[Relaxed, Acquire, Release, AcquireRelease]);
-                let resource = self.choices.yes().then(|| self.choices.of(&["0", "7", "res"]).to_owned());
-                let quorum = (resource.is_some() && self.choices.yes()).then(|| self.choices.below(9) as u32);
+                let resource =
+                    self.choices.choose_bool().then(|| self.choices.choose(&["0", "7", "res"]).to_owned());
+                let quorum = (resource.is_some() && self.choices.choose_bool())
+                    .then(|| self.choices.choose_below(9) as u32);
                 InstructionKind::ControlBarrier(ControlBarrier {
-                    execution_scope: self.choices.of(&SCOPES),
-                    memory_scope: self.choices.of(&SCOPES),
+                    execution_scope: self.choices.choose(&SCOPES),
+                    memory_scope: self.choices.choose(&SCOPES),
                     semantics: (semantics.order != Relaxed).then_some(semantics),
-                    id: self.choices.of(&["0", "00", "1", "0x1", "bar"]).to_owned(),
+                    id: self.choices.choose(&["0", "00", "1", "0x1", "bar"]).to_owned(),
                     resource,
                     quorum,
                 })
@@ -530,16 +541,16 @@ impl Builder<'_> {
             6 => InstructionKind::System(SystemOperation::VisibleFromDevice),
             7 => InstructionKind::Compute(Compute::Arithmetic {
                 destination: self.register(thread),
-                operation: self.choices.of(&OPERATIONS),
+                operation: self.choices.choose(&OPERATIONS),
                 left: self.operand(thread),
                 right: self.operand(thread),
             }),
-            11 => InstructionKind::System(match self.choices.yes() {
+            11 => InstructionKind::System(match self.choices.choose_bool() {
                 _ if self.is_host(thread) => SystemOperation::Flush(Vec::new()),
                 true => SystemOperation::Available(self.mask()),
                 false => SystemOperation::Visible(self.mask()),
             }),
-            12 => match self.choices.below(3) {
+            12 => match self.choices.choose_below(3) {
                 0 => match self.others(thread, SystemOperation::Wait) {
                     InstructionKind::System(SystemOperation::Wait(threads)) => {
                         InstructionKind::ShaderCall(threads)
@@ -549,12 +560,12 @@ impl Builder<'_> {
                 end => InstructionKind::Interlock(Interlock {
                     end: if end == 1 { InterlockEnd::Begin } else { InterlockEnd::End },
                     order: InterlockOrder::Ordered,
-                    section: self.choices.of(&["0", "00", "part"]).to_owned(),
+                    section: self.choices.choose(&["0", "00", "part"]).to_owned(),
                 }),
             },
             8 => InstructionKind::Flow(Flow::Goto(self.label(thread))),
             9 => InstructionKind::Flow(Flow::Branch {
-                relation: self.choices.of(&[
+                relation: self.choices.choose(&[
                     BranchRelation::Equal,
                     BranchRelation::NotEqual,
                     BranchRelation::GreaterOrEqual,
@@ -578,12 +589,12 @@ impl Builder<'_> {
     }
 
     fn system_sync(&mut self) {
-        for _ in 0..self.choices.below(4) {
+        for _ in 0..self.choices.choose_below(4) {
             let mut point = || {
-                let thread = self.choices.below(self.test.threads.len());
+                let thread = self.choices.choose_below(self.test.threads.len());
                 let length = self.test.threads[thread].instructions.len();
-                let instruction =
-                    (length > 0 && self.choices.yes()).then(|| self.choices.below(length) as u16);
+                let instruction = (length > 0 && self.choices.choose_bool())
+                    .then(|| self.choices.choose_below(length) as u16);
                 SyncPoint { thread: ThreadId(thread as u16), instruction }
             };
             let (from, to) = (point(), point());
@@ -592,26 +603,26 @@ impl Builder<'_> {
     }
 
     fn named(&mut self) -> Option<Term> {
-        let thread = self.choices.below(self.test.threads.len());
+        let thread = self.choices.choose_below(self.test.threads.len());
         let registers = self.test.threads[thread].registers.len();
         let locations = self.test.locations.len();
-        match (registers, locations, self.choices.yes()) {
+        match (registers, locations, self.choices.choose_bool()) {
             (0, 0, _) => None,
             (0, _, _) | (1.., 1.., true) => {
-                let location = LocationId(self.choices.below(locations) as u16);
+                let location = LocationId(self.choices.choose_below(locations) as u16);
                 let components = usize::from(self.test.location(location).components);
-                Some(Term::Location(location, self.choices.below(components) as u8))
+                Some(Term::Location(location, self.choices.choose_below(components) as u8))
             }
             _ => Some(Term::Register(
                 ThreadId(thread as u16),
-                RegisterId(self.choices.below(registers) as u16),
+                RegisterId(self.choices.choose_below(registers) as u16),
             )),
         }
     }
 
     fn term(&mut self) -> Term {
-        let constant = Term::Constant(self.choices.constant());
-        match (self.choices.below(3), self.named()) {
+        let constant = Term::Constant(self.choices.choose_constant());
+        match (self.choices.choose_below(3), self.named()) {
             (0, _) | (_, None) => constant,
             (1, Some(Term::Location(location, _))) => Term::Address(location),
             (_, Some(term)) => term,
@@ -620,10 +631,17 @@ impl Builder<'_> {
 
     fn condition(&mut self, depth: usize) -> Condition {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-        match self.choices.below(if depth == 0 { 2 } else { 5 }) {
+        match self.choices.choose_below(if depth == 0 { 2 } else { 5 }) {
             0 => Condition::Compare {
                 left: self.term(),
-                comparison: self.choices.of(&[Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual]),
+                comparison: self.choices.choose(&[
+                    Equal,
+                    NotEqual,
+                    Less,
+                    LessOrEqual,
+                    Greater,
+                    GreaterOrEqual,
+                ]),
                 right: self.term(),
             },
             1 => Condition::True,
@@ -634,17 +652,17 @@ impl Builder<'_> {
     }
 
     fn questions(&mut self) {
-        for _ in 0..self.choices.below(3) {
+        for _ in 0..self.choices.choose_below(3) {
             let listed = self.named();
-            self.test.listed.extend(listed);
+            self.test.listed_terms.extend(listed);
         }
-        if self.choices.yes() {
+        if self.choices.choose_bool() {
             self.test.filter = Some(self.condition(3));
         }
         let kinds =
             [QuestionKind::Exists, QuestionKind::NotExists, QuestionKind::Forall, QuestionKind::Final];
-        if self.choices.yes() {
-            let (kind, condition) = (self.choices.of(&kinds), self.condition(5));
+        if self.choices.choose_bool() {
+            let (kind, condition) = (self.choices.choose(&kinds), self.condition(5));
             self.test.question = Some(Question { kind, condition, span: Span::default() });
         }
     }
@@ -652,25 +670,27 @@ impl Builder<'_> {
     fn metadata(&mut self) {
         let c = &mut self.choices;
         let metadata = &mut self.test.metadata;
-        for model in &["vulkan", "sc", "dartagnan"][..c.below(4)] {
-            let race = c.of(&[None, Some(Race::Free), Some(Race::Racy)]);
+        for model in &["vulkan", "sc", "dartagnan"][..c.choose_below(4)] {
+            let race = c.choose(&[None, Some(Race::Free), Some(Race::Racy)]);
             metadata.expectations.push(Expectation {
                 model: (*model).to_owned(),
-                reachability: c.of(&[Reachability::Allowed, Reachability::Forbidden]),
+                reachability: c.choose(&[Reachability::Allowed, Reachability::Forbidden]),
                 race,
-                uninitialised: race.is_some() && c.yes(),
+                uninitialised: race.is_some() && c.choose_bool(),
                 span: Span::default(),
             });
         }
         for strong in [false, true] {
-            if c.below(3) == 0 {
-                let models =
-                    ["fair", "hsa-obe"][..c.below(3)].iter().map(|model| (*model).to_owned()).collect();
+            if c.choose_below(3) == 0 {
+                let models = ["fair", "hsa-obe"][..c.choose_below(3)]
+                    .iter()
+                    .map(|model| (*model).to_owned())
+                    .collect();
                 metadata.terminations.push(TerminationExpectation { strong, models, span: Span::default() });
             }
         }
         let mut words = |list: &[&str]| -> Vec<String> {
-            list[..c.below(list.len() + 1)].iter().map(|word| (*word).to_owned()).collect()
+            list[..c.choose_below(list.len() + 1)].iter().map(|word| (*word).to_owned()).collect()
         };
         metadata.clauses = words(&["VK-SW-01", "VK-HB-02"]);
         metadata.needs = words(&["shaderInt64", "vulkanMemoryModelDeviceScope"]);
@@ -691,7 +711,7 @@ pub fn random_test(choices: &[u16]) -> Test {
         threads: Vec::new(),
         system_sync: Vec::new(),
         calls: litmus::ApiCalls::default(),
-        listed: Vec::new(),
+        listed_terms: Vec::new(),
         filter: None,
         question: None,
         khronos: None,

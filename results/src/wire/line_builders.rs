@@ -40,9 +40,9 @@ impl CheckLine {
             race: if no_execution { RaceWord::Unknown } else { prediction.race.into() },
             race_thin_air: prediction.race_thin_air,
             race_outside_filter: false,
-            uninitialised_read: prediction.uninitialised_read.filter(|_| test.has_undefined()),
+            uninitialised_read: prediction.uninitialised_read.filter(|_| test.has_undefined_locations()),
             differences: Vec::new(),
-            level: prediction.level.map(LevelWord::from),
+            level: prediction.undefinedness.map(LevelWord::from),
             queries: answer_question(test, prediction)
                 .map(|answer| Query {
                     text: context.question.to_owned(),
@@ -131,12 +131,12 @@ impl HsaRun {
         HsaRun {
             model: hsa.model.clone(),
             race: hsa.race.into(),
-            level: hsa.level.map(LevelWord::from),
+            level: hsa.undefinedness.map(LevelWord::from),
             class: comparison.class.map(|class| class.word().to_owned()),
             allowed: match question_kind {
                 None => None,
-                Some(QuestionKind::Forall) => hsa.misses,
-                Some(_) => hsa.meets,
+                Some(QuestionKind::Forall) => hsa.can_miss_condition,
+                Some(_) => hsa.can_meet_condition,
             },
             passed,
         }

@@ -333,7 +333,7 @@ fn invocations_outside_the_grid_are_inconclusive() {
     let (test, prediction) = weak_allowed(Race::Free);
     let observed = Observation {
         not_executed: 64,
-        written_in_part: 3,
+        partially_written: 3,
         discarded_dispatches: 1,
         outside_grid: 8,
         ..observation([300, 50_000, 50_000, 300])

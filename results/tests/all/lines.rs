@@ -82,10 +82,10 @@ pub fn check_lines() -> Vec<CheckLine> {
     let test = store_buffering(Synchronization::Nothing);
     let mut nothing = prediction(&test, false, Race::Free);
     nothing.outcomes.values_mut().for_each(|predicted| predicted.allowed = false);
-    (nothing.meets, nothing.misses) = (Some(false), Some(false));
+    (nothing.can_meet_condition, nothing.can_miss_condition) = (Some(false), Some(false));
     let mut unfinished = prediction(&test, false, Race::Unknown);
     unfinished.complete = false;
-    (unfinished.meets, unfinished.misses) = (None, None);
+    (unfinished.can_meet_condition, unfinished.can_miss_condition) = (None, None);
     [
         ("sb/SB+rlx-rlx", prediction(&test, true, Race::Free)),
         ("sb/SB+surprise", prediction(&test, false, Race::Free)),

@@ -16,7 +16,7 @@ use rspirv::spirv::{
 };
 
 use crate::lift::is_rmw;
-use crate::reader::{Reader, ids, parse_scope, parse_semantics};
+use crate::reader::{Reader, operand_ids, parse_scope, parse_semantics};
 use shaders::ModuleError;
 use shaders::rules::SemanticsRule;
 use shaders::semantics::{self as rules, SemanticsInstruction};
@@ -52,16 +52,16 @@ struct Checker<'a> {
     reader: &'a Reader,
     capabilities: BTreeSet<Capability>,
     is_vulkan_model: bool,
-    numbers: BTreeMap<Word, NumericType>,
+    numeric_types: BTreeMap<Word, NumericType>,
     /// The component type of each vector type.
-    vectors: BTreeMap<Word, Word>,
+    component_types: BTreeMap<Word, Word>,
     /// The type of each value.
-    types: BTreeMap<Word, Word>,
+    value_types: BTreeMap<Word, Word>,
     /// Control barriers that only one thread reaches, by their index among all barriers.
     divergent_barriers: BTreeSet<usize>,
     /// Halves of split barriers that do not alternate between arrival and wait, by the same index.
-    not_alternating: BTreeSet<usize>,
-    barriers_seen: std::cell::Cell<usize>,
+    non_alternating_barriers: BTreeSet<usize>,
+    barrier_count: std::cell::Cell<usize>,
 }
 
 impl<'a> Checker<'a> {
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
                     numbers.insert(id, NumericType::Float(width));
                 }
                 (Op::TypeVector, Some(id)) => {
-                    vectors.extend(ids(instruction).first().map(|component| (id, *component)));
+                    vectors.extend(operand_ids(instruction).first().map(|component| (id, *component)));
                 }
                 _ => {}
             }
@@ -97,18 +97,18 @@ impl<'a> Checker<'a> {
             reader,
             capabilities: reader.module.capabilities.iter().filter_map(capability).collect(),
             is_vulkan_model: reader.has_vulkan_model(),
-            numbers,
-            vectors,
-            types,
+            numeric_types: numbers,
+            component_types: vectors,
+            value_types: types,
             divergent_barriers: declarations::divergent_barriers(reader),
-            not_alternating: declarations::non_alternating_barriers(reader),
-            barriers_seen: std::cell::Cell::new(0),
+            non_alternating_barriers: declarations::non_alternating_barriers(reader),
+            barrier_count: std::cell::Cell::new(0),
         }
     }
 
     /// Returns the numeric type of a scalar type, or of a vector type's components.
     fn numeric_type(&self, ty: Word) -> Option<&NumericType> {
-        self.numbers.get(self.vectors.get(&ty).unwrap_or(&ty))
+        self.numeric_types.get(self.component_types.get(&ty).unwrap_or(&ty))
     }
 
     fn has_capability(&self, capability: Capability) -> bool {
@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
 
     fn check_instruction(&self, instruction: &Instruction, mut report: impl FnMut(ModuleFault)) {
         let op = instruction.class.opcode;
-        let ids = ids(instruction);
+        let ids = operand_ids(instruction);
         let id = |index: usize| ids.get(index).copied().unwrap_or_default();
         match op {
             Op::Load | Op::Store => self.check_plain_access(instruction, id(0), &mut report),
@@ -144,12 +144,12 @@ impl<'a> Checker<'a> {
                     report(ModuleFault::MissingCapability(Capability::SplitBarrierINTEL));
                 }
                 self.check_ordering(operation, id(1), id(2), &mut report);
-                let number = self.barriers_seen.get();
-                self.barriers_seen.set(number + 1);
+                let number = self.barrier_count.get();
+                self.barrier_count.set(number + 1);
                 if self.divergent_barriers.contains(&number) {
                     report(ModuleFault::DivergentBarrier);
                 }
-                if self.not_alternating.contains(&number) {
+                if self.non_alternating_barriers.contains(&number) {
                     report(ModuleFault::SplitAlternation);
                 }
             }
@@ -185,14 +185,17 @@ impl<'a> Checker<'a> {
         report: &mut impl FnMut(ModuleFault),
     ) {
         let op = instruction.class.opcode;
-        let ty =
-            if op == Op::AtomicStore { self.types.get(&stored).copied() } else { instruction.result_type };
+        let ty = if op == Op::AtomicStore {
+            self.value_types.get(&stored).copied()
+        } else {
+            instruction.result_type
+        };
         let float_op = |add, min_max| match op {
             Op::AtomicFAddEXT => Some(add),
             Op::AtomicFMinEXT | Op::AtomicFMaxEXT => Some(min_max),
             _ => None,
         };
-        match ty.and_then(|ty| self.numbers.get(&ty)) {
+        match ty.and_then(|ty| self.numeric_types.get(&ty)) {
             Some(NumericType::Integer(32)) => {}
             Some(NumericType::Integer(64)) if self.has_capability(Capability::Int64Atomics) => {}
             Some(NumericType::Float(width @ (32 | 64))) => {
@@ -223,7 +226,7 @@ impl<'a> Checker<'a> {
     }
 
     fn storage_class(&self, pointer: Word) -> Option<StorageClass> {
-        let ty = self.reader.definition(*self.types.get(&pointer)?)?;
+        let ty = self.reader.definition(*self.value_types.get(&pointer)?)?;
         match ty.operands.first() {
             Some(Operand::StorageClass(class)) => Some(*class),
             _ => None,
@@ -274,7 +277,7 @@ impl<'a> Checker<'a> {
         }
         if class == Some(StorageClass::PhysicalStorageBuffer) {
             let value = if store {
-                ids(instruction).get(1).and_then(|id| self.types.get(id)).copied()
+                operand_ids(instruction).get(1).and_then(|id| self.value_types.get(id)).copied()
             } else {
                 instruction.result_type
             };
@@ -283,7 +286,7 @@ impl<'a> Checker<'a> {
                 None => 0,
             };
             let fits =
-                alignment.is_some_and(|stated| bytes > 0 && stated > 0 && stated.is_multiple_of(bytes));
+                alignment.is_some_and(|declared| bytes > 0 && declared > 0 && declared.is_multiple_of(bytes));
             if !(bits.contains(MemoryAccess::ALIGNED) && fits) {
                 report(ModuleFault::Alignment);
             }
@@ -320,8 +323,8 @@ impl<'a> Checker<'a> {
 
     /// Checks the format of the image of an atomic.
     fn check_texel_pointer(&self, image: Word, report: &mut impl FnMut(ModuleFault)) {
-        let pointer = self.types.get(&image).and_then(|ty| self.reader.definition(*ty));
-        let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
+        let pointer = self.value_types.get(&image).and_then(|ty| self.reader.definition(*ty));
+        let pointee = pointer.and_then(|pointer| operand_ids(pointer).first().copied());
         let format = pointee.and_then(|ty| self.reader.definition(ty)).and_then(|ty| {
             ty.operands.iter().find_map(|operand| match operand {
                 Operand::ImageFormat(format) => Some(*format),

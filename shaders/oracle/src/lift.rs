@@ -15,7 +15,7 @@ use litmus::{Access, InterlockEnd, InterlockOrder, Scope, Semantics, SplitHalf, 
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Decoration, GroupOperation, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
 
-use crate::reader::{Pointee, Reader, ids, parse_scope, parse_semantics};
+use crate::reader::{Pointee, Reader, operand_ids, parse_scope, parse_semantics};
 use shaders::ModuleError;
 use shaders::kernel::Binding;
 
@@ -165,10 +165,10 @@ pub enum LiftError {
     StressDiffers(Vec<Op>),
     /// A salt is missing, is read twice, or is not at the place of an access of the test.
     #[error("salts at {0:?}")]
-    Salts(Vec<Site>),
+    WrongSalts(Vec<Site>),
     /// The code outside of the threads differs from the initialization and reading of workgroup memory.
     #[error("outside the threads: expected {expected}, the kernel has {found}")]
-    Outside {
+    OutsideDiffers {
         /// The expected code.
         expected: String,
         /// The event of the kernel.
@@ -199,7 +199,7 @@ pub struct LiftedKernel {
     /// True if all workgroup memory is zero-initialized; `None` if there is none.
     pub zeroed: Option<bool>,
     /// The kernel declares maximal reconvergence.
-    pub reconverges: bool,
+    pub maximally_reconverges: bool,
     /// The order of interlocked sections, by the execution mode.
     pub interlock: Option<InterlockOrder>,
     /// Accesses to scratch memory, all outside of threads.
@@ -225,7 +225,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(),
         outside: Vec::new(),
         zeroed: reader.is_workgroup_zeroed(),
-        reconverges: reader.is_maximally_reconverging(),
+        maximally_reconverges: reader.is_maximally_reconverging(),
         interlock: reader.interlock_order(),
         stress: Vec::new(),
         salts: Vec::new(),
@@ -246,8 +246,8 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                     if lanes.is_some() =>
                 {
                     for (thread, branches) in lanes.into_iter().flatten() {
-                        let stray = LiftError::OutsideThreads(instruction.class.opcode);
-                        let thread = lifted.threads.get_mut(thread).ok_or(stray)?;
+                        let error = LiftError::OutsideThreads(instruction.class.opcode);
+                        let thread = lifted.threads.get_mut(thread).ok_or(error)?;
                         thread.push(event.clone().with_branches(*branches));
                     }
                 }
@@ -299,19 +299,19 @@ fn is_ordered(reader: &Reader, access: Access) -> bool {
 
 /// Returns the thread of each block: the switch case that reaches it before the end of the switch.
 pub(crate) fn block_threads(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
-    let successors = successors(blocks);
+    let successors = block_successors(blocks);
     let mut owners = BTreeMap::new();
     for block in blocks {
         let [.., merge, switch] = &block.instructions[..] else { continue };
         if switch.class.opcode != Op::Switch {
             continue;
         }
-        let end = *ids(merge).first().ok_or(LiftError::Malformed(merge.class.opcode))?;
+        let end = *operand_ids(merge).first().ok_or(LiftError::Malformed(merge.class.opcode))?;
         for case in switch.operands.get(2..).unwrap_or_default().chunks(2) {
             let [Operand::LiteralBit32(thread), Operand::IdRef(target)] = case else {
                 return Err(LiftError::Malformed(Op::Switch));
             };
-            for label in blocks_until(&successors, *target, end) {
+            for label in reachable_blocks_before(&successors, *target, end) {
                 owners.entry(label).or_insert(ThreadId(*thread as u16));
             }
         }
@@ -319,26 +319,26 @@ pub(crate) fn block_threads(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>
     Ok(owners)
 }
 
-/// Returns the blocks that are reachable before another one.
-fn blocks_until(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -> BTreeSet<Word> {
+/// Returns the blocks that are reachable without passing through `end`.
+fn reachable_blocks_before(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -> BTreeSet<Word> {
     let mut reached = BTreeSet::new();
-    let mut open = vec![from];
-    while let Some(label) = open.pop() {
+    let mut pending = vec![from];
+    while let Some(label) = pending.pop() {
         if label != end && reached.insert(label) {
-            open.extend(successors.get(&label).into_iter().flatten());
+            pending.extend(successors.get(&label).into_iter().flatten());
         }
     }
     reached
 }
 
 /// Returns the successors of each block.
-fn successors(blocks: &[Block]) -> BTreeMap<Word, Vec<Word>> {
+fn block_successors(blocks: &[Block]) -> BTreeMap<Word, Vec<Word>> {
     blocks.iter().filter_map(|block| Some((block.label_id()?, branch_targets(block)))).collect()
 }
 
 fn branch_targets(block: &Block) -> Vec<Word> {
     let Some(terminator) = block.instructions.last() else { return Vec::new() };
-    let ids = ids(terminator);
+    let ids = operand_ids(terminator);
     match terminator.class.opcode {
         Op::Branch => ids,
         Op::BranchConditional | Op::Switch => ids.into_iter().skip(1).collect(),
@@ -353,7 +353,7 @@ fn lift_instruction(
     instruction: &Instruction,
 ) -> Result<Option<KernelEvent>, LiftError> {
     let op = instruction.class.opcode;
-    let ids = ids(instruction);
+    let ids = operand_ids(instruction);
     let id = |index: usize| ids.get(index).copied().ok_or(LiftError::Malformed(op));
     let scope_at = |index: usize| read_scope(reader, id(index)?);
     let value_at = |index: usize| -> Result<ValueOperand, LiftError> {
@@ -378,7 +378,9 @@ fn lift_instruction(
         }
         Op::BeginInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::Begin))),
         Op::EndInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::End))),
-        _ if subgroup::is_operation(op) => return subgroup::lift_operation(reader, instruction).map(Some),
+        _ if subgroup::is_subgroup_operation(op) => {
+            return subgroup::lift_operation(reader, instruction).map(Some);
+        }
         Op::ImageRead | Op::ImageWrite => return texel_event(reader, instruction).map(Some),
         _ if is_access(op) => {}
         _ => return Ok(None),
@@ -411,7 +413,9 @@ fn lift_instruction(
     };
     let coherent = variable_coherence(reader, variable, class);
     let alignment = match site.memory {
-        KernelMemory::Address => Some(reader.alignment(&site, variable).ok_or(LiftError::Malformed(op))?),
+        KernelMemory::Address => {
+            Some(reader.required_alignment(&site, variable).ok_or(LiftError::Malformed(op))?)
+        }
         KernelMemory::Binding(_) | KernelMemory::Workgroup(_) => None,
     };
     if site.components > 1 && !matches!(op, Op::Load | Op::Store) {
@@ -432,9 +436,9 @@ fn lift_instruction(
             let (access, volatile) =
                 lift_plain_access(reader, instruction, 2, available, alignment, coherent)?;
             let values = if site.components > 1 {
-                let made =
+                let construct =
                     reader.definition(id(1)?).filter(|made| made.class.opcode == Op::CompositeConstruct);
-                let parts = crate::reader::ids(made.ok_or(LiftError::Malformed(op))?);
+                let parts = crate::reader::operand_ids(construct.ok_or(LiftError::Malformed(op))?);
                 let part =
                     |id| reader.constant_bits(id).map_or(ValueOperand::Computed, ValueOperand::Constant);
                 parts.into_iter().map(part).collect()
@@ -475,7 +479,7 @@ fn lift_instruction(
 fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent, LiftError> {
     let op = instruction.class.opcode;
     let malformed = || LiftError::Malformed(op);
-    let ids = ids(instruction);
+    let ids = operand_ids(instruction);
     let id = |index: usize| ids.get(index).copied().ok_or_else(malformed);
     let (texels, operands, target) = if op == Op::ImageRead {
         (instruction.result_id.ok_or_else(malformed)?, 2, ImageOperands::MAKE_TEXEL_VISIBLE)
@@ -502,8 +506,8 @@ fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent
         return Ok(KernelEvent::Load { site, volatile, access });
     }
     // All components of a texel are equal, and only the first counts.
-    let Some(maker) = reader.definition(texels) else { return Err(malformed()) };
-    let first = crate::reader::ids(maker).first().copied().ok_or_else(malformed)?;
+    let Some(construct) = reader.definition(texels) else { return Err(malformed()) };
+    let first = crate::reader::operand_ids(construct).first().copied().ok_or_else(malformed)?;
     let value = reader.constant_bits(first).map_or(ValueOperand::Computed, ValueOperand::Constant);
     Ok(KernelEvent::Store { site, volatile, access, values: vec![value] })
 }
@@ -588,8 +592,8 @@ fn lift_plain_access(
     bits -= MemoryAccess::VOLATILE | MemoryAccess::NONTEMPORAL;
     if let Some(alignment) = alignment {
         match rest {
-            [Operand::LiteralBit32(stated), others @ ..]
-                if *stated == alignment && bits.contains(MemoryAccess::ALIGNED) =>
+            [Operand::LiteralBit32(declared), others @ ..]
+                if *declared == alignment && bits.contains(MemoryAccess::ALIGNED) =>
             {
                 bits -= MemoryAccess::ALIGNED;
                 rest = others;

@@ -129,10 +129,11 @@ impl Reader {
 
     /// Returns true if every variable of workgroup memory is zero-initialized; `None` if there is none.
     pub fn is_workgroup_zeroed(&self) -> Option<bool> {
-        let is_null = |id: &Word| match self.definitions.get(id).map(|maker| &maker.operands[..]) {
-            Some([_, Operand::IdRef(value)]) => {
-                self.definitions.get(value).is_some_and(|maker| maker.class.opcode == Op::ConstantNull)
-            }
+        let is_null = |id: &Word| match self.definitions.get(id).map(|definition| &definition.operands[..]) {
+            Some([_, Operand::IdRef(value)]) => self
+                .definitions
+                .get(value)
+                .is_some_and(|definition| definition.class.opcode == Op::ConstantNull),
             _ => false,
         };
         (!self.workgroup_variables.is_empty()).then(|| self.workgroup_variables.iter().all(is_null))
@@ -140,8 +141,8 @@ impl Reader {
 
     /// Returns true if the entry point declares maximal reconvergence.
     pub fn is_maximally_reconverging(&self) -> bool {
-        let wanted = Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR);
-        self.module.execution_modes.iter().any(|mode| mode.operands.contains(&wanted))
+        let required = Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR);
+        self.module.execution_modes.iter().any(|mode| mode.operands.contains(&required))
     }
 
     /// Returns the order of interlocked sections by the execution mode; `None` if there are none or several
@@ -175,13 +176,13 @@ impl Reader {
     }
 
     fn opcode_and_ids(&self, id: Word) -> Option<(Op, Vec<Word>)> {
-        self.definition(id).map(|maker| (maker.class.opcode, ids(maker)))
+        self.definition(id).map(|definition| (definition.class.opcode, operand_ids(definition)))
     }
 
     /// Returns the origin of a chain of copies and selections: the first alternative of each.
-    fn first_alternative(&self, pointer: Word) -> Word {
+    fn trace_origin(&self, pointer: Word) -> Word {
         let mut pointer = pointer;
-        // Phi chains of kernels are not cyclic; the bound ends those of foreign modules.
+        // Phi chains of kernels are acyclic; the bound handles cyclic ones in other modules.
         for _ in 0..16 {
             pointer = match self.opcode_and_ids(pointer) {
                 Some((Op::CopyObject | Op::Phi, operands)) => operands.first().copied().unwrap_or(pointer),
@@ -195,8 +196,7 @@ impl Reader {
     /// Returns true if the other alternative of a selected pointer is in the same variable.
     pub fn has_one_base_variable(&self, pointer: Word) -> bool {
         let base = |id: Word| {
-            self.opcode_and_ids(self.first_alternative(id))
-                .and_then(|(_, operands)| operands.first().copied())
+            self.opcode_and_ids(self.trace_origin(id)).and_then(|(_, operands)| operands.first().copied())
         };
         match self.opcode_and_ids(pointer) {
             Some((Op::Select, operands)) => {
@@ -211,7 +211,7 @@ impl Reader {
 
     /// Returns the target of a pointer; `None` if a kernel contains no such pointer.
     pub fn pointee(&self, pointer: Word) -> Option<Pointee> {
-        let origin = self.first_alternative(pointer);
+        let origin = self.trace_origin(pointer);
         match self.opcode_and_ids(origin)? {
             (Op::Variable, _) => Some(Pointee::OtherMemory),
             (Op::AccessChain, operands) => {
@@ -250,7 +250,7 @@ impl Reader {
     }
 
     /// Returns the required alignment of a vector access by address, derived from its position.
-    pub fn alignment(&self, site: &Site, base: Word) -> Option<u32> {
+    pub fn required_alignment(&self, site: &Site, base: Word) -> Option<u32> {
         let bytes = site.element.bytes();
         if site.components == 1 {
             return Some(bytes);
@@ -343,8 +343,8 @@ impl Reader {
     }
 
     fn element_type(&self, ty: Word) -> Option<ScalarType> {
-        let maker = self.definition(ty)?;
-        Some(match (maker.class.opcode, maker.operands.first()?) {
+        let definition = self.definition(ty)?;
+        Some(match (definition.class.opcode, definition.operands.first()?) {
             (Op::TypeInt, Operand::LiteralBit32(8)) => ScalarType::U8,
             (Op::TypeInt, Operand::LiteralBit32(16)) => ScalarType::U16,
             (Op::TypeInt, Operand::LiteralBit32(32)) => ScalarType::U32,
@@ -357,11 +357,11 @@ impl Reader {
 }
 
 /// Returns the id operands of an instruction in any role.
-pub(crate) fn ids(instruction: &Instruction) -> Vec<Word> {
+pub(crate) fn operand_ids(instruction: &Instruction) -> Vec<Word> {
     instruction.operands.iter().filter_map(Operand::id_ref_any).collect()
 }
 
-/// Converts a scope word; `None` for scopes that litmus tests lack.
+/// Converts a scope word; `None` for scopes that litmus tests do not have.
 pub(crate) fn parse_scope(word: u32) -> Option<Scope> {
     Some(match word {
         0 => Scope::CrossDevice,
@@ -375,7 +375,7 @@ pub(crate) fn parse_scope(word: u32) -> Option<Scope> {
 }
 
 /// Converts a memory semantics word; `None` for several orders, sequential consistency and bits that litmus
-/// tests lack.
+/// tests do not have.
 pub(crate) fn parse_semantics(word: u32) -> Option<Semantics> {
     let order = match word & 0x1f {
         0x0 => Order::Relaxed,
@@ -395,8 +395,8 @@ pub(crate) fn parse_semantics(word: u32) -> Option<Semantics> {
             classes = classes.with(class);
         }
     }
-    const KNOWN: u32 = 0x1f | 0x40 | 0x100 | 0x800 | 0x1000 | 0x2000 | 0x4000;
-    if word & !KNOWN != 0 {
+    const KNOWN_BITS: u32 = 0x1f | 0x40 | 0x100 | 0x800 | 0x1000 | 0x2000 | 0x4000;
+    if word & !KNOWN_BITS != 0 {
         return None;
     }
     Some(Semantics {

@@ -408,7 +408,7 @@ impl DispatchEmitter<'_> {
                 // storage.
                 [only] => only,
                 // With a write among them, they race whichever thread initializes the storage.
-                [_, _, ..] if !accesses.iter().any(|(_, access)| access.writes()) => {
+                [_, _, ..] if !accesses.iter().any(|(_, access)| access.is_write()) => {
                     return Err(Rule::PrivateWorkgroupMemory);
                 }
                 _ => *first,
@@ -609,5 +609,5 @@ fn is_written(test: &Test, location: LocationId) -> bool {
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
     instructions
         .filter_map(|instruction| instruction.kind.access())
-        .any(|access| access.writes() && test.storage_of(access.place.location) == storage)
+        .any(|access| access.is_write() && test.storage_of(access.place.location) == storage)
 }

@@ -41,10 +41,10 @@ impl SharedOperation {
     pub fn new(test: &Test, lanes: &[(usize, &BlockPart)]) -> Result<Option<SharedOperation>, Rule> {
         let shape_error = || Rule::Internal("a block of another shape");
         let Some((_, first)) = lanes.first() else { return Ok(None) };
-        if matches!(first, BlockPart::Together(_)) {
+        if matches!(first, BlockPart::Converged(_)) {
             let instruction = |(thread, part): &(usize, &BlockPart)| match part {
-                BlockPart::Together(at) => Some((*thread, *at)),
-                BlockPart::Own(_) | BlockPart::Block(_) => None,
+                BlockPart::Converged(at) => Some((*thread, *at)),
+                BlockPart::LaneLocal(_) | BlockPart::Block(_) => None,
             };
             let lanes: Option<Vec<_>> = lanes.iter().map(instruction).collect();
             return Ok(Some(SharedOperation::Instruction(lanes.ok_or_else(shape_error)?)));
@@ -58,13 +58,13 @@ impl SharedOperation {
             let mut next = 0;
             for part in &block.parts {
                 match part {
-                    BlockPart::Own(body) => {
+                    BlockPart::LaneLocal(body) => {
                         let steps =
                             flow::structure_control_flow(test.thread(ThreadId(*thread as u16)), body.clone());
                         let code = SegmentCode { part: ThreadSegment::new(*thread, body.clone()), steps };
                         own.get_mut(next).ok_or_else(shape_error)?.push(code);
                     }
-                    BlockPart::Together(_) | BlockPart::Block(_) => {
+                    BlockPart::Converged(_) | BlockPart::Block(_) => {
                         if next == common.len() {
                             common.push(Vec::new());
                             own.push(Vec::new());

@@ -68,7 +68,7 @@ impl Builder {
                 threads: Vec::new(),
                 system_sync: Vec::new(),
                 calls: litmus::ApiCalls::default(),
-                listed: Vec::new(),
+                listed_terms: Vec::new(),
                 filter: None,
                 question: None,
                 khronos: None,
@@ -109,7 +109,7 @@ pub fn store(location: u16, value: Operand, access: Access) -> InstructionKind {
 }
 
 fn place(location: u16) -> MemoryPlace {
-    MemoryPlace::of(LocationId(location), StorageClass::Buffer)
+    MemoryPlace::whole_location(LocationId(location), StorageClass::Buffer)
 }
 
 pub fn rmw(

@@ -61,7 +61,7 @@ struct EmbeddedTest {
 }
 
 fn embedded_tests() -> Result<Vec<EmbeddedTest>, Failure> {
-    let entries = corpus::tests().into_iter().chain(corpus::model_only());
+    let entries = corpus::tests().into_iter().chain(corpus::model_only_tests());
     entries
         .map(|entry| {
             let test = litmus::parse(entry.text, &entry.path).map_err(Failure::input)?;

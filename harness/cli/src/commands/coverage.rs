@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use campaign::targets::{self, DeviceTarget, SimulatedFallback};
-use litmus::convert::for_device;
+use litmus::convert::to_device_program;
 use litmus::corpus;
 use litmus::cts::{self, CtsCase, Stage};
 
@@ -86,7 +86,7 @@ fn layout_table() -> String {
     let mut text =
         "## Names of the CTS that are no tests here\n\n| names | how many | why |\n|---|---:|---|\n"
             .to_owned();
-    for (names, count, why) in cts::LAYOUT {
+    for (names, count, why) in cts::EXCLUDED_GROUPS {
         text += &format!("| {names} | {count} | {why} |\n");
     }
     text + "\n"
@@ -96,7 +96,7 @@ fn cts_table(targets: &[DeviceTarget], stage: Stage, name: &str) -> Result<Strin
     let mut dimensions: Vec<(&str, Vec<(&str, CoverageRow)>)> = Vec::new();
     let mut reasons = ReasonCounts::default();
     let mut all = CoverageRow::default();
-    for case in cts::cases() {
+    for case in cts::all_cases() {
         let case_stage = match &case {
             CtsCase::Generated(case) => case.stage,
             CtsCase::Transitive(_) | CtsCase::Permuted(_) => Stage::Compute,
@@ -130,7 +130,7 @@ fn corpus_table(targets: &[DeviceTarget], variant: &str, heading: &str) -> Resul
     let mut all = CoverageRow::default();
     for test_file in corpus::tests() {
         let test = litmus::parse(test_file.text, &test_file.path).map_err(Failure::input)?;
-        let answers = match for_device(&test) {
+        let answers = match to_device_program(&test) {
             Ok(program) => skip_reasons(&program, variant, targets)?,
             Err(why) => vec![Some(why.to_string()); targets.len()],
         };

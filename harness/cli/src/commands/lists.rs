@@ -185,8 +185,11 @@ pub fn print_tests(arguments: &Tests) -> Result<Outcome, Failure> {
     if arguments.cts {
         return list_cts(arguments.format);
     }
-    let mut tests: Vec<EmbeddedFile> =
-        corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()).collect();
+    let mut tests: Vec<EmbeddedFile> = corpus::tests()
+        .into_iter()
+        .chain(corpus::model_only_tests())
+        .chain(corpus::progress_tests())
+        .collect();
     if let Some(pattern) = &arguments.pattern {
         let globs: BTreeSet<String> =
             inputs::match_embedded(pattern).into_iter().map(|test| test.id).collect();
@@ -213,10 +216,10 @@ pub fn print_tests(arguments: &Tests) -> Result<Outcome, Failure> {
 fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
     if format == ListFormat::Json {
         let entry = |case: litmus::cts::CtsCase| CtsEntry {
-            cts: format!("{}{case}", litmus::cts::PREFIX),
+            cts: format!("{}{case}", litmus::cts::NAME_PREFIX),
             id: cts::embedded_id(&case),
         };
-        return print_json(&litmus::cts::cases().map(entry).collect::<Vec<_>>());
+        return print_json(&litmus::cts::all_cases().map(entry).collect::<Vec<_>>());
     }
     print_text(&cts::list_names())
 }

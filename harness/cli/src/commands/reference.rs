@@ -275,7 +275,7 @@ fn suites_page() -> Result<String, Failure> {
     );
     text += "\n## Families\n\nThe part of an id before the slash is the family.\n\n| family | tests |\n|---|---|\n";
     let mut families = std::collections::BTreeMap::new();
-    for test in corpus::tests().into_iter().chain(corpus::model_only()) {
+    for test in corpus::tests().into_iter().chain(corpus::model_only_tests()) {
         let family = test.id.rsplit_once('/').map_or("", |(family, _)| family).to_owned();
         *families.entry(family).or_insert(0_usize) += 1;
     }

@@ -17,7 +17,7 @@ fn the_matrix_is_valid_and_complete() {
     }
     let tests: BTreeSet<String> = litmus::corpus::tests()
         .into_iter()
-        .chain(litmus::corpus::model_only())
+        .chain(litmus::corpus::model_only_tests())
         .map(|entry| entry.id)
         .collect();
     let clauses = matrix["clauses"].as_array().unwrap();

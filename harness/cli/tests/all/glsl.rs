@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use frontend::{AnalysisOptions, ModelQuery};
-use litmus::glsl::{Glsl, to_glsl};
+use litmus::glsl::{GlslShader, to_glsl};
 use litmus::{Dialect, InstructionKind, Prediction, QuestionKind, Race, Test};
 use model::{Budget, Model};
 
@@ -39,7 +39,7 @@ fn events(code: &[litmus::Instruction], name: &dyn Fn(litmus::LocationId) -> Str
                     litmus::AccessKind::Store(_) => "store",
                     _ => "update",
                 };
-                let unequal = access.unequal();
+                let unequal = access.unequal_semantics();
                 let (strength, class) = (access.strength, access.place.class);
                 Some(format!("{does} {} {strength:?} {unequal:?} {class:?}", name(access.place.location)))
             }
@@ -54,15 +54,15 @@ fn events(code: &[litmus::Instruction], name: &dyn Fn(litmus::LocationId) -> Str
 /// Evaluates the question of a test.
 fn holds(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref()?.kind {
-        QuestionKind::Forall => prediction.misses.map(|misses| !misses),
+        QuestionKind::Forall => prediction.can_miss_condition.map(|misses| !misses),
         QuestionKind::Exists | QuestionKind::Final | QuestionKind::NotExists => {
-            prediction.meets.map(|meets| !meets)
+            prediction.can_meet_condition.map(|meets| !meets)
         }
     }
 }
 
 /// Converts to GLSL and back; returns the difference, or `None` if a prediction is missing.
-fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<Result<(), String>> {
+fn round_trip(test: &Test, glsl: &GlslShader, module: &[u8], model: &Model) -> Option<Result<(), String>> {
     let wrong = |what: String| Some(Err(what));
     let module = match frontend::read_module(module) {
         Ok(module) => module,

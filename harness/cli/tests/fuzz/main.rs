@@ -92,7 +92,7 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
 }
 
 fn embedded_files() -> Vec<EmbeddedFile> {
-    corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()).collect()
+    corpus::tests().into_iter().chain(corpus::model_only_tests()).chain(corpus::progress_tests()).collect()
 }
 
 /// Returns an evenly spaced sample of a list, to limit the corpus.

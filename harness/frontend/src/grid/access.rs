@@ -147,7 +147,7 @@ impl Interpreter<'_> {
         if taint & SITE_MASK == 0 {
             self.check_control_dependence(ctx, taint, "an index")?;
         }
-        Ok((arithmetic::signed(index, bits) as u64, taint & (SITE_MASK | INPUT_MASK)))
+        Ok((arithmetic::sign_extend(index, bits) as u64, taint & (SITE_MASK | INPUT_MASK)))
     }
 
     /// Returns the scalar kind of a type and its size in memory.

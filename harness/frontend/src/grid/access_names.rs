@@ -60,7 +60,7 @@ impl Interpreter<'_> {
         for id in indices {
             let ConcreteValue::Bits(bits, _) = *self.single_slot_value(ctx, *id).ok()? else { return None };
             let width = program.number_bits(*id);
-            let index = arithmetic::signed(bits, width);
+            let index = arithmetic::sign_extend(bits, width);
             let (part, count) = match program.type_layout(ty).ok()? {
                 TypeLayout::Struct { members } => {
                     let member = members.get(usize::try_from(index).ok()?)?;

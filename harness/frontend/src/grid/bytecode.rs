@@ -1,6 +1,6 @@
 //! Pre-decoded instructions of the fast path.
 
-use arithmetic::{Computation, Instruction, MOST, NumberShape};
+use arithmetic::{Computation, Instruction, MAX_OPERANDS, NumberShape};
 use rspirv::spirv::Op;
 
 use super::slots::Slots;
@@ -99,7 +99,7 @@ pub(super) struct BlockEdge {
 #[derive(Clone, Debug)]
 pub(super) struct ArithmeticOp {
     pub instruction: Instruction,
-    pub operands: [u32; MOST],
+    pub operands: [u32; MAX_OPERANDS],
     pub count: usize,
     pub to: u32,
     pub kind: ScalarKind,

@@ -1,6 +1,6 @@
 //! Arithmetic on concrete values: integers, booleans, floats, vectors and matrices.
 
-use arithmetic::{Instruction, MOST, NumberShape, Operand, bits_of, float_of};
+use arithmetic::{Instruction, MAX_OPERANDS, NumberShape, Operand, float_from_bits, float_to_bits};
 use spirv_reader::MemoryOperands;
 
 use crate::error::{malformed, unsupported};
@@ -41,10 +41,10 @@ impl Interpreter<'_> {
         operands: &[u32],
     ) -> Step<ConcreteValue> {
         let program = self.program;
-        if operands.len() > MOST {
+        if operands.len() > MAX_OPERANDS {
             return Err(unsupported(instruction_name(instruction)).into());
         }
-        let mut arguments = [const { ConcreteValue::NoBits(0) }; MOST];
+        let mut arguments = [const { ConcreteValue::NoBits(0) }; MAX_OPERANDS];
         for (argument, id) in arguments.iter_mut().zip(operands) {
             *argument = self.value_of_id(ctx, *id)?;
         }
@@ -75,10 +75,11 @@ impl Interpreter<'_> {
         };
         // True in the second place: the result is undefined for these operands.
         let one = |arguments: &[(u64, Taint)]| {
-            let mut numbers = [0; MOST];
+            let mut numbers = [0; MAX_OPERANDS];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
             let taint = result_taint(instruction, arguments, bits);
-            let result = instruction.scalar(&numbers[..arguments.len()], kind.to_arithmetic(), from, bits);
+            let result =
+                instruction.compute_component(&numbers[..arguments.len()], kind.to_arithmetic(), from, bits);
             (ConcreteValue::Bits(result.unwrap_or(0), taint), result.is_none())
         };
         // A pointer counts as its address.
@@ -92,7 +93,7 @@ impl Interpreter<'_> {
                 let name = instruction_name(instruction);
                 return Err(malformed(name + " of a vector to a number").into());
             }
-            let mut row = [(0, 0); MOST];
+            let mut row = [(0, 0); MAX_OPERANDS];
             row.iter_mut().zip(arguments).for_each(|(place, argument)| *place = single(argument));
             let (value, lacks) = one(&row[..arguments.len()]);
             return Ok(match lacks {
@@ -102,7 +103,7 @@ impl Interpreter<'_> {
         };
         let mut parts = Vec::with_capacity(count as usize);
         for index in 0..count as usize {
-            let mut row = [(0, 0); MOST];
+            let mut row = [(0, 0); MAX_OPERANDS];
             for (place, argument) in row.iter_mut().zip(arguments) {
                 *place = match argument {
                     ConcreteValue::Composite(parts) => {
@@ -148,9 +149,10 @@ impl Interpreter<'_> {
         let (number, to) = (self.value_of_id(ctx, value)?, self.pointer_of_id(ctx, pointer)?);
         let shape = self.program.number_shapes(self.program.type_of(value));
         let bits = shape.first().map_or(32, |shape| shape.bits);
-        let integral_part = map_components(&number, &|number| bits_of(float_of(number, bits).trunc(), bits));
+        let integral_part =
+            map_components(&number, &|number| float_to_bits(float_from_bits(number, bits).trunc(), bits));
         self.store_value(ctx, &to, &integral_part, MemoryOperands::default())?;
-        Ok(map_components(&number, &|number| bits_of(float_of(number, bits).fract(), bits)))
+        Ok(map_components(&number, &|number| float_to_bits(float_from_bits(number, bits).fract(), bits)))
     }
 
     /// Reinterprets bits as another type.

@@ -3,7 +3,7 @@
 //! Decoding runs once per module and walk. An instruction that does not fit a [`DecodedOp`] stays undecoded,
 //! which costs speed but changes no result.
 
-use arithmetic::{Instruction, MOST, computation, signed};
+use arithmetic::{Instruction, MAX_OPERANDS, computation, sign_extend};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::SpirvOperation;
@@ -266,7 +266,7 @@ impl Decoder<'_> {
             || to == ScalarKind::Address
             || changes_width
             || vectors
-            || operands.len() > MOST
+            || operands.len() > MAX_OPERANDS
         {
             return None;
         }
@@ -291,7 +291,7 @@ impl Decoder<'_> {
         let numbers = |id: &u32| Some((program.slots_of(*id), shape(program.type_of(*id))?));
         let all = operands.iter().map(numbers).collect::<Option<Vec<_>>>()?;
         let result = shape(inst.raw.ty)?;
-        if result.columns > 1 || all.len() > MOST || result.count() != inst.result.as_slice().len() {
+        if result.columns > 1 || all.len() > MAX_OPERANDS || result.count() != inst.result.as_slice().len() {
             return None;
         }
         self.reductions.push(ReduceOp { instruction, operands: all, result, to: inst.result });
@@ -305,7 +305,7 @@ impl Decoder<'_> {
         index: usize,
         to: u32,
     ) -> Option<DecodedOp> {
-        let mut slots = [0; MOST];
+        let mut slots = [0; MAX_OPERANDS];
         for (slot, id) in slots.iter_mut().zip(operands) {
             *slot = self.program.slots_of(*id).component_slot(index)?;
         }
@@ -368,7 +368,7 @@ fn decode_chain(program: &DecodedProgram<'_>, base: u32, indices: &[u32]) -> Opt
         let (_, bits, None) = program.number_layout(program.type_of(*id))? else { return None };
         match known {
             Some(index) => {
-                let index = signed(index, bits) as u64;
+                let index = sign_extend(index, bits) as u64;
                 all.offset = all.offset.wrapping_add(stride.wrapping_mul(index));
                 all.is_out_of_bounds |= length.is_some_and(|length| index >= length);
             }

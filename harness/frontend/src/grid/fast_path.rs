@@ -3,7 +3,7 @@
 //! An operation that returns `None` has changed nothing, and the general path in `execute.rs` executes the
 //! instruction instead. Only accesses to memory without race checks are decoded.
 
-use arithmetic::{Instruction, MOST, NumberShape, Operand, signed};
+use arithmetic::{Instruction, MAX_OPERANDS, NumberShape, Operand, sign_extend};
 use rustc_hash::FxHashMap;
 
 use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp};
@@ -168,7 +168,7 @@ impl FastPathCtx<'_> {
 
 impl ArithmeticOp {
     fn evaluate<'v>(&self, value: impl Fn(u32) -> Option<&'v ConcreteValue>) -> Option<ConcreteValue> {
-        let (mut numbers, mut tainted) = ([0; MOST], [(0, 0); MOST]);
+        let (mut numbers, mut tainted) = ([0; MAX_OPERANDS], [(0, 0); MAX_OPERANDS]);
         for (at, slot) in self.operands.get(..self.count)?.iter().enumerate() {
             let &ConcreteValue::Bits(number, taint) = value(*slot)? else { return None };
             (numbers[at], tainted[at]) = (number, (number, taint));
@@ -176,7 +176,8 @@ impl ArithmeticOp {
         let tainted = tainted.get(..self.count)?;
         let taint = result_taint(self.instruction, tainted, self.bits);
         let numbers = numbers.get(..self.count)?;
-        let result = self.instruction.scalar(numbers, self.kind.to_arithmetic(), self.from, self.bits);
+        let result =
+            self.instruction.compute_component(numbers, self.kind.to_arithmetic(), self.from, self.bits);
         Some(ConcreteValue::Bits(result?, taint))
     }
 }
@@ -184,7 +185,7 @@ impl ArithmeticOp {
 impl ReduceOp {
     fn evaluate_into(&self, values: &mut [ConcreteValue], globals: &[ConcreteValue]) -> Option<()> {
         let mut numbers = [0; MAX_COMPONENTS];
-        let mut operands = [const { None }; MOST];
+        let mut operands = [const { None }; MAX_OPERANDS];
         let (mut rest, mut taint) = (&mut numbers[..], 0);
         for (operand, (slots, shape)) in operands.iter_mut().zip(&self.operands) {
             let own;
@@ -195,7 +196,7 @@ impl ReduceOp {
             }
             *operand = places.next().is_none().then_some(Operand { numbers: own, shape: *shape });
         }
-        let given: [Operand<'_>; MOST] = operands.map(|one| one.unwrap_or(NO_OPERAND));
+        let given: [Operand<'_>; MAX_OPERANDS] = operands.map(|one| one.unwrap_or(NO_OPERAND));
         let all = self.instruction.compute(given.get(..self.operands.len())?, &[self.result])?;
         if all.len() != self.to.as_slice().len() {
             return None;
@@ -249,7 +250,7 @@ impl AccessChainOp {
             // A tainted index decides an address, which only the general path records.
             let ConcreteValue::Bits(number, 0) = value(index.slot)? else { return None };
             // Sign-extended: a negative index becomes a large unsigned number and is out of bounds.
-            let number = signed(*number, index.bits) as u64;
+            let number = sign_extend(*number, index.bits) as u64;
             part.offset = part.offset.wrapping_add(index.stride.wrapping_mul(number));
             part.is_out_of_bounds |= index.length.is_some_and(|length| number >= length);
         }

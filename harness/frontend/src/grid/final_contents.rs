@@ -16,7 +16,7 @@ pub(crate) fn pack_texels(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>>
             .chunks_exact(4)
             .map(|part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)));
         let components = std::array::from_fn(|_| parts.next().unwrap_or(0));
-        words.extend(format.packed(components)?.to_le_bytes());
+        words.extend(format.pack(components)?.to_le_bytes());
     }
     Some(words)
 }

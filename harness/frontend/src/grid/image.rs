@@ -1,6 +1,6 @@
 //! Images: a texel occupies four components of 32 bits or two of 64, for every format.
 
-use arithmetic::{TexelFormat, bits_of, float_of, mask};
+use arithmetic::{TexelFormat, float_from_bits, float_to_bits, mask};
 use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
@@ -54,7 +54,7 @@ fn texel_component(image: &MemoryObject, offset: u64, index: usize) -> (u64, Tai
     let bytes = format.map_or(4, component_bytes);
     match (bytes, format) {
         // A format of 64 bits has one component.
-        (8, Some(format)) if index > 0 => (format.kept(index, 0).0, 0),
+        (8, Some(format)) if index > 0 => (format.quantize(index, 0).0, 0),
         _ => image.read_scalar(offset + u64::from(bytes) * index as u64, bytes),
     }
 }
@@ -230,7 +230,7 @@ impl Interpreter<'_> {
         if let Some(lod) = lod {
             let ConcreteValue::Bits(lod, of) = self.value_of_id(ctx, lod)? else { return Ok(None) };
             // The nearest level ("Image Level(s) Selection").
-            level = (float_of(lod, 32) + 0.5).ceil().max(1.0) as u32 - 1;
+            level = (float_from_bits(lod, 32) + 0.5).ceil().max(1.0) as u32 - 1;
             level = level.min(texels.levels - 1);
             taint |= of;
         }
@@ -240,7 +240,7 @@ impl Interpreter<'_> {
         for (axis, axis_weights) in weights.iter_mut().enumerate().take(texels.axes) {
             let Some((coordinate, of)) = at.get(axis) else { return Ok(None) };
             taint |= of;
-            let coordinate = float_of(*coordinate, 32);
+            let coordinate = float_from_bits(*coordinate, 32);
             let offset = by.get(axis).map_or(0, |offset| i64::from(offset.0 as u32 as i32));
             *axis_weights = if axis < filtered {
                 let four = Sampler { is_linear: sampler.is_linear || gathers, ..sampler };
@@ -273,16 +273,19 @@ impl Interpreter<'_> {
                     let weight: f64 = (0..3).map(|axis| weights[axis][sides[axis]].1).product();
                     if weight != 0.0 {
                         let (number, of) = texel_component(image, place(sides), index);
-                        sum += weight * float_of(number, 32);
+                        sum += weight * float_from_bits(number, 32);
                         all |= of;
                     }
                 }
-                (bits_of(sum, 32), all)
+                (float_to_bits(sum, 32), all)
             } else {
                 texel_component(image, place([0; 3]), index)
             };
-            let number =
-                if kind == ScalarKind::Float { bits_of(float_of(number, 32), width) } else { number };
+            let number = if kind == ScalarKind::Float {
+                float_to_bits(float_from_bits(number, 32), width)
+            } else {
+                number
+            };
             parts.push(ConcreteValue::Bits(number, of | taint));
         }
         self.notes.insert("samplers use the nearest mip level".to_owned());
@@ -320,7 +323,7 @@ impl Interpreter<'_> {
             for index in 0..4 {
                 let (number, of) = texel_component(shared, offset, index as usize);
                 let number = match (kind, bits) {
-                    (ScalarKind::Float, 16 | 64) => bits_of(float_of(number, 32), bits),
+                    (ScalarKind::Float, 16 | 64) => float_to_bits(float_from_bits(number, 32), bits),
                     _ => number & mask(bits),
                 };
                 parts.push(ConcreteValue::Bits(number, of | taint));
@@ -371,11 +374,11 @@ impl Interpreter<'_> {
                 parts.iter().enumerate().take(TEXEL_BYTES as usize / bytes as usize)
             {
                 let number = match (kind, bits) {
-                    (ScalarKind::Float, 16 | 64) => bits_of(float_of(*number, bits), 32),
+                    (ScalarKind::Float, 16 | 64) => float_to_bits(float_from_bits(*number, bits), 32),
                     _ => *number,
                 };
                 // Without a format the rounding is unknown.
-                let (kept, known) = format.map_or((number, false), |format| format.kept(index, number));
+                let (kept, known) = format.map_or((number, false), |format| format.quantize(index, number));
                 let of = if known { 0 } else { OPAQUE };
                 shared.write_scalar(offset + u64::from(bytes) * index as u64, bytes, kept, taint | of);
             }

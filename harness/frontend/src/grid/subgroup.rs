@@ -204,7 +204,8 @@ impl Interpreter<'_> {
         let shape = self.program.number_layout(inst.raw.ty);
         let (kind, bits, count) = shape.ok_or_else(refuse)?;
         let bits = if kind == ScalarKind::Bool { 1 } else { bits };
-        let combine = |a: u64, b: u64| instruction.scalar(&[a, b], kind.to_arithmetic(), bits, bits);
+        let combine =
+            |a: u64, b: u64| instruction.compute_component(&[a, b], kind.to_arithmetic(), bits, bits);
         let value = |lane: &SubgroupLane| {
             let mut all = Vec::new();
             flatten_components(&lane.value, &mut all);

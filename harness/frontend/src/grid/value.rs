@@ -61,7 +61,7 @@ pub(super) fn undefined_source(taint: Taint) -> &'static str {
 /// number is still some number, so `undefined * 0` is 0.
 pub(super) fn result_taint(instruction: Instruction, numbers: &[(u64, Taint)], bits: u32) -> Taint {
     let determines_result = |(number, taint): &&(u64, Taint)| {
-        matches!(instruction, Instruction::Core(op) if arithmetic::decides(op, *number, bits))
+        matches!(instruction, Instruction::Core(op) if arithmetic::is_absorbing_operand(op, *number, bits))
             && taint & !(SCHEDULE_DEPENDENT | INPUT_MASK) == 0
     };
     // Of two absorbing inputs each decides alone, so that both have to change for another result.

@@ -200,7 +200,7 @@ impl<'a> LocatedKernel<'a> {
             .filter(|index| test.locations[*index].reference != Some(Reference::Workgroup))
             .map(|index| LocationId(index as u16));
         // The outcome is the final content of all buffers and images.
-        test.listed = buffers.map(|location| Term::Location(location, 0)).collect();
+        test.listed_terms = buffers.map(|location| Term::Location(location, 0)).collect();
         (test.question, test.filter) = (None, None);
         case.names.resize_with(keys.len(), String::new);
         case.domains.resize_with(keys.len(), NumberDomain::empty);
@@ -376,8 +376,8 @@ fn candidate_environments(
     let open = |cells: BTreeSet<CellKey>| cells.into_iter().filter(|key| is_open(key)).collect::<Vec<_>>();
     // The environment can only wait for atomic writes of the kernel, and only publish to its
     // atomic reads.
-    let waits = open(before.accessed_keys(|access| access.strength.is_atomic() && access.writes()));
-    let published = open(before.accessed_keys(|access| access.strength.is_atomic() && access.reads()));
+    let waits = open(before.accessed_keys(|access| access.strength.is_atomic() && access.is_write()));
+    let published = open(before.accessed_keys(|access| access.strength.is_atomic() && access.is_read()));
     let mut plain = before.accessed_keys(|access| !access.strength.is_atomic());
     plain.extend(after.accessed_keys(|access| !access.strength.is_atomic()));
     let mut plain = open(plain);

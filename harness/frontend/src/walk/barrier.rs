@@ -94,7 +94,7 @@ impl Walk<'_> {
         if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
             return Err(unsupported(format!("a split barrier of {execution:?} scope")).into());
         }
-        if order != litmus::Order::Relaxed && order != half.order() {
+        if order != litmus::Order::Relaxed && order != half.strongest_order() {
             let half = half.keyword();
             return Err(malformed(format!("{order:?} semantics on the {half} of a split barrier")).into());
         }

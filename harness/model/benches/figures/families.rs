@@ -103,7 +103,7 @@ pub(super) fn print(yardstick: Duration) {
         let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
         let found = predict_with_growing_bound(&test, &model, &options).unwrap();
         let time = start.elapsed();
-        let answered = found.race == Race::Free && found.meets == Some(false);
+        let answered = found.race == Race::Free && found.can_meet_condition == Some(false);
         println!(
             "{name:<24} {threads:>8} {rounds:>7} {:>12} {:>12.0} {answered:<8}",
             format_duration(time),

@@ -129,7 +129,7 @@ pub fn verify(
             NamedSet::Rows(_) => ValueKind::Relation,
         })
     };
-    let plan = plan::compile(&model, occurring_classes(certificate), test.has_undefined(), &kind)
+    let plan = plan::compile(&model, occurring_classes(certificate), test.has_undefined_locations(), &kind)
         .map_err(CertificateError::Model)?;
     let allows_thin_air = model.options.get("values").is_none_or(|values| values == "free");
     let domain = allows_thin_air.then_some(certificate.domain.as_slice());

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use litmus::test::lattice::Reach;
+use litmus::test::lattice::StrengthBounds;
 use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
@@ -30,7 +30,7 @@ impl FixGoal {
             (Race::Racy, _) => Some(false),
             (Race::Unknown, _) => None,
             (Race::Free, FixGoal::NoRace) => Some(true),
-            (Race::Free, FixGoal::Forbidden) => prediction.meets.map(|meets| !meets),
+            (Race::Free, FixGoal::Forbidden) => prediction.can_meet_condition.map(|meets| !meets),
         }
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn find_fix(
     unroll: u32,
     tracker: &BudgetTracker<'_>,
 ) -> Result<FixSearchResult, PredictError> {
-    let reach = Reach::of(test);
+    let reach = StrengthBounds::for_test(test);
     let search = StrengtheningSearch { goal, test, model, unroll, tracker };
     let positions: Vec<InstructionIndex> = test
         .threads
@@ -159,7 +159,7 @@ pub(super) fn find_fix(
                     }
                     let prediction = search.predict_strengthened(&strengthened)?;
                     if goal.is_met_by(&prediction) == Some(true) {
-                        best = Some((strengthened.weight, strengthened, prediction.meets));
+                        best = Some((strengthened.weight, strengthened, prediction.can_meet_condition));
                     } else {
                         next.push(strengthened);
                     }
@@ -192,7 +192,7 @@ impl StrengtheningSearch<'_> {
     /// Strengthens every instruction to its strongest form, then weakens each as far as possible.
     fn find_irreducible(
         &self,
-        reach: &Reach,
+        reach: &StrengthBounds,
         positions: &[InstructionIndex],
     ) -> Result<FixSearchResult, PredictError> {
         let forms: Vec<(InstructionIndex, Vec<(u32, InstructionKind)>)> = positions
@@ -234,12 +234,12 @@ impl StrengtheningSearch<'_> {
                 }
             }
         }
-        Ok(describe_fix(self.test, &strongest, prediction.meets, minimality))
+        Ok(describe_fix(self.test, &strongest, prediction.can_meet_condition, minimality))
     }
 }
 
 /// Returns the stronger forms of an instruction, weakest requirement first.
-fn all_stronger_forms(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
+fn all_stronger_forms(reach: &StrengthBounds, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
     let mut found: Vec<(u32, InstructionKind)> = Vec::new();
     let mut worklist = vec![(0, kind.clone())];
     while let Some((weight, kind)) = worklist.pop() {

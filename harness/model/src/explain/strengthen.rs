@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use litmus::test::lattice::{Change, Reach};
+use litmus::test::lattice::{StrengthBounds, StrengthChange};
 use litmus::{AccessKind, InstructionKind, MemoryAccess, Performer};
 
 /// A stronger form of an instruction and its cost.
@@ -12,21 +12,25 @@ pub(super) struct StrongerForm {
 }
 
 /// Returns the cost of a step.
-fn step_weight(change: Change) -> u32 {
+fn step_weight(change: StrengthChange) -> u32 {
     match change {
-        Change::Scope(_) | Change::Class(_) | Change::Classes | Change::Private | Change::NonPrivate => 1,
-        Change::Coherent | Change::Available | Change::Visible => 2,
-        Change::Order(_) | Change::Unequal => 3,
-        Change::Atomic => 5,
+        StrengthChange::Scope(_)
+        | StrengthChange::RemovedClass(_)
+        | StrengthChange::AllClasses
+        | StrengthChange::Private
+        | StrengthChange::NonPrivate => 1,
+        StrengthChange::Coherent | StrengthChange::MakeAvailable | StrengthChange::MakeVisible => 2,
+        StrengthChange::Order(_) | StrengthChange::UnequalSemantics => 3,
+        StrengthChange::Atomic => 5,
     }
 }
 
 /// The stronger forms of an instruction, each a single step away.
-pub(super) fn list_stronger_forms(reach: &Reach, kind: &InstructionKind) -> Vec<StrongerForm> {
+pub(super) fn list_stronger_forms(reach: &StrengthBounds, kind: &InstructionKind) -> Vec<StrongerForm> {
     if kind.access().is_some_and(is_never_strengthened) {
         return Vec::new();
     }
-    let stronger = kind.stronger(reach).into_iter();
+    let stronger = kind.stronger_forms(reach).into_iter();
     stronger.map(|(change, kind)| StrongerForm { kind, weight: step_weight(change) }).collect()
 }
 

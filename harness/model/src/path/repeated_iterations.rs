@@ -39,7 +39,8 @@ impl LoopFacts {
     /// Stores are left out only if `knows_text` is set: the model is the Vulkan memory model.
     pub(super) fn new(test: &Test, thread: ThreadId, observed: &[bool], knows_text: bool) -> LoopFacts {
         let instructions = &test.thread(thread).instructions;
-        let is_plain = test.dialect != Dialect::Hsa && !test.has_undefined() && test.system_sync.is_empty();
+        let is_plain =
+            test.dialect != Dialect::Hsa && !test.has_undefined_locations() && test.system_sync.is_empty();
         let thread_index = usize::from(thread.0);
         let storages = || (0..test.locations.len()).map(|index| LocationId(index as u16));
         let observables = test.observables();

@@ -91,15 +91,15 @@ impl SingleSpinTest {
         // restrict them.
         cut.test.question = None;
         cut.test.filter = None;
-        cut.test.listed.clear();
+        cut.test.listed_terms.clear();
         for thread in 0..test.threads.len() {
             cut.cut_thread(thread, code)?;
         }
         for spin in &cut.spins {
             for (_, location) in &spin.reads {
                 let term = Term::Location(*location, 0);
-                if !cut.test.listed.contains(&term) {
-                    cut.test.listed.push(term);
+                if !cut.test.listed_terms.contains(&term) {
+                    cut.test.listed_terms.push(term);
                 }
             }
         }

@@ -175,12 +175,12 @@ impl ProgressCode {
         if test.locations.iter().any(litmus::Location::is_vector) {
             return Err(ProgressError::Unsupported { what: "vectors" });
         }
-        if test.has_undefined() {
+        if test.has_undefined_locations() {
             return Err(ProgressError::Unsupported { what: "undefined initial values" });
         }
         // They wait for their tangles, which are a choice of each execution.
         // Subgroup operations are refused by name, at their instruction.
-        if test.has_blocks() && !test.has_subgroup_operations() {
+        if test.has_guarded_blocks() && !test.has_subgroup_operations() {
             return Err(ProgressError::Unsupported { what: "barriers of a subgroup under branches" });
         }
         let mut builder = ProgressCodeBuilder { test, barriers: Vec::new(), keys: Vec::new() };

@@ -276,8 +276,8 @@ impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
     /// Returns a term that implies that the condition has the wanted value.
     fn encode_condition(&mut self, condition: &ResolvedCondition, wanted: bool) -> BooleanTerm {
         match condition {
-            ResolvedCondition::Known(holds) if *holds == wanted => BooleanTerm::True,
-            ResolvedCondition::Known(_) => BooleanTerm::False,
+            ResolvedCondition::Constant(holds) if *holds == wanted => BooleanTerm::True,
+            ResolvedCondition::Constant(_) => BooleanTerm::False,
             ResolvedCondition::Not(inner) => self.encode_condition(inner, !wanted),
             ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
                 let sides = [self.encode_condition(&both.0, wanted), self.encode_condition(&both.1, wanted)];

@@ -74,7 +74,7 @@ impl LaterAccesses {
         };
         let mut code = test.threads.iter().flat_map(|thread| &thread.instructions);
         let reducible = code.all(|instruction| is_reducible(&instruction.kind));
-        (reducible && test.system_sync.is_empty() && !test.has_undefined()).then(|| {
+        (reducible && test.system_sync.is_empty() && !test.has_undefined_locations()).then(|| {
             LaterAccesses(test.threads.iter().map(|thread| uses_by_position(test, thread)).collect())
         })
     }
@@ -86,7 +86,7 @@ fn uses_by_position(test: &Test, thread: &Thread) -> Vec<Vec<LocationUse>> {
     let mut table = vec![uses.clone()];
     for instruction in thread.instructions.iter().rev() {
         if let InstructionKind::Access(access) = &instruction.kind {
-            for lane in access.lanes() {
+            for lane in access.scalar_accesses() {
                 let (location, lane_use) = location_use(test, &lane);
                 uses[location].add(lane_use);
             }
@@ -136,9 +136,9 @@ impl SequentialMachine<'_> {
                 .all(|location| self.commutes(state, thread, (location, thread_uses[location]), later));
         }
         match self.test.threads[thread].instructions.get(position).map(|instruction| &instruction.kind) {
-            Some(InstructionKind::Access(access)) => {
-                access.lanes().all(|lane| self.commutes(state, thread, location_use(self.test, &lane), later))
-            }
+            Some(InstructionKind::Access(access)) => access
+                .scalar_accesses()
+                .all(|lane| self.commutes(state, thread, location_use(self.test, &lane), later)),
             _ => false,
         }
     }

@@ -154,7 +154,7 @@ impl SequentialMachine<'_> {
             // Sequential consistency orders instructions, so all components of a vector are accessed
             // together.
             InstructionKind::Access(access) => {
-                access.lanes().all(|lane| self.perform_access(state, thread, &lane))
+                access.scalar_accesses().all(|lane| self.perform_access(state, thread, &lane))
             }
             InstructionKind::ControlBarrier(barrier) => {
                 !self.must_wait(state, thread, position) && self.try_pass_barrier(state, thread, barrier)

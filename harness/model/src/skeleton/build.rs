@@ -192,9 +192,10 @@ impl<'t> Builder<'t> {
         }
         used.sort_unstable();
         used.dedup();
-        let possible_values = if self.test.has_undefined() { value_domain(self.test) } else { Vec::new() };
+        let possible_values =
+            if self.test.has_undefined_locations() { value_domain(self.test) } else { Vec::new() };
         for location in used {
-            if self.test.is_undefined(location) {
+            if self.test.has_undefined_init(location) {
                 self.add_undefined_writes(location, &possible_values);
                 continue;
             }
@@ -649,7 +650,7 @@ impl<'t> Builder<'t> {
                 && !event.tags.has(Tags::IW)
                 && pieces.iter().any(|piece| event.storage == Some(piece.cell))
         };
-        self.test.is_undefined(location) && !self.skeleton.events.iter().any(is_thread_write)
+        self.test.has_undefined_init(location) && !self.skeleton.events.iter().any(is_thread_write)
     }
 
     /// Adds the read of a final value.

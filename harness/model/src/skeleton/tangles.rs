@@ -185,7 +185,7 @@ impl TangleEnumerator<'_> {
         mut states: Vec<TangleAssignment>,
     ) -> Result<Vec<TangleAssignment>, PredictError> {
         let Some(first) = copies.first() else { return Ok(states) };
-        let is_common = |part: &&BlockPart| !matches!(part, BlockPart::Own(_));
+        let is_common = |part: &&BlockPart| !matches!(part, BlockPart::LaneLocal(_));
         let count = first.block.parts.iter().filter(is_common).count();
         for number in 0..=count {
             // Each lane has at most one private part between the previous common part and this one.
@@ -194,8 +194,8 @@ impl TangleEnumerator<'_> {
                 .filter(|column| {
                     let mut before = 0;
                     column.block.parts.iter().any(|part| match part {
-                        BlockPart::Own(_) => before == number,
-                        BlockPart::Together(_) | BlockPart::Block(_) => {
+                        BlockPart::LaneLocal(_) => before == number,
+                        BlockPart::Converged(_) | BlockPart::Block(_) => {
                             before += 1;
                             false
                         }
@@ -282,8 +282,8 @@ impl TangleEnumerator<'_> {
 /// Combines the parts of the lanes at one position of a block.
 fn common_parts<'b>(parts: &[(ThreadId, &'b BlockPart)]) -> Option<CommonPart<'b>> {
     let together = parts.iter().filter_map(|(thread, part)| match part {
-        BlockPart::Together(at) => Some((*thread, *at)),
-        BlockPart::Own(_) | BlockPart::Block(_) => None,
+        BlockPart::Converged(at) => Some((*thread, *at)),
+        BlockPart::LaneLocal(_) | BlockPart::Block(_) => None,
     });
     let together: Vec<_> = together.collect();
     if !together.is_empty() {
@@ -291,7 +291,7 @@ fn common_parts<'b>(parts: &[(ThreadId, &'b BlockPart)]) -> Option<CommonPart<'b
     }
     let blocks = parts.iter().filter_map(|(thread, part)| match part {
         BlockPart::Block(block) => Some(BlockCopy { thread: *thread, block }),
-        BlockPart::Own(_) | BlockPart::Together(_) => None,
+        BlockPart::LaneLocal(_) | BlockPart::Converged(_) => None,
     });
     let blocks: Vec<_> = blocks.collect();
     (!blocks.is_empty()).then_some(CommonPart::Block(blocks))

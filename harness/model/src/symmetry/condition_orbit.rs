@@ -95,7 +95,7 @@ impl ConditionOrbit {
 /// Visits the comparisons of a condition, each with the indices of its observables.
 pub(crate) fn for_each_comparison(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
     match condition {
-        ResolvedCondition::Known(_) => {}
+        ResolvedCondition::Constant(_) => {}
         ResolvedCondition::Compare(left, _, right) => visit(&observed_indices([*left, *right])),
         ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
             for_each_comparison(&both.0, visit);

@@ -430,7 +430,7 @@ impl ModelPair<'_> {
                 .collect();
             test.question = (!expected_values.is_empty()).then(|| exists_question(&expected_values));
         }
-        test.listed.clear();
+        test.listed_terms.clear();
         test.name = format!("{}-{}", self.first.name(), self.second.name());
         test.metadata = Metadata::default();
         for model in [self.first, self.second] {
@@ -483,8 +483,8 @@ fn storage_class_variants(cell: ShapeVariant) -> Vec<ShapeVariant> {
 fn without_question(mut test: Test) -> Test {
     if let Some(question) = test.question.take() {
         question.condition.for_each_term(&mut |term| {
-            if matches!(term, Term::Location(..)) && !test.listed.contains(term) {
-                test.listed.push(term.clone());
+            if matches!(term, Term::Location(..)) && !test.listed_terms.contains(term) {
+                test.listed_terms.push(term.clone());
             }
         });
     }

@@ -23,7 +23,7 @@ impl TestBuilder {
                 threads: Vec::new(),
                 system_sync: Vec::new(),
                 calls: litmus::ApiCalls::default(),
-                listed: Vec::new(),
+                listed_terms: Vec::new(),
                 filter: None,
                 question: None,
                 khronos: None,
@@ -89,7 +89,7 @@ impl TestBuilder {
     ) {
         self.push_instruction(
             thread,
-            InstructionKind::store(MemoryPlace::of(location, class), value, access),
+            InstructionKind::store(MemoryPlace::whole_location(location, class), value, access),
         );
     }
 
@@ -103,7 +103,7 @@ impl TestBuilder {
         let destination = self.add_register(thread);
         self.push_instruction(
             thread,
-            InstructionKind::load(destination, MemoryPlace::of(location, class), access),
+            InstructionKind::load(destination, MemoryPlace::whole_location(location, class), access),
         );
         destination
     }

@@ -373,7 +373,7 @@ fn build_test(
                     let destination = draft.add_register(thread);
                     unread[*index] = false;
                     let operation = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(1));
-                    let place = MemoryPlace::of(location, StorageClass::Buffer);
+                    let place = MemoryPlace::whole_location(location, StorageClass::Buffer);
                     draft.push_instruction(
                         thread,
                         InstructionKind::rmw(destination, place, operation, scope, semantics),
@@ -406,7 +406,7 @@ fn build_test(
     }
     // A write without a reader is observed as a final value.
     let finals = (0..draft.test.locations.len()).filter(|l| unread[*l] && values[*l] > 1);
-    draft.test.listed = finals.map(|l| Term::Location(LocationId(l as u16), 0)).collect();
+    draft.test.listed_terms = finals.map(|l| Term::Location(LocationId(l as u16), 0)).collect();
     draft.test
 }
 

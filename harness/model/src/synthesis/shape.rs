@@ -424,7 +424,7 @@ impl ThreadBuilder<'_> {
         order: Option<Order>,
     ) -> RegisterId {
         let destination = self.draft.add_register(self.thread);
-        let place = MemoryPlace::of(location, self.variant.carrier);
+        let place = MemoryPlace::whole_location(location, self.variant.carrier);
         let semantics = order.map_or(Semantics::RELAXED, |order| self.semantics(order));
         let kind = InstructionKind::rmw(destination, place, operation, self.access_scope, semantics);
         self.draft.push_instruction(self.thread, kind);

@@ -7,7 +7,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use litmus::test::lattice::Change;
+use litmus::test::lattice::StrengthChange;
 use litmus::{
     Access, AccessKind, AccessMask, ControlBarrier, Dialect, InstructionKind, Interlock, InterlockEnd,
     Keyword, MemoryAccess, Order, RmwOperation, SystemOperation, Test,
@@ -114,7 +114,7 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, position: &str) -> Vec<
         }
         found.push(WeakenedTest { step: format!("{position}: {what}"), test: weaker });
     };
-    for (changed, weaker) in barrier.weaker(test.dialect) {
+    for (changed, weaker) in barrier.weaker_forms(test.dialect) {
         change(&describe_change(changed), &|other| {
             (other.memory_scope, other.semantics) = (weaker.memory_scope, weaker.semantics);
         });
@@ -133,7 +133,7 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, position: &str) -> Vec<
 
 /// Returns the weaker forms of one instruction, each as its replacement.
 fn weaker_forms(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
-    let weaker = kind.weaker(dialect).into_iter();
+    let weaker = kind.weaker_forms(dialect).into_iter();
     let mut found: Vec<(String, Vec<InstructionKind>)> =
         weaker.map(|(change, weaker)| (describe_change(change), weaker.into_iter().collect())).collect();
     // Control barriers and interlocked sections are removed as a whole; the threads and their other
@@ -151,19 +151,19 @@ fn weaker_forms(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<In
 }
 
 /// Returns the description of a step.
-fn describe_change(change: Change) -> String {
+fn describe_change(change: StrengthChange) -> String {
     match change {
-        Change::Scope(scope) => format!("scope {}", scope.keyword()),
-        Change::Order(order) => litmus::order_keyword(order).unwrap_or("relaxed").to_owned(),
-        Change::Class(class) => format!("no semsc{}", class.index()),
-        Change::Classes => "storage classes".to_owned(),
-        Change::Available => "no semav".to_owned(),
-        Change::Visible => "no semvis".to_owned(),
-        Change::Unequal => "unequal case".to_owned(),
-        Change::Private => "private".to_owned(),
-        Change::NonPrivate => "nonpriv".to_owned(),
-        Change::Coherent => "plain".to_owned(),
-        Change::Atomic => "atomic".to_owned(),
+        StrengthChange::Scope(scope) => format!("scope {}", scope.keyword()),
+        StrengthChange::Order(order) => litmus::order_keyword(order).unwrap_or("relaxed").to_owned(),
+        StrengthChange::RemovedClass(class) => format!("no semsc{}", class.index()),
+        StrengthChange::AllClasses => "storage classes".to_owned(),
+        StrengthChange::MakeAvailable => "no semav".to_owned(),
+        StrengthChange::MakeVisible => "no semvis".to_owned(),
+        StrengthChange::UnequalSemantics => "unequal case".to_owned(),
+        StrengthChange::Private => "private".to_owned(),
+        StrengthChange::NonPrivate => "nonpriv".to_owned(),
+        StrengthChange::Coherent => "plain".to_owned(),
+        StrengthChange::Atomic => "atomic".to_owned(),
     }
 }
 

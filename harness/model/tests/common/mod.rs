@@ -1,13 +1,13 @@
 //! Generators of random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
-    Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Compute, Condition,
-    ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, InterlockOrder,
-    Khronos, Label, LabelId, Lanes, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, Metadata,
-    Operand, Order, Performer, Placement, QueryKind, QueryTerm, Question, QuestionKind, Register, RegisterId,
-    RegisterInit, RmwOperation, SatisfiabilityLine, ScalarType, Scope, Semantics, SizeComparison, Span,
-    StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
-    ThreadPlace,
+    Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Components, Compute,
+    Condition, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd,
+    InterlockOrder, Khronos, Label, LabelId, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace,
+    Metadata, Operand, Order, Performer, Placement, QueryKind, QueryTerm, Question, QuestionKind, Register,
+    RegisterId, RegisterInit, RmwOperation, SatisfiabilityLine, ScalarType, Scope, Semantics, SizeComparison,
+    Span, StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread,
+    ThreadId, ThreadPlace,
 };
 use proptest::prelude::*;
 
@@ -95,10 +95,10 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
     use Order::{Acquire, AcquireRelease, Relaxed, Release};
     prop_oneof![
         4 => (0..REGISTERS, location(), access(&[Relaxed, Acquire])).prop_map(|(r, (l, class), access)| {
-            InstructionKind::load(RegisterId(r), MemoryPlace::of(LocationId(l), class), access)
+            InstructionKind::load(RegisterId(r), MemoryPlace::whole_location(LocationId(l), class), access)
         }),
         4 => (location(), operand(REGISTERS), access(&[Relaxed, Release])).prop_map(|((l, class), value, access)| {
-            InstructionKind::store(MemoryPlace::of(LocationId(l), class), value, access)
+            InstructionKind::store(MemoryPlace::whole_location(LocationId(l), class), value, access)
         }),
         2 => (
             0..REGISTERS,
@@ -123,7 +123,7 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
                         },
                     },
                 };
-                let place = MemoryPlace::of(LocationId(l), class);
+                let place = MemoryPlace::whole_location(LocationId(l), class);
                 InstructionKind::rmw(RegisterId(r), place, operation, scope, semantics)
             }),
         2 => (scope(), semantics(&[Acquire, Release, AcquireRelease]))
@@ -320,7 +320,7 @@ fn build_test(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Opti
         threads,
         system_sync,
         calls: litmus::ApiCalls::default(),
-        listed: observed.map(|l| Term::Location(LocationId(l), 0)).into_iter().collect(),
+        listed_terms: observed.map(|l| Term::Location(LocationId(l), 0)).into_iter().collect(),
         filter: None,
         khronos: None,
         question: Some(Question {
@@ -415,7 +415,7 @@ pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
                     access.kind = match access.kind {
                         // Either order of the two registers.
                         AccessKind::Load(_) => AccessKind::Load(
-                            Lanes::of(
+                            Components::from_slice(
                                 &[0, 1].map(|index| RegisterId((index + u16::from(choice)) % REGISTERS)),
                             )
                             .unwrap(),
@@ -425,7 +425,7 @@ pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
                                 Operand::Constant(constant) => Operand::Constant(constant + 2),
                                 register @ Operand::Register(_) => register,
                             };
-                            AccessKind::Store(Lanes::of(&[values.first(), second]).unwrap())
+                            AccessKind::Store(Components::from_slice(&[values.first(), second]).unwrap())
                         }
                         other @ (AccessKind::Rmw { .. } | AccessKind::Await { .. }) => other,
                     };
@@ -445,7 +445,7 @@ pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
                 *index = component;
             }
         };
-        test.listed.iter_mut().for_each(of_vector);
+        test.listed_terms.iter_mut().for_each(of_vector);
         test.filter.iter_mut().for_each(|condition| map_terms(condition, &of_vector));
         test.question.iter_mut().for_each(|question| map_terms(&mut question.condition, &of_vector));
         test
@@ -477,7 +477,7 @@ pub fn split_vectors(test: &Test) -> Test {
             let one = |kind: &InstructionKind| Instruction { kind: kind.clone(), span: instruction.span };
             match &instruction.kind {
                 InstructionKind::Access(access) => {
-                    access.lanes().map(|lane| one(&InstructionKind::Access(lane))).collect()
+                    access.scalar_accesses().map(|lane| one(&InstructionKind::Access(lane))).collect()
                 }
                 other => vec![one(other)],
             }
@@ -664,7 +664,7 @@ pub fn khronos() -> impl Strategy<Value = Test> {
                     if let Some(access) = instruction.kind.access_mut() {
                         match &mut access.kind {
                             AccessKind::Store(values) => {
-                                *values = Lanes::one(number(given.next().flatten()));
+                                *values = Components::scalar(number(given.next().flatten()));
                             }
                             AccessKind::Rmw { operation, .. } => {
                                 *operation = RmwOperation::Exchange(number(given.next().flatten()));
@@ -679,7 +679,7 @@ pub fn khronos() -> impl Strategy<Value = Test> {
             for sync in &mut test.system_sync {
                 (sync.from.instruction, sync.to.instruction) = (None, None);
             }
-            test.listed.clear();
+            test.listed_terms.clear();
             test.filter = None;
             test.question = None;
             test.dialect = Dialect::Khronos;

@@ -25,9 +25,12 @@ LC01: | ;
 #[test]
 fn loop_that_leaves_an_unobserved_register_is_decided_at_every_length() {
     let decided = predict(&format!("{WAIT}exists (P0:r0 != 1)"));
-    assert_eq!((decided.race, decided.meets, decided.truncated_runs), (Race::Free, Some(false), 0));
+    assert_eq!(
+        (decided.race, decided.can_meet_condition, decided.truncated_runs),
+        (Race::Free, Some(false), 0)
+    );
     let observed = predict(&format!("{WAIT}exists (P0:r1 == 2)"));
-    assert_eq!((observed.meets, observed.truncated_runs > 0), (None, true));
+    assert_eq!((observed.can_meet_condition, observed.truncated_runs > 0), (None, true));
 }
 
 #[test]
@@ -39,7 +42,7 @@ beq r0, 0, LC00 | beq r1, 1, LC10 ;
 ";
     let prediction = predict(&format!("{swap}exists (P0:r0 == 1)"));
     assert_eq!(
-        (prediction.race, prediction.meets, prediction.truncated_runs > 0),
+        (prediction.race, prediction.can_meet_condition, prediction.truncated_runs > 0),
         (Race::Free, Some(true), true)
     );
     let narrow = predict(&format!("{}exists (P0:r0 == 1)", swap.replace("dv", "wg")));

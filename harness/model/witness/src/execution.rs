@@ -44,7 +44,11 @@ pub fn judge(
         test,
         observables: test.observables(),
         guesses: self_dependent_candidates(test),
-        undefined_values: if test.has_undefined() { undefined_value_candidates(test) } else { Vec::new() },
+        undefined_values: if test.has_undefined_locations() {
+            undefined_value_candidates(test)
+        } else {
+            Vec::new()
+        },
         executions_left: options.max_executions,
         answer: WitnessAnswer {
             outcomes: BTreeMap::new(),
@@ -257,7 +261,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     fn is_uninitialised(&self, sources: &Sources, read: usize) -> bool {
         let (thread, number) = self.reads[read];
         let location = LocationId(self.paths[thread].reads[number].0);
-        sources[self.frame.reads[read]].contains(&None) && self.search.test.is_undefined(location)
+        sources[self.frame.reads[read]].contains(&None) && self.search.test.has_undefined_init(location)
     }
 
     /// VK-ALLOC-04: each of the `uninitialised_reads` returns an arbitrary value.
@@ -446,7 +450,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                     self.search.answer.races = self.search.answer.races.max(found);
                 }
                 let unwritten = finals.keys().any(|cell| {
-                    test.is_undefined(frame.cells[*cell].storage)
+                    test.has_undefined_init(frame.cells[*cell].storage)
                         && execution.last_writes(*cell, races).is_none()
                 });
                 let uninitialised = (0..self.reads.len()).any(|read| self.is_uninitialised(sources, read));
@@ -488,7 +492,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                         .into_iter()
                         .filter_map(|write| self.written_part(write, cell, values))
                         .collect(),
-                    None if test.is_undefined(storage) => self.undefined_initial_values(storage),
+                    None if test.has_undefined_init(storage) => self.undefined_initial_values(storage),
                     None => vec![self.initial_part(cell)],
                 });
             }

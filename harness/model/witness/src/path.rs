@@ -76,7 +76,7 @@ impl NameTable {
             }
             locations.push((storage.0, reference_number(id, storage, classes[index], profile)));
         }
-        if test.has_undefined()
+        if test.has_undefined_locations()
             && test.threads.iter().flat_map(|t| &t.instructions).any(|i| is_part(test, &i.kind))
         {
             return Err(UnsupportedTest::Sizes);

@@ -75,7 +75,7 @@ pub fn self_dependent_candidates(test: &Test) -> Vec<Value> {
     }
     for index in 0..test.locations.len() {
         let location = litmus::LocationId(index as u16);
-        if !test.is_undefined(location) {
+        if !test.has_undefined_init(location) {
             found.insert(test.initial_value(location, 0).0);
         }
     }

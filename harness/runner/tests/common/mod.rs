@@ -19,7 +19,7 @@ use shaders::{
 pub fn store_buffering() -> Test {
     let span = Span::default();
     let access = Access::Atomic { scope: Scope::Device, semantics: Semantics::RELAXED };
-    let place = |location| MemoryPlace::of(LocationId(location), StorageClass::Buffer);
+    let place = |location| MemoryPlace::whole_location(LocationId(location), StorageClass::Buffer);
     let thread = |number: u32, write: u16, read: u16| Thread {
         number,
         place: ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup: number, subgroup: 0 }),
@@ -39,7 +39,7 @@ pub fn store_buffering() -> Test {
         threads: vec![thread(0, 0, 1), thread(1, 1, 0)],
         system_sync: Vec::new(),
         calls: litmus::ApiCalls::default(),
-        listed: vec![Term::Location(LocationId(1), 0)],
+        listed_terms: vec![Term::Location(LocationId(1), 0)],
         filter: None,
         question: None,
         khronos: None,

@@ -248,7 +248,7 @@ fn find_ordering_steps(plan: &Plan) -> Vec<usize> {
                 DependencyKind::Set(_) => return None,
                 DependencyKind::Await(event) => set_position(*event)?,
             };
-            let (source, target) = (stages.0.as_source(), stages.1.as_target());
+            let (source, target) = (stages.0.to_first_scope(), stages.1.to_second_scope());
             Some(QueueDependency { queue: *queue, opens, closes, source, target })
         })
         .collect();

@@ -13,7 +13,7 @@ use crate::common::{complete_prediction, disallowed_outcomes, instance_count, ru
 fn divergent_tests() -> Vec<Test> {
     let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("subgroup/"));
     let parsed = tests.map(|entry| litmus::parse(entry.text, &entry.path).unwrap());
-    let guarded = parsed.filter(Test::has_blocks);
+    let guarded = parsed.filter(Test::has_guarded_blocks);
     guarded.filter(|test| complete_prediction(test).unwrap().race == Race::Free).collect()
 }
 

@@ -49,7 +49,7 @@ enum WorkItem<'a> {
 /// A position in a queue: index of the queue, index of the item.
 type QueuePosition = (usize, usize);
 
-/// TransferHalf of an ownership transfer: its position and the receiving family.
+/// Half of an ownership transfer: its position and the receiving family.
 type TransferHalf = (QueuePosition, u32);
 
 /// A set of predecessors: device dispatches and points of host threads.
@@ -71,9 +71,9 @@ struct CallDerivation<'a> {
     /// Memoizes the predecessors of a wait's end, by text offset.
     ///
     /// Without it, the number of paths is the product of the signals of each semaphore on the path.
-    ended: RefCell<BTreeMap<u32, Predecessors>>,
-    /// Memoizes if a position of a queue precedes the end of a wait.
-    led: RefCell<BTreeMap<(QueuePosition, u32), bool>>,
+    predecessor_cache: RefCell<BTreeMap<u32, Predecessors>>,
+    /// Memoizes for a queue position and a wait: true if the position precedes the wait's end.
+    precedence_cache: RefCell<BTreeMap<(QueuePosition, u32), bool>>,
 }
 
 /// The derived additions to a test.
@@ -81,7 +81,7 @@ struct CallDerivation<'a> {
 struct Derivation {
     sync: Vec<SystemSync>,
     /// For each thread, the instructions to insert at its start and at its end.
-    ends: Vec<(Vec<Instruction>, Vec<Instruction>)>,
+    start_and_end: Vec<(Vec<Instruction>, Vec<Instruction>)>,
     /// Waits of host threads: the thread, the instruction before which it waits, and the wait.
     waits: Vec<(ThreadId, usize, Instruction)>,
     /// Fence waits of host threads: the thread, the waiting instruction, and the threads that it waits for.
@@ -105,49 +105,49 @@ impl Parser<'_> {
             return;
         };
         let relation = |instruction: &Instruction| match &instruction.kind {
-            InstructionKind::System(operation) => !operation.is_of_host(),
+            InstructionKind::System(operation) => !operation.is_host_operation(),
             _ => false,
         };
         let mut instructions = self.test.threads.iter().flat_map(|thread| &thread.instructions);
         if !sync.is_empty() || instructions.any(relation) {
-            self.errors.push(CallError::BesideRelations { span: first.span }.into());
+            self.errors.push(CallError::MixedWithRelations { span: first.span }.into());
             return;
         }
         match derive_and_check(&self.test, &calls, &self.exclusive) {
-            Ok((words, schedule)) => {
-                self.insert_derived(words);
+            Ok((derivation, schedule)) => {
+                self.insert_derived(derivation);
                 self.test.calls = ApiCalls::new(schedule, &self.test);
             }
             Err(error) => self.errors.push(error.into()),
         }
     }
 
-    fn insert_derived(&mut self, words: Derivation) {
-        let mut sync = words.sync;
+    fn insert_derived(&mut self, derivation: Derivation) {
+        let mut sync = derivation.sync;
         // Inserted waits shift the instructions after them.
         for point in sync.iter_mut().flat_map(|pair| [&mut pair.from, &mut pair.to]) {
             if let Some(instruction) = &mut point.instruction {
-                let before = words
+                let before = derivation
                     .waits
                     .iter()
                     .filter(|(thread, at, _)| *thread == point.thread && *at <= usize::from(*instruction));
                 *instruction += u16::try_from(before.count()).unwrap_or(u16::MAX);
             }
         }
-        for (thread, at, threads) in words.fences {
+        for (thread, at, threads) in derivation.fences {
             let thread = self.test.threads.get_mut(usize::from(thread.0));
             if let Some(instruction) = thread.and_then(|thread| thread.instructions.get_mut(at)) {
                 instruction.kind = InstructionKind::System(SystemOperation::Wait(threads));
             }
         }
-        let mut waits = words.waits;
+        let mut waits = derivation.waits;
         waits.sort_by_key(|(_, at, wait)| std::cmp::Reverse((*at, wait.span.offset)));
         for (thread, at, wait) in waits {
             if let Some(thread) = self.test.threads.get_mut(usize::from(thread.0)) {
                 thread.instructions.insert(at.min(thread.instructions.len()), wait);
             }
         }
-        for (thread, (head, tail)) in self.test.threads.iter_mut().zip(words.ends) {
+        for (thread, (head, tail)) in self.test.threads.iter_mut().zip(derivation.start_and_end) {
             thread.instructions.splice(0..0, head);
             thread.instructions.extend(tail);
         }
@@ -171,9 +171,9 @@ fn derive_and_check(
 
 /// Counts the instructions before an index, without labels.
 fn count_instructions(thread: &Thread, before: usize) -> usize {
-    let is_act =
+    let is_not_label =
         |instruction: &&Instruction| !matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_)));
-    thread.instructions.iter().take(before).filter(is_act).count()
+    thread.instructions.iter().take(before).filter(is_not_label).count()
 }
 
 fn collect_queues<'a>(test: &Test, calls: &'a [ParsedCall]) -> Derived<Vec<QueueWork<'a>>> {
@@ -186,10 +186,10 @@ fn collect_queues<'a>(test: &Test, calls: &'a [ParsedCall]) -> Derived<Vec<Queue
             }
         }
     }
-    let early = ids().filter(|id| !submitted.iter().any(|(_, thread)| thread == id));
+    let never_submitted = ids().filter(|id| !submitted.iter().any(|(_, thread)| thread == id));
     // Repeated submissions are refused elsewhere. Each thread's calls are added once, so that at most
     // `MAX_CALLS` exist.
-    let mut order: Vec<ThreadId> = early.collect();
+    let mut order: Vec<ThreadId> = never_submitted.collect();
     for (_, thread) in &submitted {
         if !order.contains(thread) {
             order.push(*thread);
@@ -199,26 +199,26 @@ fn collect_queues<'a>(test: &Test, calls: &'a [ParsedCall]) -> Derived<Vec<Queue
     for id in order {
         let thread = test.thread(id);
         let ThreadPlace::Device(placement) = thread.place else { continue };
-        let own = (placement.queue_family, placement.queue);
-        let at = queues.iter().position(|queue| (queue.family, queue.number) == own);
+        let queue_id = (placement.queue_family, placement.queue);
+        let at = queues.iter().position(|queue| (queue.family, queue.number) == queue_id);
         let at = at.unwrap_or_else(|| {
-            queues.push(QueueWork { family: own.0, number: own.1, items: Vec::new() });
+            queues.push(QueueWork { family: queue_id.0, number: queue_id.1, items: Vec::new() });
             queues.len() - 1
         });
         let Some(queue) = queues.get_mut(at) else { continue };
-        let all = count_instructions(thread, usize::MAX);
+        let total = count_instructions(thread, usize::MAX);
         let mut dispatched = false;
         for call in calls.iter().filter(|call| call.thread == id) {
             let before = count_instructions(thread, call.at);
-            if before > 0 && before < all {
-                return Err(CallError::AmidThread { span: call.span });
+            if before > 0 && before < total {
+                return Err(CallError::CallWithinThread { span: call.span });
             }
-            let behind = match &call.kind {
+            let follows_dispatch = match &call.kind {
                 CallKind::Signal(_) => true,
                 CallKind::Transfer(transfer) => transfer.from == placement.queue_family,
                 CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Wait(_) => false,
             };
-            if !dispatched && (before > 0 || all == 0 && behind) {
+            if !dispatched && (before > 0 || total == 0 && follows_dispatch) {
                 queue.items.push(WorkItem::Dispatch(id));
                 dispatched = true;
             }
@@ -229,13 +229,13 @@ fn collect_queues<'a>(test: &Test, calls: &'a [ParsedCall]) -> Derived<Vec<Queue
         }
         // If several host threads submit to one queue, the order of their submissions is unknown.
         let hosts = submitted.iter().filter(|(_, thread)| {
-            let of = |other: Placement| (other.queue_family, other.queue);
-            matches!(test.thread(*thread).place, ThreadPlace::Device(other) if of(other) == own)
+            let queue_id_of = |other: Placement| (other.queue_family, other.queue);
+            matches!(test.thread(*thread).place, ThreadPlace::Device(other) if queue_id_of(other) == queue_id)
         });
         let mut hosts: Vec<ThreadId> = hosts.map(|(host, _)| *host).collect();
         hosts.dedup();
         if let (2.., Some(call)) = (hosts.len(), calls.iter().find(|call| call.thread == id)) {
-            return Err(CallError::SubmissionOrder { span: call.span });
+            return Err(CallError::UnknownSubmissionOrder { span: call.span });
         }
     }
     Ok(queues)
@@ -253,8 +253,8 @@ impl<'a> CallDerivation<'a> {
             calls,
             exclusive,
             queues,
-            ended: RefCell::default(),
-            led: RefCell::default(),
+            predecessor_cache: RefCell::default(),
+            precedence_cache: RefCell::default(),
         })
     }
 
@@ -283,7 +283,7 @@ impl<'a> CallDerivation<'a> {
                     CallKind::Barrier(dependency) => ScheduledItem::Barrier(dependency.named),
                     CallKind::Set(event, dependency) => ScheduledItem::Set(event.clone(), dependency.named),
                     CallKind::Await(event) => {
-                        let (_, set) = self.set_of(event)?;
+                        let (_, set) = self.find_set_call(event)?;
                         ScheduledItem::Await(event.clone(), set.named)
                     }
                     CallKind::Signal(semaphore) => {
@@ -369,7 +369,7 @@ impl<'a> CallDerivation<'a> {
     }
 
     /// Returns the call that sets an event.
-    fn set_of(&self, event: &str) -> Option<(&'a ParsedCall, &'a MemoryDependency)> {
+    fn find_set_call(&self, event: &str) -> Option<(&'a ParsedCall, &'a MemoryDependency)> {
         self.calls.iter().find_map(|call| match &call.kind {
             CallKind::Set(name, dependency) if name == event => Some((call, dependency)),
             _ => None,
@@ -402,7 +402,7 @@ impl<'a> CallDerivation<'a> {
     ///
     /// A timeline that alternates between queues has later signals that cannot.
     fn ending_signals(&self, wait: &ParsedCall, awaited: &SemaphoreValue) -> Vec<&'a ParsedCall> {
-        let ends = |signal: &SemaphoreValue, wait: &SemaphoreValue| {
+        let ends_wait = |signal: &SemaphoreValue, wait: &SemaphoreValue| {
             signal.name == wait.name && signal.value >= wait.value
         };
         let hosts = (0..self.test.threads.len()).map(|host| {
@@ -426,24 +426,24 @@ impl<'a> CallDerivation<'a> {
             let before = left.iter().map(Vec::len).sum::<usize>();
             for stream in 0..left.len() {
                 // A submission that the host has not made yet is not on its queue.
-                let submits = |call: &ParsedCall, left: &[Vec<&'a ParsedCall>]| {
+                let is_submitted = |call: &ParsedCall, left: &[Vec<&'a ParsedCall>]| {
                     self.submissions(call.thread).all(|(host, at)| {
                         let remaining = left.get(first_host + usize::from(host.0)).into_iter().flatten();
                         !remaining.into_iter().any(|own| own.at <= at)
                     })
                 };
-                let passes = |call: &ParsedCall, signalled: &[(&'a ParsedCall, &'a SemaphoreValue)]| {
+                let can_pass = |call: &ParsedCall, signalled: &[(&'a ParsedCall, &'a SemaphoreValue)]| {
                     match &call.kind {
                         CallKind::Wait(own) => {
                             call.span.offset != wait.span.offset
-                                && signalled.iter().any(|(_, signal)| ends(signal, own))
+                                && signalled.iter().any(|(_, signal)| ends_wait(signal, own))
                         }
                         _ => true,
                     }
                 };
                 while let Some(call) = left.get(stream).and_then(|calls| calls.first()).copied()
-                    && passes(call, &signalled)
-                    && submits(call, &left)
+                    && can_pass(call, &signalled)
+                    && is_submitted(call, &left)
                 {
                     if let Some(calls) = left.get_mut(stream) {
                         calls.remove(0);
@@ -454,7 +454,7 @@ impl<'a> CallDerivation<'a> {
                 }
             }
             if left.iter().map(Vec::len).sum::<usize>() == before {
-                signalled.retain(|(_, signal)| ends(signal, awaited));
+                signalled.retain(|(_, signal)| ends_wait(signal, awaited));
                 return signalled.into_iter().map(|(call, _)| call).collect();
             }
         }
@@ -483,7 +483,7 @@ impl<'a> CallDerivation<'a> {
         if path.iter().any(|span| span.offset == wait.span.offset) {
             return Err(CallError::CircularWait { span: wait.span });
         }
-        if let Some(known) = self.ended.borrow().get(&wait.span.offset) {
+        if let Some(known) = self.predecessor_cache.borrow().get(&wait.span.offset) {
             return Ok(known.clone());
         }
         path.push(wait.span);
@@ -505,16 +505,16 @@ impl<'a> CallDerivation<'a> {
                 matches!(&call.kind, CallKind::Signal(own) if own.name == semaphore.name && own.value >= semaphore.value)
             });
             let (semaphore, span) = (semaphore.name.clone(), wait.span);
-            if later { CallError::CircularWait { span } } else { CallError::EndlessWait { semaphore, span } }
+            if later { CallError::CircularWait { span } } else { CallError::UnsignalledSemaphore { semaphore, span } }
         })?;
-        self.ended.borrow_mut().insert(wait.span.offset, common.clone());
+        self.predecessor_cache.borrow_mut().insert(wait.span.offset, common.clone());
         Ok(common)
     }
 
     /// Returns the predecessors of a signal.
     fn signal_predecessors(&self, signal: &ParsedCall, path: &mut Vec<Span>) -> Derived<Predecessors> {
         let Some((queue, at)) = self.queue_position(signal) else {
-            return self.signalled_by_host(signal, path);
+            return self.host_signal_predecessors(signal, path);
         };
         self.queue_predecessors(queue, at, path)
     }
@@ -538,7 +538,7 @@ impl<'a> CallDerivation<'a> {
     }
 
     /// Returns the queue of a thread's dispatch.
-    fn queue_of(&self, thread: ThreadId) -> Option<usize> {
+    fn find_queue(&self, thread: ThreadId) -> Option<usize> {
         (0..self.queues.len()).find(|queue| self.queue_dispatches(*queue).any(|(_, own)| own == thread))
     }
 
@@ -558,7 +558,7 @@ impl<'a> CallDerivation<'a> {
         Ok(before)
     }
 
-    fn signalled_by_host(&self, signal: &ParsedCall, path: &mut Vec<Span>) -> Derived<Predecessors> {
+    fn host_signal_predecessors(&self, signal: &ParsedCall, path: &mut Vec<Span>) -> Derived<Predecessors> {
         let mut before = Predecessors::default();
         let instructions = &self.test.thread(signal.thread).instructions;
         for (index, instruction) in (0_u16..).zip(instructions).take(signal.at) {
@@ -580,44 +580,51 @@ impl<'a> CallDerivation<'a> {
     }
 
     fn derive_sync(&self) -> Derived<Derivation> {
-        let mut words =
-            Derivation { ends: vec![Default::default(); self.test.threads.len()], ..Derivation::default() };
+        let mut derivation = Derivation {
+            start_and_end: vec![Default::default(); self.test.threads.len()],
+            ..Derivation::default()
+        };
         for number in 0..self.queues.len() {
             for (at, thread) in self.queue_dispatches(number) {
-                self.derive_dispatch_start(number, at, thread, &mut words)?;
+                self.derive_dispatch_start(number, at, thread, &mut derivation)?;
             }
-            self.derive_host_barriers(number, &words.sync.clone(), &mut words)?;
+            self.derive_host_barriers(number, &derivation.sync.clone(), &mut derivation)?;
         }
         for (thread, at, named) in self.fence_waits() {
             let mut threads = self.fence_predecessors(named, &mut Vec::new())?.dispatches;
             // A semaphore wait of a named thread already makes its predecessors available and orders them.
             threads.retain(|other| {
-                let on_the_way =
+                let reaches_named =
                     |pair: &SystemSync| pair.from.thread == *other && named.contains(&pair.to.thread);
-                let same_queue = |name: &ThreadId| self.queue_of(*name) == self.queue_of(*other);
-                named.contains(other) || named.iter().any(same_queue) || !words.sync.iter().any(on_the_way)
+                let same_queue = |name: &ThreadId| self.find_queue(*name) == self.find_queue(*other);
+                named.contains(other)
+                    || named.iter().any(same_queue)
+                    || !derivation.sync.iter().any(reaches_named)
             });
             let hosts = self.fence_predecessors(named, &mut Vec::new())?.host;
-            words.sync.extend(self.between_hosts(&hosts, thread, at));
-            words.fences.push((thread, at, threads));
+            derivation.sync.extend(self.order_hosts(&hosts, thread, at));
+            derivation.fences.push((thread, at, threads));
         }
         for call in self.calls {
             if let (CallKind::Wait(semaphore), None) = (&call.kind, self.queue_position(call)) {
                 let Predecessors { dispatches: threads, host } =
                     self.wait_predecessors(call, semaphore, &mut Vec::new())?;
                 if threads.is_empty() {
-                    return Err(CallError::IdleWait { semaphore: semaphore.name.clone(), span: call.span });
+                    return Err(CallError::WaitWithoutWork {
+                        semaphore: semaphore.name.clone(),
+                        span: call.span,
+                    });
                 }
-                words.sync.extend(self.between_hosts(&host, call.thread, call.at));
+                derivation.sync.extend(self.order_hosts(&host, call.thread, call.at));
                 let kind = InstructionKind::System(SystemOperation::Wait(threads));
-                words.waits.push((call.thread, call.at, Instruction { kind, span: call.span }));
+                derivation.waits.push((call.thread, call.at, Instruction { kind, span: call.span }));
             }
         }
-        Ok(words)
+        Ok(derivation)
     }
 
     /// Orders accesses of other host threads before the accesses of a host thread that follow its wait.
-    fn between_hosts(&self, before: &[SyncPoint], waiting: ThreadId, at: usize) -> Vec<SystemSync> {
+    fn order_hosts(&self, before: &[SyncPoint], waiting: ThreadId, at: usize) -> Vec<SystemSync> {
         let span = self.test.thread(waiting).instructions.get(at).map_or(Span::default(), |own| own.span);
         let instructions = (0_u16..).zip(&self.test.thread(waiting).instructions);
         let later: Vec<u16> = instructions
@@ -643,7 +650,7 @@ impl<'a> CallDerivation<'a> {
         queue: usize,
         at: usize,
         thread: ThreadId,
-        words: &mut Derivation,
+        derivation: &mut Derivation,
     ) -> Derived<()> {
         let items: Vec<WorkItem<'_>> = self.queue_items(queue).iter().take(at).copied().collect();
         let span = items.iter().rev().find_map(|item| match item {
@@ -653,21 +660,21 @@ impl<'a> CallDerivation<'a> {
         let Some(span) = span else { return Ok(()) };
         let mut awaited = Predecessors::default();
         // Positions of the waits that add events of hosts to the earlier ones.
-        let mut arrivals: Vec<usize> = Vec::new();
+        let mut host_wait_positions: Vec<usize> = Vec::new();
         for (index, item) in items.iter().enumerate() {
             if let WorkItem::Call(call) = item
                 && let CallKind::Wait(semaphore) = &call.kind
             {
                 let before = self.wait_predecessors(call, semaphore, &mut Vec::new())?;
                 if before.host.iter().any(|point| !awaited.host.contains(point)) {
-                    arrivals.push(index);
+                    host_wait_positions.push(index);
                 }
                 awaited.merge_from(before);
             }
         }
-        let all = || vec![SystemOperation::AvailableToDevice, SystemOperation::VisibleFromDevice];
+        let full_dependency = || vec![SystemOperation::AvailableToDevice, SystemOperation::VisibleFromDevice];
         let mut before: Vec<(ThreadId, OperationList)> =
-            awaited.dispatches.iter().map(|earlier| (*earlier, all())).collect();
+            awaited.dispatches.iter().map(|earlier| (*earlier, full_dependency())).collect();
         for (index, earlier) in self.queue_dispatches(queue).take_while(|(index, _)| *index < at) {
             if !awaited.dispatches.contains(&earlier)
                 && let Some(between) = chain_operations(items.get(index..).unwrap_or_default())?
@@ -679,8 +686,8 @@ impl<'a> CallDerivation<'a> {
         before.retain(|(earlier, _)| !is_empty(*earlier) && *earlier != thread);
         // Predecessors of another predecessor are ordered and made available transitively.
         let last = before.iter().filter(|(earlier, _)| {
-            let behind = |to: &SyncPoint| before.iter().any(|(other, _)| *other == to.thread);
-            !words.sync.iter().any(|pair| pair.from.thread == *earlier && behind(&pair.to))
+            let is_predecessor = |to: &SyncPoint| before.iter().any(|(other, _)| *other == to.thread);
+            !derivation.sync.iter().any(|pair| pair.from.thread == *earlier && is_predecessor(&pair.to))
         });
         let mut last = last.map(|(_, between)| between);
         let mut operations = last.next().cloned().unwrap_or_default();
@@ -692,26 +699,29 @@ impl<'a> CallDerivation<'a> {
         }
         // Barriers that order no dispatch move writes of the host too. They chain with an earlier wait for the host through
         // any stage of commands. The host stage is not among these.
-        let behind = |from: usize, held| host_write_operations(items.get(from..).unwrap_or_default(), held);
-        match arrivals.as_slice() {
-            [] => operations.extend(behind(0, StageMask::HOST)),
+        let host_writes_from =
+            |from: usize, held| host_write_operations(items.get(from..).unwrap_or_default(), held);
+        match host_wait_positions.as_slice() {
+            [] => operations.extend(host_writes_from(0, StageMask::HOST)),
             [first, later @ ..] => {
-                let own = behind(*first, StageMask::ALL.as_source());
-                let is_moved_too = |at: usize| {
-                    let moved = behind(at, StageMask::ALL.as_source());
-                    own.iter().all(|operation| moved.contains(operation))
+                let own = host_writes_from(*first, StageMask::ALL.to_first_scope());
+                let is_covered_from = |at: usize| {
+                    let later_writes = host_writes_from(at, StageMask::ALL.to_first_scope());
+                    own.iter().all(|operation| later_writes.contains(operation))
                 };
-                if later.iter().any(|at| !is_moved_too(*at)) {
+                if later.iter().any(|at| !is_covered_from(*at)) {
                     return Err(CallError::DifferentMasks { span });
                 }
                 operations.extend(own);
             }
         }
-        let whole = |thread| SyncPoint { thread, instruction: None };
-        let earlier =
-            before.iter().map(|(earlier, _)| whole(*earlier)).chain(self.merge_whole_threads(awaited.host));
-        words.sync.extend(earlier.map(|from| SystemSync { from, to: whole(thread), span }));
-        if let Some((head, _)) = words.ends.get_mut(usize::from(thread.0)) {
+        let whole_thread = |thread| SyncPoint { thread, instruction: None };
+        let earlier = before
+            .iter()
+            .map(|(earlier, _)| whole_thread(*earlier))
+            .chain(self.merge_whole_threads(awaited.host));
+        derivation.sync.extend(earlier.map(|from| SystemSync { from, to: whole_thread(thread), span }));
+        if let Some((head, _)) = derivation.start_and_end.get_mut(usize::from(thread.0)) {
             head.extend(operations.into_iter().map(|operation| system_instruction(operation, span)));
         }
         Ok(())
@@ -721,28 +731,28 @@ impl<'a> CallDerivation<'a> {
     fn merge_whole_threads(&self, points: Vec<SyncPoint>) -> Vec<SyncPoint> {
         let is_whole = |thread: ThreadId| {
             let instructions = &self.test.thread(thread).instructions;
-            let own = |index: u16| points.contains(&SyncPoint { thread, instruction: Some(index) });
+            let is_point = |index: u16| points.contains(&SyncPoint { thread, instruction: Some(index) });
             let waits = |call: &ParsedCall| {
                 call.thread == thread
                     && call.at == instructions.len()
                     && matches!(call.kind, CallKind::Wait(_))
             };
             let all = (0_u16..).zip(instructions);
-            all.filter(|(_, instruction)| instruction.kind.is_event()).all(|(index, _)| own(index))
+            all.filter(|(_, instruction)| instruction.kind.is_event()).all(|(index, _)| is_point(index))
                 && !self.calls.iter().any(waits)
         };
-        let mut short: Vec<SyncPoint> = Vec::new();
+        let mut merged: Vec<SyncPoint> = Vec::new();
         for point in &points {
             let point =
                 if is_whole(point.thread) { SyncPoint { instruction: None, ..*point } } else { *point };
-            if !short.contains(&point) {
-                short.push(point);
+            if !merged.contains(&point) {
+                merged.push(point);
             }
         }
-        short
+        merged
     }
 
-    /// Returns for each wait of a host thread its predecessors, and whether a place of a queue precedes its end.
+    /// Returns for each host wait its predecessors, and true if the position of a queue precedes its end.
     fn host_waits(&self, at: QueuePosition) -> Derived<Vec<(Predecessors, bool)>> {
         let mut waits = Vec::new();
         for call in self.calls {
@@ -762,20 +772,25 @@ impl<'a> CallDerivation<'a> {
                     Some((own, last + 1))
                 })
             });
-            let leads = ends.any(|end| self.is_before(at, end));
+            let leads = ends.any(|end| self.precedes(at, end));
             waits.push((self.fence_predecessors(named, &mut Vec::new())?, leads));
         }
         Ok(waits)
     }
 
     /// Inserts the operations of barriers to the host.
-    fn derive_host_barriers(&self, queue: usize, sync: &[SystemSync], words: &mut Derivation) -> Derived<()> {
+    fn derive_host_barriers(
+        &self,
+        queue: usize,
+        sync: &[SystemSync],
+        derivation: &mut Derivation,
+    ) -> Derived<()> {
         for (at, item) in self.queue_items(queue).iter().enumerate() {
             let WorkItem::Call(call) = item else { continue };
             let CallKind::Barrier(MemoryDependency { source, target, .. }) = &call.kind else { continue };
-            let seen = target.accesses.intersection(AccessMask::HOST);
+            let host_accesses = target.accesses.intersection(AccessMask::HOST);
             if !target.stages.intersects(StageMask::HOST)
-                || seen == AccessMask::NONE
+                || host_accesses == AccessMask::NONE
                 || !source.stages.intersects(StageMask::COMPUTE)
             {
                 continue;
@@ -788,20 +803,20 @@ impl<'a> CallDerivation<'a> {
                     *thread == call.thread || count_instructions(self.test.thread(*thread), usize::MAX) > 0
                 })
                 .collect();
-            let own = earlier.contains(&call.thread);
+            let includes_own = earlier.contains(&call.thread);
             let mut waits = self.host_waits((queue, at))?;
             waits.retain(|(before, _)| earlier.iter().any(|thread| before.dispatches.contains(thread)));
             // The operations belong to the barrier's own dispatch unless a wait needs them before it.
-            let ends_before =
+            let ends_before_own =
                 |(before, leads): &(Predecessors, bool)| *leads && !before.dispatches.contains(&call.thread);
             let thread = match earlier.last() {
-                Some(last) if !own && waits.iter().any(ends_before) => *last,
+                Some(last) if !includes_own && waits.iter().any(ends_before_own) => *last,
                 _ => call.thread,
             };
-            let comes_before = |earlier: ThreadId| {
+            let is_ordered_before = |earlier: ThreadId| {
                 sync.iter().any(|pair| pair.from.thread == earlier && pair.to.thread == thread)
             };
-            if earlier.iter().any(|other| *other != thread && !comes_before(*other)) {
+            if earlier.iter().any(|other| *other != thread && !is_ordered_before(*other)) {
                 return Err(CallError::UnorderedReadback { span: call.span });
             }
             waits.retain(|(before, _)| before.dispatches.contains(&thread));
@@ -814,10 +829,14 @@ impl<'a> CallDerivation<'a> {
                 continue;
             }
             let written = availability_operation(source.accesses.without(AccessMask::HOST));
-            let operations = written.into_iter().chain([SystemOperation::Visible(seen)]);
+            let operations = written.into_iter().chain([SystemOperation::Visible(host_accesses)]);
             let operations = operations.map(|operation| system_instruction(operation, call.span));
-            if let Some((head, tail)) = words.ends.get_mut(usize::from(thread.0)) {
-                if own || thread != call.thread { tail.extend(operations) } else { head.extend(operations) }
+            if let Some((head, tail)) = derivation.start_and_end.get_mut(usize::from(thread.0)) {
+                if includes_own || thread != call.thread {
+                    tail.extend(operations)
+                } else {
+                    head.extend(operations)
+                }
             }
         }
         Ok(())

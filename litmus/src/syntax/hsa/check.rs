@@ -8,7 +8,7 @@ use crate::test::{
 };
 
 impl Parser<'_> {
-    /// Reports mistakes that concern the threads together.
+    /// Reports errors that concern several threads.
     pub(in crate::syntax) fn check_hsa(&mut self) {
         let mut errors = Vec::new();
         self.check_work_groups(&mut errors);

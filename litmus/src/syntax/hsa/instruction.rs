@@ -23,10 +23,10 @@ const FENCE_ORDERS: (&[Order], &str) =
 
 impl Parser<'_> {
     /// Parses the next instruction or label into `thread`.
-    pub(in crate::syntax) fn hsa_instruction(&mut self, thread: ThreadId) -> Parsed<()> {
+    pub(in crate::syntax) fn parse_hsa_instruction(&mut self, thread: ThreadId) -> Parsed<()> {
         let start = self.peek();
         let kind = if start.kind == TokenKind::At {
-            let token = self.label_token()?;
+            let token = self.expect_label()?;
             let label = self.place_label(thread, token)?;
             self.expect(TokenKind::Colon, "`:` after a label")?;
             InstructionKind::Flow(Flow::Label(label))
@@ -35,11 +35,11 @@ impl Parser<'_> {
                 return Err(self.unexpected_token("an instruction, or a label such as `@skip:`"));
             }
             if !self.count_instruction(start.span) {
-                self.note_rest(thread);
+                self.recover_remaining_names(thread);
                 return Ok(());
             }
             self.next();
-            self.hsa_instruction_kind(thread, start)?
+            self.parse_hsa_instruction_kind(thread, start)?
         };
         let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
@@ -47,28 +47,28 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn hsa_instruction_kind(&mut self, thread: ThreadId, start: Token) -> Parsed<InstructionKind> {
+    fn parse_hsa_instruction_kind(&mut self, thread: ThreadId, start: Token) -> Parsed<InstructionKind> {
         let word = self.token_text(start);
         let mut mnemonic = Mnemonic::new(word, start.span);
         match mnemonic.take_part() {
             "ld" => {
                 let (class, place) = mnemonic.take_segment()?;
                 mnemonic.end_with_type()?;
-                let destination = self.value_register(thread)?;
-                self.hsa_comma()?;
+                let destination = self.parse_value_register(thread)?;
+                self.expect_hsa_comma()?;
                 let place = self.parse_address(thread, class, place)?;
                 Ok(InstructionKind::load(destination, place, Access::Private))
             }
             "st" => {
                 let (class, place) = mnemonic.take_segment()?;
                 mnemonic.end_with_type()?;
-                let value = self.hsa_operand(thread)?;
-                self.hsa_comma()?;
+                let value = self.parse_hsa_operand(thread)?;
+                self.expect_hsa_comma()?;
                 let place = self.parse_address(thread, class, place)?;
                 Ok(InstructionKind::store(place, value, Access::Private))
             }
             "atomic" => self.parse_atomic(thread, &mut mnemonic),
-            "atomicnoret" => self.atomic_without_result(thread, &mut mnemonic),
+            "atomicnoret" => self.parse_atomic_without_result(thread, &mut mnemonic),
             "memfence" => {
                 let semantics = mnemonic.take_order(FENCE_ORDERS.0, FENCE_ORDERS.1)?;
                 let scope = mnemonic.take_scope()?;
@@ -79,11 +79,11 @@ impl Parser<'_> {
                 mnemonic.take_word("atomic", "`atomic_ld`")?;
                 mnemonic.take_word("ld", "`ld`")?;
                 let parts = mnemonic.take_atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
-                let destination = self.value_register(thread)?;
-                self.hsa_comma()?;
+                let destination = self.parse_value_register(thread)?;
+                self.expect_hsa_comma()?;
                 let place = self.parse_address(thread, parts.class, parts.segment)?;
-                self.hsa_comma()?;
-                let value = self.hsa_operand(thread)?;
+                self.expect_hsa_comma()?;
+                let value = self.parse_hsa_operand(thread)?;
                 Ok(InstructionKind::Access(MemoryAccess {
                     place,
                     kind: AccessKind::Await { destination, value },
@@ -93,9 +93,12 @@ impl Parser<'_> {
             }
             "mov" => {
                 mnemonic.end_with_type()?;
-                let destination = self.value_register(thread)?;
-                self.hsa_comma()?;
-                Ok(InstructionKind::Compute(Compute::Move { destination, value: self.hsa_operand(thread)? }))
+                let destination = self.parse_value_register(thread)?;
+                self.expect_hsa_comma()?;
+                Ok(InstructionKind::Compute(Compute::Move {
+                    destination,
+                    value: self.parse_hsa_operand(thread)?,
+                }))
             }
             "cmp" => {
                 let Some(relation) = lookup(RELATIONS, mnemonic.peek()) else {
@@ -105,19 +108,22 @@ impl Parser<'_> {
                 mnemonic.take_word("b1", "`b1_u32`")?;
                 mnemonic.take_word("u32", "`u32`")?;
                 mnemonic.expect_end()?;
-                let destination = self.condition_register(thread)?;
-                self.hsa_comma()?;
-                let left = self.hsa_operand(thread)?;
-                self.hsa_comma()?;
-                let right = self.hsa_operand(thread)?;
+                let destination = self.parse_condition_register(thread)?;
+                self.expect_hsa_comma()?;
+                let left = self.parse_hsa_operand(thread)?;
+                self.expect_hsa_comma()?;
+                let right = self.parse_hsa_operand(thread)?;
                 Ok(InstructionKind::Compute(Compute::Compare { destination, relation, left, right }))
             }
             "cbr" => {
                 mnemonic.take_word("b1", "`b1`")?;
                 mnemonic.expect_end()?;
-                let condition = self.condition_register(thread)?;
-                self.hsa_comma()?;
-                Ok(InstructionKind::Flow(Flow::BranchIf { condition, target: self.branch_target(thread)? }))
+                let condition = self.parse_condition_register(thread)?;
+                self.expect_hsa_comma()?;
+                Ok(InstructionKind::Flow(Flow::BranchIf {
+                    condition,
+                    target: self.parse_branch_target(thread)?,
+                }))
             }
             part => {
                 let Some(operation) = lookup(OPERATIONS, part) else {
@@ -125,11 +131,11 @@ impl Parser<'_> {
                     return Err(ParseError::UnknownMnemonic { word, span: start.span });
                 };
                 mnemonic.end_with_type()?;
-                let destination = self.value_register(thread)?;
-                self.hsa_comma()?;
-                let left = self.hsa_operand(thread)?;
-                self.hsa_comma()?;
-                let right = self.hsa_operand(thread)?;
+                let destination = self.parse_value_register(thread)?;
+                self.expect_hsa_comma()?;
+                let left = self.parse_hsa_operand(thread)?;
+                self.expect_hsa_comma()?;
+                let right = self.parse_hsa_operand(thread)?;
                 Ok(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }))
             }
         }
@@ -141,27 +147,27 @@ impl Parser<'_> {
             "ld" => {
                 mnemonic.take_part();
                 let parts = mnemonic.take_atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
-                let destination = self.value_register(thread)?;
-                self.hsa_comma()?;
+                let destination = self.parse_value_register(thread)?;
+                self.expect_hsa_comma()?;
                 let place = self.parse_address(thread, parts.class, parts.segment)?;
                 Ok(InstructionKind::load(destination, place, parts.access_strength()))
             }
             "st" => {
                 mnemonic.take_part();
                 let parts = mnemonic.take_atomic(STORE_ORDERS.0, STORE_ORDERS.1)?;
-                let value = self.hsa_operand(thread)?;
-                self.hsa_comma()?;
+                let value = self.parse_hsa_operand(thread)?;
+                self.expect_hsa_comma()?;
                 let place = self.parse_address(thread, parts.class, parts.segment)?;
                 Ok(InstructionKind::store(place, value, parts.access_strength()))
             }
             _ => {
                 let operation = mnemonic.take_operation(true)?;
                 let parts = mnemonic.take_atomic(RMW_ORDERS.0, RMW_ORDERS.1)?;
-                let destination = self.value_register(thread)?;
-                self.hsa_comma()?;
+                let destination = self.parse_value_register(thread)?;
+                self.expect_hsa_comma()?;
                 let place = self.parse_address(thread, parts.class, parts.segment)?;
-                self.hsa_comma()?;
-                let operand = self.hsa_operand(thread)?;
+                self.expect_hsa_comma()?;
+                let operand = self.parse_hsa_operand(thread)?;
                 let operation = match operation {
                     Some(operation) => RmwOperation::Fetch(operation, operand),
                     None => RmwOperation::Exchange(operand),
@@ -172,7 +178,7 @@ impl Parser<'_> {
     }
 
     /// Parses the part after `atomicnoret_`.
-    fn atomic_without_result(
+    fn parse_atomic_without_result(
         &mut self,
         thread: ThreadId,
         mnemonic: &mut Mnemonic<'_>,
@@ -187,8 +193,8 @@ impl Parser<'_> {
         let orders = if is_store { STORE_ORDERS } else { RMW_ORDERS };
         let parts = mnemonic.take_atomic(orders.0, orders.1)?;
         let place = self.parse_address(thread, parts.class, parts.segment)?;
-        self.hsa_comma()?;
-        let operand = self.hsa_operand(thread)?;
+        self.expect_hsa_comma()?;
+        let operand = self.parse_hsa_operand(thread)?;
         let AtomicParts { scope, semantics, .. } = parts;
         Ok(match operation {
             Some(operation) => {
@@ -201,21 +207,21 @@ impl Parser<'_> {
 
     // Operands.
 
-    fn hsa_comma(&mut self) -> Parsed<()> {
+    fn expect_hsa_comma(&mut self) -> Parsed<()> {
         self.expect(TokenKind::Comma, "`,` and the next operand").map(|_| ())
     }
 
     /// Parses `$s0`.
-    fn value_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
-        self.hsa_register(thread, is_value_register, "a register such as `$s0`")
+    fn parse_value_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
+        self.parse_hsa_register(thread, is_value_register, "a register such as `$s0`")
     }
 
     /// Parses `$c0`.
-    fn condition_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
-        self.hsa_register(thread, is_condition_register, "a register such as `$c0`")
+    fn parse_condition_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
+        self.parse_hsa_register(thread, is_condition_register, "a register such as `$c0`")
     }
 
-    fn hsa_register(
+    fn parse_hsa_register(
         &mut self,
         thread: ThreadId,
         member: impl Fn(&str) -> bool,
@@ -230,19 +236,19 @@ impl Parser<'_> {
     }
 
     /// Parses a register or a number.
-    fn hsa_operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
+    fn parse_hsa_operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
         if self.at_constant() {
-            return Ok(Operand::Constant(self.hsa_constant()?));
+            return Ok(Operand::Constant(self.parse_hsa_constant()?));
         }
         let register =
-            self.hsa_register(thread, is_value_register, "a number or a register such as `$s0`")?;
+            self.parse_hsa_register(thread, is_value_register, "a number or a register such as `$s0`")?;
         Ok(Operand::Register(register))
     }
 
     /// Parses `[x]` or `[x + $s3]`; x must be in the segment that the instruction names at `place`.
     fn parse_address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<MemoryPlace> {
         self.expect(TokenKind::OpenBracket, "`[` and a location")?;
-        let token = self.location_name()?;
+        let token = self.parse_location_name()?;
         let name = self.token_text(token);
         let Some(location) = self.find_location(name) else {
             return Err(ParseError::UndeclaredLocation { name: name.to_owned(), span: token.span });
@@ -258,19 +264,20 @@ impl Parser<'_> {
                 span: place,
             });
         }
-        let address = if self.accept(TokenKind::Plus) { Some(self.value_register(thread)?) } else { None };
+        let address =
+            if self.accept(TokenKind::Plus) { Some(self.parse_value_register(thread)?) } else { None };
         self.expect(TokenKind::CloseBracket, "`]`, or `+` and a register")?;
-        Ok(MemoryPlace { address, ..MemoryPlace::of(location, class) })
+        Ok(MemoryPlace { address, ..MemoryPlace::whole_location(location, class) })
     }
 
     /// Parses the word of `@skip`.
-    fn label_token(&mut self) -> Parsed<Token> {
+    fn expect_label(&mut self) -> Parsed<Token> {
         self.expect(TokenKind::At, "a label such as `@skip`")?;
         self.expect(TokenKind::Word, "the name of a label after `@`")
     }
 
-    fn branch_target(&mut self, thread: ThreadId) -> Parsed<LabelId> {
-        let token = self.label_token()?;
+    fn parse_branch_target(&mut self, thread: ThreadId) -> Parsed<LabelId> {
+        let token = self.expect_label()?;
         self.use_label(thread, token)
     }
 }

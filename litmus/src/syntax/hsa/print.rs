@@ -1,8 +1,8 @@
 //! Prints a test in the HSA dialect, with aligned columns.
 
 use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment_keyword};
-use crate::syntax::layout::{aligned_rows, location_name, push_line, register_name};
-use crate::syntax::words::word_of;
+use crate::syntax::layout::{location_name, push_aligned_rows, push_line, register_name};
+use crate::syntax::words::find_word;
 use crate::test::{
     Access, AccessKind, Compute, Flow, InstructionKind, LocationInit, Operand, Reference, RegisterId,
     RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId, ThreadPlace,
@@ -58,7 +58,7 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.to_text(test, id)));
         cells
     });
-    aligned_rows(out, &columns.collect::<Vec<_>>());
+    push_aligned_rows(out, &columns.collect::<Vec<_>>());
 }
 
 /// Returns the text of an instruction of `thread`; `None` if the dialect cannot express it.
@@ -95,7 +95,7 @@ pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: Thre
                     let (word, operand) = match operation {
                         RmwOperation::Exchange(operand) => ("exch", operand),
                         RmwOperation::Fetch(operation, operand) => {
-                            (word_of(ATOMIC_OPERATIONS, *operation), operand)
+                            (find_word(ATOMIC_OPERATIONS, *operation), operand)
                         }
                         RmwOperation::CompareExchange { value, .. } => ("cas", value),
                     };
@@ -114,20 +114,20 @@ pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: Thre
             }
         }
         InstructionKind::Fence { scope, semantics } => {
-            format!("memfence_{}_{}", word_of(ORDERS, semantics.order), word_of(SCOPES, *scope))
+            format!("memfence_{}_{}", find_word(ORDERS, semantics.order), find_word(SCOPES, *scope))
         }
         InstructionKind::Compute(Compute::Move { destination, value: moved }) => {
             format!("mov_u32 {}, {}", register(*destination), value(moved))
         }
         InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => format!(
             "{}_u32 {}, {}, {}",
-            word_of(OPERATIONS, *operation),
+            find_word(OPERATIONS, *operation),
             register(*destination),
             value(left),
             value(right)
         ),
         InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
-            let relation = word_of(RELATIONS, *relation);
+            let relation = find_word(RELATIONS, *relation);
             format!("cmp_{relation}_b1_u32 {}, {}, {}", register(*destination), value(left), value(right))
         }
         InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
@@ -140,5 +140,5 @@ pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: Thre
 
 /// Returns segment, order and scope.
 fn atomic_suffix(class: StorageClass, semantics: Semantics, scope: Scope) -> String {
-    format!("{}_{}_{}", segment_keyword(class), word_of(ORDERS, semantics.order), word_of(SCOPES, scope))
+    format!("{}_{}_{}", segment_keyword(class), find_word(ORDERS, semantics.order), find_word(SCOPES, scope))
 }

@@ -11,7 +11,7 @@ struct BarrierMember<'a> {
     span: Span,
 }
 
-/// Returns the mistakes in the control barriers of a test.
+/// Returns the errors in the control barriers of a test.
 pub(super) fn check_barriers(test: &Test) -> Vec<KhronosError> {
     let threads: Vec<Vec<BarrierMember<'_>>> = test.threads.iter().map(barrier_members).collect();
     let mut errors = Vec::new();

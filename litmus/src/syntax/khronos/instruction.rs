@@ -74,19 +74,21 @@ impl ParsedInstruction<'_> {
         location: LocationId,
         registers: &mut Vec<Register>,
     ) -> InstructionKind {
-        let place = |class| MemoryPlace::of(location, class);
-        let mut fresh = || {
+        let place = |class| MemoryPlace::whole_location(location, class);
+        let mut new_register = || {
             let name = format!("r{}", registers.len());
             registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
             RegisterId(registers.len() as u16 - 1)
         };
         let value = Operand::Constant(self.written);
         match self.shape.clone() {
-            InstructionShape::Load(class, access) => InstructionKind::load(fresh(), place(class), access),
+            InstructionShape::Load(class, access) => {
+                InstructionKind::load(new_register(), place(class), access)
+            }
             InstructionShape::Store(class, access) => InstructionKind::store(place(class), value, access),
             InstructionShape::Rmw(class, scope, semantics) => {
                 let operation = RmwOperation::Exchange(value);
-                InstructionKind::rmw(fresh(), place(class), operation, scope, semantics)
+                InstructionKind::rmw(new_register(), place(class), operation, scope, semantics)
             }
             InstructionShape::Fence(scope, semantics) => InstructionKind::Fence { scope, semantics },
             InstructionShape::ControlBarrier(barrier) => InstructionKind::ControlBarrier(barrier),
@@ -162,7 +164,7 @@ impl<'a> InstructionReader<'a> {
         match (accesses, &others[..]) {
             (0, []) => self.errors.push(KhronosError::MissingOperation { span }),
             (0, ["membar"]) => return self.read_fence(),
-            (0, ["cbar"]) => return self.control_barrier(),
+            (0, ["cbar"]) => return self.read_control_barrier(),
             (0, [device]) => {
                 let device = *device;
                 let every: Vec<&str> = WORDS.iter().copied().filter(|word| *word != device).collect();
@@ -191,7 +193,7 @@ impl<'a> InstructionReader<'a> {
         scope
     }
 
-    fn needed_scope(&mut self) -> Option<Scope> {
+    fn require_scope(&mut self) -> Option<Scope> {
         let scope = self.read_scope();
         if scope.is_none() {
             self.errors.push(KhronosError::MissingScope { span: self.head });
@@ -264,7 +266,7 @@ impl<'a> InstructionReader<'a> {
         };
         let semantics = self.read_semantics().unwrap_or(Semantics::RELAXED);
         let access = if atomic {
-            Access::Atomic { scope: self.needed_scope()?, semantics }
+            Access::Atomic { scope: self.require_scope()?, semantics }
         } else {
             // A scope without availability or visibility is ignored on a plain access; the default scope is
             // the subgroup.
@@ -293,7 +295,7 @@ impl<'a> InstructionReader<'a> {
 
     fn read_fence(&mut self) -> Option<InstructionShape> {
         self.refuse_access_words();
-        let scope = self.needed_scope();
+        let scope = self.require_scope();
         let semantics = self.read_semantics();
         if semantics.is_none() {
             self.errors.push(KhronosError::MissingOrder { span: self.head });
@@ -301,9 +303,9 @@ impl<'a> InstructionReader<'a> {
         Some(InstructionShape::Fence(scope?, semantics?))
     }
 
-    fn control_barrier(&mut self) -> Option<InstructionShape> {
+    fn read_control_barrier(&mut self) -> Option<InstructionShape> {
         self.refuse_access_words();
-        let scope = self.needed_scope();
+        let scope = self.require_scope();
         let semantics = self.read_semantics();
         Some(InstructionShape::ControlBarrier(ControlBarrier {
             // The format has one scope for both execution and memory.

@@ -52,7 +52,7 @@ pub(crate) fn instruction_line(test: &Test, kind: &InstructionKind, read: i64) -
     match kind {
         InstructionKind::Access(access) => {
             let MemoryPlace { location, class, .. } = access.place;
-            let plain = access.place == MemoryPlace::of(location, class)
+            let plain = access.place == MemoryPlace::whole_location(location, class)
                 && access.performer == Performer::Invocation
                 && !access.is_vector();
             plain.then_some(())?;

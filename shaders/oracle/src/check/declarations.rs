@@ -10,7 +10,7 @@ use rspirv::spirv::{
 };
 
 use super::{Checker, ModuleFault, NumericType};
-use crate::reader::{Reader, ids};
+use crate::reader::{Reader, operand_ids};
 
 /// The stages of kernels.
 const STAGES: [ExecutionModel; 5] = [
@@ -42,7 +42,7 @@ impl Checker<'_> {
                     AddressingModel::PhysicalStorageBuffer64 => {
                         self.require_capability(Capability::PhysicalStorageBufferAddresses, report);
                     }
-                    _ => report(ModuleFault::Addressing),
+                    _ => report(ModuleFault::AddressingModel),
                 }
                 if *model == MemoryModel::Vulkan && !self.has_capability(Capability::VulkanMemoryModel) {
                     report(ModuleFault::ModelWithoutCapability);
@@ -120,14 +120,15 @@ impl Checker<'_> {
         model: ExecutionModel,
         report: &mut impl FnMut(ModuleFault),
     ) {
-        let own = |mode: &&Instruction| mode.operands.first() == entry_point.operands.get(1);
-        let modes = self.reader.module.execution_modes.iter().filter(own);
+        let is_own_mode = |mode: &&Instruction| mode.operands.first() == entry_point.operands.get(1);
+        let modes = self.reader.module.execution_modes.iter().filter(is_own_mode);
         let modes: Vec<_> = modes.filter_map(|mode| mode.operands.get(1)).collect();
-        let has = |mode| modes.contains(&&Operand::ExecutionMode(mode));
-        let sized = has(ExecutionMode::LocalSize) && !WORKGROUP_STAGES.contains(&model);
-        let mesh = has(ExecutionMode::OutputPrimitivesEXT) != (model == ExecutionModel::MeshEXT);
-        let placed = has(ExecutionMode::OriginUpperLeft) != (model == ExecutionModel::Fragment);
-        if STAGES.contains(&model) && (sized || placed || mesh) {
+        let has_mode = |mode| modes.contains(&&Operand::ExecutionMode(mode));
+        let sized = has_mode(ExecutionMode::LocalSize) && !WORKGROUP_STAGES.contains(&model);
+        let mesh = has_mode(ExecutionMode::OutputPrimitivesEXT) != (model == ExecutionModel::MeshEXT);
+        let has_wrong_origin =
+            has_mode(ExecutionMode::OriginUpperLeft) != (model == ExecutionModel::Fragment);
+        if STAGES.contains(&model) && (sized || has_wrong_origin || mesh) {
             report(ModuleFault::StageModes(model));
         }
     }
@@ -167,8 +168,8 @@ impl Checker<'_> {
         if !from.is_empty() && !self.reader.module.extensions.iter().any(named) {
             report(ModuleFault::MissingExtension(capability));
         }
-        let of_model = [Capability::VulkanMemoryModel, Capability::VulkanMemoryModelDeviceScope];
-        if of_model.contains(&capability) && !self.is_vulkan_model {
+        let model_capabilities = [Capability::VulkanMemoryModel, Capability::VulkanMemoryModelDeviceScope];
+        if model_capabilities.contains(&capability) && !self.is_vulkan_model {
             report(ModuleFault::CapabilityWithoutModel);
         }
     }
@@ -176,7 +177,7 @@ impl Checker<'_> {
     /// Checks the interface: since SPIR-V 1.4, entry points list all global variables; before, only inputs
     /// and outputs.
     fn check_interface(&self, entry_point: &Instruction, report: &mut impl FnMut(ModuleFault)) {
-        let listed: BTreeSet<_> = ids(entry_point).into_iter().skip(1).collect();
+        let listed: BTreeSet<_> = operand_ids(entry_point).into_iter().skip(1).collect();
         let all = self.version() >= (1, 4);
         for variable in
             self.reader.module.types_global_values.iter().filter(|i| i.class.opcode == Op::Variable)
@@ -187,7 +188,7 @@ impl Checker<'_> {
             );
             let is_listed = variable.result_id.is_some_and(|id| listed.contains(&id));
             if is_listed != (all || input) {
-                report(ModuleFault::Interface);
+                report(ModuleFault::EntryPointInterface);
                 return;
             }
         }
@@ -215,12 +216,12 @@ impl Checker<'_> {
     ) {
         let Some(id) = variable.result_id else { return };
         let pointer = variable.result_type.and_then(|ty| self.reader.definition(ty));
-        let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
+        let pointee = pointer.and_then(|pointer| operand_ids(pointer).first().copied());
         if matches!(class, StorageClass::StorageBuffer | StorageClass::UniformConstant)
             && !(self.is_decorated(id, Decoration::Binding)
                 && self.is_decorated(id, Decoration::DescriptorSet))
         {
-            report(ModuleFault::NoBinding);
+            report(ModuleFault::MissingBinding);
         }
         if !matches!(class, StorageClass::StorageBuffer | StorageClass::PushConstant) {
             return;
@@ -228,16 +229,16 @@ impl Checker<'_> {
         let Some(block) = pointee.and_then(|id| self.reader.definition(id)) else { return };
         let Some(block_id) = block.result_id else { return };
         if block.class.opcode != Op::TypeStruct || !self.is_decorated(block_id, Decoration::Block) {
-            report(ModuleFault::NoBlock);
+            report(ModuleFault::MissingBlock);
             return;
         }
-        if !self.is_laid_out(block_id) {
-            report(ModuleFault::NoLayout);
+        if !self.has_explicit_layout(block_id) {
+            report(ModuleFault::MissingLayout);
         }
     }
 
     /// Returns true if a block type has explicit offsets of all members and strides of all arrays.
-    fn is_laid_out(&self, ty: u32) -> bool {
+    fn has_explicit_layout(&self, ty: u32) -> bool {
         let Some(maker) = self.reader.definition(ty) else { return false };
         let has_offset = |member: u32| {
             self.reader.module.annotations.iter().any(|annotation| {
@@ -248,13 +249,13 @@ impl Checker<'_> {
         };
         match maker.class.opcode {
             Op::TypeStruct => {
-                let members = ids(maker);
+                let members = operand_ids(maker);
                 (0..members.len() as u32).all(has_offset)
-                    && members.iter().all(|member| self.is_laid_out(*member))
+                    && members.iter().all(|member| self.has_explicit_layout(*member))
             }
             Op::TypeArray | Op::TypeRuntimeArray => {
                 self.is_decorated(ty, Decoration::ArrayStride)
-                    && ids(maker).first().is_some_and(|element| self.is_laid_out(*element))
+                    && operand_ids(maker).first().is_some_and(|element| self.has_explicit_layout(*element))
             }
             _ => true,
         }
@@ -294,9 +295,9 @@ pub(super) fn divergent_barriers(reader: &Reader) -> BTreeSet<usize> {
     for function in &reader.module.functions {
         let owners = crate::lift::block_threads(&function.blocks).unwrap_or_default();
         for block in &function.blocks {
-            let owned = block.label_id().is_some_and(|label| owners.contains_key(&label));
+            let is_in_thread = block.label_id().is_some_and(|label| owners.contains_key(&label));
             for _ in block.instructions.iter().filter(|i| is_control_barrier(i.class.opcode)) {
-                if owned {
+                if is_in_thread {
                     divergent.insert(number);
                 }
                 number += 1;
@@ -320,18 +321,18 @@ pub(super) fn non_alternating_barriers(reader: &Reader) -> BTreeSet<usize> {
         .collect();
     // For each execution scope, the last arrival without a wait.
     let mut open: BTreeMap<Option<u32>, usize> = BTreeMap::new();
-    let mut wrong = BTreeSet::new();
+    let mut non_alternating = BTreeSet::new();
     for (number, barrier) in barriers.iter().enumerate() {
-        let execution = ids(barrier).first().and_then(|scope| reader.constant(*scope));
-        let in_turn = match barrier.class.opcode {
+        let execution = operand_ids(barrier).first().and_then(|scope| reader.constant(*scope));
+        let alternates = match barrier.class.opcode {
             Op::ControlBarrierArriveINTEL => open.insert(execution, number).is_none(),
             Op::ControlBarrierWaitINTEL => open.remove(&execution).is_some(),
             _ => true,
         };
-        if !in_turn {
-            wrong.insert(number);
+        if !alternates {
+            non_alternating.insert(number);
         }
     }
-    wrong.extend(open.values());
-    wrong
+    non_alternating.extend(open.values());
+    non_alternating
 }

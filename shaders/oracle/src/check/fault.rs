@@ -96,16 +96,16 @@ pub enum ModuleFault {
     /// A missing capability.
     #[error("capability {0:?} is missing")]
     MissingCapability(Capability),
-    /// An addressing model that Vulkan lacks (VUID-StandaloneSpirv-None-04635).
+    /// An addressing model that Vulkan does not support (VUID-StandaloneSpirv-None-04635).
     #[error("addressing model")]
-    Addressing,
+    AddressingModel,
     /// The decorations Coherent and Volatile with the Vulkan memory model.
     #[error("decoration that the Vulkan memory model replaces")]
     DeprecatedDecoration,
     /// A global variable that the entry point must list but does not, or that must not be listed before
     /// SPIR-V 1.4.
     #[error("interface of the entry point")]
-    Interface,
+    EntryPointInterface,
     /// A stage that kernels do not use.
     #[error("execution model {0:?}")]
     ExecutionModel(ExecutionModel),
@@ -118,13 +118,13 @@ pub enum ModuleFault {
     EmptyWorkgroup,
     /// A buffer without a block (VUID-StandaloneSpirv-Uniform-06807).
     #[error("buffer without a block")]
-    NoBlock,
+    MissingBlock,
     /// A resource without a descriptor set or a binding.
     #[error("resource without a binding")]
-    NoBinding,
+    MissingBinding,
     /// A block member without offset, or an array without stride.
     #[error("explicit layout is missing")]
-    NoLayout,
+    MissingLayout,
     /// A control barrier that some threads of the test do not reach.
     #[error("control barrier in divergent control flow")]
     DivergentBarrier,

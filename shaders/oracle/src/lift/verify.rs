@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
     Access, AccessKind, ArithmeticOperation, Flow, InstructionKind, InterlockEnd, LocationId, Observable,
-    QuadDirection, RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass, SubgroupKind,
-    SubgroupOperation, SubgroupSpan, Test, Thread, ThreadId,
+    RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass, Test, Thread, ThreadId,
 };
-use rspirv::spirv::{GroupOperation, Op};
+use rspirv::spirv::Op;
 
+use super::subgroup::subgroup_event;
 use super::{KernelEvent, KernelMemory, LiftError, Site, ValueOperand, lift};
 use shaders::kernel::{CompiledKernel, ResultSlot};
 use shaders::variant::{MemoryModel, Variant, WorkgroupInitialization};
@@ -33,21 +33,21 @@ pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
     let zeroed = kernel.variant.workgroup_memory == WorkgroupInitialization::Zeroed;
     if lifted.zeroed.is_some_and(|found| found != zeroed) {
         let words = |zeroed| if zeroed { "zeroed memory" } else { "uninitialized memory" };
-        return Err(LiftError::Outside {
+        return Err(LiftError::OutsideDiffers {
             expected: words(zeroed).to_owned(),
             found: words(!zeroed).to_owned(),
         });
     }
     let reconverges = test.metadata.maximal_reconvergence && test.has_tangles();
-    if lifted.reconverges != reconverges {
+    if lifted.maximally_reconverges != reconverges {
         let words = |declared| if declared { "maximal reconvergence" } else { "no maximal reconvergence" };
-        return Err(LiftError::Outside {
+        return Err(LiftError::OutsideDiffers {
             expected: words(reconverges).to_owned(),
             found: words(!reconverges).to_owned(),
         });
     }
     if lifted.interlock != test.interlock_order() {
-        return Err(LiftError::Outside {
+        return Err(LiftError::OutsideDiffers {
             expected: format!("{:?} as the order of sections", test.interlock_order()),
             found: format!("{:?}", lifted.interlock),
         });
@@ -56,11 +56,16 @@ pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
         let id = ThreadId(index as u16);
         let mut found = lifted.threads.get(&id).map(Vec::as_slice).unwrap_or_default();
         if !sites.workgroup.is_empty() {
-            found = between_barriers(id, found, kernel.variant)?;
+            found = strip_initialization_barriers(id, found, kernel.variant)?;
         }
-        let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
-        KernelComparison { thread: id, found, position: 0 }
-            .compare_thread(test, thread, &sites, kernel, reports)?;
+        let report_count = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
+        KernelComparison { thread: id, found, position: 0 }.compare_thread(
+            test,
+            thread,
+            &sites,
+            kernel,
+            report_count,
+        )?;
     }
     let iteration = [Op::AtomicLoad, Op::AtomicStore, Op::AtomicLoad, Op::AtomicStore];
     let stress = if kernel.is_stressed() { &iteration[..] } else { &[] };
@@ -68,9 +73,9 @@ pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
         return Err(LiftError::StressDiffers(lifted.stress));
     }
     if !sites.has_all_salts(&lifted.salts, kernel) {
-        return Err(LiftError::Salts(lifted.salts));
+        return Err(LiftError::WrongSalts(lifted.salts));
     }
-    verify_outside(test, kernel, &sites, &lifted.outside)
+    verify_outside_threads(test, kernel, &sites, &lifted.outside)
 }
 
 fn difference_error(thread: ThreadId, position: usize, expected: &str, found: &KernelEvent) -> LiftError {
@@ -79,20 +84,20 @@ fn difference_error(thread: ThreadId, position: usize, expected: &str, found: &K
 
 /// Returns the events between the barrier after the initialization of workgroup memory and the one before it
 /// is read. If the driver initializes it, the initialization for the next round comes after the reading.
-fn between_barriers(
+fn strip_initialization_barriers(
     id: ThreadId,
     found: &[KernelEvent],
     variant: Variant,
 ) -> Result<&[KernelEvent], LiftError> {
-    let domains = variant.model == MemoryModel::Vulkan;
+    let is_vulkan_model = variant.model == MemoryModel::Vulkan;
     let barrier = KernelEvent::ControlBarrier {
         execution: Scope::Workgroup,
         memory: Scope::Workgroup,
         semantics: Semantics {
             order: litmus::Order::AcquireRelease,
             classes: litmus::StorageClassSet::EMPTY.with(StorageClass::Workgroup),
-            make_available: domains,
-            make_visible: domains,
+            make_available: is_vulkan_model,
+            make_visible: is_vulkan_model,
             ..Semantics::RELAXED
         },
         branches: 0,
@@ -118,14 +123,14 @@ fn between_barriers(
 }
 
 /// Checks that the kernel initializes its workgroup memory and reads its final values.
-fn verify_outside(
+fn verify_outside_threads(
     test: &Test,
     kernel: &CompiledKernel,
     sites: &ExpectedSites,
     outside: &[KernelEvent],
 ) -> Result<(), LiftError> {
     let mut stores = Vec::new();
-    let mut finals = Vec::new();
+    let mut final_reads = Vec::new();
     let mut storages: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
     // Each owner initializes its own memory, in the order of the storages.
     let mut owners: Vec<ThreadId> = Vec::new();
@@ -153,19 +158,19 @@ fn verify_outside(
         });
         let slots = slots.count();
         if slots > 0 {
-            finals.push(KernelEvent::Load { site: storage.site, volatile: false, access });
-            finals.extend(std::iter::repeat_n(KernelEvent::Report, slots));
+            final_reads.push(KernelEvent::Load { site: storage.site, volatile: false, access });
+            final_reads.extend(std::iter::repeat_n(KernelEvent::Report, slots));
         }
     }
     let expected = match kernel.variant.workgroup_memory {
-        WorkgroupInitialization::Stored => [stores, finals].concat(),
-        WorkgroupInitialization::Zeroed => [finals, stores].concat(),
+        WorkgroupInitialization::Stored => [stores, final_reads].concat(),
+        WorkgroupInitialization::Zeroed => [final_reads, stores].concat(),
     };
     if expected == outside {
         return Ok(());
     }
     let position = expected.iter().zip(outside).take_while(|(left, right)| left == right).count();
-    Err(LiftError::Outside {
+    Err(LiftError::OutsideDiffers {
         expected: expected.get(position).map_or("its end".to_owned(), |event| format!("{event:?}")),
         found: outside.get(position).map_or("its end".to_owned(), |event| format!("{event:?}")),
     })
@@ -217,22 +222,26 @@ impl ExpectedSites {
             storages.iter().position(|known| *known == test.storage_of(location)).unwrap_or_default() as u32
         };
         // Storages in workgroup memory, in the order of the paths, with their positions.
-        let mut homes: Vec<(LocationId, PathKey)> = Vec::new();
+        let mut workgroup_paths_by_storage: Vec<(LocationId, PathKey)> = Vec::new();
         for ((location, ..), class) in &paths {
             let storage = test.storage_of(*location);
-            if *class == StorageClass::Workgroup && !homes.iter().any(|(known, _)| *known == storage) {
+            if *class == StorageClass::Workgroup
+                && !workgroup_paths_by_storage.iter().any(|(known, _)| *known == storage)
+            {
                 let scalar = test.location(storage).scalar_type();
                 let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
                 let components = u32::from(test.location(storage).components);
-                homes.push((storage, (*location, scalar.bits(), float, 0, components)));
+                workgroup_paths_by_storage.push((storage, (*location, scalar.bits(), float, 0, components)));
             }
         }
         let workgroup_paths =
             paths.iter().filter(|(_, class)| **class == StorageClass::Workgroup).map(|(path, _)| *path);
-        let explicit = workgroup_paths.clone().count() != homes.len()
-            || workgroup_paths.clone().any(|path| !homes.iter().any(|(_, home)| *home == path));
-        for (_, home) in &homes {
-            paths.insert(*home, StorageClass::Workgroup);
+        let has_explicit_layout = workgroup_paths.clone().count() != workgroup_paths_by_storage.len()
+            || workgroup_paths
+                .clone()
+                .any(|path| !workgroup_paths_by_storage.iter().any(|(_, home)| *home == path));
+        for (_, path) in &workgroup_paths_by_storage {
+            paths.insert(*path, StorageClass::Workgroup);
         }
         let is_address =
             |location: LocationId| test.location(location).reference == Some(litmus::Reference::Address);
@@ -259,9 +268,12 @@ impl ExpectedSites {
                 _ if is_address(*location) => at(KernelMemory::Address, Some(storage)),
                 StorageClass::Workgroup => {
                     variables += 1;
-                    let home = test.storage_of(*location);
-                    let place = homes.iter().position(|(known, _)| *known == home).unwrap_or_default();
-                    let storage = explicit.then_some(place as u32 * kernel.lanes);
+                    let own_storage = test.storage_of(*location);
+                    let place = workgroup_paths_by_storage
+                        .iter()
+                        .position(|(known, _)| *known == own_storage)
+                        .unwrap_or_default();
+                    let storage = has_explicit_layout.then_some(place as u32 * kernel.lanes);
                     at(KernelMemory::Workgroup(variables - 1), storage)
                 }
                 StorageClass::Image => {
@@ -282,7 +294,7 @@ impl ExpectedSites {
             let private = private.get(&storage).filter(|threads| threads.len() == 1);
             private.and_then(|threads| threads.first()).copied().or(first).unwrap_or(user)
         };
-        let workgroup = homes
+        let workgroup = workgroup_paths_by_storage
             .iter()
             .filter_map(|(storage, (location, width, float, offset, components))| {
                 let site = sites.get(&(*location, element_type(*width, *float), *offset, *components))?;
@@ -296,21 +308,27 @@ impl ExpectedSites {
     /// if it uses addresses. Kernels of one fixed dispatch read none.
     fn has_all_salts(&self, salts: &[Site], kernel: &CompiledKernel) -> bool {
         let memories = |sites: &mut dyn Iterator<Item = &Site>| {
-            let of_test = sites.map(|site| site.memory);
-            of_test.filter(|memory| !matches!(memory, KernelMemory::Workgroup(_))).collect::<BTreeSet<_>>()
+            let memories = sites.map(|site| site.memory);
+            memories.filter(|memory| !matches!(memory, KernelMemory::Workgroup(_))).collect::<BTreeSet<_>>()
         };
         let found = memories(&mut salts.iter());
         let bindings = salts.iter().filter(|site| matches!(site.memory, KernelMemory::Binding(_)));
-        let bound = found.iter().filter(|memory| matches!(memory, KernelMemory::Binding(_)));
+        let bound_memories = found.iter().filter(|memory| matches!(memory, KernelMemory::Binding(_)));
         if kernel.identity == 0 {
             return salts.is_empty();
         }
         found == memories(&mut self.sites.values())
-            && bindings.count() == bound.count()
+            && bindings.count() == bound_memories.count()
             && salts.iter().all(|salt| self.sites.values().any(|site| site == salt))
     }
 
-    fn site(&self, location: LocationId, scalar: ScalarType, offset: u32, components: u32) -> Option<Site> {
+    fn find_site(
+        &self,
+        location: LocationId,
+        scalar: ScalarType,
+        offset: u32,
+        components: u32,
+    ) -> Option<Site> {
         let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
         self.sites.get(&(location, element_type(scalar.bits(), float), offset, components)).copied()
     }
@@ -345,7 +363,7 @@ fn value_bits(element: ScalarType, number: u64) -> u64 {
     }
 }
 
-/// Returns which instructions are reachable.
+/// Returns for each instruction true if it is reachable.
 fn reachable_instructions(thread: &Thread) -> Vec<bool> {
     let mut reached = vec![false; thread.instructions.len()];
     let position_of = |label| {
@@ -385,7 +403,7 @@ impl KernelComparison<'_> {
         thread: &Thread,
         sites: &ExpectedSites,
         kernel: &CompiledKernel,
-        reports: usize,
+        report_count: usize,
     ) -> Result<(), LiftError> {
         let places = (0..).zip(&thread.instructions);
         for ((place, instruction), reached) in places.zip(reachable_instructions(thread)) {
@@ -397,7 +415,7 @@ impl KernelComparison<'_> {
                     execution: barrier.execution_scope,
                     memory: barrier.memory_scope,
                     semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
-                    branches: branches_over(thread, place),
+                    branches: count_skipping_branches(thread, place),
                 };
                 self.compare_barrier(&barrier_event)?;
             } else if let InstructionKind::SplitBarrier(barrier) = &instruction.kind {
@@ -411,23 +429,24 @@ impl KernelComparison<'_> {
             } else if let InstructionKind::Interlock(interlock) = &instruction.kind {
                 self.expect_event(&KernelEvent::Interlock(interlock.end))?;
             } else if let InstructionKind::Subgroup(operation) = &instruction.kind {
-                self.expect_event(&subgroup_event(operation, branches_over(thread, place)))?;
+                self.expect_event(&subgroup_event(operation, count_skipping_branches(thread, place)))?;
             } else if let Some(expected) = expected_event(test, sites, kernel, &instruction.kind) {
                 match self.found.get(self.position) {
                     Some(found) if events_agree(&expected, found) => self.position += 1,
-                    _ => return Err(self.difference(format!("{expected:?}"))),
+                    _ => return Err(self.current_difference(format!("{expected:?}"))),
                 }
             }
         }
-        for _ in 0..reports {
+        for _ in 0..report_count {
             match self.found.get(self.position) {
                 Some(KernelEvent::Report) => self.position += 1,
-                _ => return Err(self.difference("a result".to_owned())),
+                _ => return Err(self.current_difference("a result".to_owned())),
             }
         }
         // A thread without a section executes the ends of the others' section.
-        let own = thread.instructions.iter().any(|one| matches!(one.kind, InstructionKind::Interlock(_)));
-        if !own && test.interlock_order().is_some() {
+        let has_section =
+            thread.instructions.iter().any(|one| matches!(one.kind, InstructionKind::Interlock(_)));
+        if !has_section && test.interlock_order().is_some() {
             [InterlockEnd::Begin, InterlockEnd::End]
                 .into_iter()
                 .try_for_each(|end| self.expect_event(&KernelEvent::Interlock(end)))?;
@@ -436,12 +455,12 @@ impl KernelComparison<'_> {
             self.position += 1;
         }
         if self.position < self.found.len() {
-            return Err(self.difference("its end".to_owned()));
+            return Err(self.current_difference("its end".to_owned()));
         }
         Ok(())
     }
 
-    fn difference(&self, expected: String) -> LiftError {
+    fn current_difference(&self, expected: String) -> LiftError {
         let found = self.found.get(self.position).map_or("its end".to_owned(), |event| format!("{event:?}"));
         LiftError::Differs { thread: self.thread, position: self.position, expected, found }
     }
@@ -475,7 +494,7 @@ impl KernelComparison<'_> {
             Some((found, of, _, Semantics::RELAXED)) if (found, of) == (half, execution) => {
                 self.position += 1;
             }
-            _ => return Err(self.difference(format!("{whole:?}"))),
+            _ => return Err(self.current_difference(format!("{whole:?}"))),
         }
         if semantics.order.acquires() {
             let acquire = Semantics { order: litmus::Order::Acquire, make_available: false, ..semantics };
@@ -486,7 +505,7 @@ impl KernelComparison<'_> {
 
     fn expect_event(&mut self, expected: &KernelEvent) -> Result<(), LiftError> {
         if self.found.get(self.position) != Some(expected) {
-            return Err(self.difference(format!("{expected:?}")));
+            return Err(self.current_difference(format!("{expected:?}")));
         }
         self.position += 1;
         Ok(())
@@ -502,56 +521,16 @@ impl KernelComparison<'_> {
 }
 
 /// Counts the branches that skip an instruction.
-fn branches_over(thread: &Thread, place: usize) -> usize {
+fn count_skipping_branches(thread: &Thread, place: usize) -> usize {
     let label = |target| {
-        let is_it = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(target));
-        thread.instructions.iter().position(|instruction| is_it(&instruction.kind))
+        let is_label = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(target));
+        thread.instructions.iter().position(|instruction| is_label(&instruction.kind))
     };
     let before = thread.instructions.iter().take(place).filter_map(|instruction| match instruction.kind {
         InstructionKind::Flow(Flow::Branch { target, .. }) => label(target),
         _ => None,
     });
     before.filter(|to| *to > place).count()
-}
-
-/// Returns the expected event of a subgroup operation that this many branches of the thread skip.
-fn subgroup_event(operation: &SubgroupOperation, branches: usize) -> KernelEvent {
-    let name = match operation.kind {
-        SubgroupKind::Elect => Op::GroupNonUniformElect,
-        SubgroupKind::All => Op::GroupNonUniformAll,
-        SubgroupKind::Any => Op::GroupNonUniformAny,
-        SubgroupKind::AllEqual => Op::GroupNonUniformAllEqual,
-        SubgroupKind::Ballot => Op::GroupNonUniformBallot,
-        SubgroupKind::Broadcast(_) => Op::GroupNonUniformBroadcast,
-        SubgroupKind::BroadcastFirst => Op::GroupNonUniformBroadcastFirst,
-        SubgroupKind::Shuffle(_) => Op::GroupNonUniformShuffle,
-        SubgroupKind::ShuffleXor(_) => Op::GroupNonUniformShuffleXor,
-        SubgroupKind::ShuffleUp(_) => Op::GroupNonUniformShuffleUp,
-        SubgroupKind::ShuffleDown(_) => Op::GroupNonUniformShuffleDown,
-        SubgroupKind::Rotate { .. } => Op::GroupNonUniformRotateKHR,
-        SubgroupKind::QuadBroadcast(_) => Op::GroupNonUniformQuadBroadcast,
-        SubgroupKind::QuadSwap(_) => Op::GroupNonUniformQuadSwap,
-        SubgroupKind::Arithmetic(_, ArithmeticOperation::Add) => Op::GroupNonUniformIAdd,
-        SubgroupKind::Arithmetic(_, ArithmeticOperation::Minimum) => Op::GroupNonUniformUMin,
-        SubgroupKind::Arithmetic(_, ArithmeticOperation::Maximum) => Op::GroupNonUniformUMax,
-        SubgroupKind::Arithmetic(_, ArithmeticOperation::And) => Op::GroupNonUniformBitwiseAnd,
-        SubgroupKind::Arithmetic(_, ArithmeticOperation::Or) => Op::GroupNonUniformBitwiseOr,
-        SubgroupKind::Arithmetic(..) => Op::GroupNonUniformBitwiseXor,
-    };
-    let span = match operation.kind {
-        SubgroupKind::Arithmetic(SubgroupSpan::Reduce, _) => Some(GroupOperation::Reduce),
-        SubgroupKind::Arithmetic(SubgroupSpan::Inclusive, _) => Some(GroupOperation::InclusiveScan),
-        SubgroupKind::Arithmetic(SubgroupSpan::Exclusive, _) => Some(GroupOperation::ExclusiveScan),
-        _ => None,
-    };
-    let numbers = match operation.kind {
-        SubgroupKind::QuadSwap(QuadDirection::Horizontal) => vec![0],
-        SubgroupKind::QuadSwap(QuadDirection::Vertical) => vec![1],
-        SubgroupKind::QuadSwap(QuadDirection::Diagonal) => vec![2],
-        SubgroupKind::Shuffle(_) => Vec::new(),
-        kind => kind.constant_arguments(),
-    };
-    KernelEvent::Subgroup { instruction: name, span, numbers, branches }
 }
 
 /// Returns half, execution scope, memory scope and semantics of a barrier that is not under a branch.
@@ -579,8 +558,8 @@ fn expected_event(
     }
     let (location, scalar, offset, class) = memory_access(test, kind)?;
     let access = kind.access()?;
-    let site = sites.site(location, scalar, offset, access.components().into())?;
-    let written = |operand: &litmus::Operand| match operand {
+    let site = sites.find_site(location, scalar, offset, access.components().into())?;
+    let value_operand = |operand: &litmus::Operand| match operand {
         litmus::Operand::Constant(constant) => {
             ValueOperand::Constant(value_bits(site.element, *constant as u64))
         }
@@ -601,19 +580,21 @@ fn expected_event(
     Some(match &access.kind {
         AccessKind::Load(_) => KernelEvent::Load { site, volatile, access: strength },
         AccessKind::Store(values) => {
-            let values = values.iter().map(|value| written(&value)).collect();
+            let values = values.iter().map(|value| value_operand(&value)).collect();
             KernelEvent::Store { site, volatile, access: strength, values }
         }
         AccessKind::Rmw { operation, .. } => {
             let Access::Atomic { scope, semantics } = strength else { return None };
             let (instruction, unequal, values) = match operation {
-                RmwOperation::Exchange(value) => (Op::AtomicExchange, None, vec![written(value)]),
+                RmwOperation::Exchange(value) => (Op::AtomicExchange, None, vec![value_operand(value)]),
                 RmwOperation::Fetch(arithmetic, value) => {
-                    (rmw_opcode(*arithmetic, scalar)?, None, vec![written(value)])
+                    (rmw_opcode(*arithmetic, scalar)?, None, vec![value_operand(value)])
                 }
-                RmwOperation::CompareExchange { compare, value, unequal } => {
-                    (Op::AtomicCompareExchange, Some(*unequal), vec![written(value), written(compare)])
-                }
+                RmwOperation::CompareExchange { compare, value, unequal } => (
+                    Op::AtomicCompareExchange,
+                    Some(*unequal),
+                    vec![value_operand(value), value_operand(compare)],
+                ),
             };
             KernelEvent::Rmw {
                 site,

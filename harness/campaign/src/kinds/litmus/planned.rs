@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use litmus::convert::guard_forced_reads;
-use litmus::{Dialect, Lowered, LoweringError, Outcome, Prediction, Term, Test};
+use litmus::{Dialect, LoweredTest, LoweringError, Outcome, Prediction, Term, Test};
 use results::portability::HsaComparison;
 use runner::RunVariant;
 
@@ -53,13 +53,14 @@ impl PlannedTest {
             shaders::effective_test(&loaded.test, variant.shader).unwrap_or_else(|_| loaded.test.clone());
         let renamed = match &hsa {
             Some(HsaSource { test, lowered: Ok(lowered), .. }) => {
-                Lowered { test: effective_test, meaning: lowered.meaning.clone() }.with_names_of(test)
+                LoweredTest { test: effective_test, hsa_observables: lowered.hsa_observables.clone() }
+                    .with_hsa_names(test)
             }
             _ => effective_test,
         };
         let unfiltered = without_filter(&renamed);
-        let judged_test = unfiltered.with_values();
-        let test_with_undefined = unfiltered.has_undefined().then_some(unfiltered);
+        let judged_test = unfiltered.with_defined_values();
+        let test_with_undefined = unfiltered.has_undefined_locations().then_some(unfiltered);
         Ok(PlannedTest { hash, judged_test, test_with_undefined, variant, loaded, hsa })
     }
 }
@@ -73,7 +74,7 @@ pub struct HsaSource {
     /// The text of the HSA test.
     pub text: String,
     /// The Vulkan program, or why there is none.
-    pub lowered: Result<Lowered, LoweringError>,
+    pub lowered: Result<LoweredTest, LoweringError>,
 }
 
 /// Replaces an HSA test by its Vulkan program.
@@ -117,7 +118,7 @@ pub fn without_filter(test: &Test) -> Test {
     if let Some(filter) = unfiltered.filter.take() {
         filter.for_each_term(&mut |term| {
             if matches!(term, Term::Location(..)) {
-                unfiltered.listed.push(term.clone());
+                unfiltered.listed_terms.push(term.clone());
             }
         });
     }

@@ -75,7 +75,7 @@ impl From<ConvertError> for SubjectError {
 fn is_written(test: &Test, location: usize) -> bool {
     let code = test.threads.iter().flat_map(|thread| &thread.instructions);
     let mut accesses = code.filter_map(|instruction| instruction.kind.access());
-    accesses.any(|access| access.writes() && usize::from(access.place.location.0) == location)
+    accesses.any(|access| access.is_write() && usize::from(access.place.location.0) == location)
 }
 
 /// Returns the name and the threads of each workgroup of a test, as a test that observes every read value.
@@ -97,7 +97,7 @@ pub fn split_by_workgroup(name: &str, test: &Test) -> Vec<(String, Test)> {
             let mut part = test.clone();
             part.threads.retain(|thread| workgroup_of(&thread.place) == Some(workgroup));
             part.filter = None;
-            part.listed.clear();
+            part.listed_terms.clear();
             part.question = question_about_reads(&part);
             let threads: Vec<String> =
                 part.threads.iter().map(|thread| format!("P{}", thread.number)).collect();

@@ -288,7 +288,7 @@ impl ObjectBuilder<'_> {
                 [halve(given.size[0]), halve(given.size[1]), given.size[2]]
             },
             levels: if index.is_some() { 1 } else { given.levels.clamp(1, 16) },
-            format: TexelFormat::of(format),
+            format: TexelFormat::from_spirv_format(format),
             // `Dim` of SPIR-V: 0 is 1D, 1 is 2D, 2 is 3D, 3 is Cube, 5 is Buffer.
             axes: match dimension {
                 0 | 5 => 1 + (arrayed != 0) as usize,
@@ -370,7 +370,7 @@ pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<Texe
     let Some(format) = format else { return Some(bytes) };
     for texel in bytes.chunks_exact_mut(TEXEL_BYTES as usize) {
         for (index, part) in texel.chunks_exact_mut(component_bytes(format) as usize).enumerate() {
-            let (kept, _) = format.kept(index, little_endian(part));
+            let (kept, _) = format.quantize(index, little_endian(part));
             part.copy_from_slice(&kept.to_le_bytes()[..part.len()]);
         }
     }

@@ -51,24 +51,24 @@ fn chained_from(dependencies: &[DependencySpan]) -> Vec<u128> {
     let mut reached: Vec<u128> = Vec::new();
     for (at, own) in dependencies.iter().enumerate() {
         let earlier = dependencies.iter().zip(&reached);
-        let meets = earlier.filter(|(other, _)| {
+        let chaining = earlier.filter(|(other, _)| {
             other.closes < own.opens && other.target.stages.intersects(own.source.stages)
         });
-        reached.push(meets.fold(1 << at, |all, (_, from)| all | from));
+        reached.push(chaining.fold(1 << at, |all, (_, from)| all | from));
     }
     reached
 }
 
 /// Returns the operations that dependencies among `items` perform on writes of a host.
 ///
-/// A chain begins with `host_write` and a source that meets `held`, and ends with a target that holds compute.
-pub(super) fn host_write_operations(items: &[WorkItem<'_>], held: StageMask) -> OperationList {
+/// A chain begins with `host_write` and a source that intersects `stages`, and ends with a compute target.
+pub(super) fn host_write_operations(items: &[WorkItem<'_>], stages: StageMask) -> OperationList {
     let dependencies = dependency_spans(items);
     let reached = chained_from(&dependencies);
     let mut between = OperationList::new();
     for (first, own) in dependencies.iter().enumerate() {
         let writes = own.source.accesses.intersects(AccessMask::HOST_WRITE);
-        if !writes || !own.source.stages.intersects(held) {
+        if !writes || !own.source.stages.intersects(stages) {
             continue;
         }
         let ends = dependencies.iter().zip(&reached);
@@ -91,40 +91,40 @@ pub(super) fn host_write_operations(items: &[WorkItem<'_>], held: StageMask) -> 
 pub(super) fn chain_operations(items: &[WorkItem<'_>]) -> Derived<Option<OperationList>> {
     let dependencies = dependency_spans(items);
     let reached = chained_from(&dependencies);
-    let those = |wanted: &dyn Fn(&DependencySpan) -> bool| {
-        let found = dependencies.iter().enumerate().filter(|(_, own)| wanted(own));
+    let dependency_bits = |predicate: &dyn Fn(&DependencySpan) -> bool| {
+        let found = dependencies.iter().enumerate().filter(|(_, own)| predicate(own));
         found.fold(0_u128, |all, (at, _)| all | 1 << at)
     };
-    let starts = those(&|own| own.source.stages.intersects(StageMask::COMPUTE));
-    let ends = those(&|own| own.target.stages.intersects(StageMask::COMPUTE));
+    let starts = dependency_bits(&|own| own.source.stages.intersects(StageMask::COMPUTE));
+    let ends = dependency_bits(&|own| own.target.stages.intersects(StageMask::COMPUTE));
     // The dependencies that chain to an end of a chain.
-    let leads = reached
+    let leading_to_end = reached
         .iter()
         .enumerate()
         .filter(|(at, _)| ends & (1 << at) != 0)
         .fold(0, |all, (_, from)| all | from);
-    let firsts = starts & leads;
-    let on_chain: Vec<(usize, bool, bool)> = reached
+    let chain_starts = starts & leading_to_end;
+    let chain_ends: Vec<(usize, bool, bool)> = reached
         .iter()
         .enumerate()
-        .map(|(at, from)| (at, firsts & (1 << at) != 0, ends & (1 << at) != 0 && from & starts != 0))
+        .map(|(at, from)| (at, chain_starts & (1 << at) != 0, ends & (1 << at) != 0 && from & starts != 0))
         .filter(|(_, first, last)| *first || *last)
         .collect();
     let mut between = OperationList::new();
-    for (at, first, last) in &on_chain {
+    for (at, first, last) in &chain_ends {
         let Some(DependencySpan { source, target, span, .. }) = dependencies.get(*at) else { continue };
         // All chains that begin up to here must continue to the end.
-        let so_far = firsts & (u128::MAX >> (127 - at));
-        if *last && reached.get(*at).is_none_or(|from| so_far & !from != 0) {
+        let starts_so_far = chain_starts & (u128::MAX >> (127 - at));
+        if *last && reached.get(*at).is_none_or(|from| starts_so_far & !from != 0) {
             return Err(CallError::BrokenChain { span: *span });
         }
         if *first {
-            // `moved` handles writes of a host, because it has the position of the wait for them.
+            // `host_write_operations` handles host writes, because it has the position of the wait for them.
             between.extend(availability_operation(source.accesses.without(AccessMask::HOST)));
         }
         if *last {
             between.extend(visibility_operation(*target));
         }
     }
-    Ok((!on_chain.is_empty()).then_some(between))
+    Ok((!chain_ends.is_empty()).then_some(between))
 }

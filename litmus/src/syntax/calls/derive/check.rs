@@ -11,8 +11,8 @@ use crate::span::Span;
 use crate::system::SystemOperation;
 use crate::test::{InstructionKind, LocationId, ThreadId, ThreadPlace};
 
-/// A step of a host thread that waits for others or that others wait for.
-enum WaitingHostStep<'c> {
+/// A step of a host thread that waits, or that other threads wait for.
+enum HostCallStep<'c> {
     Signal(&'c SemaphoreValue),
     Wait(&'c SemaphoreValue, Span),
     Fence(&'c [ThreadId], Span),
@@ -25,86 +25,86 @@ impl CallDerivation<'_> {
         for (at, call) in self.calls.iter().enumerate() {
             let (CallKind::Set(event, _) | CallKind::Await(event)) = &call.kind else { continue };
             let (name, span) = (event.clone(), call.span);
-            let twice = self.calls.iter().take(at).any(|other| match (&call.kind, &other.kind) {
+            let is_repeated = self.calls.iter().take(at).any(|other| match (&call.kind, &other.kind) {
                 (CallKind::Set(..), CallKind::Set(other, _))
                 | (CallKind::Await(_), CallKind::Await(other)) => other == event,
                 _ => false,
             });
-            if twice {
-                return Err(CallError::EventTwice { event: name, span });
+            if is_repeated {
+                return Err(CallError::RepeatedEvent { event: name, span });
             }
             if let CallKind::Set(_, MemoryDependency { source, target, .. }) = &call.kind
                 && source.stages.with(target.stages).intersects(StageMask::HOST)
             {
-                return Err(CallError::EventOfHost { span });
+                return Err(CallError::HostEvent { span });
             }
             if let CallKind::Await(_) = call.kind {
-                let set = self.set_of(event).and_then(|(set, _)| self.queue_position(set));
+                let set = self.find_set_call(event).and_then(|(set, _)| self.queue_position(set));
                 let (Some((queue, set)), Some((own, at))) = (set, self.queue_position(call)) else {
-                    return Err(CallError::EndlessAwait { event: name, span });
+                    return Err(CallError::UnsetEvent { event: name, span });
                 };
                 if queue != own {
-                    return Err(CallError::EventOfAnotherQueue { event: name, span });
+                    return Err(CallError::EventOnAnotherQueue { event: name, span });
                 }
                 if set > at {
-                    return Err(CallError::EndlessAwait { event: name, span });
+                    return Err(CallError::UnsetEvent { event: name, span });
                 }
             }
         }
         Ok(())
     }
 
-    /// Runs all queues and hosts as far as they can, and refuses a test in which a wait never ends.
+    /// Runs all queues and hosts until they block, and refuses a test in which a wait never ends.
     pub(super) fn check_deadlock(&self) -> Derived<()> {
         let threads = || (0..self.test.threads.len()).map(|number| ThreadId(number as u16));
-        let mut hosts: Vec<Vec<WaitingHostStep<'_>>> =
-            threads().map(|thread| self.host_steps(thread)).collect();
+        let mut hosts: Vec<Vec<HostCallStep<'_>>> = threads().map(|thread| self.host_steps(thread)).collect();
         let mut submitted: Vec<ThreadId> =
             threads().filter(|thread| self.submissions(*thread).next().is_none()).collect();
         let mut reached = vec![0; self.queues.len()];
         let mut signalled: Vec<&SemaphoreValue> = Vec::new();
-        let passes = |own: &SemaphoreValue, signalled: &[&SemaphoreValue]| {
+        let is_signalled = |own: &SemaphoreValue, signalled: &[&SemaphoreValue]| {
             signalled.iter().any(|signal| signal.name == own.name && signal.value >= own.value)
         };
-        let mut moves = true;
-        while moves {
-            moves = false;
+        let mut has_progressed = true;
+        while has_progressed {
+            has_progressed = false;
             for (queue, reached) in reached.iter_mut().enumerate() {
                 while let Some(item) = self.queue_items(queue).get(*reached) {
-                    let stays = match item {
+                    let is_blocked = match item {
                         WorkItem::Dispatch(thread) => !submitted.contains(thread),
                         WorkItem::Call(call) => {
-                            let waits = matches!(&call.kind, CallKind::Wait(own) if !passes(own, &signalled));
+                            let waits =
+                                matches!(&call.kind, CallKind::Wait(own) if !is_signalled(own, &signalled));
                             waits || !submitted.contains(&call.thread)
                         }
                     };
-                    if stays {
+                    if is_blocked {
                         break;
                     }
                     if let WorkItem::Call(ParsedCall { kind: CallKind::Signal(own), .. }) = item {
                         signalled.push(own);
                     }
                     *reached += 1;
-                    moves = true;
+                    has_progressed = true;
                 }
             }
             for steps in &mut hosts {
                 while let Some(step) = steps.first() {
                     match step {
-                        WaitingHostStep::Signal(own) => signalled.push(own),
-                        WaitingHostStep::Wait(own, _) if !passes(own, &signalled) => break,
-                        WaitingHostStep::Fence(named, _) if !self.are_done(named, &reached) => break,
-                        WaitingHostStep::Submit(named) => submitted.extend(named.iter()),
-                        WaitingHostStep::Wait(..) | WaitingHostStep::Fence(..) => {}
+                        HostCallStep::Signal(own) => signalled.push(own),
+                        HostCallStep::Wait(own, _) if !is_signalled(own, &signalled) => break,
+                        HostCallStep::Fence(named, _) if !self.have_finished(named, &reached) => break,
+                        HostCallStep::Submit(named) => submitted.extend(named.iter()),
+                        HostCallStep::Wait(..) | HostCallStep::Fence(..) => {}
                     }
                     steps.remove(0);
-                    moves = true;
+                    has_progressed = true;
                 }
             }
         }
         let stuck_host = hosts.iter().find_map(|steps| match steps.first()? {
-            WaitingHostStep::Wait(_, span) | WaitingHostStep::Fence(_, span) => Some(*span),
-            WaitingHostStep::Signal(_) | WaitingHostStep::Submit(_) => None,
+            HostCallStep::Wait(_, span) | HostCallStep::Fence(_, span) => Some(*span),
+            HostCallStep::Signal(_) | HostCallStep::Submit(_) => None,
         });
         let stuck_queue =
             (0..).zip(&reached).find_map(|(queue, at)| match self.queue_items(queue).get(*at)? {
@@ -115,7 +115,7 @@ impl CallDerivation<'_> {
     }
 
     /// Returns true if the queues have passed all items of these threads.
-    fn are_done(&self, threads: &[ThreadId], reached: &[usize]) -> bool {
+    fn have_finished(&self, threads: &[ThreadId], reached: &[usize]) -> bool {
         reached.iter().enumerate().all(|(queue, reached)| {
             self.queue_items(queue).iter().skip(*reached).all(|item| match item {
                 WorkItem::Dispatch(thread) => !threads.contains(thread),
@@ -125,7 +125,7 @@ impl CallDerivation<'_> {
     }
 
     /// Returns the calls, submissions and fence waits of a host thread, in order.
-    fn host_steps(&self, thread: ThreadId) -> Vec<WaitingHostStep<'_>> {
+    fn host_steps(&self, thread: ThreadId) -> Vec<HostCallStep<'_>> {
         let own = self.test.thread(thread);
         if own.place != ThreadPlace::Host {
             return Vec::new();
@@ -134,8 +134,8 @@ impl CallDerivation<'_> {
         for at in 0..=own.instructions.len() {
             for call in self.calls.iter().filter(|call| call.thread == thread && call.at == at) {
                 match &call.kind {
-                    CallKind::Signal(semaphore) => steps.push(WaitingHostStep::Signal(semaphore)),
-                    CallKind::Wait(semaphore) => steps.push(WaitingHostStep::Wait(semaphore, call.span)),
+                    CallKind::Signal(semaphore) => steps.push(HostCallStep::Signal(semaphore)),
+                    CallKind::Wait(semaphore) => steps.push(HostCallStep::Wait(semaphore, call.span)),
                     CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => {
                     }
                 }
@@ -143,10 +143,10 @@ impl CallDerivation<'_> {
             let Some(instruction) = own.instructions.get(at) else { continue };
             match &instruction.kind {
                 InstructionKind::System(SystemOperation::Submit(named)) => {
-                    steps.push(WaitingHostStep::Submit(named))
+                    steps.push(HostCallStep::Submit(named))
                 }
                 InstructionKind::System(SystemOperation::Wait(named)) => {
-                    steps.push(WaitingHostStep::Fence(named, instruction.span));
+                    steps.push(HostCallStep::Fence(named, instruction.span));
                 }
                 _ => {}
             }
@@ -157,7 +157,7 @@ impl CallDerivation<'_> {
     pub(super) fn check_semaphores(&self) -> Derived<()> {
         for call in self.calls {
             let (CallKind::Signal(own) | CallKind::Wait(own)) = &call.kind else { continue };
-            let same = |other: &&ParsedCall| match (&call.kind, &other.kind) {
+            let is_same_call = |other: &&ParsedCall| match (&call.kind, &other.kind) {
                 (CallKind::Signal(_), CallKind::Signal(other))
                 | (CallKind::Wait(_), CallKind::Wait(other)) => other.name == own.name,
                 _ => false,
@@ -171,23 +171,23 @@ impl CallDerivation<'_> {
                 .filter(|other| other.name == own.name)
                 .any(|other| other.value.is_some() != own.value.is_some())
             {
-                return Err(CallError::MixedSemaphore { semaphore, span });
+                return Err(CallError::MixedSemaphoreTypes { semaphore, span });
             }
             if own.value == Some(0) {
-                return Err(CallError::ZeroValue { semaphore, span });
+                return Err(CallError::ZeroSemaphoreValue { semaphore, span });
             }
-            if own.value.is_none() && self.calls.iter().filter(same).count() > 1 {
-                return Err(CallError::BinaryTwice { semaphore, span });
+            if own.value.is_none() && self.calls.iter().filter(is_same_call).count() > 1 {
+                return Err(CallError::ReusedBinarySemaphore { semaphore, span });
             }
             if matches!(call.kind, CallKind::Wait(_)) {
                 self.wait_predecessors(call, own, &mut Vec::new())?;
             } else if let Some((queue, at)) = self.queue_position(call) {
-                let falls = self.queue_items(queue).iter().take(at).any(|item| {
+                let decreases = self.queue_items(queue).iter().take(at).any(|item| {
                     matches!(item, WorkItem::Call(ParsedCall { kind: CallKind::Signal(earlier), .. })
                         if earlier.name == own.name && earlier.value >= own.value)
                 });
-                if falls {
-                    return Err(CallError::FallingSemaphore { semaphore, span });
+                if decreases {
+                    return Err(CallError::NonIncreasingSemaphore { semaphore, span });
                 }
             }
         }
@@ -209,18 +209,18 @@ impl CallDerivation<'_> {
             let Some((queue, at)) = self.queue_position(call) else { continue };
             let family = self.queues.get(queue).map_or(from, |queue| queue.family);
             if from == to || family != from && family != to {
-                return Err(CallError::ForeignTransfer { span });
+                return Err(CallError::TransferInOtherFamily { span });
             }
-            let halves = |wanted: u32| {
+            let halves = |side_family: u32| {
                 transfers().filter(move |(other, same)| {
                     let own = self.queue_position(other).and_then(|(queue, _)| self.queues.get(queue));
-                    *same == transfer && own.is_some_and(|queue| queue.family == wanted)
+                    *same == transfer && own.is_some_and(|queue| queue.family == side_family)
                 })
             };
             let other = if family == from { to } else { from };
             if halves(family).count() != 1 || halves(other).count() != 1 {
                 let half = if other == from { "it comes from" } else { "it goes to" };
-                return Err(CallError::HalfTransfer { half, span });
+                return Err(CallError::UnpairedTransfer { half, span });
             }
             if family == to {
                 let release = halves(from).next().and_then(|(release, _)| self.queue_position(release));
@@ -259,7 +259,7 @@ impl CallDerivation<'_> {
                 };
                 if !owned {
                     let location = self.test.location(location).name.clone();
-                    return Err(CallError::NotOwned { location, span: instruction.span });
+                    return Err(CallError::AccessWithoutOwnership { location, span: instruction.span });
                 }
             }
         }
@@ -287,11 +287,11 @@ impl CallDerivation<'_> {
     pub(super) fn precedes_wait(&self, (queue, at): QueuePosition, wait: &ParsedCall) -> bool {
         let CallKind::Wait(awaited) = &wait.kind else { return false };
         let key = ((queue, at), wait.span.offset);
-        if let Some(known) = self.led.borrow().get(&key) {
-            return *known;
+        if let Some(cached) = self.precedence_cache.borrow().get(&key) {
+            return *cached;
         }
         let signals = self.ending_signals(wait, awaited);
-        let leads = !signals.is_empty()
+        let precedes_all = !signals.is_empty()
             && signals.into_iter().all(|signal| {
                 let Some((own, behind)) = self.queue_position(signal) else { return false };
                 own == queue && behind > at
@@ -299,12 +299,12 @@ impl CallDerivation<'_> {
                         |item| matches!(item, WorkItem::Call(call) if self.precedes_wait((queue, at), call)),
                     )
             });
-        self.led.borrow_mut().insert(key, leads);
-        leads
+        self.precedence_cache.borrow_mut().insert(key, precedes_all);
+        precedes_all
     }
 
     /// Returns true if one position is known to precede another.
-    pub(super) fn is_before(&self, from: QueuePosition, to: QueuePosition) -> bool {
+    pub(super) fn precedes(&self, from: QueuePosition, to: QueuePosition) -> bool {
         let mut waits = self.queue_items(to.0).iter().take(to.1).filter_map(|item| match item {
             WorkItem::Call(call) => Some(*call),
             WorkItem::Dispatch(_) => None,
@@ -318,21 +318,21 @@ impl CallDerivation<'_> {
             let (at, _) = self.queue_dispatches(queue).find(|(_, own)| *own == thread)?;
             Some((queue, at))
         });
-        let Some(here) = place else { return false };
+        let Some(position) = place else { return false };
         let of_family = |queue: usize| self.queues.get(queue).is_some_and(|queue| queue.family == family);
         let (mut last, mut first): (Option<TransferHalf>, Option<TransferHalf>) = (None, None);
         for (at, to) in self.transfer_halves(location).filter(|((queue, _), _)| of_family(*queue)) {
-            if self.is_before(at, here) {
-                if last.is_none_or(|(before, _)| self.is_before(before, at)) {
+            if self.precedes(at, position) {
+                if last.is_none_or(|(before, _)| self.precedes(before, at)) {
                     last = Some((at, to));
                 }
-            } else if !self.is_before(here, at) {
+            } else if !self.precedes(position, at) {
                 return false;
-            } else if first.is_none_or(|(behind, _)| self.is_before(at, behind)) {
+            } else if first.is_none_or(|(behind, _)| self.precedes(at, behind)) {
                 first = Some((at, to));
             }
         }
-        // The last earlier half decides. Without one, the family owned it if the next half gives it away.
+        // The last earlier half decides. Without one, the family owned it if the next half releases it.
         match last {
             Some((_, to)) => to == family,
             None => first.is_some_and(|(_, to)| to != family),

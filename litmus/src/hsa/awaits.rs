@@ -15,7 +15,7 @@ struct LocationWrite {
     value: Option<Value>,
 }
 
-fn writes_to(hsa: &Test, location: LocationId) -> Vec<LocationWrite> {
+fn collect_writes_to(hsa: &Test, location: LocationId) -> Vec<LocationWrite> {
     let initial = hsa.initial_value(location, 0);
     let constant = |operand: Operand| match operand {
         Operand::Constant(constant) => Some(Value::from_constant(constant, ScalarType::U32)),
@@ -59,16 +59,16 @@ pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
     })
 }
 
-/// Returns true if a spin loop for an `await` is sure to end.
+/// Returns true if a spin loop for an `await` always terminates.
 ///
 /// The only write to its location must be an unconditional atomic of another work-group. Then early loads do
 /// not race, and a device that runs both work-groups ends the loop. Within a work-group, a device gives no
 /// forward-progress guarantee.
-pub(super) fn is_sure_to_end(
+pub(super) fn always_terminates(
     hsa: &Test,
     id: ThreadId,
     at: usize,
-    asked: &mut Vec<(ThreadId, usize)>,
+    visited: &mut Vec<(ThreadId, usize)>,
 ) -> bool {
     let thread = hsa.thread(id);
     let Some(kind) = thread.instructions.get(at).map(|instruction| &instruction.kind) else { return false };
@@ -78,21 +78,21 @@ pub(super) fn is_sure_to_end(
         return false;
     };
     // A cycle of waits never ends.
-    if asked.contains(&(id, at)) || !hsa.system_sync.is_empty() {
+    if visited.contains(&(id, at)) || !hsa.system_sync.is_empty() {
         return false;
     }
-    asked.push((id, at));
-    let [write] = &writes_to(hsa, place.location)[..] else { return false };
+    visited.push((id, at));
+    let [write] = &collect_writes_to(hsa, place.location)[..] else { return false };
     let writer = hsa.thread(write.thread);
     let (own, other) = (merged_placement(hsa, thread), merged_placement(hsa, writer));
-    let reaches = Some(Scope::Device) <= write.scope && Some(Scope::Device) <= effective_scope(kind);
+    let is_device_scoped = Some(Scope::Device) <= write.scope && Some(Scope::Device) <= effective_scope(kind);
     own.workgroup != other.workgroup
-        && reaches
+        && is_device_scoped
         && write.value == Some(Value::from_constant(*value, ScalarType::U32))
         && !is_skippable(writer, write.at)
         && (0..write.at).all(|before| {
             let earlier = writer.instructions.get(before).and_then(|instruction| instruction.kind.access());
             !earlier.is_some_and(|access| matches!(access.kind, AccessKind::Await { .. }))
-                || is_sure_to_end(hsa, write.thread, before, asked)
+                || always_terminates(hsa, write.thread, before, visited)
         })
 }

@@ -10,7 +10,7 @@ use crate::test::{ControlBarrier, Flow, InstructionKind, LabelId, Scope, SplitHa
 /// A set of possible last events of one scope, as bits.
 type LastEvents = u8;
 /// Neither an arrival nor a wait yet.
-const FRESH: LastEvents = 1;
+const NO_EVENT: LastEvents = 1;
 /// An arrival.
 const ARRIVED: LastEvents = 2;
 /// A wait.
@@ -19,11 +19,11 @@ const WAITED: LastEvents = 4;
 impl Parser<'_> {
     /// Reports barriers whose quorum differs from that of the first barrier with their instance and resource.
     pub(super) fn check_quorums(&mut self) {
-        let mut firsts: Vec<(&ControlBarrier, Span)> = Vec::new();
+        let mut first_barriers: Vec<(&ControlBarrier, Span)> = Vec::new();
         for instruction in self.test.threads.iter().flat_map(|thread| &thread.instructions) {
             let InstructionKind::ControlBarrier(barrier) = &instruction.kind else { continue };
-            match firsts.iter().find(|(first, _)| first.is_same_barrier(barrier)) {
-                None => firsts.push((barrier, instruction.span)),
+            match first_barriers.iter().find(|(first, _)| first.is_same_barrier(barrier)) {
+                None => first_barriers.push((barrier, instruction.span)),
                 Some((first, _)) if first.quorum == barrier.quorum => {}
                 Some((_, first)) => {
                     self.errors.push(ParseError::QuorumsDiffer { span: instruction.span, first: *first });
@@ -37,14 +37,14 @@ impl Parser<'_> {
         let mut errors = Vec::new();
         for thread in &self.test.threads {
             for scope in [Scope::Workgroup, Scope::Subgroup] {
-                check_thread(thread, scope, &mut errors);
+                check_alternation(thread, scope, &mut errors);
             }
         }
         errors.into_iter().for_each(|error| self.errors.push(error));
     }
 }
 
-fn check_thread(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
+fn check_alternation(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
     let code = &thread.instructions;
     let half = |kind: &InstructionKind| match kind {
         InstructionKind::SplitBarrier(barrier) if barrier.execution_scope == scope => Some(barrier.half),
@@ -57,7 +57,7 @@ fn check_thread(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
         |label: LabelId| code.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
     // The possible last events before each instruction.
     let mut before: Vec<LastEvents> = vec![0; code.len() + 1];
-    before[0] = FRESH;
+    before[0] = NO_EVENT;
     let mut open = vec![0];
     while let Some(at) = open.pop() {
         let Some(instruction) = code.get(at) else { continue };
@@ -80,14 +80,16 @@ fn check_thread(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
             }
         }
     }
-    for (instruction, states) in code.iter().zip(before) {
+    for (instruction, last_events) in code.iter().zip(before) {
         let span = instruction.span;
         match half(&instruction.kind) {
-            Some(SplitHalf::Wait) if states & FRESH != 0 => {
+            Some(SplitHalf::Wait) if last_events & NO_EVENT != 0 => {
                 errors.push(ParseError::WaitWithoutArrival { span })
             }
-            Some(SplitHalf::Wait) if states & WAITED != 0 => errors.push(ParseError::SecondWait { span }),
-            Some(SplitHalf::Arrive) if states & ARRIVED != 0 => {
+            Some(SplitHalf::Wait) if last_events & WAITED != 0 => {
+                errors.push(ParseError::SecondWait { span })
+            }
+            Some(SplitHalf::Arrive) if last_events & ARRIVED != 0 => {
                 errors.push(ParseError::SecondArrival { span })
             }
             _ => {}

@@ -1,14 +1,14 @@
-//! Instructions on all components together: vector and matrix products, geometry, packing, and pairs of
+//! Instructions on composites: vector and matrix products, geometry, packing, and pairs of
 //! results.
 
 use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
-use crate::float::{bits_of, float_of, scaled};
+use crate::float::{float_from_bits, float_to_bits, ldexp};
 use crate::instruction::{Instruction, NumberShape, Operand};
-use crate::integer::{mask, signed};
+use crate::integer::{mask, sign_extend};
 
-/// Returns true for these instructions.
-pub(crate) fn is_whole(instruction: Instruction) -> bool {
+/// Returns true if the instruction needs all components of its operands together.
+pub(crate) fn is_composite(instruction: Instruction) -> bool {
     match instruction {
         Instruction::Unpack(_) | Instruction::Pack(_) => true,
         Instruction::Core(op) => {
@@ -68,12 +68,12 @@ pub(crate) fn compute(
     match instruction {
         Instruction::Unpack(format) => {
             let texel = operands.first()?.numbers.first()?;
-            Some(format.unpacked(*texel as u32).to_vec())
+            Some(format.unpack(*texel as u32).to_vec())
         }
         Instruction::Pack(format) => {
             let numbers = operands.first()?.numbers;
-            let component = |index: usize| format.kept(index, numbers.get(index).copied().unwrap_or(0)).0;
-            Some(vec![format.packed(std::array::from_fn(component))?.into()])
+            let component = |index: usize| format.quantize(index, numbers.get(index).copied().unwrap_or(0)).0;
+            Some(vec![format.pack(std::array::from_fn(component))?.into()])
         }
         Instruction::Core(Op::Bitcast) => bitcast(operands.first()?, *result.first()?),
         Instruction::Core(op @ (Op::Any | Op::All)) => {
@@ -85,16 +85,18 @@ pub(crate) fn compute(
             Some(vec![u64::from(holds)])
         }
         Instruction::Core(op @ (Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended)) => {
-            wide(op, operands)
+            compute_wide(op, operands)
         }
         Instruction::Core(op) => match dot_signedness(op) {
-            Some(signs) => integer_dot(signs, operands, *result.first()?),
-            None => product(op, operands),
+            Some(signs) => compute_integer_dot(signs, operands, *result.first()?),
+            None => compute_product(op, operands),
         },
         Instruction::Extended(Extended::ModfStruct | Extended::FrexpStruct) => {
-            split(instruction, operands, result)
+            split_float(instruction, operands, result)
         }
-        Instruction::Extended(op) => geometric(op, operands).or_else(|| packed(op, operands)),
+        Instruction::Extended(op) => {
+            compute_geometric(op, operands).or_else(|| compute_packing(op, operands))
+        }
     }
 }
 
@@ -106,12 +108,12 @@ fn bitcast(operand: &Operand<'_>, to: NumberShape) -> Option<Vec<u64>> {
     }
     let bytes: Vec<u8> =
         (operand.numbers.iter()).flat_map(|number| number.to_le_bytes().into_iter().take(from)).collect();
-    let whole = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
-    (bytes.len() == bits * to.count()).then(|| bytes.chunks(bits.max(1)).map(whole).collect())
+    let from_le_bytes = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
+    (bytes.len() == bits * to.count()).then(|| bytes.chunks(bits.max(1)).map(from_le_bytes).collect())
 }
 
-/// Computes sums and products with a high half.
-fn wide(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
+/// Computes an addition, subtraction or multiplication with its carry, borrow or high half.
+fn compute_wide(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let (left, right) = (operands.first()?, operands.get(1)?);
     let bits = left.shape.bits;
     let pairs = left.numbers.iter().zip(right.numbers).map(|(a, b)| {
@@ -121,7 +123,7 @@ fn wide(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
             Op::ISubBorrow => (x.wrapping_sub(y), u128::from(x < y)),
             Op::UMulExtended => (x * y, (x * y) >> bits),
             _ => {
-                let product = i128::from(signed(*a, bits)) * i128::from(signed(*b, bits));
+                let product = i128::from(sign_extend(*a, bits)) * i128::from(sign_extend(*b, bits));
                 (product as u128, (product >> bits) as u128)
             }
         };
@@ -144,10 +146,14 @@ fn dot_signedness(op: Op) -> Option<(bool, bool)> {
 /// Computes an integer dot product; a scalar operand holds four 8-bit components.
 ///
 /// A third operand is added with saturation. The result is undefined if the dot product overflows before the addition.
-fn integer_dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -> Option<Vec<u64>> {
+fn compute_integer_dot(
+    (left, right): (bool, bool),
+    operands: &[Operand<'_>],
+    to: NumberShape,
+) -> Option<Vec<u64>> {
     let components = |operand: &Operand<'_>, signs: bool| -> Vec<i128> {
         let number = |number: u64, bits: u32| match signs {
-            true => i128::from(signed(number, bits)),
+            true => i128::from(sign_extend(number, bits)),
             false => i128::from(number & mask(bits)),
         };
         match operand.numbers {
@@ -157,25 +163,26 @@ fn integer_dot((left, right): (bool, bool), operands: &[Operand<'_>], to: Number
     };
     let (a, b) = (components(operands.first()?, left), components(operands.get(1)?, right));
     let sum: i128 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
-    let Some(more) = operands.get(2) else { return Some(vec![sum as u64 & mask(to.bits)]) };
-    let most = i128::from(mask(to.bits) >> u32::from(left));
-    let least = if left { -most - 1 } else { 0 };
-    let more = *more.numbers.first()?;
-    let more = if left { i128::from(signed(more, to.bits)) } else { i128::from(more) };
-    let fits = (least..=most).contains(&sum);
-    fits.then(|| vec![(sum + more).clamp(least, most) as u64 & mask(to.bits)])
+    let Some(accumulator) = operands.get(2) else { return Some(vec![sum as u64 & mask(to.bits)]) };
+    let max_value = i128::from(mask(to.bits) >> u32::from(left));
+    let min_value = if left { -max_value - 1 } else { 0 };
+    let accumulator = *accumulator.numbers.first()?;
+    let accumulator =
+        if left { i128::from(sign_extend(accumulator, to.bits)) } else { i128::from(accumulator) };
+    let fits = (min_value..=max_value).contains(&sum);
+    fits.then(|| vec![(sum + accumulator).clamp(min_value, max_value) as u64 & mask(to.bits)])
 }
 
 /// Returns the columns of a matrix.
 fn matrix_columns(operand: &Operand<'_>) -> Vec<Vec<f64>> {
-    floats(operand).chunks(operand.shape.rows.max(1) as usize).map(<[f64]>::to_vec).collect()
+    to_floats(operand).chunks(operand.shape.rows.max(1) as usize).map(<[f64]>::to_vec).collect()
 }
 
-fn floats(operand: &Operand<'_>) -> Vec<f64> {
-    operand.numbers.iter().map(|number| float_of(*number, operand.shape.bits)).collect()
+fn to_floats(operand: &Operand<'_>) -> Vec<f64> {
+    operand.numbers.iter().map(|number| float_from_bits(*number, operand.shape.bits)).collect()
 }
 
-fn transposed(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
+fn transpose(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let rows = matrix.first().map_or(0, Vec::len);
     (0..rows).map(|row| matrix.iter().filter_map(|column| column.get(row).copied()).collect()).collect()
 }
@@ -183,13 +190,14 @@ fn transposed(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
 /// Returns the columns of a product; a vector has one.
 fn product_columns(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Option<Vec<f64>> {
     let bits = left.shape.bits;
-    let rounded = |value: f64| float_of(bits_of(value, bits), bits);
+    let rounded = |value: f64| float_from_bits(float_to_bits(value, bits), bits);
     let inner = left.numbers.len().checked_div(rows).filter(|inner| *inner > 0)?;
     let mut all = Vec::with_capacity(rows * right.numbers.len() / inner);
     for column in right.numbers.chunks(inner) {
         for row in 0..rows {
             let numbers = left.numbers.iter().skip(row).step_by(rows).zip(column);
-            let products = numbers.map(|(a, b)| rounded(float_of(*a, bits) * float_of(*b, bits)));
+            let products =
+                numbers.map(|(a, b)| rounded(float_from_bits(*a, bits) * float_from_bits(*b, bits)));
             all.push(products.fold(0.0, |sum, product| rounded(sum + product)));
         }
     }
@@ -197,63 +205,68 @@ fn product_columns(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Opti
 }
 
 /// Computes products of vectors and matrices.
-fn product(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
+fn compute_product(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let left = operands.first()?;
     let bits = left.shape.bits;
     let right = operands.get(1).filter(|_| op != Op::Transpose);
-    let of_right = || right.map(floats);
+    let right_floats = || right.map(to_floats);
     let all: Vec<f64> = match op {
-        Op::Transpose => transposed(&matrix_columns(left)).concat(),
+        Op::Transpose => transpose(&matrix_columns(left)).concat(),
         Op::Dot | Op::VectorTimesMatrix => product_columns(left, 1, right?)?,
         Op::MatrixTimesVector | Op::MatrixTimesMatrix => {
             product_columns(left, left.shape.rows as usize, right?)?
         }
         Op::VectorTimesScalar | Op::MatrixTimesScalar => {
-            let by = *of_right()?.first()?;
-            floats(left).into_iter().map(|value| value * by).collect()
+            let factor = *right_floats()?.first()?;
+            to_floats(left).into_iter().map(|value| value * factor).collect()
         }
         Op::OuterProduct => {
-            let left = floats(left);
-            of_right()?.iter().flat_map(|by| left.iter().map(move |value| value * by)).collect()
+            let left = to_floats(left);
+            right_floats()?.iter().flat_map(|factor| left.iter().map(move |value| value * factor)).collect()
         }
         _ => return None,
     };
-    Some(all.into_iter().map(|value| bits_of(value, bits)).collect())
+    Some(all.into_iter().map(|value| float_to_bits(value, bits)).collect())
 }
 
-/// Splits a number into two results.
-fn split(instruction: Instruction, operands: &[Operand<'_>], result: &[NumberShape]) -> Option<Vec<u64>> {
+/// Splits floats into fraction and whole number, or into significand and exponent.
+fn split_float(
+    instruction: Instruction,
+    operands: &[Operand<'_>],
+    result: &[NumberShape],
+) -> Option<Vec<u64>> {
     let [first, second] = result else { return None };
-    let halves = floats(operands.first()?).into_iter().map(|value| match instruction {
+    let halves = to_floats(operands.first()?).into_iter().map(|value| match instruction {
         Instruction::Extended(Extended::ModfStruct) => {
-            (bits_of(value.fract(), first.bits), bits_of(value.trunc(), second.bits))
+            (float_to_bits(value.fract(), first.bits), float_to_bits(value.trunc(), second.bits))
         }
         _ => {
             // A subnormal 64-bit number is scaled up first.
-            let raised = if value.abs() < f64::MIN_POSITIVE { scaled(value, 64) } else { value };
-            let own = (raised.to_bits() >> 52 & 0x7ff) as i32;
+            let scaled_up = if value.abs() < f64::MIN_POSITIVE { ldexp(value, 64) } else { value };
+            let biased_exponent = (scaled_up.to_bits() >> 52 & 0x7ff) as i32;
             let finite = value != 0.0 && value.is_finite();
-            let exponent = if finite { own - 1022 - if raised == value { 0 } else { 64 } } else { 0 };
-            let significand = if finite { scaled(value, -exponent) } else { value };
-            (bits_of(significand, first.bits), u64::from(exponent as u32) & mask(second.bits))
+            let exponent =
+                if finite { biased_exponent - 1022 - if scaled_up == value { 0 } else { 64 } } else { 0 };
+            let significand = if finite { ldexp(value, -exponent) } else { value };
+            (float_to_bits(significand, first.bits), u64::from(exponent as u32) & mask(second.bits))
         }
     });
     let (a, b): (Vec<_>, Vec<_>) = halves.unzip();
     Some([a, b].concat())
 }
 
-fn inner_product(a: &[f64], b: &[f64]) -> f64 {
+fn dot_product(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Computes lengths, distances, directions and matrix functions.
-fn geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
+fn compute_geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let first = operands.first()?;
     let bits = first.shape.bits;
-    let a = floats(first);
-    let b = operands.get(1).map(floats).unwrap_or_default();
-    let c = operands.get(2).map(floats).unwrap_or_default();
-    let length = |of: &[f64]| inner_product(of, of).sqrt();
+    let a = to_floats(first);
+    let b = operands.get(1).map(to_floats).unwrap_or_default();
+    let c = operands.get(2).map(to_floats).unwrap_or_default();
+    let length = |vector: &[f64]| dot_product(vector, vector).sqrt();
     let all = match op {
         Extended::Length => vec![length(&a)],
         Extended::Distance => vec![length(&a.iter().zip(&b).map(|(a, b)| a - b).collect::<Vec<_>>())],
@@ -263,27 +276,27 @@ fn geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
             _ => return None,
         },
         Extended::Reflect => {
-            let twice = 2.0 * inner_product(&b, &a);
+            let twice = 2.0 * dot_product(&b, &a);
             a.iter().zip(&b).map(|(i, n)| i - twice * n).collect()
         }
         Extended::Refract => {
-            let (eta, along) = (*c.first()?, inner_product(&b, &a));
-            let k = 1.0 - eta * eta * (1.0 - along * along);
-            let root = eta * along + k.max(0.0).sqrt();
+            let (eta, normal_dot_incident) = (*c.first()?, dot_product(&b, &a));
+            let k = 1.0 - eta * eta * (1.0 - normal_dot_incident * normal_dot_incident);
+            let root = eta * normal_dot_incident + k.max(0.0).sqrt();
             a.iter().zip(&b).map(|(i, n)| if k < 0.0 { 0.0 } else { eta * i - root * n }).collect()
         }
         Extended::FaceForward => {
-            let side = inner_product(&c, &b) < 0.0;
-            a.iter().map(|x| if side { *x } else { -x }).collect()
+            let keeps_normal = dot_product(&c, &b) < 0.0;
+            a.iter().map(|x| if keeps_normal { *x } else { -x }).collect()
         }
         Extended::Determinant => vec![determinant(matrix_columns(first))],
-        Extended::MatrixInverse => inverse(matrix_columns(first))?.concat(),
+        Extended::MatrixInverse => invert_matrix(matrix_columns(first))?.concat(),
         _ => return None,
     };
-    Some(all.into_iter().map(|value| bits_of(value, bits)).collect())
+    Some(all.into_iter().map(|value| float_to_bits(value, bits)).collect())
 }
 
-/// Gaussian elimination with partial pivoting.
+/// Returns the determinant, by Gaussian elimination with partial pivoting.
 fn determinant(mut matrix: Vec<Vec<f64>>) -> f64 {
     let mut product = 1.0;
     for at in 0..matrix.len() {
@@ -302,68 +315,70 @@ fn determinant(mut matrix: Vec<Vec<f64>>) -> f64 {
         product *= matrix[at][at];
         let first = matrix[at].clone();
         for other in matrix.iter_mut().skip(at + 1) {
-            let by = other[at] / first[at];
-            other.iter_mut().zip(&first).for_each(|(number, first)| *number -= by * first);
+            let factor = other[at] / first[at];
+            other.iter_mut().zip(&first).for_each(|(number, first)| *number -= factor * first);
         }
     }
     product
 }
 
 /// Returns the columns of the inverse, by minors; undefined for a singular matrix.
-fn inverse(matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+fn invert_matrix(matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     if size < 2 || matrix.iter().any(|column| column.len() != size) {
         return None;
     }
-    let without = |column: usize, row: usize| -> Vec<Vec<f64>> {
-        let kept = matrix.iter().enumerate().filter(|(at, _)| *at != column);
+    let minor = |column: usize, row: usize| -> Vec<Vec<f64>> {
+        let other_columns = matrix.iter().enumerate().filter(|(at, _)| *at != column);
         let rows = |(_, all): (usize, &Vec<f64>)| {
             all.iter().enumerate().filter(|(at, _)| *at != row).map(|(_, value)| *value).collect()
         };
-        kept.map(rows).collect()
+        other_columns.map(rows).collect()
     };
-    let whole = determinant(matrix.clone());
+    let full_determinant = determinant(matrix.clone());
     let entry = |column: usize, row: usize| {
         let sign = if (row + column).is_multiple_of(2) { 1.0 } else { -1.0 };
-        sign * determinant(without(row, column)) / whole
+        sign * determinant(minor(row, column)) / full_determinant
     };
     Some((0..size).map(|column| (0..size).map(|row| entry(column, row)).collect()).collect())
 }
 
-/// Computes packing and unpacking.
-fn packed(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
+/// Computes an instruction that packs or unpacks components.
+fn compute_packing(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let operand = operands.first()?;
     let first = *operand.numbers.first()?;
-    let at = |index: usize| operand.numbers.get(index).map_or(0.0, |bits| float_of(*bits, 32));
-    let words = |all: Vec<f64>| all.into_iter().map(|value| bits_of(value, 32)).collect::<Vec<_>>();
-    let fixed = |index: usize, bits: u32, signs: bool| {
-        let most = (mask(bits) >> u32::from(signs)) as f64;
+    let at = |index: usize| operand.numbers.get(index).map_or(0.0, |bits| float_from_bits(*bits, 32));
+    let words = |all: Vec<f64>| all.into_iter().map(|value| float_to_bits(value, 32)).collect::<Vec<_>>();
+    let pack_component = |index: usize, bits: u32, signs: bool| {
+        let max_value = (mask(bits) >> u32::from(signs)) as f64;
         let value = at(index).clamp(if signs { -1.0 } else { 0.0 }, 1.0);
-        (value * most).round_ties_even() as i64 as u64 & mask(bits)
+        (value * max_value).round_ties_even() as i64 as u64 & mask(bits)
     };
-    let all = |count: usize, bits: u32, signs: bool| {
-        vec![(0..count).fold(0, |all, at| all | fixed(at, bits, signs) << (bits as usize * at))]
+    let pack_components = |count: usize, bits: u32, signs: bool| {
+        vec![(0..count).fold(0, |all, at| all | pack_component(at, bits, signs) << (bits as usize * at))]
     };
-    let loose = |count: u32, bits: u32, signs: bool| {
-        let most = (mask(bits) >> u32::from(signs)) as f64;
+    let unpack_components = |count: u32, bits: u32, signs: bool| {
+        let max_value = (mask(bits) >> u32::from(signs)) as f64;
         let field = |index: u32| first >> (index * bits) & mask(bits);
         let value = |field: u64| match signs {
-            true => (signed(field, bits) as f64 / most).clamp(-1.0, 1.0),
-            false => field as f64 / most,
+            true => (sign_extend(field, bits) as f64 / max_value).clamp(-1.0, 1.0),
+            false => field as f64 / max_value,
         };
         words((0..count).map(|index| value(field(index))).collect())
     };
     Some(match op {
-        Extended::PackHalf2x16 => vec![bits_of(at(0), 16) | bits_of(at(1), 16) << 16],
-        Extended::UnpackHalf2x16 => words([0, 16].map(|by| float_of(first >> by & 0xffff, 16)).to_vec()),
-        Extended::PackUnorm2x16 => all(2, 16, false),
-        Extended::PackSnorm2x16 => all(2, 16, true),
-        Extended::PackUnorm4x8 => all(4, 8, false),
-        Extended::PackSnorm4x8 => all(4, 8, true),
-        Extended::UnpackUnorm2x16 => loose(2, 16, false),
-        Extended::UnpackSnorm2x16 => loose(2, 16, true),
-        Extended::UnpackUnorm4x8 => loose(4, 8, false),
-        Extended::UnpackSnorm4x8 => loose(4, 8, true),
+        Extended::PackHalf2x16 => vec![float_to_bits(at(0), 16) | float_to_bits(at(1), 16) << 16],
+        Extended::UnpackHalf2x16 => {
+            words([0, 16].map(|by| float_from_bits(first >> by & 0xffff, 16)).to_vec())
+        }
+        Extended::PackUnorm2x16 => pack_components(2, 16, false),
+        Extended::PackSnorm2x16 => pack_components(2, 16, true),
+        Extended::PackUnorm4x8 => pack_components(4, 8, false),
+        Extended::PackSnorm4x8 => pack_components(4, 8, true),
+        Extended::UnpackUnorm2x16 => unpack_components(2, 16, false),
+        Extended::UnpackSnorm2x16 => unpack_components(2, 16, true),
+        Extended::UnpackUnorm4x8 => unpack_components(4, 8, false),
+        Extended::UnpackSnorm4x8 => unpack_components(4, 8, true),
         Extended::PackDouble2x32 => vec![first & mask(32) | operand.numbers.get(1)? << 32],
         Extended::UnpackDouble2x32 => vec![first & mask(32), first >> 32],
         _ => return None,
