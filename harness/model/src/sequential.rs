@@ -23,7 +23,7 @@ use crate::budget::BudgetTracker;
 use crate::cells::Extent;
 use crate::constants::value_domain;
 use crate::quick::QuickSet;
-use choices::UndefinedReadChoices;
+use choices::StepChoices;
 use independence::LaterAccesses;
 use state::{DONE, PackedState, StateLayout, arrival_word_count};
 
@@ -66,7 +66,7 @@ pub(crate) struct SequentialMachine<'a> {
     first_undefined_word: Option<usize>,
     /// The values tried for undefined initial values.
     undefined_values: Vec<Value>,
-    choices: UndefinedReadChoices,
+    choices: StepChoices,
     /// Words of a state.
     state_words: usize,
 }
@@ -123,7 +123,7 @@ impl<'a> SequentialMachine<'a> {
             .collect();
         let undefined = test.has_undefined_locations().then_some(next + skippable.len());
         let domain = if undefined.is_some() { value_domain(test) } else { Vec::new() };
-        let choices = UndefinedReadChoices::default();
+        let choices = StepChoices::default();
         let size = undefined.map_or(next + skippable.len(), |first| first + test.locations.len());
         SequentialMachine {
             test,

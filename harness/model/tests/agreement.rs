@@ -494,6 +494,36 @@ fn system_synchronization_passes_through_control_barriers() {
     }
 }
 
+/// A quorum that others complete leaves a member free: the instruction that it waits for may still be executed.
+#[test]
+fn a_quorum_decides_nothing_about_members_that_it_does_not_need() {
+    let text = |members: &str, quorum: u32| {
+        format!(
+            "VULKAN t\n{{ x = 0; y = 0; z = 0; }}\n{{ ssw P3.3 P2.0; }}\n\
+            P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 0, qf 0 | P3@sg 0, wg 1, qf 0 ;\n\
+            cbar.wg 0, 1, {quorum} | {members} | cbar.wg 0, 1, {quorum} | ld.atom.dv.sc0 r0, z ;\n\
+            st.atom.dv.sc0 z, 1 | | | ld.atom.dv.sc0 r1, y ;\n\
+            | | | bne r1, 0, LC00 ;\n\
+            | | | st.atom.dv.sc0 x, 1 ;\n\
+            | | | LC00: ;\nexists (P3:r0 == 1 /\\ x == 1)"
+        )
+    };
+    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    for (text, is_reached) in [
+        (text("cbar.wg 0, 1, 2", 2), true),
+        (text("", 1), true),
+        // Here the quorum needs the member, which waits for the store to `x`.
+        (text("", 2), false),
+    ] {
+        let test = litmus::parse(&text, "t").unwrap();
+        let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
+        assert_eq!(prediction.can_meet_condition, Some(is_reached), "{text}");
+        for (outcome, predicted) in &prediction.outcomes {
+            assert_eq!(predicted.allowed, !predicted.weak, "{outcome:?}");
+        }
+    }
+}
+
 /// `ssw` with a skipped instruction does not order anything: the successor may be first.
 #[test]
 fn system_synchronization_with_a_skipped_instruction_orders_nothing() {

@@ -1,19 +1,19 @@
-//! The values of undefined initial reads.
+//! Choices of a step: the values of undefined initial reads, and the members that complete a quorum.
 
 use std::cell::{Cell, RefCell};
 
 use crate::budget::BudgetTracker;
 
-/// The values of undefined initial reads, enumerated like an odometer.
+/// The choices of a step, enumerated like an odometer.
 #[derive(Debug, Default)]
-pub(super) struct UndefinedReadChoices {
+pub(super) struct StepChoices {
     /// The chosen index and the number of choices.
     chosen: RefCell<Vec<(usize, usize)>>,
     /// Number of choices requested in this run.
     requested: Cell<usize>,
 }
 
-impl UndefinedReadChoices {
+impl StepChoices {
     /// Runs `act` once for every sequence of choices; returns true if all sequences were tried.
     pub(super) fn for_each_choice(&self, tracker: &BudgetTracker<'_>, mut act: impl FnMut()) -> bool {
         self.chosen.borrow_mut().clear();

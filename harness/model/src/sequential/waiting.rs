@@ -32,6 +32,13 @@ impl SequentialMachine<'_> {
         }
     }
 
+    /// Returns true if the thread's next instruction may only start if the run skips another thread's instruction.
+    fn relies_on_skips(&self, state: &PackedState, thread: usize) -> bool {
+        self.skippable.iter().any(|(sync, word)| {
+            state.0[*word] == 0 && self.orders_next(state, thread, sync) && !self.is_first_done(state, sync)
+        })
+    }
+
     /// Returns true if the pair orders the thread's next instruction after another thread's.
     pub(super) fn orders_next(&self, state: &PackedState, thread: usize, sync: &SystemSync) -> bool {
         usize::from(sync.to.thread.0) == thread
@@ -110,8 +117,8 @@ impl SequentialMachine<'_> {
     ) -> bool {
         let mut arrived = 0;
         let mut missing = false;
-        // Members at the barrier that are not in its order yet.
-        let mut present = Vec::new();
+        // Members at the barrier that have arrived only if the run skips another thread's instruction.
+        let mut conditional = Vec::new();
         for (other, other_thread) in self.test.threads.iter().enumerate() {
             for (index, instruction) in other_thread.instructions.iter().enumerate() {
                 let InstructionKind::ControlBarrier(candidate) = &instruction.kind else { continue };
@@ -122,27 +129,34 @@ impl SequentialMachine<'_> {
                 {
                     let is_at = self.position(state, other) == index;
                     // A thread at the barrier that must first wait for another thread has not arrived.
-                    if self.has_reached(state, other, index) && (!is_at || self.may_start(state, other)) {
-                        arrived += 1;
-                        if is_at {
-                            present.push(other);
-                        }
-                    } else {
+                    if !self.has_reached(state, other, index) || is_at && !self.may_start(state, other) {
                         missing = true;
+                    } else if is_at && self.relies_on_skips(state, other) {
+                        conditional.push(other);
+                    } else {
+                        arrived += 1;
                     }
                 }
             }
         }
-        let can_pass = match barrier.quorum {
-            Some(quorum) => arrived >= quorum,
-            None => !missing,
+        let mut needed = match barrier.quorum {
+            Some(quorum) => quorum.saturating_sub(arrived) as usize,
+            None if missing => return false,
+            None => conditional.len(),
         };
-        if can_pass {
-            for other in present {
-                self.commit_to_skips(state, other);
+        if needed > conditional.len() {
+            return false;
+        }
+        // A run that passes without a member may still execute what that member waits for. So no more members
+        // count than needed, and each choice of them is tried.
+        for (index, other) in conditional.iter().enumerate() {
+            let is_indispensable = needed == conditional.len() - index;
+            if needed > 0 && (is_indispensable || self.choices.choose_index(2) == 0) {
+                self.commit_to_skips(state, *other);
+                needed -= 1;
             }
         }
-        can_pass
+        true
     }
 
     /// Returns true if a wait, a shader call or an interlocked section must wait for other threads.
