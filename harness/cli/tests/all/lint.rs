@@ -36,7 +36,7 @@ fn each_rule_finds_its_mistakes() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 24] = [
+    let cases: [(&str, &[(&str, u32)]); 28] = [
         ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
         (
             "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
@@ -78,6 +78,31 @@ fn each_rule_finds_its_mistakes() {
             "bool done = false;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\natomicAdd(data.value[0], 1u);\n\
              atomicExchange(data.flag, 0u);\ndone = true;\n}\n}\n",
             &[("lint:lock-in-every-lane", 3)],
+        ),
+        // A bound on the attempts ends the loop without the lock.
+        (
+            "bool done = false;\nuint tries = 0;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\n\
+             done = true;\n} else {\ndone = ++tries > 100;\n}\n}\n\
+             if (tries <= 100) {\natomicExchange(data.flag, 0u);\n}\n",
+            &[],
+        ),
+        (
+            "bool done = false;\nuint tries = 0;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\n\
+             done = true;\n} else {\nif (++tries > 100) done = true;\n}\n}\n\
+             if (tries <= 100) {\natomicExchange(data.flag, 0u);\n}\n",
+            &[],
+        ),
+        (
+            "bool done = false;\nuint tries = 0;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\n\
+             done = true;\n}\nif (++tries > 100) done = true;\n}\n\
+             if (tries <= 100) {\natomicExchange(data.flag, 0u);\n}\n",
+            &[],
+        ),
+        // A flag that every round resets.
+        (
+            "bool done;\ndo {\ndone = false;\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) done = true;\n\
+             } while (!done);\natomicExchange(data.flag, 0u);\n",
+            &[("lint:lock-in-every-lane", 4)],
         ),
         // A barrier for buffers between accesses of shared memory, and one between accesses of a buffer.
         (

@@ -3,7 +3,7 @@
 //! The rule reports only certain cases: an unconditionally reached loop whose only exit is a successful
 //! exchange of constants at a fixed location, followed by a store to that location.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use arithmetic::Instruction;
 use rspirv::spirv::Op;
@@ -203,37 +203,83 @@ impl<'m> ReachedFunction<'m> {
         self.depends_only_on(&results, &decided_ids, condition, 0).then_some(exchange)
     }
 
-    /// Returns the function variables that the loop stores only depending on the exchange.
+    /// Returns the exchange and the local variables whose value in the loop depends only on it.
+    ///
+    /// A compiler without optimization keeps the result of the exchange in a flag: a variable that a selection
+    /// on the exchange stores.
     fn variables_decided_by(&self, body: &LoopBody, exchange: u32) -> HashSet<u32> {
         let code = &self.function.code;
+        let results: HashMap<u32, &SpirvInstruction> =
+            body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
+        let constructs = self.constructs_in(body);
+        let mut stores: BTreeMap<u32, Vec<(usize, u32)>> = BTreeMap::new();
+        for at in &body.code {
+            if let SpirvOperation::Store { pointer, value, .. } = self.module.operation(&code[*at])
+                && self.is_accessed_directly(body, pointer)
+            {
+                stores.entry(pointer).or_default().push((*at, value));
+            }
+        }
         let mut decided_ids = HashSet::from([exchange]);
-        // A compiler without optimization keeps the result of the exchange in a flag: a variable
-        // that a selection on the exchange stores.
+        loop {
+            let follows = |id: u32| self.depends_only_on(&results, &decided_ids, id, 0);
+            // The conditions of the constructs around a store, `None` for one without a condition to follow.
+            let around = |at: usize| {
+                constructs.iter().filter(move |(_, inside)| inside.contains(&at)).map(|(condition, _)| *condition)
+            };
+            let is_decided = |all: &[(usize, u32)]| {
+                all.iter().any(|(at, _)| around(*at).next().is_some())
+                    && all.iter().all(|(at, value)| {
+                        (self.is_constant(*value) || follows(*value))
+                            && around(*at).all(|condition| condition.is_some_and(follows))
+                    })
+            };
+            let more: Vec<u32> = stores
+                .iter()
+                .filter(|(variable, all)| !decided_ids.contains(variable) && is_decided(all))
+                .map(|(variable, _)| *variable)
+                .collect();
+            if more.is_empty() {
+                return decided_ids;
+            }
+            decided_ids.extend(more);
+        }
+    }
+
+    /// Returns the constructs within a loop: the condition of a selection, and the instructions inside.
+    fn constructs_in(&self, body: &LoopBody) -> Vec<(Option<u32>, HashSet<usize>)> {
+        let code = &self.function.code;
+        let mut found = Vec::new();
         for pair in body.code.windows(2) {
             let [merge, branch] = [0, 1].map(|at: usize| self.module.operation(&code[pair[at]]));
-            let (
-                SpirvOperation::SelectionMerge { merge },
-                SpirvOperation::BranchConditional { condition, yes, no },
-            ) = (merge, branch)
-            else {
-                continue;
+            let (merge, is_selection) = match merge {
+                SpirvOperation::SelectionMerge { merge } => (merge, true),
+                SpirvOperation::LoopMerge { merge, .. } if merge != body.merge => (merge, false),
+                _ => continue,
             };
-            let results: HashMap<u32, &SpirvInstruction> =
-                body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
-            if !self.depends_only_on(&results, &decided_ids, condition, 0) {
-                continue;
-            }
-            let arms = [yes, no].into_iter().flat_map(|arm| self.instructions_between(arm, merge));
-            let stored = |at: usize| match self.module.operation(&code[at]) {
-                SpirvOperation::Store { pointer, .. } => Some(pointer),
+            let condition = match branch {
+                SpirvOperation::BranchConditional { condition, .. } if is_selection => Some(condition),
                 _ => None,
             };
-            let stores: Vec<u32> = arms.filter_map(stored).collect();
-            // Only the invocation itself stores to a variable of its function.
-            let of_function = |id: &u32| !self.module.variables.contains_key(id);
-            decided_ids.extend(stores.into_iter().filter(of_function));
+            let arms = self.module.successors(&self.function.types, &code[pair[1]]);
+            found.push((condition, arms.flat_map(|arm| self.instructions_between(arm, merge)).collect()));
         }
-        decided_ids
+        found
+    }
+
+    /// Returns true for a local variable that the loop only loads and stores as a whole.
+    fn is_accessed_directly(&self, body: &LoopBody, pointer: u32) -> bool {
+        let code = &self.function.code;
+        let is_variable = |one: &SpirvInstruction| {
+            one.result == pointer && matches!(self.module.operation(one), SpirvOperation::Variable { .. })
+        };
+        let is_direct = |one: &SpirvInstruction| match self.module.operation(one) {
+            SpirvOperation::Load { .. } => true,
+            SpirvOperation::Store { value, .. } => value != pointer,
+            // Literals may look like uses, which makes the answer conservative.
+            _ => !self.module.operands_of(one).contains(&pointer),
+        };
+        code.iter().any(is_variable) && body.code.iter().all(|at| is_direct(&code[*at]))
     }
 
     /// Returns true if a value depends only on the exchange and on constants.
