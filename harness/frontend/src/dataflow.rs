@@ -329,7 +329,10 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         }
     }
 
-    /// Records where a pointer starts; a parameter has that of the call seen last.
+    /// Records where a pointer starts.
+    ///
+    /// For a parameter, the last call decides. Clients read only the storage class of such a root, which all calls
+    /// share, and whether its buffer is written, which holds for each buffer that is passed to a function.
     fn set_root(&mut self, pointer: u32, root: u32) {
         self.has_changed |= self.roots.insert(pointer, root).is_none();
     }
