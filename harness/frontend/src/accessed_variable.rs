@@ -60,6 +60,16 @@ pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, poin
     None
 }
 
+/// Returns the pointer or image that an instruction accesses: of a copy, the source unless it `writes`.
+pub(crate) fn accessed_pointer(
+    module: &SpirvModule,
+    instruction: &SpirvInstruction,
+    writes: bool,
+) -> Option<u32> {
+    let is_source = !writes && matches!(instruction.op, Op::CopyMemory | Op::CopyMemorySized);
+    module.operands_of(instruction).get(usize::from(is_source)).copied()
+}
+
 /// Returns the variable that the instruction at a position accesses, or the structure at an address.
 pub(crate) fn accessed_variable(module: &SpirvModule, place: SourcePosition) -> Option<u32> {
     let site = ChangeSite::at_position(module, place)?;

@@ -603,3 +603,25 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
     let texts: Vec<&str> = fix.changes.iter().map(|change| change.text.as_str()).collect();
     assert!(texts.contains(&"declare `words` coherent"), "{texts:?}");
 }
+
+/// Both accesses of a copy can be made coherent, also if one variable is its target and another its source.
+#[test]
+fn copies_are_made_coherent() {
+    let text = include_str!("shaders/message-copied.spvasm");
+    let changes = |text: &str| {
+        let module = frontend::read_module(text.as_bytes()).unwrap();
+        let options = AnalysisOptions { grid: Some([2, 1, 1]), ..AnalysisOptions::default() };
+        let report = grid::analyze_grid(&module, &options).unwrap();
+        assert_eq!(report.verdict, GridVerdict::Racy, "{:?}", report.findings);
+        let fixes = frontend::fix_walk_findings(&module, &options, &report, &|| false);
+        assert!(fixes.is_clean);
+        fixes.changes.into_iter().flatten().map(|change| change.text).collect::<Vec<String>>()
+    };
+    assert_eq!(changes(text), ["declare `data` coherent"]);
+    // The copy reads a second block, which another workgroup writes.
+    let two = text.replace("OpCopyMemory %to_result %to_data", "OpCopyMemory %to_data %to_more").replace(
+        "OpCopyMemory %to_data %one_word NonPrivatePointer None",
+        "OpCopyMemory %to_data %one_word NonPrivatePointer None\nOpLine %file 9 0\nOpCopyMemory %to_more %one_word NonPrivatePointer None",
+    );
+    assert_eq!(changes(&two), ["declare `more` coherent", "declare `data` coherent"]);
+}

@@ -8,10 +8,12 @@ use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::SourceLanguage;
 use super::change::{KernelChange, ModuleChange};
-use crate::accessed_variable::{ChangeSite, accessed_class, is_private, is_shared_elsewhere, root_variable};
+use crate::accessed_variable::{
+    ChangeSite, accessed_class, accessed_pointer, is_private, is_shared_elsewhere, root_variable,
+};
 use crate::emit::AddedSemantics;
 use crate::finding::FindingKind;
-use crate::grid::GridFinding;
+use crate::grid::{GridFinding, GridSpot};
 use crate::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
 
 /// Upper bound on the call depth at which a caller may synchronize.
@@ -50,12 +52,13 @@ impl<'m> ModuleCandidates<'m> {
         }
         let sites: Vec<ChangeSite> =
             finding.at.iter().filter_map(|at| ChangeSite::at_position(module, at.place)).collect();
-        let roots = |site: &ChangeSite| {
+        let accessed = |at: &GridSpot| {
+            let site = ChangeSite::at_position(module, at.place)?;
             let function = module.functions.get(&site.function)?;
             let instruction = function.code.get(site.index)?;
-            root_variable(module, function, *module.operands_of(instruction).first()?)
+            root_variable(module, function, accessed_pointer(module, instruction, at.writes != Some(false))?)
         };
-        let known: BTreeSet<u32> = sites.iter().filter_map(roots).collect();
+        let known: BTreeSet<u32> = finding.at.iter().filter_map(accessed).collect();
         let first = *known.iter().next()?;
         let (class, of) = accessed_class(module, first)?;
         let one_workgroup =

@@ -1,12 +1,12 @@
 //! Edits of a module's words, such as inserted barriers and stronger semantics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
-use rspirv::spirv::{ImageFormat, MemoryAccess, Op, StorageClass as Class};
+use rspirv::spirv::{Decoration, ImageFormat, MemoryAccess, Op, StorageClass as Class};
 use spirv_reader::{
-    HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, scope_from_word,
-    scope_word, semantics_from_word, semantics_word,
+    Decorations, HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType,
+    scope_from_word, scope_word, semantics_from_word, semantics_word,
 };
 
 use crate::accessed_variable::root_variable;
@@ -21,6 +21,8 @@ pub(super) struct ModuleEdit<'m> {
     /// Words that replace an instruction.
     replacements: BTreeMap<usize, Vec<u32>>,
     decorations: Vec<u32>,
+    /// The variables and structures that became coherent.
+    coherent: BTreeSet<u32>,
     /// Constants by value, with their declarations.
     constants: BTreeMap<u32, u32>,
     declarations: Vec<u32>,
@@ -37,6 +39,48 @@ fn encode_instruction(op: Op, operands: &[u32]) -> Vec<u32> {
     words
 }
 
+/// The version word of SPIR-V 1.4.
+const SPIRV_1_4: u32 = 0x0001_0400;
+
+/// The memory operands of one access of a copy.
+#[derive(Clone)]
+struct AccessOperands {
+    mask: MemoryAccess,
+    /// The operand of each bit that has one. They follow the mask in the order of its bits.
+    operands: BTreeMap<u32, u32>,
+}
+
+impl AccessOperands {
+    /// Reads memory operands, and returns the rest; `None` for a bit with unknown operands.
+    fn read(words: &[u32]) -> Option<(AccessOperands, &[u32])> {
+        let (mask, mut rest) = words.split_first().map_or((0, words), |(mask, rest)| (*mask, rest));
+        let mut read = AccessOperands { mask: MemoryAccess::from_bits(mask)?, operands: BTreeMap::new() };
+        let with_operand =
+            MemoryAccess::ALIGNED | MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::MAKE_POINTER_VISIBLE;
+        let without = MemoryAccess::VOLATILE | MemoryAccess::NONTEMPORAL | MemoryAccess::NON_PRIVATE_POINTER;
+        for bit in read.mask.iter().filter(|bit| !without.contains(*bit)) {
+            if !with_operand.contains(bit) {
+                return None;
+            }
+            let (operand, others) = rest.split_first()?;
+            read.operands.insert(bit.bits(), *operand);
+            rest = others;
+        }
+        Some((read, rest))
+    }
+
+    /// Returns the words without the operand of the other access, and with `own` at a scope if there is one.
+    fn published(mut self, own: MemoryAccess, other: MemoryAccess, scope: Option<u32>) -> Vec<u32> {
+        self.mask.remove(other);
+        self.operands.remove(&other.bits());
+        if let Some(scope) = scope.filter(|_| !self.mask.contains(own)) {
+            self.mask.insert(own | MemoryAccess::NON_PRIVATE_POINTER);
+            self.operands.insert(own.bits(), scope);
+        }
+        [self.mask.bits()].into_iter().chain(self.operands.into_values()).collect()
+    }
+}
+
 /// The scope of barriers beyond the workgroup, as compilers emit it.
 const WIDEST_SCOPE: Scope = Scope::QueueFamily;
 
@@ -47,6 +91,7 @@ impl<'m> ModuleEdit<'m> {
             insertions: BTreeMap::new(),
             replacements: BTreeMap::new(),
             decorations: Vec::new(),
+            coherent: BTreeSet::new(),
             constants: BTreeMap::new(),
             declarations: Vec::new(),
             id_bound: module.id_bound() as u32,
@@ -110,42 +155,70 @@ impl<'m> ModuleEdit<'m> {
         Some(())
     }
 
-    /// Declares a variable or all members of a structure coherent.
+    /// Declares a variable or all members of a structure coherent; `None` if that is so already.
     ///
     /// If the memory model has access operands instead, every access is changed.
     pub fn make_coherent(&mut self, id: u32) -> Option<()> {
-        let coherent = rspirv::spirv::Decoration::Coherent as u32;
-        if let Some(SpirvType::Struct { members }) = self.module.types.get(&id) {
-            for member in 0..members.len() as u32 {
-                self.decorations.extend(encode_instruction(Op::MemberDecorate, &[id, member, coherent]));
-            }
-            return Some(());
-        }
-        if !self.module.uses_vulkan_model {
-            self.decorations.extend(encode_instruction(Op::Decorate, &[id, coherent]));
+        if !self.coherent.insert(id) {
             return Some(());
         }
         let module = self.module;
+        if !module.uses_vulkan_model {
+            return self.decorate_coherent(id);
+        }
         for function in module.functions.values() {
+            let is_of = |pointer: u32| root_variable(module, function, pointer) == Some(id);
             for instruction in &function.code {
-                let pointer = match (instruction.op, module.operands_of(instruction)) {
-                    (Op::Load | Op::Store, [pointer, ..]) => *pointer,
-                    // Copies and images have the operands elsewhere.
-                    (Op::CopyMemory | Op::ImageRead | Op::ImageWrite, [pointer, ..])
-                        if root_variable(module, function, *pointer) == Some(id) =>
+                match (instruction.op, module.operands_of(instruction)) {
+                    // An access that became atomic needs no operands.
+                    (Op::Load | Op::Store, [pointer, ..])
+                        if is_of(*pointer) && !self.became_atomic(instruction) =>
                     {
+                        self.publish_access(instruction)?;
+                    }
+                    (Op::CopyMemory, [target, source, ..]) if is_of(*target) || is_of(*source) => {
+                        self.publish_copy(instruction, [is_of(*target), is_of(*source)])?;
+                    }
+                    // Sized copies and images have the operands elsewhere.
+                    (Op::CopyMemorySized, [target, source, ..]) if is_of(*target) || is_of(*source) => {
                         return None;
                     }
-                    _ => continue,
-                };
-                // An access that became atomic needs no operands.
-                let atomic = self.replacements.get(&module.first_word(instruction)).is_some_and(|words| {
-                    matches!(Op::from_u32(words[0] & 0xffff), Some(Op::AtomicLoad | Op::AtomicStore))
-                });
-                if !atomic && root_variable(module, function, pointer) == Some(id) {
-                    self.publish_access(instruction)?;
+                    (Op::ImageRead | Op::ImageWrite, [image, ..]) if is_of(*image) => return None,
+                    _ => {}
                 }
             }
+        }
+        Some(())
+    }
+
+    fn became_atomic(&self, instruction: &SpirvInstruction) -> bool {
+        self.replacements.get(&self.module.first_word(instruction)).is_some_and(|words| {
+            matches!(Op::from_u32(words[0] & 0xffff), Some(Op::AtomicLoad | Op::AtomicStore))
+        })
+    }
+
+    /// Decorates a variable or the members of a structure; `None` if all of it is coherent or volatile already.
+    fn decorate_coherent(&mut self, id: u32) -> Option<()> {
+        let module = self.module;
+        let coherent = Decoration::Coherent as u32;
+        let is_coherent = |own: &Decorations| own.coherent || own.volatile;
+        let variable = module.variables.get(&id);
+        let block = variable.map_or(id, |variable| module.element_type(variable.ty));
+        let members = match module.types.get(&block) {
+            Some(SpirvType::Struct { members }) => members.len() as u32,
+            _ => 0,
+        };
+        let is_coherent_member =
+            |member| module.member_decorations.get(&(block, member)).is_some_and(is_coherent);
+        if is_coherent(&module.decorations_of(id)) || members > 0 && (0..members).all(is_coherent_member) {
+            return None;
+        }
+        if variable.is_some() {
+            self.decorations.extend(encode_instruction(Op::Decorate, &[id, coherent]));
+            return Some(());
+        }
+        for member in (0..members).filter(|member| !is_coherent_member(*member)) {
+            self.decorations.extend(encode_instruction(Op::MemberDecorate, &[id, member, coherent]));
         }
         Some(())
     }
@@ -174,6 +247,29 @@ impl<'m> ModuleEdit<'m> {
         words.push(self.scope_id(WIDEST_SCOPE)?);
         self.replacements
             .insert(self.module.first_word(instruction), encode_instruction(instruction.op, &words));
+        Some(())
+    }
+
+    /// Makes the store and the load of a copy available and visible, each if its side is set, and non-private.
+    fn publish_copy(&mut self, instruction: &SpirvInstruction, [of_store, of_load]: [bool; 2]) -> Option<()> {
+        // Separate operands for both accesses exist since SPIR-V 1.4.
+        if *self.module.words().get(1)? < SPIRV_1_4 {
+            return None;
+        }
+        let first = self.module.first_word(instruction);
+        // A change of the other side adds up with this instruction.
+        let pending = self.replacements.get(&first).and_then(|words| words.get(1..)).map(<[u32]>::to_vec);
+        let operands = pending.unwrap_or_else(|| self.module.operands_of(instruction).to_vec());
+        let (pointers, operands) = operands.split_at_checked(2)?;
+        let (store, operands) = AccessOperands::read(operands)?;
+        // One mask is about both accesses.
+        let load = if operands.is_empty() { store.clone() } else { AccessOperands::read(operands)?.0 };
+        let scope = self.scope_id(WIDEST_SCOPE)?;
+        let mut words = pointers.to_vec();
+        let [available, visible] = [MemoryAccess::MAKE_POINTER_AVAILABLE, MemoryAccess::MAKE_POINTER_VISIBLE];
+        words.extend(store.published(available, visible, of_store.then_some(scope)));
+        words.extend(load.published(visible, available, of_load.then_some(scope)));
+        self.replacements.insert(first, encode_instruction(instruction.op, &words));
         Some(())
     }
 

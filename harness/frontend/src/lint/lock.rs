@@ -225,7 +225,10 @@ impl<'m> ReachedFunction<'m> {
             let follows = |id: u32| self.depends_only_on(&results, &decided_ids, id, 0);
             // The conditions of the constructs around a store, `None` for one without a condition to follow.
             let around = |at: usize| {
-                constructs.iter().filter(move |(_, inside)| inside.contains(&at)).map(|(condition, _)| *condition)
+                constructs
+                    .iter()
+                    .filter(move |(_, inside)| inside.contains(&at))
+                    .map(|(condition, _)| *condition)
             };
             let is_decided = |all: &[(usize, u32)]| {
                 all.iter().any(|(at, _)| around(*at).next().is_some())
