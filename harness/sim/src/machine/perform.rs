@@ -286,38 +286,30 @@ impl Machine {
                     }
                 }
                 MemoryOpKind::AtomicLoad | MemoryOpKind::Rmw(_) => {
-                    let second = match (self.fault, op.kind) {
-                        (fault, MemoryOpKind::Rmw(change)) if is_split_rmw(fault, change) => {
-                            Some(self.take_first_half(number, slot, lane))
-                        }
-                        _ => None,
-                    };
                     let MemoryOpKind::Rmw(change) = op.kind else {
                         let whole = self.atomic_load_wide(&path, reference, word, level);
                         self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
                         continue;
                     };
+                    let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
+                    let level = if at_workgroup { level.min(WORKGROUP) } else { level };
+                    let mut read_before = None;
+                    if is_split_rmw(self.fault, change) {
+                        let read =
+                            |machine: &mut Self| machine.atomic_load_wide(&path, reference, word, level);
+                        read_before = self.take_split_read((number, slot, lane), word, read);
+                        if read_before.is_none() {
+                            done &= !(1 << lane);
+                            continue;
+                        }
+                    }
                     // An atomic with semantics releases before it writes and acquires after it has
                     // read.
                     self.release_memory(&path, op);
-                    let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
-                    let level = if at_workgroup { level.min(WORKGROUP) } else { level };
-                    let old = match second {
-                        Some(Some(half)) => half.old,
-                        _ => self.atomic_load_wide(&path, reference, word, level),
+                    let old = match read_before {
+                        Some(old) => old,
+                        None => self.atomic_load_wide(&path, reference, word, level),
                     };
-                    if let Some(None) = second {
-                        self.half_performed.push(HalfPerformedRmw {
-                            wave: number,
-                            slot,
-                            lane,
-                            address: word,
-                            old,
-                        });
-                        // The operation stays pending until its second half.
-                        done &= !(1 << lane);
-                        continue;
-                    }
                     let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
                     if let Some(new) = rmw_result(change, [old, value, compare], 64).filter(|_| !lost) {
                         for (word, at) in words {
@@ -346,6 +338,28 @@ impl Machine {
         self.half_performed.iter().position(mine).map(|position| self.half_performed.swap_remove(position))
     }
 
+    /// Performs a half of a split read-modify-write of a lane; for a fault.
+    ///
+    /// The first half only reads, and returns `None`: the lane performs the operation again to write. The second
+    /// half returns what the first one has read.
+    fn take_split_read(
+        &mut self,
+        (wave, slot, lane): (usize, u8, usize),
+        address: u32,
+        read: impl FnOnce(&mut Self) -> u64,
+    ) -> Option<u64> {
+        if let Some(half) = self.take_first_half(wave, slot, lane) {
+            return Some(half.old);
+        }
+        // With this fault, only read-modify-writes exclude each other; stores may still come between the halves.
+        let excludes = self.fault == Fault::RmwAmongThemselves;
+        if !(excludes && self.half_performed.iter().any(|half| half.address == address)) {
+            let old = read(self);
+            self.half_performed.push(HalfPerformedRmw { wave, slot, lane, address, old });
+        }
+        None
+    }
+
     /// Performs read-modify-writes; returns the lanes that are done.
     fn read_modify_write(
         &mut self,
@@ -371,27 +385,19 @@ impl Machine {
             let path = self.waves[number].paths[lane];
             self.memory.discard_read_ahead(&path, reference, address);
             if is_split_rmw(self.fault, change) {
-                match self.take_first_half(number, slot, lane) {
-                    None => {
-                        // The first half reads; the lane performs the operation again to write.
-                        done &= !(1 << lane);
-                        let excludes = self.fault == Fault::RmwAmongThemselves;
-                        // Here only read-modify-writes exclude each other; stores may still come
-                        // between the halves.
-                        if excludes && self.half_performed.iter().any(|half| half.address == address) {
-                            continue;
-                        }
-                        let old = self.memory.atomic_load(&path, reference, address, level).into();
-                        self.half_performed.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
-                    }
-                    Some(half) => {
-                        // The fault: a write of another invocation between the halves is lost.
-                        if let Some(new) = stored(half.old as u32) {
-                            self.memory.atomic_store(&path, reference, address, level, new);
-                        }
-                        self.waves[number].write_loaded(slot, lane, half.old as u32);
-                    }
+                let read =
+                    |machine: &mut Self| machine.memory.atomic_load(&path, reference, address, level).into();
+                let Some(old) = self.take_split_read((number, slot, lane), address, read) else {
+                    done &= !(1 << lane);
+                    continue;
+                };
+                // The fault: a write of another invocation between the halves is lost. The semantics stay.
+                self.release_memory(&path, op);
+                if let Some(new) = stored(old as u32) {
+                    self.memory.atomic_store(&path, reference, address, level, new);
                 }
+                self.acquire_memory(&path, op);
+                self.waves[number].write_loaded(slot, lane, old as u32);
                 continue;
             }
             self.release_memory(&path, op);

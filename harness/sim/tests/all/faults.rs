@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::suite::Suite;
-use litmus::{Observation, Prediction, Race, Test};
+use litmus::{Observation, Outcome, Prediction, Race, Test};
 use plan::Device;
 use runner::{RunBudget, RunError, RunMetadata, RunSettings, RunVariant, Runnable};
 use sim::{ExpectedEffect, FAULTS, Fault, SimDevice};
@@ -37,23 +37,26 @@ impl Case {
     }
 }
 
+/// Returns a test with its variant, if the device can run it and it is race-free.
+fn race_free_case(id: String, text: &str, device: &SimDevice) -> Option<Case> {
+    let variant: RunVariant = id.split_once('@').map_or("", |(_, variant)| variant).parse().unwrap();
+    let test = litmus::parse(text, &id).unwrap();
+    let runnable = runner::compile_for_device(&test, variant, &stress(device), device.capabilities()).ok()?;
+    let prediction = complete_prediction(&shaders::effective_test(&test, variant.shader).ok()?)?;
+    (prediction.race == Race::Free).then_some(Case { id, test, prediction, runnable })
+}
+
 /// Returns the race-free tests of the suite.
 fn race_free_cases() -> Vec<Case> {
     let suites = litmus::corpus::suites();
     let entry = suites.iter().find(|suite| suite.id == "faults").unwrap();
     let suite = Suite::parse(entry.text, &entry.path).unwrap();
-    let tests = litmus::corpus::tests();
-    let device = SimDevice::new(Fault::None);
+    let (tests, device) = (litmus::corpus::tests(), SimDevice::new(Fault::None));
     let ids = suite.select(tests.iter().map(|test| test.id.as_str())).unwrap();
     let cases = ids.into_iter().filter_map(|id| {
-        let (name, variant) = id.split_once('@').unwrap_or((&id, ""));
+        let name = id.split_once('@').map_or(&*id, |(name, _)| name);
         let entry = tests.iter().find(|test| test.id == name)?;
-        let variant: RunVariant = variant.parse().unwrap();
-        let test = litmus::parse(entry.text, &entry.path).unwrap();
-        let runnable =
-            runner::compile_for_device(&test, variant, &stress(&device), device.capabilities()).ok()?;
-        let prediction = complete_prediction(&shaders::effective_test(&test, variant.shader).ok()?)?;
-        (prediction.race == Race::Free).then_some(Case { id, test, prediction, runnable })
+        race_free_case(id, entry.text, &device)
     });
     cases.collect()
 }
@@ -128,4 +131,34 @@ fn the_suite_detects_every_visible_fault() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Faults that split read-modify-writes break neither their semantics nor, with one of them, the order of
+/// read-modify-writes of any size.
+#[test]
+fn split_read_modify_writes_break_one_rule() {
+    let message = "VULKAN MP\n{ x = 0; f = 0; }\n\
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        st.nonpriv.sc0 x, 1 | rmw.atom.acq.dv.sc0.semsc0.semvis.add r0, f, 2 ;\n\
+        rmw.atom.rel.dv.sc0.semsc0.semav.add r0, f, 1 | bne r0, 1, LC00 ;\n\
+        | ld.nonpriv.sc0 r1, x ;\n\
+        | LC00: ;\n\
+        exists (P1:r0 == 1 /\\ P1:r1 == 0)";
+    let corpus = litmus::corpus::tests();
+    let text_of = |id: &str| corpus.iter().find(|test| test.id == id).unwrap().text;
+    for (fault, id, text) in [
+        (Fault::RmwNotAtomic, "MP", message),
+        (Fault::RmwAmongThemselves, "types/RMW+add-add.u64", text_of("types/RMW+add-add.u64")),
+        (Fault::RmwAmongThemselves, "rmw/RMW+add-add", text_of("rmw/RMW+add-add")),
+    ] {
+        let device = SimDevice::new(fault);
+        let case = race_free_case(id.to_owned(), text, &device).unwrap();
+        let seen = case.run(&device, 20_000, 1).unwrap();
+        assert!(seen.accounted_instances() > 0);
+        let condition = &case.test.question.as_ref().unwrap().condition;
+        let observables = &case.prediction.observables;
+        let is_shown = |outcome: &Outcome| outcome.meets_condition(&case.test, observables, condition);
+        let shown: Vec<&Outcome> = seen.histogram.counts.keys().filter(|outcome| is_shown(outcome)).collect();
+        assert!(shown.is_empty(), "{fault:?} {id}: {shown:?}");
+    }
 }
