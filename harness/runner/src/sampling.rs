@@ -369,17 +369,17 @@ impl ParameterSampler {
     }
 
     /// Returns the polling loads, reduced so that at least one round fits the driver's loop budget.
-    fn fit_spin_to_budget(&self, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
-        match self.bounds.loop_budget {
-            Some(budget)
-                if rounds_within(budget, self.failed_poll_iterations(spin), interval, after, each) == 0 =>
-            {
-                // The idle lanes double the cost of each poll, so a quarter of the budget becomes
-                // half.
-                if self.bounds.idle_lanes { budget / 4 } else { self.stress.spin.0 }
-            }
-            _ => spin,
-        }
+    fn fit_spin_to_budget(&self, spin: u32, interval: u32, after: u32, iterations_per_round: u32) -> u32 {
+        let Some(budget) = self.bounds.loop_budget else { return spin };
+        let loops = with_final_iterations(self.bounds.max_loop_iterations);
+        let each = iterations_per_round.saturating_add(loops);
+        let fits = |spin: &u32| {
+            rounds_within(budget, self.failed_poll_iterations(*spin), interval, after, each) > 0
+        };
+        let min_spin = self.stress.spin.0;
+        // The idle lanes double the cost of each poll, so a quarter of the budget becomes half.
+        let reduced = if self.bounds.idle_lanes { budget / 4 } else { min_spin };
+        [spin, reduced].into_iter().find(fits).unwrap_or(min_spin.min(reduced))
     }
 
     /// Returns the loop iterations that failed polls may take.

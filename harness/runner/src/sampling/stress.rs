@@ -3,7 +3,7 @@
 use rand::RngExt;
 use shaders::StressParameters;
 
-use super::{ParameterSampler, gcd};
+use super::{ParameterSampler, gcd, with_final_iterations};
 use crate::stress::{LOOP_MARGIN, MemoryStress, TargetAssignment, iterations_per_round};
 
 /// The maximum number of workgroups to shuffle: products of two such numbers stay below 2³².
@@ -98,12 +98,16 @@ impl ParameterSampler {
     }
 
     /// Returns the maximum stress iterations of a round that fits the driver's loop budget together with the shortest
-    /// wait.
+    /// wait and the loops of the test.
     fn max_stress_iterations(&self) -> u32 {
         let Some(budget) = self.bounds.loop_budget else { return u32::MAX };
-        let wait =
-            self.failed_poll_iterations(self.stress.spin.0).saturating_add(2 * (3 + self.stress.hold.1));
-        budget.saturating_sub(wait.saturating_add(LOOP_MARGIN + iterations_per_round(0))).max(1)
+        // Rounding up may cost a second rendezvous.
+        let rendezvous = 2 * (3 + self.stress.hold.1 + self.bounds.rendezvous_iterations);
+        let others = self
+            .failed_poll_iterations(self.stress.spin.0)
+            .saturating_add(rendezvous + LOOP_MARGIN + iterations_per_round(0))
+            .saturating_add(with_final_iterations(self.bounds.max_loop_iterations));
+        budget.saturating_sub(others).max(1)
     }
 
     /// Returns multiplier and offset of a permutation of workgroups that is valid for every kernel of the
@@ -137,7 +141,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{KernelLimits, ParameterSampler, rounds_within};
+    use super::super::{KernelLimits, ParameterSampler, rounds_within, with_final_iterations};
     use super::MemoryStress;
     use crate::stress::{Pattern, Stress, TargetAssignment as Assignment};
 
@@ -163,21 +167,22 @@ mod tests {
     proptest! {
         #[test]
         fn stress_keeps_to_its_memory_and_to_the_loop_budget(
-            memory in memory(), groups in 1u32..30, spin in 0u32..200, hold in 0u32..4, idle_lanes: bool,
+            memory in memory(), groups in 1u32..30, spin in (0u32..200, 0u32..2000), hold in 0u32..4, idle_lanes: bool,
+            loops in prop_oneof![Just(0u32), 1u32..300], rendezvous_iterations in 0u32..18,
             scratch in prop_oneof![Just(1u64), 1u64..5000, Just(1 << 20)],
             classes in proptest::collection::btree_set(1u32..5, 1..4),
             budget in prop_oneof![Just(None), Just(Some(65_535u32)), Just(Some(1500u32))],
             seed: u64,
         ) {
             let stress = Stress {
-                memory_stress: Some(memory.clone()), spin: (spin, spin), hold: (hold, hold), interval: (1, 1), rounds: (50, 50),
+                memory_stress: Some(memory.clone()), spin: (spin.0, spin.0 + spin.1), hold: (hold, hold), interval: (1, 1), rounds: (50, 50),
                 ..Stress::preset("gpu").unwrap()
             };
             prop_assert_eq!(stress.validate(), Ok(()));
             let most = *classes.last().unwrap();
             let bounds = KernelLimits {
                 classes: most, lanes: 4, storages: 2, slots: 2, min_groups: 1, groups: (groups, groups), min_dispatch_groups: 1, location_units: 1 << 20,
-                storage_words: 1, max_loop_iterations: 0, rendezvous_iterations: 0, result_words: 1 << 20, rendezvous_words: 1 << 16, claim_words: 0, loop_budget: budget,
+                storage_words: 1, max_loop_iterations: loops, rendezvous_iterations, result_words: 1 << 20, rendezvous_words: 1 << 16, claim_words: 0, loop_budget: budget,
                 idle_lanes, party: most, scratch_words: scratch, max_workgroups: 150,
                 class_counts: classes.iter().map(|count| 1 << count).sum(),
             };
@@ -202,8 +207,9 @@ mod tests {
                 prop_assert_eq!((0..s.lines).map(target).collect::<BTreeSet<_>>().len() as u32, s.lines);
                 let p = draw.sample_parameters(groups, 1.0, u64::MAX, u32::MAX, Some(&s));
                 if let Some(budget) = budget {
-                    let round = 2 + s.before.max(s.iterations);
-                    let waits = p.rounds * (2 + p.hold) + p.spin * if idle_lanes { 2 } else { 1 };
+                    let round = 2 + s.before.max(s.iterations) + with_final_iterations(loops);
+                    let meeting = 2 + rendezvous_iterations + p.hold;
+                    let waits = p.rounds * meeting + p.spin * if idle_lanes { 2 } else { 1 };
                     prop_assert!(p.rounds * round + waits < budget, "{p:?} {s:?}");
                 }
                 if let Some((workgroups, s)) = draw.sample_queue_stress(p.rounds) {
