@@ -450,6 +450,9 @@ impl PlanIndex {
             if differs(&line.hashes.test, &test.hash) {
                 return Err(format!("a verdict for {}, whose text differs from the plan's", describe()));
             }
+            if differs(&line.name, &test.name) {
+                return Err(format!("a verdict for {}, whose name differs from the plan's", describe()));
+            }
             let planned = test.models.get(device);
             if planned
                 .is_none_or(|model| model.name != line.model || differs(&line.hashes.model, &model.hash))

@@ -286,6 +286,10 @@ impl<K: RunKind> Run<'_, K> {
                     continue;
                 }
                 match (done.remove(&key), &cell.skip_reason) {
+                    // What the plan skips, it skips again for the reason that it finds now.
+                    (Some(line), Some(missing)) if line.verdict == VerdictWord::Skipped => {
+                        log.replay_verdict(index, self.kind.skipped_line(index, missing))?;
+                    }
                     (Some(line), _) => {
                         // The line of a skipped test has a kernel hash too, except if the test had no kernel
                         // when it was recorded.

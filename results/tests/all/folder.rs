@@ -105,6 +105,7 @@ fn a_journal_that_was_edited_is_refused() {
     assert!(refused(vec![edited(&|line| line.model = "sc".into())]).contains("not the plan's model"));
     assert!(refused(vec![edited(&|line| line.hashes.model = "cc".into())]).contains("not the plan's model"));
     assert!(refused(vec![edited(&|line| line.hashes.test = "cc".into())]).contains("text differs"));
+    assert!(refused(vec![edited(&|line| line.name = "SB".into())]).contains("name differs"));
 }
 
 /// A journal copied from another run of the same tests by the same models.

@@ -122,6 +122,33 @@ fn edited_fields_are_refused_recomputed_or_listed() {
     }
 }
 
+/// A resumed run finds out again why the plan skips a test.
+#[test]
+fn skips_are_planned_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (plan(&["a"], &["coherence/CoRR+rlx", "mp/MP+rel-acq"]), options(1));
+    let run_again = |is_resumed| {
+        let place = folder_options(folder.path(), is_resumed, Some(1));
+        run(&plan, &options, &place, &not_interrupted(), &allowed_answer).unwrap().0.result.lines
+    };
+    let lines = run_again(false);
+    assert_eq!(lines[0].verdict, VerdictWord::Skipped);
+    let journal = folder.path().join(read::JOURNAL);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let line = serde_json::from_str::<RunLine>(first).unwrap();
+    let other = |text: &str| Some(text.to_owned());
+    for edited in [
+        RunLine { reason: other("not listed"), ..line.clone() },
+        RunLine { detail: other("not listed"), ..line.clone() },
+        RunLine { reason: None, ..line },
+    ] {
+        let sealed = String::from_utf8(results::journal::seal_record(&edited).unwrap()).unwrap();
+        std::fs::write(&journal, format!("{sealed}{rest}")).unwrap();
+        assert_eq!(run_again(true), lines);
+    }
+}
+
 /// Without a baseline, a test that store buffers make weak is calibrated, and one that only weaker devices show is not.
 #[test]
 fn tests_without_a_baseline_are_calibrated_by_store_buffering() {
