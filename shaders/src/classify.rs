@@ -9,7 +9,8 @@
 //!
 //! Both kernels have the push constants of the kernel whose memory they use, and a fixed number of workgroups
 //! that iterate over all instances. [`crate::contract`] defines the layout. One more push constant is the salt
-//! that the resetting kernel writes to the location buffer. Each of their workgroups leaves
+//! that the resetting kernel writes after the instances of the result and the location buffer, so that a count
+//! in the memory of another submission is detected. Each of their workgroups leaves
 //! its receipt ([`Parameters::receipt`]) after the counters, with the salts that it reads, so that a partial reset or a partial or repeated
 //! count is detected. An invocation outside the grid (see [`crate::contract`]) only adds 1 to the word after
 //! these receipts.
@@ -151,7 +152,10 @@ pub enum BufferRole {
 impl BufferRole {
     /// Returns true if the units of the buffer include those of a salt.
     fn has_salt(&self) -> bool {
-        matches!(self, BufferRole::Locations | BufferRole::Texels)
+        match self {
+            BufferRole::Results | BufferRole::Locations | BufferRole::Texels => true,
+            BufferRole::Counters => false,
+        }
     }
 }
 
@@ -169,7 +173,7 @@ pub struct ClassifierKernel {
 }
 
 /// Returns the kernel that fills the results of all instances with [`Parameters::poison`] and their locations
-/// with initial values, and the locations of the instance after them with the salt.
+/// with initial values, and the word after the results and the locations of the instance after them with the salt.
 pub fn reset_kernel(memory: &CountedMemory) -> ClassifierKernel {
     let mut code = ClassifierBuilder::new(
         memory,
@@ -200,6 +204,8 @@ pub fn reset_kernel(memory: &CountedMemory) -> ClassifierKernel {
     code.module.selection_merge(salted);
     code.module.branch_if(is_first, salting, salted);
     code.module.begin_block(salting);
+    let pointer = code.result_pointer(memory.slots, zero);
+    code.module.emit_void(Op::Store, [pointer, code.salt].map(Operand::IdRef));
     for number in (0..).zip(&memory.initial_values).map(|(number, _)| number) {
         for word in 0..memory.storage_words.max(1) {
             code.store_location(memory, (number, word), total, code.salt);
@@ -413,8 +419,13 @@ impl ClassifierBuilder {
         self.module.branch_if(writes_receipt, signing, signed);
         self.module.begin_block(signing);
         for role in self.salted_buffers.clone() {
-            let index = self.location_word_index(memory, (0, 0), self.total);
-            let pointer = self.buffer_pointer(role, index);
+            let pointer = match role {
+                BufferRole::Results => self.result_pointer(memory.slots, zero),
+                BufferRole::Counters | BufferRole::Locations | BufferRole::Texels => {
+                    let index = self.location_word_index(memory, (0, 0), self.total);
+                    self.buffer_pointer(role, index)
+                }
+            };
             memory_words.push(self.module.emit_word(Op::Load, &[pointer]));
         }
         let identity = self.module.identity_constant();

@@ -101,6 +101,7 @@
 //! units. It differs by memory and submission ([`salt_from_bits`]). The kernel reads one salt for each buffer
 //! binding, image and address, with plain private loads. Those of buffers are `Nontemporal`, because a salt in a
 //! cache would be of no use.
+//! The word after the results also holds a salt, for kernels that [count](crate::classify).
 //!
 //! # Outside the grid
 //! A driver may execute more than the dispatch contains: more workgroups, in x or in another dimension, larger

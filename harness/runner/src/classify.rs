@@ -104,7 +104,7 @@ impl Classifier {
             table,
             counters,
             workgroups,
-            result_words: bounds.result_words,
+            result_words: bounds.result_buffer_words(),
             location_words: bounds.location_words(),
             always_compared: classify == CountingPlace::Both,
         })

@@ -230,11 +230,15 @@ impl ProgramPlan {
             if is_apart && !program.has_separate_owned { BufferMemory::Device } else { memory };
         let mut buffers = vec![
             buffer(all_location_words, location_memory, "locations"),
-            device(bounds.result_words, "results"),
+            device(bounds.result_buffer_words(), "results"),
         ];
         if sharing == MemorySharing::Copied {
             buffers.push(buffer(all_location_words, BufferMemory::Shared, "initial values"));
-            buffers.push(buffer(bounds.result_words, BufferMemory::Readback, "results for the host"));
+            buffers.push(buffer(
+                bounds.result_buffer_words(),
+                BufferMemory::Readback,
+                "results for the host",
+            ));
             if with_locations {
                 buffers.push(buffer(all_location_words, BufferMemory::Readback, "locations for the host"));
             }

@@ -46,7 +46,7 @@ pub(crate) struct KernelLimits {
     pub max_loop_iterations: u32,
     /// Additional iterations of a rendezvous if threads have separate loops; else 0.
     pub rendezvous_iterations: u32,
-    /// Words of the result buffer.
+    /// Words of the results.
     pub result_words: u64,
     /// Words of the rendezvous buffer.
     pub rendezvous_words: u64,
@@ -73,11 +73,16 @@ impl KernelLimits {
         self.location_units * u64::from(self.storage_words)
     }
 
+    /// Returns the words of a result buffer: a salt follows the results.
+    pub fn result_buffer_words(&self) -> u64 {
+        self.result_words + 1
+    }
+
     /// Returns the words of the buffer of a binding.
     pub fn buffer_words(&self, binding: Binding) -> u64 {
         match binding {
             Binding::Locations | Binding::SeparateLocations => self.location_words(),
-            Binding::Results => self.result_words,
+            Binding::Results => self.result_buffer_words(),
             Binding::Rendezvous => self.rendezvous_words,
             Binding::Scratch => self.scratch_words,
             Binding::Claims => self.claim_words,
@@ -107,7 +112,8 @@ impl KernelLimits {
         let by_images = max_image_texels.map(|texels| texels / u64::from(storage_words));
         let locations = (device_words.min(LOCATION_BYTES / 4) / u64::from(storage_words))
             .min(by_images.unwrap_or(u64::MAX));
-        let results = device_words.min(RESULT_BYTES / 4);
+        // One word is for the salt.
+        let results = device_words.min(RESULT_BYTES / 4).saturating_sub(1);
         let lanes = u64::from(program.lanes);
         let storages = program.storages.max(1);
         let rendezvous_spacing = program.phases.iter().map(shaders::DispatchPhase::rendezvous_spacing).max();
@@ -373,9 +379,8 @@ impl ParameterSampler {
         let Some(budget) = self.bounds.loop_budget else { return spin };
         let loops = with_final_iterations(self.bounds.max_loop_iterations);
         let each = iterations_per_round.saturating_add(loops);
-        let fits = |spin: &u32| {
-            rounds_within(budget, self.failed_poll_iterations(*spin), interval, after, each) > 0
-        };
+        let fits =
+            |spin: &u32| rounds_within(budget, self.failed_poll_iterations(*spin), interval, after, each) > 0;
         let min_spin = self.stress.spin.0;
         // The idle lanes double the cost of each poll, so a quarter of the budget becomes half.
         let reduced = if self.bounds.idle_lanes { budget / 4 } else { min_spin };

@@ -149,6 +149,7 @@ fn dispatch_memory(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [V
         (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
         results[18] = POISON;
     }
+    results.push(SALT);
     let units = (instances + 1) * p.stride as usize * case.program.storage_words.max(1) as usize;
     let float = case.test.name == "float";
     let locations = (0..units).map(|_| word(false));
@@ -186,7 +187,7 @@ fn device_and_host_counts_agree_on_any_memory() {
             let shown = DispatchMemory {
                 parameters: &p,
                 instances,
-                results: &memory[0],
+                results: &memory[0][..case.program.results.len() * instances],
                 locations: &memory[2],
                 is_copied: false,
             };
@@ -237,7 +238,7 @@ fn sums_over_dispatches_agree_between_device_and_host() {
                 let shown = DispatchMemory {
                     parameters: &p,
                     instances,
-                    results: &memory[0],
+                    results: &memory[0][..case.program.results.len() * instances],
                     locations: &memory[2],
                     is_copied: false,
                 };
@@ -276,6 +277,7 @@ fn memory_is_reset_for_exactly_the_instances() {
         let lengths: Vec<u32> = lengths.collect();
         expected[1][counters..][..workgroups].fill(p.receipt(classifier.reset.identity, &lengths));
         expected[0][..slots * instances].fill(POISON);
+        expected[0][slots * instances] = SALT;
         for instance in 0..=instances {
             for (storage, value) in case.program.initial_values.iter().enumerate() {
                 for word in 0..words {
@@ -287,6 +289,25 @@ fn memory_is_reset_for_exactly_the_instances() {
         }
         run_helper(&classifier.reset, classifier.workgroups, &mut memory);
         assert_eq!(memory, expected, "{name}");
+    }
+}
+
+/// The results of another submission have the same length and plausible words, but another salt.
+#[test]
+fn a_count_of_other_results_leaves_another_receipt() {
+    let case = row_case(TESTS[0].0, TESTS[0].1);
+    let counter = case.counter(false);
+    let classifier = case.classifier(&counter);
+    assert_eq!(classifier.count.salted_buffers, [BufferRole::Results]);
+    let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
+    for salt in [SALT, SALT + 1] {
+        let mut memory = dispatch_memory(&case, &counter, 0, 1);
+        *memory[0].last_mut().unwrap() = salt;
+        let lengths = [0, 1].map(|buffer: usize| memory[buffer].len() as u32);
+        run_helper(&classifier.count, classifier.workgroups, &mut memory);
+        let expected = parameters().receipt(classifier.count.identity, &[lengths[0], lengths[1], SALT]);
+        let receipts = &memory[1][counters + workgroups..][..workgroups];
+        assert!(receipts.iter().all(|receipt| (*receipt == expected) == (salt == SALT)), "{receipts:?}");
     }
 }
 
@@ -333,7 +354,8 @@ fn poison_in_a_copy_of_locations_is_not_a_value() {
     assert!(counter.reads_locations());
     let p = parameters();
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;
-    let [results, _, mut locations, _] = dispatch_memory(&case, &counter, 0, 1);
+    let [mut results, _, mut locations, _] = dispatch_memory(&case, &counter, 0, 1);
+    results.truncate(case.program.results.len() * instances);
     locations.iter_mut().take(p.stride as usize).for_each(|word| *word = POISON);
     let mut shown = DispatchMemory {
         parameters: &p,
