@@ -420,6 +420,54 @@ fn has_uninitialized_read(report: &grid::GridReport) -> bool {
 /// - barriers in a loop after an atomic of one invocation
 const REGRESSIONS: [u64; 5] = [901, 1759, 5850, 11_874, 25_919];
 
+/// Returns a random kernel of phases between workgroup barriers, and true if two accesses of a phase conflict.
+///
+/// A fence if `is_fine`: other orders than those of the barriers are possible then.
+fn random_phases(random: &mut Random, is_fine: bool) -> (String, bool) {
+    let mut text = HEADER.replace("CAPABILITY", "").replace("MODEL", "GLSL450");
+    text = text.replace("LOCAL", "4").replace("COHERENT", "");
+    text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%me = OpLoad %u32 %id\n\
+             %at0 = OpAccessChain %to_shared %shared %0\n%at1 = OpAccessChain %to_shared %shared %1\n";
+    text += if is_fine { "OpMemoryBarrier %2 %264\n" } else { "" };
+    let mut is_racy = false;
+    let mut accesses: Vec<(usize, usize, bool)> = Vec::new();
+    for number in 0..12 {
+        // Most phases have one access, so that most of the history is ordered.
+        if random.below(4) > 0 {
+            text += "OpControlBarrier %2 %2 %264\n";
+            accesses.clear();
+        }
+        let (lane, place, writes) = (random.below(4), random.below(2), random.below(3) > 0);
+        is_racy |=
+            accesses.iter().any(|(other, at, stores)| *other != lane && *at == place && (writes || *stores));
+        accesses.push((lane, place, writes));
+        let access = match writes {
+            true => format!("OpStore %at{place} %1"),
+            false => format!("%l{number} = OpLoad %u32 %at{place}"),
+        };
+        text += &format!(
+            "%c{number} = OpIEqual %bool %me %{lane}\nOpSelectionMerge %m{number} None\n\
+             OpBranchConditional %c{number} %t{number} %m{number}\n%t{number} = OpLabel\n{access}\n\
+             OpBranch %m{number}\n%m{number} = OpLabel\n"
+        );
+    }
+    (text + "OpReturn\nOpFunctionEnd\n", is_racy)
+}
+
+/// Regression: of three writes of a word in three phases, the last one was not recorded.
+#[test]
+fn races_within_a_phase_are_found_after_many_phases() {
+    let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
+    for seed in 1..=100 {
+        for is_fine in [false, true] {
+            let (text, is_racy) = random_phases(&mut Random::new(seed), is_fine);
+            let module = frontend::read_module(text.as_bytes()).unwrap();
+            let walked = grid::analyze_grid(&module, &options).unwrap();
+            assert_eq!(has_race(&walked), is_racy, "seed {seed}: {:?}\n{text}", walked.findings);
+        }
+    }
+}
+
 #[test]
 fn walks_agree_with_the_model() {
     compare_with_model(Synchronization::Barriers, &REGRESSIONS);

@@ -476,11 +476,14 @@ impl ShadowCell {
 
     /// Returns true if a record is needed although only barriers order invocations.
     ///
-    /// A few records per kind are enough there, and those of an earlier barrier epoch make room.
+    /// A few records per kind and barrier epoch are enough there, and those of an earlier epoch make room.
     fn has_room_for(&mut self, new: &AccessRecord, shape: InvocationNumbering) -> bool {
         let mut workgroups: Vec<u32> = Vec::new();
-        let mut each = 0;
-        for group in self.groups.iter_mut().filter(|group| group.site.has_same_kind(&new.site)) {
+        let mut count = 0;
+        // The oldest write of an earlier barrier epoch: the epoch, the group and the bit in its mask.
+        let mut oldest: Option<(u32, usize, u32)> = None;
+        let groups = self.groups.iter().enumerate();
+        for (index, group) in groups.filter(|(_, group)| group.site.has_same_kind(&new.site)) {
             for (bit, record) in group.records(shape) {
                 if record.epoch.workgroup != new.epoch.workgroup {
                     if !workgroups.contains(&record.epoch.workgroup) {
@@ -488,20 +491,24 @@ impl ShadowCell {
                     }
                     continue;
                 }
-                // A read of an earlier epoch is ordered with all later accesses of its workgroup,
-                // so the newer read is the more useful one.
-                if record.epoch.barrier_epoch < new.epoch.barrier_epoch
-                    && !new.site.kind.is_private
-                    && !new.site.kind.writes
-                {
-                    group.lanes &= !bit;
-                    self.groups.retain(|group| group.lanes != 0);
-                    return true;
+                count += 1;
+                let epoch = record.epoch.barrier_epoch;
+                if epoch < new.epoch.barrier_epoch && oldest.is_none_or(|oldest| epoch < oldest.0) {
+                    oldest = Some((epoch, index, bit));
                 }
-                each += 1;
             }
         }
-        each < MAX_PER_WORKGROUP && (each > 0 || workgroups.len() < MAX_WORKGROUPS_PER_KIND)
+        // A read of an earlier epoch is ordered with all later accesses of its workgroup, so the newer read is
+        // the more useful one. An earlier write may be unpublished for some of them, so it stays as long as
+        // there is room. Nothing orders private accesses.
+        let is_full = count >= MAX_PER_WORKGROUP;
+        let replaced = oldest.filter(|_| !new.site.kind.is_private && (is_full || !new.site.kind.writes));
+        if let Some((_, index, bit)) = replaced {
+            self.groups[index].lanes &= !bit;
+            self.groups.retain(|group| group.lanes != 0);
+            return true;
+        }
+        !is_full && (count > 0 || workgroups.len() < MAX_WORKGROUPS_PER_KIND)
     }
 
     fn push_record(&mut self, new: &AccessRecord) {
