@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rspirv::spirv::BuiltIn;
-use spirv_reader::{AtomicKind, MemoryEffect, SpirvInstruction, SpirvModule, SpirvOperation};
+use rspirv::spirv::{BuiltIn, StorageClass};
+use spirv_reader::{AtomicKind, MemoryEffect, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_ordering};
 
@@ -127,7 +127,8 @@ impl AxisUse {
     }
 }
 
-/// Returns true if every workgroup does the same: the code reads no position in the grid and no result of an atomic.
+/// Returns true if every workgroup does the same: the code reads no position in the grid and no result of an atomic
+/// that workgroups share.
 ///
 /// Such a shader is written for one workgroup.
 pub(crate) fn repeats_in_each_workgroup(module: &SpirvModule) -> bool {
@@ -137,12 +138,22 @@ pub(crate) fn repeats_in_each_workgroup(module: &SpirvModule) -> bool {
             Some(BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups | BuiltIn::GlobalInvocationId)
         )
     };
-    let code = || module.functions.values().flat_map(|function| &function.code);
-    let atomics =
-        code().filter(|instruction| matches!(module.operation(instruction), SpirvOperation::Atomic(_)));
-    let results: BTreeSet<u32> = atomics.map(|one| one.result).filter(|result| *result != 0).collect();
-    let differs = |id: &u32| is_position(id) || results.contains(id);
-    !code().any(|instruction| module.operands_of(instruction).iter().any(differs))
+    let mut shared_results = BTreeSet::new();
+    for function in module.functions.values() {
+        for one in function.code.iter().filter(|one| one.result != 0) {
+            let SpirvOperation::Atomic(access) = module.operation(one) else { continue };
+            let ty =
+                function.types.get(&access.pointer).or_else(|| module.variable_types.get(&access.pointer));
+            let is_own = matches!(
+                ty.and_then(|ty| module.types.get(ty)),
+                Some(SpirvType::Pointer { class: StorageClass::Workgroup, .. })
+            );
+            shared_results.extend(Some(one.result).filter(|_| !is_own));
+        }
+    }
+    let differs = |id: &u32| is_position(id) || shared_results.contains(id);
+    let mut code = module.functions.values().flat_map(|function| &function.code);
+    !code.any(|instruction| module.operands_of(instruction).iter().any(differs))
 }
 
 /// Sets of axes; an ordering comparison ends the flow.
