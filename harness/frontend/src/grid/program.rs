@@ -19,7 +19,9 @@ const MAX_IDS: usize = 1 << 22;
 /// Code that no invocation reached because of one branch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SkippedCode {
-    /// The blocks, by the number of their label.
+    /// The blocks that the branch names, by the number of their label.
+    pub targets: BTreeSet<u32>,
+    /// All blocks, by the number of their label.
     pub blocks: BTreeSet<u32>,
     /// The source lines.
     pub lines: BTreeSet<u32>,
@@ -526,7 +528,8 @@ impl<'m> DecodedProgram<'m> {
         };
         let Some(branch) = self.instruction_at(site) else { return SkippedCode::default() };
         let mut worklist: Vec<(u32, usize)> = successors(branch).into_iter().filter_map(skipped).collect();
-        let mut found = SkippedCode::default();
+        let targets = worklist.iter().map(|(_, start)| *start as u32).collect();
+        let mut found = SkippedCode { targets, ..SkippedCode::default() };
         while let Some((_, start)) = worklist.pop() {
             if !found.blocks.insert(start as u32) {
                 continue;

@@ -67,6 +67,8 @@ pub(crate) struct Blocked {
     pub lines: BTreeSet<u32>,
     /// The blocks, by the number of their label instruction.
     pub blocks: BTreeSet<u32>,
+    /// Those of them that a branch on the inputs leads to.
+    pub targets: BTreeSet<u32>,
 }
 
 impl Trial {
@@ -119,9 +121,10 @@ pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
 }
 
 impl Blocked {
-    /// Returns true if other choices of inputs reach all these blocks.
+    /// Returns true if other choices of inputs take the branch. What they leave unreached behind it is blocked by
+    /// other branches.
     pub fn is_covered(&self, covered: &[bool]) -> bool {
-        self.blocks.iter().all(|block| covered.get(*block as usize).copied().unwrap_or_default())
+        self.targets.iter().all(|block| covered.get(*block as usize).copied().unwrap_or_default())
     }
 }
 
@@ -134,14 +137,15 @@ pub(super) fn blocked_lines(
     let unreached = program.unreached_lines(reached);
     let blocked = |(site, taint): (&u32, &Taint)| {
         let skipped = program.skipped_by_branch(*site, reached);
-        let blocks = skipped.blocks;
+        let (blocks, targets) = (skipped.blocks, skipped.targets);
         let mut lines = skipped.lines;
         lines.retain(|line| unreached.contains(line));
         // A statement may be on the line of its condition.
         if lines.is_empty() {
             lines = skipped.effects;
         }
-        (!lines.is_empty()).then(|| Blocked { inputs: inputs_in(*taint, influence.count), lines, blocks })
+        let inputs = inputs_in(*taint, influence.count);
+        (!lines.is_empty()).then_some(Blocked { inputs, lines, blocks, targets })
     };
     let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
     all.extend(implicitly_blocked(program, influence, reached, &all));
@@ -163,7 +167,7 @@ pub(super) fn blocked_lines(
         }
     }
     if !lines.is_empty() {
-        all.push(Blocked { inputs: overrides, lines, blocks });
+        all.push(Blocked { inputs: overrides, lines, targets: blocks.clone(), blocks });
     }
     all
 }
@@ -186,6 +190,7 @@ fn implicitly_blocked(
     (!skipped.effects.is_empty()).then(|| Blocked {
         inputs: inputs_in(taint, influence.count),
         lines: skipped.effects,
+        targets: skipped.blocks.clone(),
         blocks: skipped.blocks,
     })
 }
@@ -251,6 +256,7 @@ pub(crate) fn probe_launch(
                 inputs: parts(*taint),
                 lines: skipped.effects,
                 blocks: skipped.blocks,
+                targets: skipped.targets,
             })
         };
         let alone = influence.outcomes.iter().filter(|(_, (_, others))| !others).map(|(at, _)| {
