@@ -11,6 +11,8 @@ mod conventions;
 mod elements;
 mod launch;
 mod search;
+mod settle;
+mod sharing;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -396,9 +398,12 @@ impl InputChoice {
                         is_covered && !trial.findings.contains_key(key) && numbers(other) == tried
                     })
                 };
-                let is_update = found.has_read && found.inputs.iter().all(is_buffer);
                 let is_larger = trial.fewest_entries(&found.blocks) > first.fewest_entries(&found.blocks);
-                if is_update || is_larger && !is_refuted() {
+                let is_decided = match found.has_read {
+                    true => found.inputs.iter().all(is_buffer) || is_larger || is_refuted(),
+                    false => is_larger && !is_refuted(),
+                };
+                if is_decided {
                     all.extend(found.inputs.iter().copied().filter(is_part));
                     message.get_or_insert_with(|| found.message.clone());
                 }

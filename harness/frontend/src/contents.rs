@@ -145,7 +145,7 @@ impl AddressTarget {
 pub const FILL_WORDS: [&str; 9] =
     ["zeros", "iota", "floats", "small", "random", "spaced", "pairs", "ones", "wide-floats"];
 
-/// Returns the bytes of a fill word: `zeros`, `iota`, `spaced` (multiples of 64), `pairs` (0, 0, 1, 1, …), `ones` (all bits set), `small`
+/// Returns the bytes of a fill word: `zeros`, `iota`, `spaced` (multiples of 64), `pairs` (0, 1, 1, 2, 2, …), `ones` (all bits set), `small`
 /// (random numbers from 0 to 15), `random`, `floats` (from -1 to 1) or `wide-floats` (of magnitudes from 1/16 to 1024); `None` for other words.
 pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
     let words = bytes.min(MAX_BYTES).div_ceil(4);
@@ -162,7 +162,8 @@ pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
         "iota" => (0..words).map(|word| word as u32).collect(),
         "small" => (0..words).map(|_| random() % 16).collect(),
         "random" => (0..words).map(|_| random()).collect(),
-        "pairs" => (0..words).map(|word| word as u32 / 2).collect(),
+        // The two members of an edge differ, and adjacent edges share one.
+        "pairs" => (0..words).map(|word| (word as u32).div_ceil(2)).collect(),
         "ones" => (0..words).map(|_| u32::MAX).collect(),
         "spaced" => (0..words).map(|word| (word as u32).wrapping_mul(64)).collect(),
         "wide-floats" => (0..words)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
-use super::conventions::{Conventions, has_degenerate_number};
+use super::conventions::Conventions;
 use super::{InputChoice, LaunchChoice};
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use crate::counters::CounterUse;
@@ -148,11 +148,18 @@ impl InputSearch<'_> {
             reaches_new_block(&self.trials[*other].1.reached, &self.trials[primary].1.reached)
         });
         let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
+        let settled = all.len();
         all.extend(self.find_shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
         all.extend(self.try_smaller_counts(&all));
         all.extend(self.try_distinct_elements(&all).filter(|_| all.len() < MAX_CHOICES));
-        let coinciding_trial = self.with_coinciding_contents(primary);
-        coinciding_trial.and_then(|options| self.try_inputs(options));
+        for base in all.clone() {
+            let coinciding_trial = self.with_coinciding_contents(base);
+            coinciding_trial.and_then(|options| self.try_inputs(options));
+        }
+        // Findings of the choices that came last are varied as well, so that it is known what they depend on.
+        for at in all.iter().skip(settled) {
+            self.settle_findings(*at);
+        }
         Some(all)
     }
 
@@ -228,27 +235,6 @@ impl InputSearch<'_> {
         all
     }
 
-    /// Returns the trial in which several invocations enter the most blocks that at most one enters in all the others.
-    ///
-    /// A count of 1 reaches all code of `if (i >= count) return;`, but lets no two invocations interact.
-    fn find_shared_trial(&self, others: &[usize]) -> Option<usize> {
-        let is_shared = |trial_index: usize, block: usize| {
-            self.trials[trial_index].1.entries.get(block).is_some_and(|n| *n > 1)
-        };
-        let newly_shared_blocks = |trial_index: usize| {
-            let blocks = 0..self.trials[trial_index].1.entries.len();
-            let more = blocks.filter(|block| {
-                is_shared(trial_index, *block) && !others.iter().any(|at| is_shared(*at, *block))
-            });
-            more.count()
-        };
-        let is_regular = |at: &usize| self.trials[*at].1.is_complete && self.is_conventional(*at);
-        let regular = (0..self.trials.len()).filter(is_regular);
-        regular
-            .max_by_key(|at| (newly_shared_blocks(*at), self.rank(*at)))
-            .filter(|at| newly_shared_blocks(*at) > 0)
-    }
-
     /// Returns the choice of some trials, the primary one first. `is_unchanged` if the launch is that of the options.
     pub(super) fn into_choice(self, all: &[usize], is_unchanged: bool) -> InputChoice {
         let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
@@ -270,7 +256,10 @@ impl InputSearch<'_> {
     ///
     /// A race that vanishes because one invocation alone reaches its code is not refuted.
     /// A finding that no assumed value has part in outweighs suspicious ones.
-    fn rank(&self, trial_index: usize) -> (bool, bool, (usize, usize), bool, Reverse<usize>, Reverse<usize>) {
+    pub(super) fn rank(
+        &self,
+        trial_index: usize,
+    ) -> (bool, bool, (usize, usize), bool, Reverse<usize>, Reverse<usize>) {
         let trial = &self.trials[trial_index].1;
         let suspicious = trial.suspicious_findings().count();
         let is_certain = trial.findings.len() > suspicious;
@@ -284,7 +273,7 @@ impl InputSearch<'_> {
         self.conventions.is_satisfied_by(&self.trials[at].0)
     }
 
-    fn is_budget_spent(&self) -> bool {
+    pub(super) fn is_budget_spent(&self) -> bool {
         self.trials.len() >= MAX_TRIALS || self.steps >= MAX_STEPS || self.is_past_deadline()
     }
 
@@ -343,45 +332,9 @@ impl InputSearch<'_> {
         None
     }
 
-    fn is_contents(&self, input: usize) -> bool {
+    pub(super) fn is_contents(&self, input: usize) -> bool {
         let assumed = self.trials.first().and_then(|(options, _)| options.assumed.get(input));
         assumed.is_some_and(|input| input.is_contents() || matches!(input.place, InputPlace::Image(_)))
-    }
-
-    /// Varies the inputs of suspicious findings until fewer are left.
-    fn settle_findings(&mut self, mut primary: usize) -> usize {
-        let mut tried = BTreeSet::new();
-        loop {
-            let suspicious: Vec<usize> = {
-                let trial = &self.trials[primary].1;
-                let direct = trial.suspicious_findings().flat_map(|found| found.inputs.iter().copied());
-                let has_control = trial.findings.values().any(|found| !found.control.is_empty());
-                // A finding that depends on control flow may depend on each compared input.
-                let by_branches = trial.compared.keys().copied().filter(|_| has_control);
-                direct.chain(by_branches).collect()
-            };
-            let untried = suspicious.into_iter().filter(|input| !tried.contains(&(primary, *input)));
-            let next = untried.min_by_key(|input| !self.is_contents(*input));
-            let Some(input) = next.filter(|_| !self.is_budget_spent()) else { return primary };
-            tried.insert((primary, input));
-            let numbers = self.trials[primary].1.compared.get(&input).cloned().unwrap_or_default();
-            for candidate in self.candidates(primary, input, &numbers) {
-                let options = self.with_candidate(primary, input, &candidate);
-                let Some(trial) = self.try_inputs(options) else { break };
-                if self.rank(trial) > self.rank(primary) && !self.hides_race(primary, input, trial) {
-                    primary = trial;
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Returns true if a trial lacks races of another one because an input is 0 or 1.
-    fn hides_race(&self, base: usize, input: usize, trial: usize) -> bool {
-        let (options, found) = &self.trials[base];
-        let races = found.findings.iter().filter(|(key, _)| key.0 == FindingKind::Race);
-        races.into_iter().any(|(_, race)| race.inputs.contains(&input))
-            && has_degenerate_number(&[input], options, &self.trials[trial].0)
     }
 
     /// Binds addresses. Integers of 64 bits, and the first of two, count as addresses if the code accesses memory
@@ -506,7 +459,7 @@ impl InputSearch<'_> {
     }
 
     /// Returns candidate values for an input.
-    fn candidates(&self, base: usize, input: usize, compared: &BTreeSet<u64>) -> Vec<Candidate> {
+    pub(super) fn candidates(&self, base: usize, input: usize, compared: &BTreeSet<u64>) -> Vec<Candidate> {
         let options = &self.trials[base].0;
         let Some(assumed) = options.assumed.get(input) else { return Vec::new() };
         let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
@@ -551,7 +504,7 @@ impl InputSearch<'_> {
         all
     }
 
-    fn with_candidate(&self, base: usize, input: usize, candidate: &Candidate) -> AnalysisOptions {
+    pub(super) fn with_candidate(&self, base: usize, input: usize, candidate: &Candidate) -> AnalysisOptions {
         let mut options = self.trials[base].0.clone();
         if let Some(assumed) = options.assumed.get(input).cloned() {
             self.set_input(&mut options, &assumed, candidate);
@@ -639,7 +592,7 @@ pub(super) fn rescale(options: &mut AnalysisOptions, old: u64, new: u64) {
     }
 }
 
-fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
+pub(super) fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
     // `bind_addresses` binds each address to a separate buffer.
     if input.kind == InputKind::Address {
         return;

@@ -13,7 +13,9 @@ use crate::error::malformed;
 use super::launch_taint::reduces_positions;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::DecodedFunction;
-use super::state::{CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG};
+use super::state::{
+    BlockEntries, CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG,
+};
 use super::step::{Step, StepInterrupt};
 use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, PRIVATE_TAG, Taint, result_taint};
 
@@ -264,11 +266,9 @@ fn follow_edge(
     frame: &mut CallFrame,
     function: &DecodedFunction<'_>,
     globals: &[ConcreteValue],
-    entries: &mut [u8],
+    entries: &mut BlockEntries,
 ) -> Step<()> {
-    if let Some(entries) = entries.get_mut(function.first_site as usize + edge.position) {
-        *entries = entries.saturating_add(1);
-    }
+    entries.count_entry(function.first_site as usize + edge.position);
     // The edge leaves every loop that does not enclose its target.
     while let Some((header, _)) = frame.loops.last() {
         if *header == edge.target || edge.enclosing_loops.contains(header) {
@@ -306,7 +306,8 @@ fn follow_edge(
 impl Interpreter<'_> {
     /// Executes decoded instructions, at most `most`, and returns their number.
     pub(super) fn run_fast_path(&mut self, ctx: &mut InvocationCtx<'_>, most: u64) -> Step<u64> {
-        let Invocation { frames, locals, .. } = &mut ctx.workgroup.invocations[ctx.index];
+        let Invocation { frames, locals, number, .. } = &mut ctx.workgroup.invocations[ctx.index];
+        self.block_entries.invocation = *number;
         let frame = frames.last_mut().ok_or(StepInterrupt::Ended)?;
         let function = &self.program.functions[frame.function];
         let (globals, objects) = (&self.globals[..], &self.objects[..]);
@@ -324,10 +325,7 @@ impl Interpreter<'_> {
                     if frame.block == 0 {
                         frame.block = block;
                     }
-                    if let Some(entries) = self.block_entries.get_mut(function.first_site as usize + frame.at)
-                    {
-                        *entries = entries.saturating_add(1);
-                    }
+                    self.block_entries.count_entry(function.first_site as usize + frame.at);
                     frame.at += 1;
                     executed += 1;
                     continue;

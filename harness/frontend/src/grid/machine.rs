@@ -404,9 +404,7 @@ impl Interpreter<'_> {
                     frame.block = inst.raw.result;
                 }
                 frame.at += 1;
-                if let Some(entries) = self.block_entries.get_mut(site) {
-                    *entries = entries.saturating_add(1);
-                }
+                self.block_entries.count_entry(site);
                 Ok(())
             }
             SpirvOperation::Branch { target } => self.jump_to(ctx, target),
@@ -481,7 +479,7 @@ impl Interpreter<'_> {
 
     /// Returns the blocks that were entered at least `count` times.
     pub fn blocks_entered(&self, count: u8) -> Vec<bool> {
-        self.block_entries.iter().map(|entries| *entries >= count).collect()
+        self.block_entries.counts.iter().map(|entries| *entries >= count).collect()
     }
 
     /// Returns the accessed bytes and the size of their shadow memory.

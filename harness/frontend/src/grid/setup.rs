@@ -11,7 +11,7 @@ use spirv_reader::{
     BarrierPart, MemoryEffect, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, memory_class,
 };
 
-use super::state::{Interpreter, TrialBudget, WalkSetup};
+use super::state::{BlockEntries, Interpreter, TrialBudget, WalkSetup};
 use crate::context::find_loops;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::input_place::{AssumedInput, InputPlace};
@@ -162,7 +162,7 @@ pub(super) fn with_interpreter<T>(
         calls_by_site: FxHashMap::default(),
         rotation: 1,
         undefined_sources: Vec::new(),
-        block_entries: vec![0; program.instruction_count()],
+        block_entries: BlockEntries::with_sites(program.instruction_count()),
         is_single_invocation: all <= 1,
         largest_shadow: (0, 0),
         trial_budget: TrialBudget::default(),

@@ -65,8 +65,7 @@ pub(super) struct Interpreter<'a> {
     pub rotation: u32,
     /// Sites that produced undefined values, in the order of their taint bits.
     pub undefined_sources: Vec<SiteFinding>,
-    /// Entries of each block, by the number of its label instruction; 255 and more are one.
-    pub block_entries: Vec<u8>,
+    pub block_entries: BlockEntries,
     /// True if the grid has one invocation.
     pub is_single_invocation: bool,
     /// The result of [`shadow_bytes`](Interpreter::shadow_bytes) for the largest ended workgroup.
@@ -217,6 +216,36 @@ pub(super) struct CallFrame {
     pub locals: usize,
     /// Number of the call stack; 0 in the entry point.
     pub calls: u32,
+}
+
+/// The entries of each block, by the number of its label instruction.
+#[derive(Clone, Debug)]
+pub(super) struct BlockEntries {
+    /// The number of entries; 255 and more are one.
+    pub counts: Vec<u8>,
+    /// True for the blocks that several invocations entered.
+    pub is_shared: Vec<bool>,
+    /// The invocation that entered first, plus one.
+    first: Vec<u32>,
+    /// The invocation that executes.
+    pub invocation: u32,
+}
+
+impl BlockEntries {
+    pub fn with_sites(count: usize) -> BlockEntries {
+        let (counts, is_shared, first) = (vec![0; count], vec![false; count], vec![0; count]);
+        BlockEntries { counts, is_shared, first, invocation: 0 }
+    }
+
+    /// Counts an entry of the executing invocation.
+    pub fn count_entry(&mut self, site: usize) {
+        let Some(entries) = self.counts.get_mut(site) else { return };
+        *entries = entries.saturating_add(1);
+        match self.first[site] {
+            0 => self.first[site] = self.invocation + 1,
+            first => self.is_shared[site] |= first != self.invocation + 1,
+        }
+    }
 }
 
 /// An invocation together with its workgroup.

@@ -27,6 +27,8 @@ pub(crate) struct Trial {
     pub reached: Vec<bool>,
     /// Entries of each block; 255 and more are one.
     pub entries: Vec<u8>,
+    /// True for the blocks that several invocations entered.
+    pub is_shared: Vec<bool>,
     /// The findings, with what each depends on.
     pub findings: BTreeMap<FindingKey, TrialFinding>,
     /// The inputs that keep lines from being reached, with these lines.
@@ -328,7 +330,8 @@ pub(crate) fn run_trial(
             is_complete,
             exceeded_buffers: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED_SIZE)).count(),
             steps: machine.steps,
-            entries: machine.block_entries,
+            is_shared: machine.block_entries.is_shared,
+            entries: machine.block_entries.counts,
             reached,
         }
     })
