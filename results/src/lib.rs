@@ -12,15 +12,15 @@
 //! # fn empty_test() -> litmus::Test {
 //! #     litmus::Test {
 //! #         name: "SB".into(), dialect: litmus::Dialect::Vulkan, metadata: Default::default(), locations: vec![],
-//! #         threads: vec![], system_sync: vec![], calls: Default::default(), listed: vec![], filter: None, question: None,
+//! #         threads: vec![], system_sync: vec![], calls: Default::default(), listed_terms: vec![], filter: None, question: None,
 //! #         khronos: None,
 //! #     }
 //! # }
 //! let test = empty_test();
 //! let mut prediction = Prediction {
-//!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, level: None,
+//!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, undefinedness: None,
 //!     race_thin_air: false, uninitialised_read: Some(false), bound: 1, truncated_runs: 0, runs: 1,
-//!     candidate_executions: 1, consistent_executions: 1, meets: None, misses: None, complete: true,
+//!     candidate_executions: 1, consistent_executions: 1, can_meet_condition: None, can_miss_condition: None, complete: true,
 //! };
 //! let (zero, one) = (Outcome(vec![Value(0)]), Outcome(vec![Value(1)]));
 //! for (outcome, allowed) in [(zero.clone(), false), (one, true)] {

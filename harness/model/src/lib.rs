@@ -29,7 +29,7 @@
 //! .map_err(|errors| errors.to_string())?;
 //! let vulkan = Model::shipped("vulkan").ok_or("no such model")?.map_err(|errors| errors.to_string())?;
 //! let prediction = predict(&test, &vulkan, &PredictOptions::default()).map_err(|error| error.to_string())?;
-//! assert_eq!(prediction.meets, Some(true));
+//! assert_eq!(prediction.can_meet_condition, Some(true));
 //! assert_eq!(prediction.race, litmus::Race::Free);
 //! # Ok::<(), String>(())
 //! ```
