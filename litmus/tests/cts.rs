@@ -56,10 +56,13 @@ fn names_are_distinct_and_as_many_as_in_the_cts() {
 
 #[test]
 fn a_name_is_a_program_and_a_variant() {
-    let mut told = BTreeSet::new();
+    let mut forms = BTreeSet::new();
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     for case in cts::all_cases() {
-        assert!(told.insert((case.test_id(), case.variant())), "{case}: another name has its id and variant");
+        assert!(
+            forms.insert((case.test_id(), case.variant())),
+            "{case}: another name has its id and variant"
+        );
         let text = case.litmus_text();
         assert_eq!(*texts.entry(case.test_id()).or_insert_with(|| text.clone()), text, "{case}");
     }

@@ -21,7 +21,7 @@ fn later_lines_add_and_remove_tests() {
 
 #[test]
 fn a_variant_is_a_separate_test() {
-    let told = select("mp/*\n**@split\n!hsa/**@split\nmp/MP+rel-acq@glsl450.unrolled\n!mp/MP+rlx-rlx");
+    let selected = select("mp/*\n**@split\n!hsa/**@split\nmp/MP+rel-acq@glsl450.unrolled\n!mp/MP+rlx-rlx");
     let chosen = [
         "mp/MP+rel-acq",
         "mp/MP+rel-acq@split",
@@ -29,13 +29,16 @@ fn a_variant_is_a_separate_test() {
         "mp/MP+rlx-rlx@split",
         "sb/SB+rlx-rlx@split",
     ];
-    assert_eq!(told, chosen);
+    assert_eq!(selected, chosen);
 }
 
 #[test]
 fn braces_in_a_variant_select_several() {
-    let told = select("sb/*@size-{1,33}.{phi,copy}\n!sb/*@size-1.copy");
-    assert_eq!(told, ["sb/SB+rlx-rlx@size-1.phi", "sb/SB+rlx-rlx@size-33.phi", "sb/SB+rlx-rlx@size-33.copy"]);
+    let selected = select("sb/*@size-{1,33}.{phi,copy}\n!sb/*@size-1.copy");
+    assert_eq!(
+        selected,
+        ["sb/SB+rlx-rlx@size-1.phi", "sb/SB+rlx-rlx@size-33.phi", "sb/SB+rlx-rlx@size-33.copy"]
+    );
     assert_eq!(expand_braces("a}b{c").unwrap(), ["a}b{c"]);
 }
 

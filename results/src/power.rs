@@ -334,13 +334,13 @@ mod tests {
         let power = &powers[0];
         assert_eq!((power.found, power.known), (1, 5));
         assert_eq!(power.describe_gaps(), "memory 0 of 3, acquire 1 of 2");
-        let told: Vec<(&str, &str, String)> = power
+        let missed_faults: Vec<(&str, &str, String)> = power
             .missed
             .iter()
             .map(|missed| (missed.fault.as_str(), missed.why.as_str(), missed.describe_found_by()))
             .collect();
         assert_eq!(
-            told,
+            missed_faults,
             [
                 ("late", "too few instances", "a with 5,000".to_owned()),
                 ("idle", "not exercised", "c with 1,000".to_owned()),

@@ -10,11 +10,11 @@ fn the_kernels_keep_the_rules_of_modules() {
 
 #[test]
 fn a_tally_counts_repetitions() {
-    let asked = 0x5ca1_ab1e;
-    let repeats = |tally: u32| shaders::canary::is_repeated(&[asked, tally, asked, !asked], asked);
-    for once in [0, 1, asked, asked.wrapping_mul(2), !asked, 0x9e37_79b1] {
+    let token = 0x5ca1_ab1e;
+    let repeats = |tally: u32| shaders::canary::is_repeated(&[token, tally, token, !token], token);
+    for once in [0, 1, token, token.wrapping_mul(2), !token, 0x9e37_79b1] {
         assert!(!repeats(once), "{once:#x}");
     }
-    assert!((3..8).all(|times| repeats(asked.wrapping_mul(times))));
-    assert!(!shaders::canary::is_repeated(&[], asked) && !shaders::canary::is_repeated(&[0; 4], 0));
+    assert!((3..8).all(|times| repeats(token.wrapping_mul(times))));
+    assert!(!shaders::canary::is_repeated(&[], token) && !shaders::canary::is_repeated(&[0; 4], 0));
 }

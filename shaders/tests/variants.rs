@@ -126,8 +126,12 @@ st.atom.rel.dv.sc0.semsc0 f, 1 | ld.vis.dv.sc0 r1, x             ;
 exists (P1:r0 == 1 /\\ P1:r1 == 0)",
     );
     let variant = Variant { model: MemoryModel::Glsl450, ..Variant::default() };
-    let said = litmus::print(&shaders::effective_test(&test, variant).unwrap());
-    assert!(said.contains("st.av.qf.sc0 x, 1") && said.contains("ld.atom.acq.qf.sc0.semsc0 r0, f"), "{said}");
+    let text_of_variant = litmus::print(&shaders::effective_test(&test, variant).unwrap());
+    assert!(
+        text_of_variant.contains("st.av.qf.sc0 x, 1")
+            && text_of_variant.contains("ld.atom.acq.qf.sc0.semsc0 r0, f"),
+        "{text_of_variant}"
+    );
     let kernel = compile_or_rule(&test, variant, LAVAPIPE).unwrap();
     assert_eq!(kernel.requirements.features, []);
     let text = shaders::disassemble(&kernel.words).unwrap();

@@ -15,9 +15,9 @@ const SHORT_SLICE_NS: u64 = 100_000;
 #[cfg(target_os = "linux")]
 pub fn request_short_slices() {
     let ordinary = linux::get().filter(|attributes| attributes.policy == linux::ORDINARY);
-    let asked =
+    let is_granted =
         ordinary.is_some_and(|before| linux::set(&linux::Attributes { runtime: SHORT_SLICE_NS, ..before }));
-    tracing::debug!(asked, "short slices");
+    tracing::debug!(is_granted, "short slices");
 }
 
 /// Does nothing on this system.

@@ -8,13 +8,13 @@ use model::{
 
 /// `MP+rel-acq under vulkan: P1:r0 == 1 /\ P1:r1 == 0 is forbidden`
 pub fn headline(test: &Test, explanation: &Explanation) -> String {
-    let says = match explanation.answer {
+    let answer = match explanation.answer {
         ExplanationAnswer::Allowed { .. } => "allowed",
         ExplanationAnswer::Forbidden { .. } => "forbidden",
         ExplanationAnswer::Impossible => "impossible",
         ExplanationAnswer::Unknown => "not decided within the bounds",
     };
-    format!("{} under {}: {} is {says}", test.name, explanation.model, explanation.outcome)
+    format!("{} under {}: {} is {answer}", test.name, explanation.model, explanation.outcome)
 }
 
 /// Returns the reason for the answer as a sentence.
@@ -73,9 +73,9 @@ pub fn race_sentence(explanation: &Explanation) -> Option<String> {
 pub fn uninitialised_sentence(explanation: &Explanation) -> Option<String> {
     match (&explanation.found_uninitialised_read, explanation.uninitialised_read) {
         (Some(found), _) => {
-            let says = describe_event(&found.execution, found.read);
+            let read = describe_event(&found.execution, found.read);
             Some(format!(
-                "An uninitialised read: in a consistent execution nothing is written before {says}. What it returns is undefined."
+                "An uninitialised read: in a consistent execution nothing is written before {read}. What it returns is undefined."
             ))
         }
         (None, Some(true)) => Some(

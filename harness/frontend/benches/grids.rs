@@ -120,9 +120,9 @@ fn measure_walk(module: &SpirvModule, options: &AnalysisOptions) -> (Duration, G
 /// Returns the CPU time of this thread if available, else the wall time.
 fn cpu_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let told = fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let told = told.as_ref().and_then(|text| text.split_whitespace().next()?.parse().ok());
-    told.map_or_else(|| START.elapsed(), Duration::from_nanos)
+    let statistics = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let statistics = statistics.as_ref().and_then(|text| text.split_whitespace().next()?.parse().ok());
+    statistics.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
 fn millions_per_second(steps: u64, time: Duration) -> f64 {

@@ -243,8 +243,8 @@ impl ResolvedQuestion {
     /// Returns the numbers that cells are compared with.
     pub fn compared_numbers(&self) -> BTreeSet<u64> {
         let mut numbers = BTreeSet::new();
-        let asked = self.question.iter().map(|(_, resolved, _)| resolved);
-        for resolved in asked.chain(&self.filter) {
+        let conditions = self.question.iter().map(|(_, resolved, _)| resolved);
+        for resolved in conditions.chain(&self.filter) {
             resolved.collect_numbers(&mut numbers);
         }
         numbers

@@ -173,16 +173,16 @@ fn reasons_forbid_their_outcome_and_are_minimal() {
             panic!("{id}: {:?}", explanation.forbidding_fix)
         };
         let all: Vec<&InstructionChange> = changes.iter().collect();
-        let says = |changes: &[&InstructionChange]| {
+        let race_and_answer = |changes: &[&InstructionChange]| {
             let test = litmus::parse(&apply_changes(text, changes), "changed").unwrap();
             let prediction = predict(&test, &vulkan, &unlimited).unwrap();
             (prediction.race, prediction.can_meet_condition)
         };
-        assert_eq!(says(&all), (Race::Free, Some(false)), "{id}");
+        assert_eq!(race_and_answer(&all), (Race::Free, Some(false)), "{id}");
         for left_out in 0..all.len() {
             let mut some = all.clone();
             some.remove(left_out);
-            assert_ne!(says(&some), (Race::Free, Some(false)), "{id} without {:?}", all[left_out]);
+            assert_ne!(race_and_answer(&some), (Race::Free, Some(false)), "{id} without {:?}", all[left_out]);
         }
         found += 1;
     }

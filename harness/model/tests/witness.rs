@@ -446,11 +446,11 @@ fn random_programs_need_the_statements() {
         for mutant in &alive {
             report += &format!("{name}: {} {}\n", mutant.mutation.statement, mutant.mutation.change);
         }
-        println!("{name}: {distinguished_count} of {all} mutants are told apart");
+        println!("{name}: {distinguished_count} of {all} mutants are distinguished");
         assert!(
             distinguished_count * 5 > all,
-            "the generator tells {distinguished_count} of {all} mutants of {name} apart"
+            "the generator distinguishes {distinguished_count} of {all} mutants of {name}"
         );
     }
-    println!("not told apart:\n{report}");
+    println!("not distinguished:\n{report}");
 }

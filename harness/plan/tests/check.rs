@@ -508,8 +508,8 @@ fn host_threads_refer_to_their_batches() {
         ),
     ];
     for (plan, why) in cases {
-        let told = plan.validate().map_err(|error| error.to_string());
-        assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{told:?}, not {why}");
+        let result = plan.validate().map_err(|error| error.to_string());
+        assert!(result.as_ref().is_err_and(|result| result.contains(why)), "{result:?}, not {why}");
     }
 }
 
@@ -552,7 +552,7 @@ fn a_buffer_with_an_owner_is_used_only_by_the_owner() {
         (vec![release(near, QueueId(9))], "no queue 9"),
     ];
     for (steps, why) in cases {
-        let told = validate(&steps);
-        assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{told:?}, not {why}");
+        let result = validate(&steps);
+        assert!(result.as_ref().is_err_and(|result| result.contains(why)), "{result:?}, not {why}");
     }
 }

@@ -85,7 +85,7 @@ mod tests {
     fn another_kernel_than_the_planned_one_is_an_error() {
         assert_eq!(check_planned_kernel("a", "a"), Ok(()));
         assert_eq!(check_planned_kernel("", "a"), Ok(()));
-        let told = check_planned_kernel("a", "b").unwrap_err().to_string();
-        assert!(told.contains("kernel b was compiled, kernel a was planned"), "{told}");
+        let message = check_planned_kernel("a", "b").unwrap_err().to_string();
+        assert!(message.contains("kernel b was compiled, kernel a was planned"), "{message}");
     }
 }

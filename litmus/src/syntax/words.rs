@@ -257,7 +257,7 @@ pub fn keywords_by_category() -> Vec<(&'static str, Vec<&'static str>)> {
     ]
 }
 
-/// Returns the value that `word` stands for in a table.
+/// Returns the value of `word` in a table.
 pub(super) fn lookup<T: Copy>(words: Words<T>, word: &str) -> Option<T> {
     words.iter().find(|(candidate, _)| *candidate == word).map(|(_, meaning)| *meaning)
 }

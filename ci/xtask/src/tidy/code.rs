@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn pure_crates_in_the_map_use_no_clock_and_no_files() {
-        let says = "no clock, randomness, file or environment here: the caller gives what is needed";
+        let message = "no clock, randomness, file or environment here: the caller gives what is needed";
         let text = "use std::time::Duration;\nuse std::time::Instant;\n// Instant\nlet t = SystemTime::now();\n\
                     std::fs::read(a);\nstd::env::var(b);\nrand::rng();\nmy_rand::rng();\n\"std::fs\";\n";
         for (list, path) in [
@@ -412,7 +412,7 @@ mod tests {
             (" and the judging in `results`", "results/src/judge.rs"),
             (" and the judging in `results`", "results/src/judge/rates.rs"),
         ] {
-            let expected = [2, 4, 5, 6, 7].map(|line| format!("{path}:{line}: {says}"));
+            let expected = [2, 4, 5, 6, 7].map(|line| format!("{path}:{line}: {message}"));
             assert_eq!(impure_findings(list, path, text), expected);
         }
         for path in ["harness/model/src/a.rs", "harness/cli/src/a.rs", "results/src/journal.rs"] {

@@ -155,15 +155,15 @@ mod tests {
     fn paths_from_the_root_and_in_the_named_crates_are_there() {
         let good = "`litmus/src/syntax/`, `litmus/src/syntax/FAMILY/x`, `words.rs` of `litmus/src/`, `docs/words.md`";
         assert_eq!(findings_in(good), Vec::<String>::new());
-        let says = "is not a path, from the root or in the crates that the line names";
+        let message = "is not a path, from the root or in the crates that the line names";
         assert_eq!(
             findings_in(
                 "`litmus/src/gone.rs`\nin `shaders/src/rules.rs` and `syntax/words.rs`\n`docs/`, `rules.rs`"
             ),
             [
-                format!("ARCHITECTURE.md:1: `litmus/src/gone.rs` {says}"),
-                format!("ARCHITECTURE.md:2: `syntax/words.rs` {says}"),
-                format!("ARCHITECTURE.md:3: `rules.rs` {says}"),
+                format!("ARCHITECTURE.md:1: `litmus/src/gone.rs` {message}"),
+                format!("ARCHITECTURE.md:2: `syntax/words.rs` {message}"),
+                format!("ARCHITECTURE.md:3: `rules.rs` {message}"),
             ]
         );
     }
@@ -174,8 +174,11 @@ mod tests {
             findings_in("`Test`, `SCOPES`, `rules::check_stage`, `R`, `mp/MP+rel`, `x = ?`"),
             Vec::<String>::new()
         );
-        let says = |name| format!("ARCHITECTURE.md:1: no type, function or constant is named `{name}`");
-        assert_eq!(findings_in("`Gone`, `rules::gone`, `WORDS`"), ["Gone", "rules::gone", "WORDS"].map(says));
+        let finding = |name| format!("ARCHITECTURE.md:1: no type, function or constant is named `{name}`");
+        assert_eq!(
+            findings_in("`Gone`, `rules::gone`, `WORDS`"),
+            ["Gone", "rules::gone", "WORDS"].map(finding)
+        );
     }
 
     #[test]

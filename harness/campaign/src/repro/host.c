@@ -52,65 +52,65 @@ static void check(VkResult result, const char *what) {
 
 static uint64_t state;
 
-static uint32_t below(uint32_t count) {
+static uint32_t random_below(uint32_t count) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     return (uint32_t)((state >> 32) * count >> 32);
 }
 
-static uint32_t within(const uint32_t range[2]) {
-    return range[0] + below(range[1] - range[0] + 1);
+static uint32_t random_in_range(const uint32_t range[2]) {
+    return range[0] + random_below(range[1] - range[0] + 1);
 }
 
 static uint32_t common_factor(uint32_t a, uint32_t b) {
     return b == 0 ? a : common_factor(b, a % b);
 }
 
-static uint32_t coprime(uint32_t count) {
+static uint32_t random_coprime(uint32_t count) {
     uint32_t candidate = 1;
     if (count <= 2) return 1;
-    do candidate = 1 + below(count - 1);
+    do candidate = 1 + random_below(count - 1);
     while (common_factor(candidate, count) != 1);
     return candidate;
 }
 
-static void spread(struct parameters *p) {
+static void draw_order(struct parameters *p) {
     p->pairing = 1;
-    if (below(2)) p->pairing = p->groups;
-    p->group_multiplier = coprime(p->groups);
-    p->group_offset = below(p->groups);
-    p->lane_multiplier = coprime(LANES);
-    p->lane_offset = below(LANES);
+    if (random_below(2)) p->pairing = p->groups;
+    p->group_multiplier = random_coprime(p->groups);
+    p->group_offset = random_below(p->groups);
+    p->lane_multiplier = random_coprime(LANES);
+    p->lane_offset = random_below(LANES);
 }
 
 /* Iterations that a kernel spends at most. */
-static uint64_t cost(const struct parameters *p) {
+static uint64_t loop_iterations(const struct parameters *p) {
     uint64_t meetings = (p->rounds + p->interval - 1) / p->interval;
     return (uint64_t)p->rounds * (1 + LOOP_TURNS) + meetings * (2 + p->hold) + 2 * (uint64_t)p->spin;
 }
 
-static struct parameters draw(uint32_t party) {
+static struct parameters draw_parameters(uint32_t party) {
     struct parameters p = {0};
-    p.groups = within(groups_range);
+    p.groups = random_in_range(groups_range);
     while ((uint64_t)p.groups * LANES * STORAGES * STORAGE_WORDS > LOCATION_WORDS || (uint64_t)p.groups * LANES * SLOTS > RESULT_WORDS)
         p.groups = (p.groups + 1) / 2;
-    p.rounds = within(rounds_range);
-    p.spin = party > 1 ? within(spin_range) : 0;
-    p.interval = within(interval_range);
-    p.hold = within(hold_range);
-    p.spacing = within(spacing_range);
+    p.rounds = random_in_range(rounds_range);
+    p.spin = party > 1 ? random_in_range(spin_range) : 0;
+    p.interval = random_in_range(interval_range);
+    p.hold = random_in_range(hold_range);
+    p.spacing = random_in_range(spacing_range);
     while (p.spacing > 1 && (uint64_t)p.groups * LANES * STORAGES * STORAGE_WORDS * p.spacing > LOCATION_WORDS) p.spacing /= 2;
     p.stride = STORAGES * p.spacing;
     while (p.rounds > 1 &&
            ((uint64_t)p.groups * p.rounds * LANES * p.stride * STORAGE_WORDS > LOCATION_WORDS ||
-            (uint64_t)p.groups * p.rounds * LANES * SLOTS > RESULT_WORDS || cost(&p) > LOOP_BUDGET))
+            (uint64_t)p.groups * p.rounds * LANES * SLOTS > RESULT_WORDS || loop_iterations(&p) > LOOP_BUDGET))
         p.rounds /= 2;
     p.poison = POISON;
     p.done = DONE;
-    p.turn = below(12);
+    p.turn = random_below(12);
     p.party = party;
-    spread(&p);
+    draw_order(&p);
     return p;
 }
 
@@ -306,7 +306,7 @@ static void count_row(const uint32_t *row) {
     rows[row_count++].count = 1;
 }
 
-static uint32_t value_of(const struct value *value, uint32_t word) {
+static uint32_t read_value(const struct value *value, uint32_t word) {
     if (value->is_float) {
         float number;
         memcpy(&number, &word, 4);
@@ -331,7 +331,7 @@ static uint64_t count_dispatch(const struct parameters *p, uint32_t instances, c
         for (size_t number = 0; number < VALUES; ++number) {
             const struct value *value = &values[number];
             uint64_t unit = (uint64_t)instance * p->stride + (uint64_t)value->number * p->spacing;
-            row[number] = value_of(value, value->in_memory ? locations[unit * STORAGE_WORDS + value->word]
+            row[number] = read_value(value, value->in_memory ? locations[unit * STORAGE_WORDS + value->word]
                                                            : results[(uint64_t)value->number * instances + instance]);
         }
         count_row(row);
@@ -339,14 +339,14 @@ static uint64_t count_dispatch(const struct parameters *p, uint32_t instances, c
     return 0;
 }
 
-static int by_count(const void *a, const void *b) {
+static int compare_by_count(const void *a, const void *b) {
     uint64_t left = ((const struct seen *)a)->count, right = ((const struct seen *)b)->count;
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-static const char *said_of(const uint32_t *row) {
+static const char *verdict_of(const uint32_t *row) {
     for (size_t number = 0; number < COUNT(outcomes); ++number)
-        if (memcmp(outcomes[number].values, row, sizeof outcomes[number].values) == 0) return outcomes[number].says;
+        if (memcmp(outcomes[number].values, row, sizeof outcomes[number].values) == 0) return outcomes[number].verdict;
     return JUDGED ? "forbidden: no execution has it" : "";
 }
 
@@ -467,7 +467,7 @@ int main(int argc, char **argv) {
     uint32_t filled_stride = 0, filled_spacing = 0;
     double start = now();
     do {
-        struct parameters p = draw(party);
+        struct parameters p = draw_parameters(party);
         uint32_t played = p.groups * p.rounds * LANES;
         uint64_t used = (uint64_t)played * p.stride * STORAGE_WORDS;
         if (p.stride != filled_stride || p.spacing != filled_spacing) {
@@ -494,7 +494,7 @@ int main(int argc, char **argv) {
                 barrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
                         VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, between[kernel->phase].available,
                         between[kernel->phase].visible);
-                spread(&p);
+                draw_order(&p);
             }
             vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines[number]);
             vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layouts[number], 0, 1, &sets[number], 0, NULL);
@@ -525,14 +525,14 @@ int main(int argc, char **argv) {
     if (not_executed) printf(", %llu not executed", (unsigned long long)not_executed);
     if (lost_rows) printf(", %llu more with other values", (unsigned long long)lost_rows);
     printf("\n");
-    qsort(rows, row_count, sizeof rows[0], by_count);
+    qsort(rows, row_count, sizeof rows[0], compare_by_count);
     int broken = lost_rows > 0 && JUDGED;
     for (uint32_t number = 0; number < row_count; ++number) {
-        const char *says = said_of(rows[number].values);
+        const char *verdict = verdict_of(rows[number].values);
         printf("%14llu ", (unsigned long long)rows[number].count);
         for (size_t at = 0; at < VALUES; ++at) printf(" %s=%lu", values[at].name, (unsigned long)rows[number].values[at]);
-        printf("  %s\n", says);
-        broken |= strncmp(says, "forbidden", 9) == 0;
+        printf("  %s\n", verdict);
+        broken |= strncmp(verdict, "forbidden", 9) == 0;
     }
     if (instances == not_executed) fail("nothing was executed", 0);
     return broken;

@@ -180,16 +180,18 @@ pub fn write_host_program(
     }
     push_line("};".to_owned());
     push_line("/* The model's answer for every outcome. */".to_owned());
-    push_line("static const struct { uint32_t values[VALUES]; const char *says; } outcomes[] = {".to_owned());
+    push_line(
+        "static const struct { uint32_t values[VALUES]; const char *verdict; } outcomes[] = {".to_owned(),
+    );
     for (outcome, verdict) in &predicted.outcomes {
-        let says = match (is_judged, verdict.allowed, verdict.weak) {
+        let word = match (is_judged, verdict.allowed, verdict.weak) {
             (false, ..) => "",
             (true, true, false) => "allowed",
             (true, true, true) => "allowed, weak",
             (true, false, _) => "forbidden",
         };
         push_line(format!(
-            "    {{{{{}}}, \"{says}\"}},",
+            "    {{{{{}}}, \"{word}\"}},",
             word_list(outcome.0.iter().map(|value: &Value| value.0 as u32))
         ));
     }

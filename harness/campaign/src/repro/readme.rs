@@ -98,7 +98,7 @@ fn format_observations(RecordedVerdict { line, device }: &RecordedVerdict) -> St
     let _ = writeln!(text, "{instances} instances on `{}`: {}.\n", line.device, line.verdict.text());
     text += "| count | outcome | the model |\n|---:|---|---|\n";
     for outcome in line.outcomes.iter().filter(|outcome| outcome.count > 0) {
-        let says = match (line.verdict, outcome.allowed, outcome.weak) {
+        let word = match (line.verdict, outcome.allowed, outcome.weak) {
             (VerdictWord::Undefined, ..) => "",
             (_, false, _) => "**forbidden**",
             (_, true, true) => "allowed, weak",
@@ -106,7 +106,7 @@ fn format_observations(RecordedVerdict { line, device }: &RecordedVerdict) -> St
         };
         let _ = writeln!(
             text,
-            "| {} | `{}` | {says} |",
+            "| {} | `{}` | {word} |",
             number::format_count(outcome.count),
             state::format_state(&outcome.state)
         );

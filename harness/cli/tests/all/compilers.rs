@@ -256,7 +256,7 @@ fn an_unknown_chip_is_refused() {
         assert!(text.contains("another Mesa may know more: --mesa, VK_LITMUS_COMPILERS and"), "{text}");
     }
     // A Mesa that is too new for a chip, and a version that does not exist.
-    for (device, told) in [
+    for (device, expected) in [
         ("radv:navi12@26", "/mesa-25.0.7/usr/share/vulkan/icd.d/radeon_icd.json is of Mesa 25.0.7"),
         ("radv:navi12@26", "/mesa-26.2.6/usr/share/vulkan/icd.d/radeon_icd.json knows pitcairn, "),
         ("turnip:a750@25", "/mesa-26.2.6/usr/share/vulkan/icd.d/freedreno_icd.json is of Mesa 26.2.6"),
@@ -265,9 +265,9 @@ fn an_unknown_chip_is_refused() {
         // Paths are wrapped.
         let text: String = ran.stderr.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
         assert_eq!(ran.code, 3, "{text}");
-        for told in [told, "another Mesa may have it: --mesa, VK_LITMUS_COMPILERS and"] {
-            let told: String = told.chars().filter(|c| !c.is_whitespace()).collect();
-            assert!(text.contains(&told), "{device}: {text}");
+        for expected in [expected, "another Mesa may have it: --mesa, VK_LITMUS_COMPILERS and"] {
+            let expected: String = expected.chars().filter(|c| !c.is_whitespace()).collect();
+            assert!(text.contains(&expected), "{device}: {text}");
         }
     }
 }

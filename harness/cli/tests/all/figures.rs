@@ -23,11 +23,13 @@ fn compare_blocks(document: &str) -> usize {
     let mut printed: Vec<(&Block, String)> = Vec::new();
     let mut held = 0;
     for pair in blocks.windows(2) {
-        let [asked, told] = pair else { continue };
-        let Some(needed) = asked.option("on").and_then(|on| on.strip_prefix("compilers")) else { continue };
+        let [command_block, output_block] = pair else { continue };
+        let Some(needed) = command_block.option("on").and_then(|on| on.strip_prefix("compilers")) else {
+            continue;
+        };
         held += 1;
-        let line = format!("docs/{document}:{}", asked.line);
-        assert!(told.words == ["text", "output"], "{line}: nothing says what it prints");
+        let line = format!("docs/{document}:{}", command_block.line);
+        assert!(output_block.words == ["text", "output"], "{line}: nothing says what it prints");
         let there = folder
             .as_ref()
             .is_some_and(|folder| Path::new(folder).join(needed.trim_start_matches('/')).exists());
@@ -39,19 +41,19 @@ fn compare_blocks(document: &str) -> usize {
         }
         let mut command = Command::new("bash");
         command
-            .args(["-uo", "pipefail", "-c", &asked.text])
+            .args(["-uo", "pipefail", "-c", &command_block.text])
             .current_dir(directory.path())
             .env("PATH", &programs);
         let ran = Ran::run(command.env("NO_COLOR", "1"));
-        let exit = asked.option("exit").map_or(0, |code| code.parse().unwrap());
+        let exit = command_block.option("exit").map_or(0, |code| code.parse().unwrap());
         assert_eq!(ran.code, exit, "{line}:\n{}\n{}", ran.stdout, ran.stderr);
-        printed.push((told, ran.stdout));
+        printed.push((output_block, ran.stdout));
     }
     let mut current: Vec<&str> = text.lines().collect();
     // In reverse order, so that a replacement does not move the other blocks.
-    for (told, stdout) in printed.iter().rev() {
-        let after = told.line + told.text.lines().count();
-        current.splice(told.line..after, stdout.lines().map(str::trim_end));
+    for (output_block, stdout) in printed.iter().rev() {
+        let after = output_block.line + output_block.text.lines().count();
+        current.splice(output_block.line..after, stdout.lines().map(str::trim_end));
     }
     let current = current.join("\n") + "\n";
     if current != text && std::env::var_os("VK_LITMUS_BLESS").is_some() {

@@ -69,13 +69,14 @@ impl AccessOperands {
         Some((read, rest))
     }
 
-    /// Returns the words without the operand of the other access, and with `own` at a scope if there is one.
-    fn published(mut self, own: MemoryAccess, other: MemoryAccess, scope: Option<u32>) -> Vec<u32> {
-        self.mask.remove(other);
-        self.operands.remove(&other.bits());
-        if let Some(scope) = scope.filter(|_| !self.mask.contains(own)) {
-            self.mask.insert(own | MemoryAccess::NON_PRIVATE_POINTER);
-            self.operands.insert(own.bits(), scope);
+    /// Returns the words of a load or a store: without the `invalid` bit, which only the other one may have, and, if
+    /// there is a scope, with the `added` bit at this scope.
+    fn encode(mut self, added: MemoryAccess, invalid: MemoryAccess, scope: Option<u32>) -> Vec<u32> {
+        self.mask.remove(invalid);
+        self.operands.remove(&invalid.bits());
+        if let Some(scope) = scope.filter(|_| !self.mask.contains(added)) {
+            self.mask.insert(added | MemoryAccess::NON_PRIVATE_POINTER);
+            self.operands.insert(added.bits(), scope);
         }
         [self.mask.bits()].into_iter().chain(self.operands.into_values()).collect()
     }
@@ -250,25 +251,29 @@ impl<'m> ModuleEdit<'m> {
         Some(())
     }
 
-    /// Makes the store and the load of a copy available and visible, each if its side is set, and non-private.
-    fn publish_copy(&mut self, instruction: &SpirvInstruction, [of_store, of_load]: [bool; 2]) -> Option<()> {
+    /// Makes the store of a copy available, and its load visible, if selected, and both non-private.
+    fn publish_copy(
+        &mut self,
+        instruction: &SpirvInstruction,
+        [store_selected, load_selected]: [bool; 2],
+    ) -> Option<()> {
         // Separate operands for both accesses exist since SPIR-V 1.4.
         if *self.module.words().get(1)? < SPIRV_1_4 {
             return None;
         }
         let first = self.module.first_word(instruction);
-        // A change of the other side adds up with this instruction.
+        // An earlier change of the other access is kept.
         let pending = self.replacements.get(&first).and_then(|words| words.get(1..)).map(<[u32]>::to_vec);
         let operands = pending.unwrap_or_else(|| self.module.operands_of(instruction).to_vec());
         let (pointers, operands) = operands.split_at_checked(2)?;
         let (store, operands) = AccessOperands::read(operands)?;
-        // One mask is about both accesses.
+        // One mask applies to both accesses.
         let load = if operands.is_empty() { store.clone() } else { AccessOperands::read(operands)?.0 };
         let scope = self.scope_id(WIDEST_SCOPE)?;
         let mut words = pointers.to_vec();
         let [available, visible] = [MemoryAccess::MAKE_POINTER_AVAILABLE, MemoryAccess::MAKE_POINTER_VISIBLE];
-        words.extend(store.published(available, visible, of_store.then_some(scope)));
-        words.extend(load.published(visible, available, of_load.then_some(scope)));
+        words.extend(store.encode(available, visible, store_selected.then_some(scope)));
+        words.extend(load.encode(visible, available, load_selected.then_some(scope)));
         self.replacements.insert(first, encode_instruction(instruction.op, &words));
         Some(())
     }

@@ -266,10 +266,10 @@ mod tests {
         assert_eq!(reduced.reduced_to_limits(&small), (reduced.clone(), Vec::new()));
         let large = plan::Capabilities { compute_queues: vec![1, 8], ..small };
         assert_eq!(stress.reduced_to_limits(&large).0.memory_stress.unwrap().queue_workgroups, (4, 8));
-        let asked =
+        let message =
             parse_stress("workgroups = [601, 900]").unwrap().check_limits(&large).unwrap_err().to_string();
         assert_eq!(
-            asked,
+            message,
             "stress `mine`: `memory_stress.workgroups` = 601 is more than the 599 that the device allows"
         );
     }

@@ -58,11 +58,11 @@ pub fn print_executions(arguments: &Check, most: usize) -> Result<Outcome, Failu
             search_budget: Budget::until(&stop),
             ..ExplainOptions::default()
         };
-        let asked = models.model_for_test(&loaded).and_then(|chosen| {
+        let listed = models.model_for_test(&loaded).and_then(|chosen| {
             list_consistent_executions(&loaded.test, &chosen.model, &options, most)
                 .map_err(|error| Failure::input_message(format!("{file}: {error}")))
         });
-        let found = match asked {
+        let found = match listed {
             Ok(found) => found,
             Err(failure) => {
                 reject(failure);
