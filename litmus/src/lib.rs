@@ -25,6 +25,8 @@
 //!
 //! Terms follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
 
+#![warn(missing_docs)]
+
 pub mod condition;
 pub mod convert;
 pub mod corpus;

@@ -22,7 +22,6 @@ pub struct Suite {
     globs: GlobSet,
 }
 
-/// A line of a suite.
 #[derive(Clone, Debug)]
 struct SuiteLine {
     excludes: bool,

@@ -157,7 +157,6 @@ impl Thread {
         }
     }
 
-    /// Returns the index of a label.
     pub(crate) fn label_index(&self, label: LabelId) -> Option<usize> {
         self.instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
     }

@@ -36,6 +36,8 @@
 //! assert!(matches!(judgement.verdict, Verdict::Violates));
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod answer;
 pub mod bench;
 mod checksum;

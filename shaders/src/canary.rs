@@ -8,7 +8,6 @@ use crate::module::{ModuleBuilder, Preamble};
 /// Words of the buffer, or of each workgroup if they [count](counting_kernel): two unused words, or one and
 /// a counter, and the answer.
 pub const WORDS: u64 = 4;
-/// Bytes of its push constants.
 pub const PUSH_CONSTANT_BYTES: u32 = 4;
 /// Words after those of all workgroups of the [counting kernel](counting_kernel): each invocation outside the
 /// dispatch adds 1 to this word.

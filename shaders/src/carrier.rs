@@ -128,12 +128,10 @@ pub struct FragmentOverlap {
 }
 
 impl FragmentOverlap {
-    /// Returns the cells of a group.
     pub fn cells_per_group(&self) -> u32 {
         self.cells.iter().max().map_or(1, |last| last + 1)
     }
 
-    /// Returns the cell of a workgroup.
     fn emit_cell(&self, module: &mut ModuleBuilder, workgroup: Word) -> Word {
         let [classes, per_group] =
             [self.cells.len() as u32, self.cells_per_group()].map(|count| module.constant(count));

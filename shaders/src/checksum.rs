@@ -19,7 +19,6 @@ const FIELDS: u32 = 5;
 
 /// A multiplicative hash step: shifts and factors of MurmurHash3's finalizer.
 const HASH_STEPS: [(u32, u32); 2] = [(0x85eb_ca6b, 13), (0xc2b2_ae35, 16)];
-/// The factor of a position.
 const POSITION_FACTOR: u32 = 0x9e37_79b1;
 
 /// The words of a checksum: every `step`th word of a buffer.

@@ -139,11 +139,9 @@ impl CountedMemory {
 /// The buffer of a binding of these kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferRole {
-    /// The result buffer.
     Results,
     /// The counters, which the caller zeroes before each dispatch.
     Counters,
-    /// The location buffer.
     Locations,
     /// The texels, copied from the image of the locations.
     Texels,
@@ -579,7 +577,6 @@ impl ClassifierBuilder {
         unit_index(self, first, number)
     }
 
-    /// Returns a pointer to a result word.
     fn result_pointer(&mut self, slot: u32, instance: Word) -> Word {
         let slot = self.module.constant(slot);
         let index = result_word(self, slot, self.total, instance);

@@ -36,7 +36,6 @@ enum DependencyHalf {
     Visible,
 }
 
-/// One operation of the API.
 #[derive(Clone, Copy, Debug)]
 struct ApiOperation {
     half: DependencyHalf,

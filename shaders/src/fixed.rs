@@ -7,7 +7,6 @@ use crate::contract::Parameters;
 /// for reading and for exploring machine code.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedDispatch {
-    /// Its parameters.
     pub parameters: Parameters,
     /// Where results are written.
     pub result_placement: ResultPlacement,

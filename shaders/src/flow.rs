@@ -239,7 +239,6 @@ fn predicate_blocks(thread: &Thread, range: Range<usize>, guard_first: bool) -> 
     steps
 }
 
-/// Returns the position of a label in its thread.
 pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<usize> {
     thread.instructions.iter().position(
         |instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(here)) if here == label),

@@ -23,7 +23,6 @@ use crate::rules::Rule;
 /// The host threads of a program.
 #[derive(Clone, Debug)]
 pub struct ProgramHosts {
-    /// The threads.
     pub threads: Vec<HostThreadCode>,
     /// For each phase, which is a batch here: how it starts.
     pub submission_starts: Vec<SubmissionStart>,
@@ -49,7 +48,6 @@ pub struct CallSchedule {
 /// The content of one submission: the items of these threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The threads.
     pub threads: Vec<ThreadId>,
     /// The queue, by its index in the schedule.
     pub queue: usize,
@@ -57,10 +55,8 @@ pub struct Batch {
     pub start: SubmissionStart,
 }
 
-/// A host thread.
 #[derive(Clone, Debug)]
 pub struct HostThreadCode {
-    /// Its id.
     pub thread: ThreadId,
     /// Its acts, in order.
     pub acts: Vec<HostThreadAct>,

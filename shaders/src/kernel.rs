@@ -7,7 +7,6 @@ use crate::carrier::Carrier;
 use crate::contract::Parameters;
 use crate::variant::{ImageForm, Variant};
 
-/// A compiled kernel.
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
     /// SPIR-V words.
@@ -146,7 +145,6 @@ pub enum Binding {
 /// A word of location memory that identifies it ([`crate::contract`]), as an access of a test reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SaltedPath {
-    /// The memory.
     pub memory: SaltedMemory,
     /// Bytes from the start of the unit.
     pub offset: u32,
@@ -166,7 +164,6 @@ impl SaltedPath {
     }
 }
 
-/// The memory of a salt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaltedMemory {
     /// The location buffer.
@@ -180,7 +177,6 @@ pub enum SaltedMemory {
 /// A descriptor of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ImageBinding {
-    /// The shape of the image.
     pub shape: ImageForm,
     /// The texels are floating-point numbers (`R32_SFLOAT`) instead of unsigned integers (`R32_UINT`).
     pub is_float: bool,

@@ -87,7 +87,6 @@ impl LoopBuilder {
         module.begin_block(self.body_block);
     }
 
-    /// Ends the body.
     pub fn end_body(&self, module: &mut ModuleBuilder) {
         module.branch(self.continue_target);
         self.emit_continue_block(module);

@@ -132,9 +132,15 @@ impl ReferenceMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessTarget {
     /// A pointer; accesses by address contain their alignment.
-    Memory { pointer: Word, alignment: Option<u32> },
-    /// A texel of an image variable.
-    Texel { variable: Word, image: Word, coordinates: Word },
+    Memory {
+        pointer: Word,
+        alignment: Option<u32>,
+    },
+    Texel {
+        variable: Word,
+        image: Word,
+        coordinates: Word,
+    },
 }
 
 /// The paths, scopes and features that the instructions of a test use.
@@ -144,7 +150,6 @@ pub(crate) struct TestUsage {
     pub scopes: Vec<Scope>,
     /// Workgroup blocks have an explicit layout, because several paths access the same workgroup memory.
     pub has_explicit_workgroup: bool,
-    /// Words of a storage.
     pub storage_words: u32,
     /// The entry point declares maximal reconvergence.
     pub reconverges: bool,
@@ -507,7 +512,6 @@ pub(crate) fn image_type(module: &mut ModuleBuilder, element: ElementType, image
     module.type_image(texel, dimension, format)
 }
 
-/// Returns the storage class of pointers to a kind of memory.
 pub(crate) fn pointer_storage_class(kind: ReferenceMemory) -> SpirvClass {
     match kind {
         ReferenceMemory::Buffer => SpirvClass::StorageBuffer,

@@ -34,7 +34,6 @@ impl Preamble {
     }
 }
 
-/// The stage of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModuleStage {
     /// `reconverges` declares maximal reconvergence.
@@ -136,12 +135,10 @@ impl ModuleBuilder {
         self.builder.type_float(bits, None)
     }
 
-    /// Returns a vector type.
     pub fn type_vector(&mut self, component: Word, count: u32) -> Word {
         self.builder.type_vector(component, count)
     }
 
-    /// Returns a pointer type.
     pub fn type_pointer(&mut self, class: StorageClass, to: Word) -> Word {
         self.builder.type_pointer(None, class, to)
     }
@@ -232,7 +229,6 @@ impl ModuleBuilder {
         self.builder.name(id, name);
     }
 
-    /// Decorates an id.
     pub fn decorate(&mut self, id: Word, decoration: Decoration, operands: &[u32]) {
         self.builder.decorate(id, decoration, operands.iter().map(|word| Operand::LiteralBit32(*word)));
     }
@@ -364,7 +360,6 @@ impl ModuleBuilder {
         self.emit_word(Op::Load, &[pointer])
     }
 
-    /// Returns a pointer to a word of a buffer of words.
     pub fn word_pointer(&mut self, buffer: Word, index: Word) -> Word {
         let member = self.constant(0);
         let ty = self.type_pointer(StorageClass::StorageBuffer, self.u32);

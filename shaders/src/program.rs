@@ -80,7 +80,6 @@ pub struct Program {
 pub struct DispatchPhase {
     /// The dependency after the previous phase; empty for the first.
     pub dependency: Dependency,
-    /// The kernels.
     pub kernels: Vec<ProgramKernel>,
 }
 

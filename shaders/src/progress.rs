@@ -52,7 +52,6 @@ pub const CLOCK_WORD: u64 = 16;
 pub const OVERFLOW_WORD: u64 = 31;
 /// Words of the control buffer.
 pub const CONTROL_WORDS: u64 = 32;
-/// Fields of a record.
 pub const RECORD_FIELDS: u32 = 5;
 
 /// A field of a thread's record.
@@ -60,7 +59,6 @@ pub const RECORD_FIELDS: u32 = 5;
 pub enum RecordField {
     /// The clock at its start, before its first step.
     StartClock = 0,
-    /// The clock at its end.
     EndClock = 1,
     /// [`ENDED`] or [`STUCK`], once it is over.
     State = 2,

@@ -70,14 +70,12 @@ pub(crate) struct CommonBarrier {
     pub half: Option<SplitHalf>,
     /// Workgroup or Subgroup.
     pub execution_scope: Scope,
-    /// Memory scope.
     pub memory_scope: Scope,
     /// Relaxed if it is not a memory barrier.
     pub semantics: Semantics,
 }
 
 impl CommonBarrier {
-    /// Returns the barrier of an instruction.
     pub fn from_instruction(kind: &InstructionKind) -> Option<CommonBarrier> {
         let (half, execution, memory, semantics) = match kind {
             InstructionKind::ControlBarrier(barrier) => {
@@ -118,7 +116,6 @@ impl CommonBarrier {
 
 /// The end of a piece of a thread.
 enum PieceEnd<'a> {
-    /// A barrier.
     Barrier(ThreadBarrier<'a>),
     /// A subgroup operation or a block, with the first instruction of the shader that its lanes execute
     /// together.
@@ -134,7 +131,6 @@ enum AlignedPiece<'a> {
     Shared(TangleInstance<'a>),
 }
 
-/// A barrier of one thread.
 struct ThreadBarrier<'a> {
     barrier: CommonBarrier,
     /// The instruction of the shader.

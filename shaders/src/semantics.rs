@@ -13,9 +13,7 @@ pub enum SemanticsInstruction {
     Store,
     /// An atomic read-modify-write.
     Rmw,
-    /// A memory barrier.
     MemoryBarrier,
-    /// A control barrier.
     ControlBarrier,
     /// The first half of a split control barrier.
     Arrival,

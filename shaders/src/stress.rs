@@ -69,7 +69,6 @@ pub(crate) struct ParameterBlock {
 }
 
 impl ParameterBlock {
-    /// Loads a parameter.
     pub fn load(self, module: &mut ModuleBuilder, parameter: StressParameter) -> Word {
         module.push_constant(self.variable, self.first + parameter as u32)
     }
@@ -139,7 +138,6 @@ pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel
     StressKernel { words: module.finish(workgroup_size).words, workgroup_size }
 }
 
-/// Declares scratch memory.
 pub(crate) fn declare_scratch(module: &mut ModuleBuilder, binding: u32, model: MemoryModel) -> Word {
     let block = module.type_array_block(module.u32, 4, None);
     let variable = module.bound_variable(StorageClass::StorageBuffer, block, binding, "scratch");

@@ -26,11 +26,9 @@ pub(crate) enum Registers {
     Values(Table<RegisterId, Option<Word>>),
     /// Function variables.
     Variables {
-        /// By register.
         registers: Table<RegisterId, Word>,
         /// The jump variable, if the code needs it.
         jump: Option<Word>,
-        /// The variables of loops.
         loop_variables: Option<LoopVariables>,
     },
 }

@@ -135,7 +135,6 @@ pub enum ImageForm {
 /// another type. Workgroup memory is in neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SeparateStorages {
-    /// None.
     #[default]
     None,
     /// `nonlocal-payload`: those that no instruction accesses atomically.
@@ -168,7 +167,6 @@ impl WorkgroupInitialization {
 /// The shader stage whose invocations run the threads ([`crate::carrier`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CarrierStage {
-    /// Compute.
     #[default]
     Compute,
     /// `vertex`.
@@ -259,7 +257,6 @@ impl CarrierStage {
         matches!(self, CarrierStage::VertexFragment | CarrierStage::FragmentVertex)
     }
 
-    /// Returns the stage of the thread with this number.
     #[must_use]
     pub fn for_thread(self, number: usize) -> CarrierStage {
         match self {
@@ -281,7 +278,6 @@ impl CarrierStage {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown variant `{word}`; expected one of {}", words().map(|(word, _)| word).collect::<Vec<_>>().join(", "))]
 pub struct UnknownVariant {
-    /// The word.
     pub word: String,
 }
 

@@ -26,7 +26,6 @@ const POISON: u32 = 0xdead_beef;
 const DONE: u32 = 0x600d;
 const SALT: u32 = 0x7b12_3456;
 
-/// Parameters of the rendezvous.
 #[derive(Clone, Copy)]
 struct RendezvousParameters {
     spin: u32,
@@ -504,7 +503,6 @@ fn check_meetings(run: &ExecutedDispatch, index: usize, ids: &[ThreadId]) {
     assert_eq!(salted, if invocation.local == 0 { bound } else { Vec::new() });
 }
 
-/// Returns the receipt of a dispatch.
 fn receipt(run: &ExecutedDispatch) -> u32 {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let lengths = kernel.measured_bindings.iter().map(|(binding, _)| run.lengths[*binding as usize]);

@@ -254,7 +254,6 @@ fn access_masks_are_those_of_the_test() {
     assert_eq!(two(".memory_write", ".memory_write", "st.sc0 x, 2").1, "memory_write");
 }
 
-/// Dependencies of all memory differ from narrower ones.
 #[test]
 fn dependencies_of_all_memory_differ_from_narrower_ones() {
     let all = |rows: &str| {

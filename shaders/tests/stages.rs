@@ -122,7 +122,6 @@ fn check_draws(validator: &Validator, stage: CarrierStage, program: &Program) ->
     draws
 }
 
-/// Returns the names of the bindings of a module of a draw.
 fn draw_binding_names(words: &[u32], together: &DrawModules) -> Vec<String> {
     let module = rspirv::dr::load_words(words).unwrap();
     let numbers = module.annotations.iter().filter_map(|one| match one.operands[..] {

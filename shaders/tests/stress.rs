@@ -25,7 +25,6 @@ fn kernel() -> CompiledKernel {
     shaders::compile(&store_buffering(), &STRESSED).unwrap()
 }
 
-/// Returns the kernel with its module changed.
 fn changed(change: impl FnOnce(&mut Module)) -> CompiledKernel {
     let kernel = kernel();
     let mut module = shaders::parse_module(&kernel.words).unwrap();

@@ -170,7 +170,6 @@ fn branches_around_an_operation_are_compared() {
     }
 }
 
-/// Workgroup barriers under a branch are refused.
 #[test]
 fn workgroup_barriers_under_a_branch_are_refused() {
     for inside in ["cbar.wg b", "cbar.arrive.execsg.sg b ; cbar.wait.execsg.sg b"] {

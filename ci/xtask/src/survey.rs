@@ -22,7 +22,6 @@ const EXTENSIONS: [&str; 18] = [
     "rmiss", "rcall", "glsl", "hlsl", "compute", "wgsl",
 ];
 
-/// Time limit of a process.
 const PROCESS_TIME_LIMIT: Duration = Duration::from_secs(90);
 
 /// Time limit of the analysis of an entry point, as an argument.

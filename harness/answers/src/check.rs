@@ -19,7 +19,6 @@ use crate::similar::most_similar;
 /// A test with the model and limits to check it with.
 #[derive(Clone, Copy, Debug)]
 pub struct TestQuestion<'a> {
-    /// The test.
     pub test: &'a Test,
     /// The text that the test was parsed from.
     pub text: &'a str,
@@ -27,7 +26,6 @@ pub struct TestQuestion<'a> {
     pub id: &'a str,
     /// The file of the line.
     pub file: &'a str,
-    /// The model.
     pub model: &'a Model,
     /// The model that answers queries marked NOCHAINS, if one is loaded.
     pub nochains_model: Option<&'a Model>,

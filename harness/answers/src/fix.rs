@@ -17,7 +17,6 @@ pub struct CodeEdit {
     pub code: String,
 }
 
-/// The edits of a fix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FixEdits {
     /// A title in the imperative.

@@ -10,7 +10,6 @@ use results::{Ending, Evidence, judge};
 /// A test with the counts of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgeRequest<'a> {
-    /// The test.
     pub test: &'a Test,
     /// The id of the line.
     pub id: &'a str,
@@ -34,7 +33,6 @@ pub enum JudgeError {
     /// A state has no value for an observable of the test.
     #[error("the state `{}` does not give {expected}", state::format_state(state))]
     MissingValue {
-        /// The state.
         state: State,
         /// The names of the observables.
         expected: String,

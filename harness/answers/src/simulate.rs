@@ -16,7 +16,6 @@ use sim::{Fault, SimDevice};
 /// A test, and the settings of its run.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationRequest<'a> {
-    /// The test.
     pub test: &'a Test,
     /// The id of the line.
     pub id: &'a str,

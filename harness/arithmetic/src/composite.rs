@@ -173,7 +173,6 @@ fn compute_integer_dot(
     fits.then(|| vec![(sum + accumulator).clamp(min_value, max_value) as u64 & mask(to.bits)])
 }
 
-/// Returns the columns of a matrix.
 fn matrix_columns(operand: &Operand<'_>) -> Vec<Vec<f64>> {
     to_floats(operand).chunks(operand.shape.rows.max(1) as usize).map(<[f64]>::to_vec).collect()
 }

@@ -4,7 +4,6 @@ use rspirv::spirv::{GlslStd450Op, Op};
 
 use crate::texel::TexelFormat;
 
-/// The kind of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     /// A boolean.
@@ -18,7 +17,6 @@ pub enum NumberKind {
 /// The shape of an operand: a number, a vector, or a matrix by columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberShape {
-    /// The kind of each number.
     pub kind: NumberKind,
     /// The width of each number; 32 for booleans.
     pub bits: u32,
@@ -35,7 +33,6 @@ impl NumberShape {
     }
 }
 
-/// An operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
     /// Its components.

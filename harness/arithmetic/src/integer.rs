@@ -8,7 +8,6 @@ pub fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// Sign-extends a value.
 #[inline]
 pub fn sign_extend(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);

@@ -2,7 +2,6 @@
 
 use crate::{float_from_bits, float_to_bits, mask, sign_extend};
 
-/// The encoding of components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ComponentEncoding {
     Float,
@@ -14,7 +13,6 @@ enum ComponentEncoding {
     Unsigned,
 }
 
-/// A texel format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TexelFormat {
     encoding: ComponentEncoding,

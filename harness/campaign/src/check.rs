@@ -78,7 +78,6 @@ impl CheckModels {
         Ok(CheckModels { requested: None, defaults, without_chains })
     }
 
-    /// Returns the models of a check by one model.
     pub fn with_model(chosen: LoadedModel) -> CheckModels {
         let without_chains = answers::name_without_chains(&chosen.argument).and_then(models::load_shipped);
         CheckModels { requested: Some(chosen), defaults: Vec::new(), without_chains }
@@ -135,7 +134,6 @@ struct LabelledError {
     text: miette::NamedSource<String>,
 }
 
-/// The options of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckOptions {
     /// How missing inputs of shaders are supplied.

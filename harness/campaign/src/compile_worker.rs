@@ -26,7 +26,6 @@ pub struct CompileJob {
     pub misbehave: Option<String>,
 }
 
-/// A kernel to compile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KernelToCompile {
     words: Vec<u32>,

@@ -32,20 +32,17 @@ const DEFAULT_SUITE: &str = "quick";
 /// A test whose kernels are compiled.
 #[derive(Clone, Debug)]
 pub struct CompiledTest {
-    /// The id of the test.
     pub id: String,
     /// The name on a command line.
     pub argument: String,
     /// The test, lowered for a device.
     pub test: Arc<Test>,
-    /// The variant of the test.
     pub variant: RunVariant,
 }
 
 /// The kernels of a test in one form, or the reason why it has none.
 #[derive(Clone, Debug)]
 pub struct FormResult {
-    /// The form.
     pub form: Form,
     /// The kernels, or why there are none.
     pub kernels: Result<FormKernels, String>,
@@ -54,7 +51,6 @@ pub struct FormResult {
 /// The tests, devices and forms of one `codegen` command.
 #[derive(Debug)]
 pub struct CodegenRequest {
-    /// The tests to compile.
     pub tests: Vec<CompiledTest>,
     /// The devices to compile for.
     pub targets: Vec<CompilerTarget>,

@@ -23,7 +23,6 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The suffix of files with the progress model that a device claims.
 pub const PROGRESS_SUFFIX: &str = "-progress.txt";
 
-/// The expectations for a run.
 #[derive(Debug, Default)]
 pub struct RunExpectations {
     expectations: Expectations,

@@ -34,7 +34,6 @@ impl FailureMessage {
 }
 
 impl Failure {
-    /// Returns the failure for an error of a results folder.
     pub fn folder_error(error: results::folder::FolderError) -> Failure {
         if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
     }

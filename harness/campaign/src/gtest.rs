@@ -143,7 +143,6 @@ pub fn acknowledge_shards() -> Result<(), Failure> {
 /// The result file and its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultFile {
-    /// The path of the file.
     pub path: PathBuf,
     is_json: bool,
 }
@@ -300,7 +299,6 @@ fn is_settled(line: &RunLine) -> bool {
 pub struct RecordingWriter<'w> {
     /// The writer for the output.
     pub inner: &'w mut dyn RunWriter,
-    /// The record of verdicts.
     pub verdicts: SharedVerdicts,
 }
 

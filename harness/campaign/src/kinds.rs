@@ -48,7 +48,6 @@ fn driver_record(identity: &plan::Identity) -> DriverRecord {
     }
 }
 
-/// Quotes a word for a shell.
 pub fn quote_for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:@,=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -31,9 +31,7 @@ const PREDICTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// A test with its predicted outcomes.
 #[derive(Clone, Debug)]
 pub struct MeasuredTest {
-    /// The id of the test.
     pub id: String,
-    /// The text of the test.
     pub text: String,
     /// The words of its [`RunVariant`](runner::RunVariant).
     pub variant: String,
@@ -130,7 +128,6 @@ impl MeasuredTest {
 /// A test whose question is about an allowed outcome.
 #[derive(Clone, Debug)]
 pub struct RelaxedSubject {
-    /// The test.
     pub subject: MeasuredTest,
     /// The tests that it is a mutant of: they differ only in synchronization, and forbid that outcome.
     pub mutant_of: Vec<String>,
@@ -166,11 +163,8 @@ impl RelaxedSubject {
 /// One measurement of a test under a stress.
 #[derive(Clone, Copy, Debug)]
 pub struct Measurement<'a> {
-    /// The test.
     pub subject: &'a MeasuredTest,
-    /// The stress.
     pub stress: &'a Stress,
-    /// The duration.
     pub time: Duration,
     /// The random seed.
     pub seed: u64,

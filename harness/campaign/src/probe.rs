@@ -69,7 +69,6 @@ pub enum DeviceSelector {
     /// Compile-only devices: one family, or all families for `*`; from a Mesa with this version prefix, if
     /// given.
     CompileOnly {
-        /// The vendor.
         vendor: &'static Vendor,
         /// The family, or `*`.
         family: String,

@@ -24,7 +24,6 @@ use crate::{Failure, explain_records};
 /// Time limit for all records of one command.
 const ALL_RECORDS_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Rejudged results.
 #[derive(Clone, Debug)]
 pub struct RejudgedResults {
     /// The lines in their original order, rejudged where possible.

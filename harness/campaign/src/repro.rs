@@ -64,10 +64,8 @@ struct RecordedVerdict {
     device: Option<DeviceRecord>,
 }
 
-/// A file of the bundle.
 #[derive(Clone, Debug)]
 pub struct BundleFile {
-    /// The file name.
     pub name: String,
     /// The content.
     pub bytes: Vec<u8>,

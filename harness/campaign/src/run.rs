@@ -24,14 +24,11 @@ use crate::run_log::{EarlierVerdicts, RunLog};
 use crate::targets::DeviceTarget;
 use crate::workers::{self, WorkerTask};
 
-/// A test on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestOnDevice {
     /// Index of its device.
     pub target: usize,
-    /// The id of the test.
     pub id: String,
-    /// The skip reason.
     pub skip_reason: Option<String>,
 }
 
@@ -55,7 +52,6 @@ pub trait RunKind: Sync {
     /// The answer of a worker.
     type Answer: DeserializeOwned + pool::PoolAnswer + Send;
 
-    /// Returns the devices.
     fn targets(&self) -> Vec<&DeviceTarget>;
 
     /// Returns every test on every device, in plan order.
@@ -220,7 +216,6 @@ pub(crate) fn device_failure(ending: &Result<Ending, String>) -> Option<Reason> 
     }
 }
 
-/// The result of a run.
 #[derive(Debug)]
 pub struct RunResult {
     /// The results folder, with its reports.
@@ -233,7 +228,6 @@ pub struct RunResult {
     pub is_interrupted: bool,
 }
 
-/// A run of one kind.
 pub struct Run<'a, K: RunKind> {
     /// Creates jobs and judges answers.
     pub kind: &'a K,

@@ -74,9 +74,7 @@ const BEFORE_SLURM: usize = 3;
 /// A shard with the variables that define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedShard {
-    /// The shard.
     pub shard: Shard,
-    /// The names of the variables.
     pub variables: String,
 }
 

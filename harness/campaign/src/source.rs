@@ -35,7 +35,6 @@ pub enum SourceOrigin {
     Embedded(String),
     /// A file, by its canonical path if it has one.
     File(PathBuf),
-    /// Standard input.
     StandardInput,
 }
 
@@ -53,9 +52,7 @@ pub struct SourceReadError {
 /// A parsed test with its source.
 #[derive(Clone, Debug)]
 pub struct LoadedTest {
-    /// The source.
     pub source: TestSource,
-    /// The text.
     pub text: String,
     /// The parsed test.
     pub test: Test,

@@ -28,7 +28,6 @@ pub enum WorkerEnvironment {
     },
 }
 
-/// The task of a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkerTask {
     /// List the devices and exit.

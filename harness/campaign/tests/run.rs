@@ -69,7 +69,6 @@ type ScriptedEnd<K> = Result<<K as RunKind>::Answer, pool::WorkerFailure>;
 /// Workers that answer from a script, one job at a time.
 struct ScriptedWorkers<'a, K: RunKind> {
     answer: &'a (dyn Fn(&K::Job) -> ScriptedEnd<K> + Sync),
-    /// The received jobs.
     received_jobs: Mutex<Vec<K::Job>>,
 }
 

@@ -68,6 +68,8 @@
 //! listed in `docs/dev/verdicts.md`. A record whose meaning changes gets a new `schema`. The minimum Rust
 //! version is that of the manifest; raising it raises the minor version.
 
+#![warn(missing_docs)]
+
 mod library;
 
 pub use library::check::{CheckAnswer, CheckStatus, Checker};

@@ -93,7 +93,6 @@ impl CodeBaseline {
 pub struct SectionChange {
     /// Its name.
     pub section: String,
-    /// The kind of the change.
     pub kind: BaselineChangeKind,
     /// Its lines, as [`line_diff`] formats them.
     pub lines: Vec<String>,

@@ -18,7 +18,6 @@ pub struct Disassembly {
 pub struct CodeLine {
     /// The text without indentation, encodings and comments.
     pub text: String,
-    /// Its kind.
     pub kind: LineKind,
 }
 

@@ -45,7 +45,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// All forms.
     pub const ALL: [Form; 11] = [
         Form::Merged,
         Form::Split,
@@ -142,7 +141,6 @@ impl fmt::Display for Form {
     }
 }
 
-/// An unknown form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown form `{0}`; expected one of {words}", words = Form::ALL.map(Form::word).join(", "))]
 pub struct UnknownForm(pub String);
@@ -158,7 +156,6 @@ impl FromStr for Form {
 /// The memory accesses of all threads of a kernel, from whose absence compilers infer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryRole {
-    /// They read and write.
     ReadWrite,
     /// They write but never read.
     Producer,
@@ -169,7 +166,6 @@ pub enum MemoryRole {
 }
 
 impl MemoryRole {
-    /// Returns the role of threads.
     pub fn from_threads(test: &Test, threads: &[ThreadId]) -> MemoryRole {
         let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
         let any_access = |predicate: fn(&MemoryAccess) -> bool| {
@@ -198,7 +194,6 @@ impl MemoryRole {
 /// A kernel of a test.
 #[derive(Clone, Debug)]
 pub struct FormKernel {
-    /// Its form.
     pub form: Form,
     /// Its name within the form: the threads that it contains, such as `P0` or `P0,P1`.
     pub name: String,

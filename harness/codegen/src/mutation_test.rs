@@ -17,7 +17,6 @@ pub struct EditResult {
     pub line: u32,
     /// The original instruction.
     pub text: String,
-    /// The kind of the edit.
     pub kind: EditKind,
     /// The explorer's verdict on the rest.
     pub verdict: EditVerdict,

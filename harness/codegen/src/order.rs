@@ -27,7 +27,6 @@ pub enum OrderVerdict {
 /// Two accesses of a thread that an instruction of the test orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredOrder {
-    /// The order.
     pub order: Order,
     /// The widest requested scope.
     pub scope: Scope,
@@ -43,7 +42,6 @@ pub struct RequiredOrder {
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderFinding {
-    /// The verdict.
     pub verdict: OrderVerdict,
     /// The present or missing instruction, in words.
     pub why: String,

@@ -23,9 +23,7 @@ const LOCATIONS: MemorySpace = MemorySpace(0);
 const RESULTS: MemorySpace = MemorySpace(1);
 /// The rendezvous buffer.
 const RENDEZVOUS: MemorySpace = MemorySpace(2);
-/// Images.
 const IMAGES: MemorySpace = MemorySpace(3);
-/// Scratch memory.
 const SCRATCH: MemorySpace = MemorySpace(4);
 /// The second location buffer and its images.
 const SEPARATE_LOCATIONS: MemorySpace = MemorySpace(5);
@@ -33,7 +31,6 @@ const SEPARATE_IMAGES: MemorySpace = MemorySpace(6);
 
 /// The kernels of a test with their machine code.
 pub struct CompiledKernels<'a> {
-    /// The test.
     pub test: &'a Test,
     /// Its kernels, with the parameters of one round.
     pub program: &'a Program,
@@ -76,12 +73,7 @@ pub enum UnmodelledFeature {
     UnreportedObservable,
     /// The numbers of texts and kernels differ.
     #[error("{texts} texts for {kernels} kernels")]
-    Texts {
-        /// Texts.
-        texts: usize,
-        /// Kernels.
-        kernels: usize,
-    },
+    Texts { texts: usize, kernels: usize },
 }
 
 /// Returns the question whether outcomes outside of the prediction are reachable.
@@ -263,7 +255,6 @@ pub fn machine_question(
     })
 }
 
-/// Returns the memory of images.
 fn image_space(apart: bool) -> MemorySpace {
     if apart { SEPARATE_IMAGES } else { IMAGES }
 }

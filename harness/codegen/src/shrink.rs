@@ -10,7 +10,6 @@ use litmus::{LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
 /// The result of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
-    /// The test.
     pub test: Test,
     /// The number of evaluations of the predicate.
     pub evaluations: u32,

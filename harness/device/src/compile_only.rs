@@ -76,7 +76,6 @@ pub enum MesaError {
         folder.display()
     )]
     NoDriver {
-        /// The folder.
         folder: PathBuf,
         /// The flag or variable that names the folder.
         named_by: &'static str,
@@ -88,9 +87,7 @@ pub enum MesaError {
         looked.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     NoShim {
-        /// The driver.
         driver: &'static str,
-        /// Its driver file.
         driver_file: PathBuf,
         /// The library that is missing.
         shim: &'static str,
@@ -150,7 +147,6 @@ impl Mesa {
         self.vendor
     }
 
-    /// Returns its driver file.
     pub fn driver_file(&self) -> &Path {
         &self.driver_file
     }

@@ -140,7 +140,6 @@ fn shader_stage(
     vk::PipelineShaderStageCreateInfo::default().stage(stage).module(module).name(c"main")
 }
 
-/// The work of a draw.
 pub(crate) enum DrawWork<'a> {
     /// This many points, one per vertex.
     Points(u32),

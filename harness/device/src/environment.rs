@@ -48,9 +48,7 @@ pub struct DriverEnvironment {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} names `{}`, which is not a file", path.display())]
 pub struct EnvironmentError {
-    /// The variable.
     pub variable: &'static str,
-    /// The path.
     pub path: PathBuf,
 }
 

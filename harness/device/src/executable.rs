@@ -28,7 +28,6 @@ pub struct Executable {
     pub representations: Vec<Representation>,
 }
 
-/// A statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
     /// The driver's name for it.

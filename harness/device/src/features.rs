@@ -66,7 +66,6 @@ macro_rules! features {
         $member:ident $(: $version:expr, $extension:expr)? => {$($field:ident = $feature:ident),* $(,)?}
     )*) => {
         impl Features {
-            /// Returns the enabled features.
             pub(crate) fn enabled(&self) -> Vec<Feature> {
                 Feature::ALL.iter().copied().filter(|feature| self.is_enabled(*feature)).collect()
             }
@@ -95,7 +94,6 @@ macro_rules! features {
                 listed
             }
 
-            /// Returns the features without masked ones.
             pub(crate) fn without_masked(mut self, masked: &plan::FeatureMask) -> Features {
                 $($(if masked.hides_feature(Feature::$feature) { self.$member.$field = vk::FALSE; })*)*
                 self

@@ -313,7 +313,6 @@ impl SharedRun {
         }
     }
 
-    /// Submits a batch.
     fn submit_batch(&self, number: u32) -> Result<(), DeviceError> {
         let batch = self.ready_batch(number)?;
         let mut timelines: Vec<_> = batch.parts.iter().map(SubmitPart::timeline_values).collect();

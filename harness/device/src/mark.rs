@@ -14,7 +14,6 @@ use crate::gpu::Gpu;
 use crate::memory::{DeviceBuffer, MemoryHeap};
 use crate::submission::Submission;
 
-/// The value of a mark.
 const MARK_VALUE: u32 = 0x5e7d_a10c;
 
 /// The words of all marks of a plan.
@@ -100,7 +99,6 @@ impl StageMarks {
     }
 }
 
-/// Returns the marks of a stage.
 fn stage_marks(submissions: &[Submission], stage: usize) -> impl Iterator<Item = usize> + '_ {
     let own = submissions.iter().filter(move |submission| submission.stage == stage);
     own.flat_map(|submission| &submission.recordings)

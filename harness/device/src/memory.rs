@@ -222,7 +222,6 @@ pub(crate) struct MappedMemory {
     /// Size in words.
     len: usize,
     memory: vk::DeviceMemory,
-    /// Size of the memory.
     bytes: vk::DeviceSize,
     atom_bytes: vk::DeviceSize,
     is_coherent: bool,
@@ -313,12 +312,10 @@ pub(crate) fn properties_of(flags: vk::MemoryPropertyFlags) -> Option<MemoryProp
 }
 
 impl DeviceBuffer {
-    /// Returns the properties of its memory.
     pub(crate) fn properties(&self) -> Option<MemoryProperties> {
         properties_of(self.properties)
     }
 
-    /// Size in bytes.
     pub(crate) fn size_in_bytes(&self) -> vk::DeviceSize {
         self.len as vk::DeviceSize * 4
     }
@@ -358,7 +355,6 @@ impl DeviceBuffer {
         self.word(index).map(|word| word.store(value, Ordering::Relaxed))
     }
 
-    /// Returns the start of the mapping.
     fn mapping_start(&self) -> Option<*mut u32> {
         let pointer = self.allocation.as_ref()?.mapped_ptr()?.cast::<u32>();
         pointer.is_aligned().then_some(pointer.as_ptr())

@@ -19,7 +19,6 @@ pub(crate) struct Pipeline {
     pub(crate) raw: vk::Pipeline,
 }
 
-/// Returns the descriptor type of an image.
 pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
     match shape {
         ImageShape::Texels(_) => vk::DescriptorType::STORAGE_TEXEL_BUFFER,

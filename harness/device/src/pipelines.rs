@@ -59,7 +59,6 @@ impl PipelineStore {
         PipelineStore { compiler, cache: Arc::default(), background_threads: RefCell::default() }
     }
 
-    /// Returns the pipeline compiler.
     pub(crate) fn compiler(&self) -> &PipelineCompiler {
         &self.compiler
     }

@@ -170,7 +170,6 @@ impl<'d> VulkanPrepared<'d> {
         Ok(prepared)
     }
 
-    /// Returns the bindings of a kernel.
     fn kernel_slots(&self, kernel: usize) -> Vec<BindingSlot> {
         let Some(kernel) = self.kernels.get(kernel) else { return Vec::new() };
         let shapes = kernel.images.iter().filter_map(|image| self.shapes.get(image.0 as usize));

@@ -87,7 +87,6 @@ impl PreparedQueue {
         }
     }
 
-    /// Returns the index of its family.
     pub(crate) fn family_index(&self) -> u32 {
         self.index.family.index
     }

@@ -247,7 +247,6 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the event of a step.
     fn step_event(&self, step: usize) -> Result<vk::Event, DeviceError> {
         let event = self.events.get(step).copied().filter(|event| *event != vk::Event::null());
         event.ok_or_else(|| missing_item("event for step", step))

@@ -12,9 +12,7 @@ pub struct ListedDevice {
     ///
     /// The default device is first: discrete, integrated and virtual GPUs, then software drivers by name.
     pub index: usize,
-    /// Its identity.
     pub identity: Identity,
-    /// Its capabilities.
     pub capabilities: Capabilities,
 }
 

@@ -11,9 +11,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("driver file {}: {reason}", file.display())]
 pub struct UnusableDriver {
-    /// The file.
     pub file: PathBuf,
-    /// The reason.
     pub reason: String,
 }
 

@@ -10,7 +10,6 @@ pub fn render(explained: Explained<'_>) -> String {
     build_pictures(explained).iter().map(render_graph).collect()
 }
 
-/// Renders one graph.
 pub fn render_graph(picture: &Picture<'_>) -> String {
     let mut out = String::from("digraph explanation {\n");
     let text: Vec<String> = picture.title.iter().chain(&picture.notes).cloned().collect();

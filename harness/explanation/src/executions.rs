@@ -11,9 +11,7 @@ use super::{dot, phrases, svg, text};
 /// The executions of a test, for rendering.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionReport<'a> {
-    /// The test.
     pub test: &'a Test,
-    /// The executions.
     pub executions: &'a ConsistentExecutions,
 }
 

@@ -77,7 +77,6 @@ pub fn render(explained: Explained<'_>, machine_codes: &[(String, String)]) -> S
     )
 }
 
-/// Renders a section of a specification with its clauses.
 fn render_section(section: &clauses::SpecificationSection) -> String {
     let name = escape(&section.name);
     let name = match &section.link {

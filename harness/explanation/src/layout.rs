@@ -5,9 +5,7 @@ use super::picture::{Arrow, EventColumn};
 /// Width of a character in a box, and in a label.
 const BOX_CHARACTER_WIDTH: f64 = 7.3;
 const LABEL_CHARACTER_WIDTH: f64 = 6.7;
-/// Height of a line of a label.
 pub const LABEL_LINE_HEIGHT: f64 = 13.0;
-/// Height of a box.
 pub const BOX_HEIGHT: f64 = 42.0;
 const ROW_HEIGHT: f64 = 104.0;
 const HEADER_HEIGHT: f64 = 34.0;
@@ -17,16 +15,13 @@ const COLUMN_GAP: f64 = 110.0;
 /// Distance between parallel arrows.
 const ARROW_DISTANCE: f64 = 64.0;
 
-/// A rectangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rectangle {
     /// Left edge.
     pub x: f64,
     /// Upper edge.
     pub y: f64,
-    /// Width.
     pub width: f64,
-    /// Height.
     pub height: f64,
 }
 
@@ -43,7 +38,6 @@ impl Rectangle {
     }
 }
 
-/// A point.
 pub type Point = (f64, f64);
 
 /// A sequence of cubic curves, each with its start, two control points and its end.

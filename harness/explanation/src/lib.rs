@@ -37,12 +37,10 @@ pub fn headline(explained: Explained<'_>) -> String {
 /// An explanation and its subject.
 #[derive(Clone, Copy, Debug)]
 pub struct Explained<'a> {
-    /// The test.
     pub test: &'a Test,
     /// Its text.
     pub source: &'a str,
     /// Name of the test's file.
     pub file: &'a str,
-    /// The explanation.
     pub explanation: &'a Explanation,
 }

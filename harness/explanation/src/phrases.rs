@@ -17,7 +17,6 @@ pub fn headline(test: &Test, explanation: &Explanation) -> String {
     format!("{} under {}: {} is {answer}", test.name, explanation.model, explanation.outcome)
 }
 
-/// Returns the reason for the answer as a sentence.
 pub fn reason_sentence(answer: &ExplanationAnswer) -> String {
     match answer {
         ExplanationAnswer::Allowed { witness: Some(execution) } if execution.thin_air => {
@@ -115,7 +114,6 @@ fn describe_found_race(found: &FoundRace) -> String {
 /// A fix: a sentence, and the changed lines as place, before and after.
 pub type FixDescription = (String, Vec<(String, String, String)>);
 
-/// Describes the fix of a race.
 pub fn describe_race_fix(test: &Test, mend: &FixSearchResult) -> FixDescription {
     match mend {
         FixSearchResult::Found { changes, minimality: least, allowed } => {
@@ -210,7 +208,6 @@ pub fn format_edge_label(edge: &ExplainedEdge) -> String {
     }
 }
 
-/// Returns the event with an id.
 pub fn find_event(execution: &ExplainedExecution, id: EventId) -> Option<&ExplainedEvent> {
     execution.events.get(usize::from(id.0))
 }

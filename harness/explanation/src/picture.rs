@@ -11,7 +11,6 @@ pub struct Picture<'a> {
     pub title: Vec<String>,
     /// The lines below the picture.
     pub notes: Vec<String>,
-    /// The execution.
     pub execution: &'a ExplainedExecution,
     /// The columns, left to right.
     pub columns: Vec<EventColumn>,
@@ -21,7 +20,6 @@ pub struct Picture<'a> {
     pub highlighted: Vec<usize>,
 }
 
-/// A column of events.
 pub struct EventColumn {
     /// The text above the column.
     pub title: String,
@@ -49,11 +47,8 @@ pub struct Arrow {
 pub enum ArrowKind {
     /// Part of the violated axiom.
     Broken,
-    /// A race.
     Race,
-    /// Reads-from.
     ReadsFrom,
-    /// From-reads.
     FromReads,
     /// Modification order.
     Modification,
@@ -64,7 +59,6 @@ pub enum ArrowKind {
 }
 
 impl ArrowKind {
-    /// Every kind.
     pub const ALL: [ArrowKind; 7] = [
         ArrowKind::Broken,
         ArrowKind::Race,
@@ -189,7 +183,6 @@ fn event_index(id: EventId) -> usize {
 }
 
 impl<'a> Picture<'a> {
-    /// Returns a picture without an execution.
     fn without_execution(test: &Test) -> Picture<'a> {
         static NOTHING: ExplainedExecution = ExplainedExecution {
             events: Vec::new(),

@@ -20,14 +20,11 @@ pub struct ShaderAnswer {
     pub verdict: String,
     /// Coverage of the analysis, and its limits.
     pub notes: Vec<String>,
-    /// The findings.
     pub findings: Vec<ShaderFinding>,
 }
 
-/// A finding on a shader.
 #[derive(Clone, Debug)]
 pub struct ShaderFinding {
-    /// Its kind.
     pub kind: String,
     /// True if the two locations are accesses that no order of the model separates.
     pub is_race: bool,
@@ -50,7 +47,6 @@ pub struct ShaderPlace {
     pub access: Option<String>,
     /// The invocation that performs the event, if known.
     pub invocation: Option<String>,
-    /// The file.
     pub file: String,
     /// Line number, if known.
     pub line: Option<u32>,
@@ -167,7 +163,6 @@ struct FindingPicture<'a> {
     finding: &'a ShaderFinding,
     /// The texts of each column: the invocation, the event, the source line.
     columns: Vec<[String; 3]>,
-    /// Width of a column.
     column_width: f64,
 }
 

@@ -85,7 +85,6 @@ fn write_fix(out: &mut String, (sentence, changes): phrases::FixDescription) {
     }
 }
 
-/// Writes an indented line.
 pub fn write_line(out: &mut String, indent: usize, text: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{}", format!("{}{text}", "  ".repeat(indent)).trim_end());

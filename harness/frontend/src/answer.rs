@@ -37,7 +37,6 @@ pub struct ModelQuery<'b> {
     pub locate_race: bool,
 }
 
-/// The answer of the model.
 #[derive(Clone, Debug)]
 pub struct ModelAnswer {
     /// The race verdict.
@@ -286,7 +285,6 @@ fn find_racing_subset(
     Ok(None)
 }
 
-/// Locates a race.
 pub(crate) fn locate_race(
     case: &LiftedCase,
     model: &Model,

@@ -268,7 +268,6 @@ fn can_bypass_barrier(walked: &EmittedThread, barrier: &litmus::ControlBarrier) 
     false
 }
 
-/// The code of a thread.
 struct ThreadCode {
     instructions: Vec<Emitted>,
     labels: Vec<u16>,

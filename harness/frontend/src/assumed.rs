@@ -313,7 +313,6 @@ pub(crate) fn local_size_constants(
     ids.iter().filter(|id| !options.specialization.contains_key(id)).filter_map(sets_local_size).collect()
 }
 
-/// A scalar of a block.
 pub(crate) struct BlockScalar {
     pub offset: u64,
     pub bytes: u32,

@@ -13,7 +13,6 @@ pub(crate) type AxisSet = u8;
 /// All axes of the workgroup.
 const LOCAL_AXES: AxisSet = 0b11_1000;
 
-/// Returns the set with one axis of the grid.
 pub(crate) fn grid_axis(axis: usize) -> AxisSet {
     1 << axis
 }

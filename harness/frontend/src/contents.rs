@@ -9,7 +9,6 @@ pub const MAX_BYTES: u64 = 1 << 28;
 /// Upper bound on the texels of an image.
 const MAX_TEXELS: u64 = 1 << 24;
 
-/// An image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageInput {
     /// Width, height, and depth or layers.
@@ -141,7 +140,6 @@ impl AddressTarget {
     }
 }
 
-/// The fill words.
 pub const FILL_WORDS: [&str; 9] =
     ["zeros", "iota", "floats", "small", "random", "spaced", "pairs", "ones", "wide-floats"];
 

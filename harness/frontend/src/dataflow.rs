@@ -26,7 +26,6 @@ pub(crate) trait Analysis {
     fn join(&self, first: Self::Fact, second: Self::Fact) -> Self::Fact;
     /// Returns the facts of a built-in variable, if the analysis supports it.
     fn built_in_facts(&self, built_in: BuiltIn) -> Option<Facts<Self::Fact>>;
-    /// Returns the fact of a constant.
     fn constant_fact(&self) -> Self::Fact;
     /// Returns the fact of a value that is loaded from shared memory or a resource, by its variable and address.
     fn load_fact(&self, variable: Option<u32>, address: Self::Fact) -> Self::Fact;
@@ -43,7 +42,6 @@ pub(crate) trait Analysis {
         self.join(first, second)
     }
 
-    /// Returns the join of all components.
     fn join_components(&self, facts: Facts<Self::Fact>) -> Self::Fact {
         facts.into_iter().fold(Self::Fact::default(), |all, one| self.join(all, one))
     }
@@ -122,7 +120,6 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         self.values.get(&id).copied().unwrap_or_default()
     }
 
-    /// Returns the join of the facts of values.
     pub fn join_of_values(&self, ids: &[u32]) -> A::Fact {
         let facts = ids.iter().map(|id| self.analysis.join_components(self.facts_of(*id)));
         facts.fold(A::Fact::default(), |all, one| self.analysis.join(all, one))

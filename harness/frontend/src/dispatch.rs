@@ -28,7 +28,6 @@ const MAX_BYTES: u64 = 1 << 26;
 pub struct DispatchBuffer {
     /// The descriptor set.
     pub set: u32,
-    /// The binding.
     pub binding: u32,
     /// The element of a buffer array; else 0.
     pub element: u32,
@@ -567,7 +566,6 @@ pub(crate) fn uses_subgroups(module: &SpirvModule) -> bool {
         })
 }
 
-/// Returns the declared capabilities.
 fn declared_capabilities(module: &SpirvModule) -> impl Iterator<Item = u32> {
     let mut rest = module.words().get(HEADER_WORDS..).unwrap_or_default();
     std::iter::from_fn(move || {

@@ -21,7 +21,6 @@ pub(crate) const SCRATCH_REGISTER: u16 = 2;
 /// The label at the end of a thread.
 pub(crate) const END_LABEL: u16 = 0;
 
-/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccessTarget {
     pub location: LocationId,

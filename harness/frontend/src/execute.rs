@@ -23,7 +23,6 @@ use crate::value::{ObjectId, SymbolicNumber, SymbolicPointer, SymbolicTruth, Sym
 use crate::walk::{Step, Walk};
 
 impl Walk<'_> {
-    /// Returns the value of an id.
     pub(crate) fn value_of_id(&mut self, state: &PathState, id: u32) -> Step<SymbolicValue> {
         if let Some(value) = state.frames.last().and_then(|frame| frame.values.get(&id)) {
             return Ok(state.resolve_value(value));
@@ -674,7 +673,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the undefined result of an instruction.
     pub(crate) fn undefined_result_value(&self, instruction: &SpirvInstruction) -> SymbolicValue {
         SymbolicValue::Undefined(UndefOrigin::UndefinedResult(instruction.result, self.thread))
     }

@@ -65,7 +65,6 @@ impl OverrideValue {
 /// A pipeline-overridable constant that no option sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsetOverride {
-    /// Its name.
     pub name: String,
     /// The value that the compiler used.
     pub value: OverrideValue,
@@ -84,7 +83,6 @@ pub(crate) enum InputKind {
 /// An input that no option supplies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssumedInput {
-    /// The place.
     pub place: InputPlace,
     /// The source name.
     pub name: String,

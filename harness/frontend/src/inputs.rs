@@ -14,7 +14,6 @@ use crate::ray_queries::RayResults;
 use spirv_reader::SpirvModule;
 pub use spirv_reader::annotations::parse_binding;
 
-/// A case file.
 #[derive(Clone, Debug, Default)]
 pub struct CaseFile {
     /// The module that the file names.

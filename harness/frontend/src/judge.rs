@@ -287,7 +287,6 @@ fn describe_grid(options: &AnalysisOptions, found: &GridFinding) -> Option<Strin
     Some(format!("{x},{y},{z}{}", running.collect::<String>()))
 }
 
-/// Describes a finding with its lines.
 fn describe_with_lines(module: &SpirvModule, found: &GridFinding) -> String {
     let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
     let lines = lines.map_or(String::new(), |lines| format!(" ({lines})"));

@@ -43,7 +43,6 @@ impl<'m> Specialized<'m> {
         Ok(Specialized { layout, constants })
     }
 
-    /// Returns a constant.
     pub fn constant_value(&self, id: u32) -> Option<&SymbolicValue> {
         self.constants.get(&id)
     }
@@ -78,7 +77,6 @@ impl<'m> Specialized<'m> {
         Ok(None)
     }
 
-    /// Returns the scalar of a value at an offset.
     pub fn scalar_at(&self, value: &SymbolicValue, ty: u32, offset: u64) -> Result<SymbolicValue, Problem> {
         let (mut value, mut ty, mut offset) = (value.clone(), ty, offset);
         for _ in 0..MAX_DEPTH {
@@ -96,7 +94,6 @@ impl<'m> Specialized<'m> {
     }
 }
 
-/// Returns a constant as a symbolic value.
 fn symbolic_value(constant: &ConstantValue) -> SymbolicValue {
     match constant {
         ConstantValue::Number(number) => SymbolicValue::Known(*number),
@@ -108,7 +105,6 @@ fn symbolic_value(constant: &ConstantValue) -> SymbolicValue {
     }
 }
 
-/// Returns a part of a value.
 pub(crate) fn part_of_value(value: &SymbolicValue, index: usize) -> Option<SymbolicValue> {
     match value {
         SymbolicValue::Composite(parts) => parts.get(index).cloned(),
@@ -119,7 +115,6 @@ pub(crate) fn part_of_value(value: &SymbolicValue, index: usize) -> Option<Symbo
     }
 }
 
-/// Returns the number of a known value.
 pub(crate) fn known_number(value: &SymbolicValue) -> Option<u64> {
     match value {
         SymbolicValue::Known(number) => Some(*number),

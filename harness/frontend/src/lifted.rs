@@ -31,7 +31,6 @@ pub struct Lifted {
 /// A litmus test of a kernel for one choice of unspecified values.
 #[derive(Clone, Debug)]
 pub struct LiftedCase {
-    /// The test.
     pub test: Test,
     /// The source position of each instruction, by thread.
     pub origins: Vec<Vec<Spot>>,

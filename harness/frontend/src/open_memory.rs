@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 pub struct OpenPart {
     /// The descriptor set.
     pub set: u32,
-    /// The binding.
     pub binding: u32,
     /// Offset and size in bytes; `None` for the whole buffer.
     pub scalar: Option<(u64, u32)>,

@@ -55,7 +55,6 @@ pub enum FinalContents {
     Unknown {
         /// True if the kernel is known to be race-free.
         is_race_free: bool,
-        /// The reason.
         reason: String,
     },
 }

@@ -19,7 +19,6 @@ impl RayResults {
     pub const NAMED: [(&str, RayResults); 3] =
         [("alternating", RayResults::Alternating), ("hit", RayResults::Hit), ("miss", RayResults::Miss)];
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             RayResults::Alternating => "alternating",
@@ -28,7 +27,6 @@ impl RayResults {
         }
     }
 
-    /// Returns the results with this name.
     pub fn parse(name: &str) -> Option<RayResults> {
         RayResults::NAMED.iter().find(|(known, _)| *known == name).map(|(_, results)| *results)
     }

@@ -71,7 +71,6 @@ pub(crate) struct SymbolicFrame {
     pub result: u32,
 }
 
-/// The state of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PathState {
     pub frames: Vec<SymbolicFrame>,
@@ -79,7 +78,6 @@ pub(crate) struct PathState {
     /// The possible values of each register.
     pub ranges: Rc<BTreeMap<u16, NumberDomain>>,
     pub definitions: Rc<BTreeMap<u16, RegisterDefinition>>,
-    /// Comparisons decided on this path.
     pub decided_comparisons: Rc<Vec<(SymbolicTruth, bool)>>,
     pub next_register: u16,
     pub next_object: u64,

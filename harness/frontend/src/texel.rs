@@ -18,7 +18,6 @@ use crate::state::PathState;
 use crate::value::{SymbolicPointer, SymbolicValue};
 use crate::walk::{Step, Walk};
 
-/// The bytes of a texel.
 const TEXEL_BYTES: u64 = 4;
 /// Dimensions of an image type: one, two and three axes, and texel buffers.
 const AXES_BY_DIMENSION: [(u32, usize); 4] = [(0, 1), (1, 2), (2, 3), (5, 1)];
@@ -26,7 +25,6 @@ const AXES_BY_DIMENSION: [(u32, usize); 4] = [(0, 1), (1, 2), (2, 3), (5, 1)];
 /// An image type whose texels are cells.
 #[derive(Clone, Copy, Debug)]
 struct TexelType {
-    /// The type of a component.
     component: u32,
     dimension: u32,
     axes: usize,
@@ -78,7 +76,6 @@ impl LiftContext<'_> {
     }
 }
 
-/// Returns the flags of an access to one texel.
 fn access_flags(image: SymbolicPointer, operands: &TexelOperands) -> Result<AccessFlags, Problem> {
     if !operands.has_only(ImageOperands::NONE) {
         return Err(unsupported("a texel of a mip level, a sample or an offset"));

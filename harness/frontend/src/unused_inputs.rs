@@ -142,7 +142,6 @@ fn declared_bindings(module: &SpirvModule) -> BTreeMap<(u32, u32), BTreeSet<&'st
     all
 }
 
-/// Returns the bindings of all inputs.
 fn input_bindings(options: &AnalysisOptions) -> impl Iterator<Item = (&'static str, (u32, u32))> {
     let buffers = options.buffers.keys().map(|place| (BUFFER, *place));
     let images = options.images.keys().map(|place| (IMAGE, *place));

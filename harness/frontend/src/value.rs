@@ -47,7 +47,6 @@ impl UndefOrigin {
     }
 }
 
-/// A symbolic value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SymbolicValue {
     /// Known bits, zero-extended; a boolean is 0 or 1.

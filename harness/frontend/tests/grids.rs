@@ -122,7 +122,6 @@ enum Synchronization {
     Barriers,
     /// Control barriers and subgroup barriers, in any control flow.
     Subgroups,
-    /// Split barriers.
     SplitBarriers,
     /// Interlocked sections of fragments.
     InterlockedSections,

@@ -21,7 +21,6 @@ fn dartagnan_folder() -> Option<PathBuf> {
     found
 }
 
-/// Returns the paths of all texts in the folder.
 fn find_texts(folder: &Path) -> Vec<PathBuf> {
     let mut open = vec![folder.to_owned()];
     let mut found = Vec::new();

@@ -2,7 +2,6 @@
 
 /// An operation on up to three words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "named after the instructions")]
 pub enum AluOperation {
     Mov,
     Not,

@@ -7,14 +7,16 @@ use crate::question::MemoryWord;
 /// A constant, or a value that depends on loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WaveValue {
-    /// A constant.
     Constant(u32),
     /// The index of an expression.
     Expression(u16),
     /// The low half of the address of the descriptor set.
     DescriptorSetAddress,
     /// A word of the descriptor at this offset of the descriptor set.
-    DescriptorWord { offset: u32, word: u8 },
+    DescriptorWord {
+        offset: u32,
+        word: u8,
+    },
     /// A value that was never written.
     Undefined,
 }
@@ -23,8 +25,12 @@ pub(crate) enum WaveValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WaveExpression {
     /// Some bytes of a loaded cell.
-    Load { slot: u16, shift: u8, bytes: u8, signed: bool },
-    /// An operation.
+    Load {
+        slot: u16,
+        shift: u8,
+        bytes: u8,
+        signed: bool,
+    },
     Operation(AluOperation, WaveValue, WaveValue, WaveValue),
 }
 
@@ -35,7 +41,6 @@ pub(crate) struct WaveCode {
     pub nodes: Vec<WaveStep>,
     /// Every access of the tree.
     pub accesses: Vec<Access>,
-    /// Every expression.
     pub expressions: Vec<WaveExpression>,
     /// The number of values that loads return.
     pub slot_count: u16,
@@ -43,22 +48,34 @@ pub(crate) struct WaveCode {
     pub applied_facts: Vec<String>,
 }
 
-/// A step of a wave.
 #[derive(Clone, Debug)]
 pub(crate) enum WaveStep {
     /// Issues an access.
     Access(u16),
     /// Waits until these are complete.
-    Wait { line: u32, accesses: Vec<u16> },
+    Wait {
+        line: u32,
+        accesses: Vec<u16>,
+    },
     /// Arrives at the workgroup's barrier.
-    BarrierSignal { line: u32 },
+    BarrierSignal {
+        line: u32,
+    },
     /// Waits until all waves of the workgroup have arrived equally often.
-    BarrierWait { line: u32 },
+    BarrierWait {
+        line: u32,
+    },
     /// Invalidates cache lines.
-    Cache { line: u32, cache: CacheInstruction, scope: u8 },
+    Cache {
+        line: u32,
+        cache: CacheInstruction,
+        scope: u8,
+    },
     /// Continues at `target` if the value is 0.
-    BranchIfZero { value: u16, target: u32 },
-    /// The end.
+    BranchIfZero {
+        value: u16,
+        target: u32,
+    },
     End,
 }
 
@@ -82,7 +99,6 @@ pub(crate) struct Access {
     pub unit: MemoryUnit,
     /// Load, store or atomic.
     pub action: AccessAction,
-    /// The caches that it bypasses.
     pub bypassed: BypassedCaches,
     /// True if a wait for it waits for memory; otherwise it is complete on arrival.
     pub waits_for_memory: bool,

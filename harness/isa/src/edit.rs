@@ -30,7 +30,6 @@ pub enum EditKind {
 }
 
 impl EditKind {
-    /// Every kind of edit.
     pub const ALL: [EditKind; 9] = [
         EditKind::Barrier,
         EditKind::VectorWait,
@@ -63,15 +62,12 @@ impl fmt::Display for EditKind {
 /// An edited program.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// The kind.
     pub kind: EditKind,
-    /// The edited line.
     pub line: u32,
     /// The remaining program.
     pub program: MachineProgram,
 }
 
-/// Returns every edit of a program.
 pub fn enumerate_edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
     let mut edits = Vec::new();
     for (index, instruction) in program.instructions.iter().enumerate() {

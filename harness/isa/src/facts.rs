@@ -13,11 +13,9 @@ use crate::text::OperandModifiers;
 
 pub use self::profile::{Profile, UnknownProfile};
 
-/// The table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactTable {
-    /// Every fact.
     #[serde(rename = "fact")]
     pub facts: Vec<Fact>,
     /// Rules about bits that bypass caches.
@@ -32,12 +30,10 @@ pub struct FactTable {
 pub struct Fact {
     /// Its name in results.
     pub id: String,
-    /// Its confidence.
     pub grade: Confidence,
     /// The direction of an assumption.
     #[serde(default)]
     pub direction: Option<Direction>,
-    /// Its source.
     pub source: String,
     /// The generations that it applies to; empty means all.
     #[serde(default)]
@@ -113,7 +109,6 @@ pub enum AccessClass {
     Scalar,
 }
 
-/// A cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheName {
@@ -121,7 +116,6 @@ pub enum CacheName {
     Vector,
     /// The shader array's cache from GFX10 on.
     Array,
-    /// The scalar cache.
     Scalar,
 }
 
@@ -139,7 +133,6 @@ impl CacheName {
 /// An invalid table.
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
-    /// A syntax error.
     #[error("table of facts: {0}")]
     Syntax(#[from] toml::de::Error),
     /// A reference to an unknown name.

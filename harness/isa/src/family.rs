@@ -82,7 +82,6 @@ pub struct AmdFamily {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown AMD family `{name}`; expected one of {} or gfxNNN", RADV.families.iter().map(|family| family.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFamily {
-    /// The name.
     pub name: String,
 }
 
@@ -92,7 +91,6 @@ impl AmdFamily {
         &self.name
     }
 
-    /// Returns the generation.
     pub fn generation(&self) -> Generation {
         self.generation
     }

@@ -22,10 +22,8 @@ pub(crate) use memory_words::{extract_word, insert_word, is_in_lds};
 pub(crate) struct IsaWave {
     pub code: WaveCode,
     pub workgroup: usize,
-    /// Its index in the workgroup.
     pub index_in_workgroup: usize,
     pub kernel: usize,
-    /// Its dispatch.
     pub dispatch: usize,
     /// The cell of each part of each access.
     pub cells: Vec<Vec<u16>>,
@@ -111,19 +109,36 @@ struct QueueEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MachineStep {
     /// The wave's next vector access arrives; the parts in `hits` hit their line.
-    Arrive { wave: usize, hits: u64 },
+    Arrive {
+        wave: usize,
+        hits: u64,
+    },
     /// The head of a queue is performed, at the array's cache line or at L2.
-    PerformQueued { entry: usize, hit: bool },
-    /// A scalar load is performed.
-    PerformScalar { pending: usize, source: LoadSource },
+    PerformQueued {
+        entry: usize,
+        hit: bool,
+    },
+    PerformScalar {
+        pending: usize,
+        source: LoadSource,
+    },
     /// The wave's next LDS operation is performed.
-    PerformLds { pending: usize },
+    PerformLds {
+        pending: usize,
+    },
     /// A cache instruction acts.
-    ExecuteCacheInstruction { wave: usize },
+    ExecuteCacheInstruction {
+        wave: usize,
+    },
     /// The next dispatch begins.
     StartDispatch,
     /// A load of another wave refills a cache line.
-    Refill { cache: usize, unit_or_array: usize, cell: u16, source: LoadSource },
+    Refill {
+        cache: usize,
+        unit_or_array: usize,
+        cell: u16,
+        source: LoadSource,
+    },
 }
 
 /// The source of a load's value.
@@ -190,7 +205,6 @@ impl Machine {
         }
     }
 
-    /// Returns the initial state.
     pub fn initial_state(&self, placement: &ResolvedPlacement) -> ExplorationState {
         let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
         values.resize(self.cells.len() + self.slot_count, 0);
@@ -268,7 +282,6 @@ impl Machine {
         owner.code.nodes.get(*state.next_nodes.get(wave)? as usize)
     }
 
-    /// Returns the value of a word of memory.
     pub fn word_value(state: &ExplorationState, cell: usize, word: MemoryWord) -> u64 {
         extract_word(state.values.get(cell).copied().unwrap_or(0), word)
     }
@@ -467,7 +480,6 @@ impl Machine {
             && self.cached_value(state, placement, cache, unit_or_array, cell).is_some()
     }
 
-    /// Returns the heads of the queues.
     fn queue_heads(&self, state: &ExplorationState) -> Vec<(usize, QueueEntry)> {
         let mut heads: Vec<(usize, QueueEntry)> = Vec::new();
         for (index, entry) in state.queue.iter().enumerate() {
@@ -568,7 +580,6 @@ impl Machine {
         all
     }
 
-    /// Takes a step.
     pub fn take_step(
         &self,
         state: &mut ExplorationState,

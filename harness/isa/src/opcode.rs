@@ -11,7 +11,6 @@ pub enum Opcode {
     NoEffect,
     /// Ends the wave.
     End,
-    /// A jump.
     Branch(JumpCondition),
     /// `s_waitcnt` with counters by name.
     Waitcnt,
@@ -35,9 +34,7 @@ pub enum Opcode {
     Unknown,
 }
 
-/// The condition of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named after the registers")]
 pub enum JumpCondition {
     Always,
     SccZero,
@@ -63,7 +60,6 @@ pub enum WaitCounter {
     Other,
 }
 
-/// A cache instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CacheInstruction {
     /// `buffer_wbinvl1`, `buffer_wbinvl1_vol`, `buffer_gl0_inv`: invalidates the compute unit's vector cache.
@@ -82,7 +78,6 @@ pub enum CacheInstruction {
 
 /// Scalar arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named after the instructions")]
 pub enum ScalarOperation {
     /// Bitwise over one or two registers. With `sets_scc`, scc is set if the result is nonzero.
     Bitwise {
@@ -143,7 +138,6 @@ pub enum SccEffect {
 
 /// Vector arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named after the instructions")]
 pub enum VectorOperation {
     Word {
         alu: AluOperation,
@@ -176,7 +170,6 @@ pub enum VectorOperation {
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named after the instructions")]
 pub enum CompareRelation {
     Equal,
     NotEqual,
@@ -188,7 +181,6 @@ pub enum CompareRelation {
 
 /// The type of compared values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named after the instructions")]
 pub enum CompareType {
     Unsigned,
     Signed,
@@ -200,9 +192,7 @@ pub enum CompareType {
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInstruction {
-    /// The path to memory.
     pub path: MemoryPath,
-    /// The action.
     pub action: AccessAction,
     /// Bytes of one element.
     pub bytes: u8,
@@ -225,7 +215,6 @@ impl MemoryInstruction {
     }
 }
 
-/// A path to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryPath {
     /// Through a buffer descriptor.
@@ -246,7 +235,6 @@ pub enum MemoryPath {
     ScalarBuffer,
 }
 
-/// The action of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessAction {
     /// Reads; elements smaller than a word are extended.
@@ -262,7 +250,6 @@ pub enum AccessAction {
 
 /// The operation of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "named after the instructions")]
 pub enum AtomicOpcode {
     Swap,
     CompareSwap,

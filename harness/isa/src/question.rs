@@ -13,7 +13,6 @@ use crate::text::MachineProgram;
 pub struct MachineQuestion {
     /// The family of the machine text.
     pub family: AmdFamily,
-    /// The kernels.
     pub kernels: Vec<MachineKernel>,
     /// The workgroups, each with one instance.
     pub workgroups: Vec<Workgroup>,
@@ -60,7 +59,6 @@ pub enum DescriptorTarget {
     Texels(MemorySpace),
     /// An image of words: texel `(x, y)` is the word at byte `4 × (y × row + x)`.
     Image {
-        /// The memory.
         space: MemorySpace,
         /// Texels of a row; 0 for a one-dimensional image.
         row: u32,
@@ -111,16 +109,13 @@ pub struct Workgroup {
 /// The initial value of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitialMemory {
-    /// The word.
     pub word: MemoryWord,
-    /// The value.
     pub value: u64,
 }
 
 /// A range of memory within 8 aligned bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryWord {
-    /// The memory.
     pub space: MemorySpace,
     /// The byte offset in it.
     pub offset: u32,
@@ -131,7 +126,6 @@ pub struct MemoryWord {
 /// A part of an outcome: the final value of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObservedWord {
-    /// The word.
     pub word: MemoryWord,
     /// The value that it must have for the outcome to count; a thread that stopped a loop at its bound leaves another
     /// value.
@@ -166,7 +160,6 @@ impl MachineVerdict {
 /// The extent and assumptions of an exploration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exploration {
-    /// The profile.
     pub profile: Profile,
     /// Names of the facts that are relevant to the text.
     pub assumptions: Vec<String>,
@@ -183,7 +176,6 @@ pub struct Exploration {
 pub struct Trace {
     /// The outcome, with values in the order of [`MachineQuestion::observed`].
     pub outcome: Vec<u64>,
-    /// The placement.
     pub placement: WavePlacement,
     /// Its events, in order.
     pub steps: Vec<TraceStep>,
@@ -191,7 +183,6 @@ pub struct Trace {
     pub exploration: Exploration,
 }
 
-/// The placement of waves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WavePlacement {
     /// The compute unit of each wave of each workgroup.
@@ -211,7 +202,6 @@ pub struct TraceStep {
     pub kernel: usize,
     /// The line of the machine text.
     pub line: u32,
-    /// A description.
     pub description: String,
 }
 
@@ -219,7 +209,6 @@ pub struct TraceStep {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {register} is used, and the load of line {load} need not have returned")]
 pub struct Hazard {
-    /// The kernel.
     pub kernel: usize,
     /// The line that uses it.
     pub line: u32,
@@ -233,7 +222,6 @@ pub struct Hazard {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Unsupported {
-    /// The kernel.
     pub kernel: usize,
     /// The line, if a single one is the cause.
     pub line: Option<u32>,

@@ -14,7 +14,6 @@ pub struct MachineProgram {
     pub labels: Vec<(String, usize)>,
 }
 
-/// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineInstruction {
     /// Line of the text, from 1.
@@ -27,13 +26,11 @@ pub struct MachineInstruction {
     pub opcode: Opcode,
     /// Its operands, in the order of the text.
     pub operands: Vec<MachineOperand>,
-    /// Its modifiers.
     pub modifiers: OperandModifiers,
     /// The other half of a dual-issue instruction: both read before either writes.
     pub dual_half: Option<Box<MachineInstruction>>,
 }
 
-/// An operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineOperand {
     /// Scalar registers from `first` on.
@@ -42,7 +39,6 @@ pub enum MachineOperand {
     Vector(RegisterRange),
     /// Half of a vector register.
     Half {
-        /// The register.
         register: u16,
         /// The upper half.
         high: bool,
@@ -59,16 +55,13 @@ pub enum MachineOperand {
     Off,
     /// Another name, such as a label.
     Name(String),
-    /// An unknown operand.
     Unknown(String),
 }
 
 /// Consecutive registers. Special scalar registers have separate numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterRange {
-    /// The first one.
     pub first: u16,
-    /// The count.
     pub count: u16,
 }
 
@@ -93,7 +86,6 @@ pub struct OperandModifiers {
     pub flags: Vec<String>,
     /// Modifiers with a value, such as `offset:256` or `scope:SCOPE_DEV`.
     pub values: Vec<(String, String)>,
-    /// Unknown modifiers.
     pub unknown: Vec<String>,
 }
 
@@ -139,7 +131,6 @@ pub enum MachineTextError {
     DuplicateLabel {
         /// From 1.
         line: u32,
-        /// The label.
         label: String,
     },
 }
@@ -378,7 +369,6 @@ impl OperandModifiers {
     }
 }
 
-/// Parses one operand.
 pub(crate) fn parse_operand(word: &str) -> MachineOperand {
     let special_register = |first, count| MachineOperand::Scalar(RegisterRange { first, count });
     match word {

@@ -55,7 +55,6 @@ pub(crate) struct WaveLaunch<'q> {
     pub lanes: &'q [u8],
 }
 
-/// Builds the code of a wave.
 pub(crate) fn build_wave_code(
     launch: &WaveLaunch<'_>,
     generation: Generation,
@@ -498,7 +497,6 @@ impl CodeBuilder<'_> {
     }
 }
 
-/// Returns the operand at an index.
 fn operand_at(instruction: &MachineInstruction, index: usize) -> Result<&MachineOperand, HaltReason> {
     instruction.operands.get(index).ok_or_else(|| HaltReason::Unsupported("too few operands".to_owned()))
 }

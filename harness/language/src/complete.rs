@@ -14,7 +14,6 @@ use crate::words::{Topic, topic_entries};
 /// A word that is valid at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProposedWord {
-    /// The word.
     pub word: String,
     /// Its meaning; empty if the word explains itself.
     pub meaning: String,
@@ -25,7 +24,6 @@ pub struct ProposedWord {
 pub struct Completion {
     /// The bytes of the word at the cursor.
     pub range: Range<usize>,
-    /// The words.
     pub candidates: Vec<ProposedWord>,
 }
 

@@ -15,7 +15,6 @@ use crate::words::{Topic, word_meaning};
 pub struct Meaning {
     /// The bytes of the word.
     pub range: Range<usize>,
-    /// Markdown.
     pub markdown: String,
 }
 

@@ -20,7 +20,6 @@ pub use problem::{Correction, Severity, TextProblem, line_range, offset_at, word
 pub use suggest::suggest;
 pub use vary::{Variation, VariedPart, variations};
 
-/// A language of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentLanguage {
     /// A litmus test of any dialect.

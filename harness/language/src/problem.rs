@@ -15,16 +15,13 @@ pub enum Severity {
     Information,
 }
 
-/// A problem in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextProblem {
     /// The bytes of the text that it is about.
     pub range: Range<usize>,
-    /// The severity.
     pub severity: Severity,
     /// A stable code, such as `litmus::parse::unknown_scope`.
     pub code: String,
-    /// The message.
     pub message: String,
     /// Further byte ranges of the same text, each with its meaning.
     pub related: Vec<(Range<usize>, String)>,

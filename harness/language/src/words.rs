@@ -20,7 +20,6 @@ pub enum Topic {
 /// A word with its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordEntry {
-    /// The word.
     pub word: &'static str,
     /// One sentence without a full stop.
     pub meaning: &'static str,
@@ -52,12 +51,10 @@ pub fn topic_entries(topic: Topic) -> impl Iterator<Item = WordEntry> {
     })
 }
 
-/// Returns the words of a topic.
 pub fn topic_words(topic: Topic) -> impl Iterator<Item = &'static str> {
     topic_entries(topic).map(|entry| entry.word)
 }
 
-/// Returns the meaning of a word.
 pub fn word_meaning(topic: Topic, word: &str) -> Option<&'static str> {
     topic_entries(topic).find(|entry| entry.word == word).map(|entry| entry.meaning)
 }

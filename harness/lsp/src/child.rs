@@ -94,9 +94,7 @@ pub enum ChildError {
 /// A command of the program.
 #[derive(Debug)]
 pub struct ChildCommand<'c> {
-    /// The program.
     pub program: &'c Path,
-    /// Its arguments.
     pub arguments: Vec<&'c OsStr>,
     /// The working folder.
     pub folder: &'c Path,

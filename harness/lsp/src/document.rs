@@ -30,7 +30,6 @@ impl DocumentText {
         DocumentText { content: content.into(), lines }
     }
 
-    /// Returns the content.
     pub fn content(&self) -> &str {
         &self.content
     }
@@ -95,7 +94,6 @@ impl DocumentText {
 pub struct Document {
     /// The version that the editor counts.
     pub version: i32,
-    /// The text.
     pub text: DocumentText,
     /// The language; `None` if the server does not analyse it.
     pub language: Option<DocumentLanguage>,

@@ -11,7 +11,6 @@ use serde_json::Value;
 /// The stack of a job: parsers recurse as deep as their limits allow.
 const STACK_SIZE: usize = 8 << 20;
 
-/// An analysis of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DocumentAnalysis {
     /// By a parser of the server.
@@ -35,16 +34,11 @@ pub enum LoopInput {
         address: String,
         /// The version of its text.
         version: i32,
-        /// The analysis.
         analysis: DocumentAnalysis,
-        /// The problems.
         problems: Option<Vec<TextProblem>>,
     },
-    /// The answer to a request.
     RequestAnswered {
-        /// The request.
         id: RequestId,
-        /// The answer.
         answer: Result<Value, ResponseError>,
         /// A verdict about a version of a document, to be shown in its code lens.
         verdict: Option<EditorVerdict>,

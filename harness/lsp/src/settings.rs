@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// The settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EditorSettings {

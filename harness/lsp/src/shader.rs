@@ -33,15 +33,12 @@ struct EditorAnswer {
 /// A shader to analyse.
 #[derive(Debug)]
 pub struct ShaderJob<'s> {
-    /// The program.
     pub program: &'s Path,
     /// The path of the document.
     pub path: &'s Path,
-    /// Its text.
     pub text: &'s str,
     /// True if the path is a file, whose folder holds included files.
     pub is_file: bool,
-    /// The settings.
     pub settings: &'s EditorSettings,
     /// The limit of child processes.
     pub slots: &'s ChildLimit,

@@ -70,7 +70,6 @@ fn stop_after_three_seconds() -> impl Fn() -> bool + Sync {
     move || since.elapsed() >= Duration::from_secs(3)
 }
 
-/// Returns the shipped model with this name.
 fn shipped_model(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()
 }

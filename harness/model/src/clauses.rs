@@ -45,7 +45,6 @@ pub enum Disposition {
 pub struct Clause {
     /// Its id, such as `VK-SW-01`.
     pub id: &'static str,
-    /// The specification of the clause.
     pub specification: Specification,
     /// The anchor or section of the clause; `None` for text outside the chapter.
     pub anchor: Option<&'static str>,
@@ -68,7 +67,6 @@ pub struct Citation {
     pub line: u32,
     /// The name that the statement defines, or the axiom's name.
     pub name: String,
-    /// The clauses.
     pub clauses: Vec<String>,
 }
 

@@ -115,10 +115,7 @@ impl Default for ProgressLimits<'_> {
 pub enum ProgressError {
     /// A control barrier whose instance is computed at run time.
     #[error("the id `{id}` of a control barrier is computed: only numbers are supported with `--progress`")]
-    ComputedBarrier {
-        /// The id.
-        id: String,
-    },
+    ComputedBarrier { id: String },
     /// An operation with blocking rules that this analysis does not model.
     #[error("{what} are not available with `--progress`")]
     Unsupported {
@@ -130,21 +127,14 @@ pub enum ProgressError {
     TooManyThreads {
         /// Number of threads.
         threads: usize,
-        /// The bound.
         bound: usize,
     },
     /// More states than the limit.
     #[error("more than {bound} states")]
-    TooManyStates {
-        /// The bound.
-        bound: usize,
-    },
+    TooManyStates { bound: usize },
     /// A thread executes too many instructions without a step.
     #[error("more than {bound} instructions of one thread without an access to memory")]
-    LongLocalLoop {
-        /// The bound.
-        bound: usize,
-    },
+    LongLocalLoop { bound: usize },
     /// An inconsistent test that no parser produces.
     #[error("internal: {what}")]
     Internal {
@@ -170,7 +160,6 @@ impl ProgressError {
 /// Answer to a termination query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Termination {
-    /// The memory that decided.
     pub memory: DecidingMemory,
     /// True if every run ends; `None` if a bound was reached first.
     pub terminates: Option<bool>,
@@ -183,13 +172,10 @@ pub struct Termination {
 /// A step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressStep {
-    /// The thread.
     pub thread: ThreadId,
     /// Index of its instruction.
     pub instruction: u16,
-    /// The value read.
     pub read: Option<Value>,
-    /// The value written.
     pub written: Option<Value>,
     /// True for the steps that repeat forever.
     pub repeats: bool,

@@ -14,7 +14,6 @@ const CLASSES: u8 = 2;
 type Events = BTreeSet<usize>;
 type Pairs = BTreeSet<(usize, usize)>;
 
-/// An expression for a set.
 #[derive(Clone, Debug)]
 enum SetExpression {
     Zero,

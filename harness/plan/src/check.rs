@@ -142,7 +142,6 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns the family of a queue.
     fn queue_family(&self, queue: QueueId) -> Option<u32> {
         self.queues.get(queue.0 as usize).map(|queue| queue.family)
     }

@@ -6,6 +6,8 @@
 //! queue, one dispatch, a working clock, or that anything was executed. This crate does not depend on litmus
 //! tests or a Vulkan loader.
 
+#![warn(missing_docs)]
+
 mod check;
 mod clock;
 mod host;

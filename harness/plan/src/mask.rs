@@ -69,7 +69,6 @@ impl FeatureMask {
         FeatureMask::parse_for(device, &std::env::var(FeatureMask::VARIABLE).unwrap_or_default())
     }
 
-    /// Parses the mask of a device.
     fn parse_for(device: &str, text: &str) -> Result<FeatureMask, MaskError> {
         let mut masked = FeatureMask::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -18,9 +18,7 @@ pub(crate) struct OrderedCalls {
 /// A dispatch or a call.
 #[derive(Clone, Debug)]
 pub(crate) enum OrderedCall {
-    /// The dispatch of a thread.
     Dispatch(ThreadId),
-    /// A call.
     Call(PlanStep),
 }
 

@@ -38,7 +38,6 @@ pub(crate) struct DispatchTimes {
     /// Decayed sums of processor time and elapsed time, in seconds, over dispatches without a rest.
     processor_seconds: f64,
     elapsed_seconds: f64,
-    /// Processor time of the last dispatch.
     last_processor_time: Duration,
     /// Time of dispatches under contention with their rests: with a rendezvous, and without.
     rendezvous_time: Duration,

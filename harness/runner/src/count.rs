@@ -132,7 +132,6 @@ impl Unwritten {
 /// The memory of one finished dispatch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DispatchMemory<'a> {
-    /// Its parameters.
     pub parameters: &'a Parameters,
     /// Its number of instances.
     pub instances: usize,

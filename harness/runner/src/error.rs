@@ -11,7 +11,6 @@ use crate::stress::StressError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{cause}")]
 pub struct RunError {
-    /// The cause.
     #[source]
     pub cause: Cause,
     /// The observations before the failure.

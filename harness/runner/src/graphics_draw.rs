@@ -83,7 +83,6 @@ pub(crate) fn combined_kernel(fragments: plan::Kernel, together: &DrawModules) -
     }
 }
 
-/// Returns the stage of a kernel.
 pub(crate) fn kernel_stage(kernel: &CompiledKernel) -> KernelStage {
     match &kernel.carrier {
         Carrier::Compute => KernelStage::Compute,
@@ -134,7 +133,6 @@ impl ClaimBuffers {
         ClaimBuffers { buffers: Vec::new(), words }
     }
 
-    /// Returns the buffers.
     pub fn buffers(&self) -> &[BufferId] {
         &self.buffers
     }

@@ -39,7 +39,6 @@ impl MemorySalts {
         self.first = NEXT_SALT.fetch_add(MAX_MEMORIES, Ordering::Relaxed);
     }
 
-    /// Returns the salt of a memory.
     pub fn salt_of(&self, memory: SaltedMemory) -> u32 {
         let number = self.numbered.iter().find(|(known, _)| *known == memory);
         self.salt_of_number(number.map_or(0, |(_, number)| *number))

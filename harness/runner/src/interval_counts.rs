@@ -10,7 +10,6 @@ const MAX_INTERVALS: usize = 64;
 /// The cumulative counts at regular intervals of dispatches.
 #[derive(Clone, Debug)]
 pub(crate) struct IntervalCounts {
-    /// Dispatches of an interval.
     interval_dispatches: u64,
     /// Counts since the start of the run, at the end of each interval.
     cumulative: Vec<Histogram>,

@@ -83,7 +83,6 @@ pub struct SpreadPart {
     pub second: u64,
     /// Those of its instances that show an expected outcome.
     pub weak: u64,
-    /// Its stress.
     pub stress: Option<Stress>,
 }
 
@@ -100,7 +99,6 @@ impl SpreadPart {
 /// The state of a run in progress: all mechanisms so far.
 #[derive(Clone, Debug, Default)]
 pub struct PartialRun {
-    /// The observations.
     pub observation: Observation,
     /// As [`RunMetadata::spread`].
     pub spread: Option<SpreadPart>,

@@ -73,11 +73,9 @@ impl MemorySharing {
 /// A plan that dispatches every kernel of a program once, and the positions of its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramPlan {
-    /// The plan.
     pub plan: Plan,
     /// Proves complete execution of a submission.
     pub marker: CompletionMarker,
-    /// The dispatch steps.
     dispatches: Vec<DispatchStep>,
     /// The step of memory stress on another queue.
     queue_stress_step: Option<usize>,
@@ -122,7 +120,6 @@ pub(crate) struct FinalBuffer {
     copied: SaltedMemory,
 }
 
-/// A step that dispatches.
 #[derive(Clone, Copy, Debug)]
 struct DispatchStep {
     step: usize,
@@ -158,7 +155,6 @@ struct ReceiptPosition {
 }
 
 impl ReceiptPosition {
-    /// Returns the positions for all kernels of a program.
     fn for_program(program: &Program, bounds: &KernelLimits) -> Vec<ReceiptPosition> {
         let lengths = |kernel: &CompiledKernel| {
             let length = |(binding, stride): &(u32, u32)| {

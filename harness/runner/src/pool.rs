@@ -114,7 +114,6 @@ pub struct Attempt<P, R> {
     pub end: AttemptEnd<R>,
     /// The last progress message before the end.
     pub snapshot: Option<P>,
-    /// The duration.
     pub duration: Duration,
 }
 
@@ -123,7 +122,6 @@ pub struct Attempt<P, R> {
 pub enum AttemptEnd<R> {
     /// The worker answered.
     Answered(R),
-    /// The worker failed.
     Failed(WorkerFailure),
     /// The job never started.
     NotRun(NotRun),
@@ -216,7 +214,6 @@ pub enum NotRun {
 pub struct JobReport<P, R> {
     /// Number of the job.
     pub job: usize,
-    /// The last attempt.
     pub last: Attempt<P, R>,
     /// Earlier attempts, which all failed. Their observations count too.
     pub earlier: Vec<Attempt<P, R>>,
@@ -369,7 +366,6 @@ struct RunningJob<P> {
     share: Option<Duration>,
     /// Its worker was started for this job.
     is_first_of_worker: bool,
-    /// The deadline.
     deadline: Option<Instant>,
     snapshot: Option<P>,
 }

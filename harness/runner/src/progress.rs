@@ -119,7 +119,6 @@ pub struct Hang {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LowestUnfinishedThread {
-    /// Its copy.
     pub copy: u32,
     /// Its index in the copy.
     pub thread: u32,
@@ -332,7 +331,6 @@ fn build_plan(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
     }
 }
 
-/// The result of one dispatch.
 enum DispatchResult {
     Ended { waited: bool },
     Hung { hang: Hang, deadline: bool },

@@ -28,7 +28,6 @@ const SALT_STEP: u32 = 0x9e37_79b9;
 /// A buffer that the host reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadBuffer {
-    /// The buffer of the device.
     pub on_device: BufferId,
     /// The buffer that the host reads: the same, or its copy.
     pub on_host: BufferId,

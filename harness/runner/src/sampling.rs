@@ -46,7 +46,6 @@ pub(crate) struct KernelLimits {
     pub max_loop_iterations: u32,
     /// Additional iterations of a rendezvous if threads have separate loops; else 0.
     pub rendezvous_iterations: u32,
-    /// Words of the results.
     pub result_words: u64,
     /// Words of the rendezvous buffer.
     pub rendezvous_words: u64,
@@ -78,7 +77,6 @@ impl KernelLimits {
         self.result_words + 1
     }
 
-    /// Returns the words of the buffer of a binding.
     pub fn buffer_words(&self, binding: Binding) -> u64 {
         match binding {
             Binding::Locations | Binding::SeparateLocations => self.location_words(),
@@ -179,7 +177,6 @@ impl KernelLimits {
     }
 }
 
-/// Adapts the settings to a program.
 pub(crate) fn adapt_settings(program: &Program, settings: &RunSettings) -> RunSettings {
     let mut stress = settings.stress.clone();
     host::align_to_atoms(program, &mut stress);

@@ -29,12 +29,9 @@ impl RunBudget {
     }
 }
 
-/// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSettings {
-    /// The stress.
     pub stress: Stress,
-    /// The budget.
     pub budget: RunBudget,
     /// The seed of every drawn parameter; only calibration depends on time.
     pub seed: u64,

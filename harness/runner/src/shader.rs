@@ -70,7 +70,6 @@ pub struct ShaderInput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputImage {
-    /// Its shape.
     pub shape: InputShape,
     /// The number of its format in SPIR-V.
     pub format: u32,
@@ -96,7 +95,6 @@ impl ShaderInput {
         ShaderInput { at, uniform, image: None, runs }
     }
 
-    /// Returns the words.
     pub fn words(&self) -> Vec<u32> {
         let run = |(count, word): &(u64, u32)| std::iter::repeat_n(*word, *count as usize);
         self.runs.iter().flat_map(run).collect()
@@ -152,7 +150,6 @@ pub struct ShaderSettings {
     pub time: Option<Duration>,
     /// The seed of the stress dispatches and of the simulated device.
     pub seed: u64,
-    /// The stress.
     pub stress: Stress,
     /// Time limit of a submission.
     pub submission_timeout: Duration,
@@ -348,13 +345,11 @@ impl ShaderPlanLayout {
     }
 }
 
-/// Returns the steps that dispatch a kernel.
 fn dispatch_steps_of(plan: &Plan, wanted: KernelId) -> Vec<usize> {
     let is_one = |step: &PlanStep| matches!(step, PlanStep::Dispatch { kernel, .. } if *kernel == wanted);
     (0..).zip(&plan.steps).filter(|(_, step)| is_one(step)).map(|(at, _)| at).collect()
 }
 
-/// Adds an image or a texel buffer.
 fn add_image(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<BufferId>) -> ImageId {
     let width = texels.max(1) as u32;
     let shape = match (image.shape, buffer) {
@@ -493,7 +488,6 @@ fn prepare<'d>(
     Ok(prepared)
 }
 
-/// Submits and waits.
 fn submit_and_wait(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
     prepared.submit()?;
     let since = Instant::now();

@@ -146,7 +146,6 @@ pub enum StressError {
     /// The text is not TOML, or a key is missing or unknown.
     #[error("stress `{name}`: {message}")]
     Syntax {
-        /// Name of the stress.
         name: String,
         /// The message of the parser, with the line.
         message: String,
@@ -154,9 +153,7 @@ pub enum StressError {
     /// A range ends before it starts.
     #[error("stress `{name}`: `{key}` = [{low}, {high}] ends before it starts")]
     EmptyRange {
-        /// Name of the stress.
         name: String,
-        /// The key.
         key: &'static str,
         /// The start.
         low: u32,
@@ -166,11 +163,8 @@ pub enum StressError {
     /// A value is out of range.
     #[error("stress `{name}`: `{key}` = {value} is outside {low} to {high}")]
     OutOfRange {
-        /// Name of the stress.
         name: String,
-        /// The key.
         key: &'static str,
-        /// The value.
         value: u32,
         /// The smallest valid value.
         low: u32,
@@ -182,7 +176,6 @@ pub enum StressError {
         "stress `{name}`: one round with `spin` = {spin} needs more than the {budget} loop iterations that the driver allows"
     )]
     LoopBudget {
-        /// Name of the stress.
         name: String,
         /// The minimum of the range of polls.
         spin: u32,
@@ -195,7 +188,6 @@ pub enum StressError {
          iterations that the driver allows"
     )]
     TurnsPastBudget {
-        /// Name of the stress.
         name: String,
         /// The minimum of the range of iterations.
         turns: u32,
@@ -209,27 +201,20 @@ pub enum StressError {
         "stress `{name}`: {lines} lines of {line_words} words are more than the {most} words of scratch memory"
     )]
     Scratch {
-        /// Name of the stress.
         name: String,
         /// Number of lines.
         lines: u32,
-        /// Words of a line.
         line_words: u32,
         /// Words of scratch memory.
         most: u32,
     },
     /// Memory stress has no access pattern.
     #[error("stress `{name}`: `memory_stress.patterns` is empty; expected some of {}", Pattern::NAMES.join(", "))]
-    NoPattern {
-        /// Name of the stress.
-        name: String,
-    },
+    NoPattern { name: String },
     /// A value exceeds a limit of the device.
     #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
     TooLarge {
-        /// Name of the stress.
         name: String,
-        /// The key.
         key: &'static str,
         /// The minimum of the range.
         value: u32,
@@ -239,7 +224,6 @@ pub enum StressError {
     /// No preset has this name.
     #[error("unknown stress preset `{name}`; expected one of {}", known.join(", "))]
     Unknown {
-        /// The name.
         name: String,
         /// The names of all presets.
         known: Vec<&'static str>,
@@ -332,7 +316,6 @@ impl Stress {
         }
     }
 
-    /// Returns the names of all presets.
     pub fn preset_names() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|(name, _)| *name)
     }

@@ -64,7 +64,6 @@ impl RunVariant {
         Ok(variant)
     }
 
-    /// Returns every word.
     pub fn words() -> impl Iterator<Item = &'static str> {
         std::iter::once(SPLIT)
             .chain(Join::ALL.map(Join::name))

@@ -111,7 +111,6 @@ pub struct Job {
 pub struct Snapshot {
     /// Of the test.
     pub observation: WireObservation,
-    /// Of its twin.
     pub twin: Option<WireObservation>,
     /// As [`JobResult::spread`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +147,6 @@ pub struct JobResult {
     pub observation: WireObservation,
     /// Why the run, or the one of its twin, ended early.
     pub failure: Option<IncompleteReason>,
-    /// The observations of the twin.
     pub twin: Option<WireObservation>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,

@@ -63,7 +63,6 @@ fn run(limits: &Limits, jobs: usize, script: &str) -> Vec<JobReport<Word, Word>>
     reports
 }
 
-/// Describes the end of each job.
 fn describe_ends(reports: &[JobReport<Word, Word>]) -> Vec<String> {
     reports
         .iter()

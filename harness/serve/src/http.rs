@@ -9,16 +9,13 @@ const MAX_HEADERS: usize = 64;
 /// The most bytes of a body.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// The method.
     pub method: String,
     /// The path, without a query.
     pub path: String,
     /// The headers, their names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -106,9 +103,7 @@ pub fn read_request(from: &mut impl Read) -> Result<HttpRequest, HttpError> {
 /// A request without its body.
 struct RequestHead {
     request: HttpRequest,
-    /// The length of the head.
     head_length: usize,
-    /// The length of the body.
     body_length: usize,
 }
 
@@ -149,7 +144,6 @@ fn parse_head(bytes: &[u8]) -> Result<Option<RequestHead>, HttpError> {
     Ok(Some(RequestHead { request, head_length: head, body_length: length }))
 }
 
-/// A response.
 #[derive(Clone, Debug)]
 pub struct HttpResponse<'a> {
     /// The status, such as `200 OK`.
@@ -158,7 +152,6 @@ pub struct HttpResponse<'a> {
     pub media: &'a str,
     /// Further headers.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The body.
     pub body: &'a [u8],
 }
 

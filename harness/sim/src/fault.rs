@@ -59,7 +59,6 @@ macro_rules! faults {
             )*)*
         }
 
-        /// Every fault.
         pub const FAULTS: &[Row] = &[
             $($(Row {
                 fault: Fault::$variant,
@@ -414,7 +413,6 @@ faults! {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown fault `{name}`{}; `faults` lists all", similar_fault(name))]
 pub struct UnknownFault {
-    /// The unknown name.
     pub name: String,
 }
 

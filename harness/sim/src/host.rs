@@ -40,7 +40,6 @@ struct HostLine {
     dirty: bool,
 }
 
-/// The state of a host thread.
 #[derive(Clone, Debug, Default)]
 struct HostThreadState {
     act: usize,
@@ -102,7 +101,6 @@ impl HostThreadState {
     }
 }
 
-/// The state of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 struct BatchState {
     is_submitted: bool,
@@ -128,7 +126,6 @@ pub(crate) struct HostMachine {
     submitted: VecDeque<u32>,
     /// The values that semaphores have reached.
     semaphore_values: BTreeMap<SemaphoreId, u32>,
-    /// The host domain.
     domain: BTreeMap<u32, HostLine>,
     /// The device-domain value of each word when the host domain last fetched or wrote it back.
     fetched_values: BTreeMap<u32, u32>,
@@ -293,7 +290,6 @@ impl HostMachine {
         self.submitted.is_empty()
     }
 
-    /// Ends a batch.
     pub fn end_batch(&mut self, number: u32) {
         self.submitted.retain(|queued| *queued != number);
         if let Some(batch) = self.batches.get_mut(number as usize) {

@@ -67,12 +67,10 @@ pub(crate) struct LocatedInstruction {
 }
 
 impl LocatedInstruction {
-    /// Returns the result id.
     pub fn result_id(&self) -> Result<u32, LoadError> {
         (self.result != 0).then_some(self.result).ok_or_else(|| malformed_module(self.word, "no result id"))
     }
 
-    /// Returns the result type id.
     pub fn result_type_id(&self) -> Result<u32, LoadError> {
         (self.ty != 0).then_some(self.ty).ok_or_else(|| malformed_module(self.word, "no result type"))
     }

@@ -88,7 +88,6 @@ pub(crate) struct Memory {
     /// Memory. Word 0 is unused: out-of-bounds addresses lead there.
     pub words: Vec<u32>,
     pub fault: Fault,
-    /// The store buffers.
     pub store_buffers: StoreBuffers,
     /// The values that were read ahead.
     pub read_ahead_values: ReadAheadTable,

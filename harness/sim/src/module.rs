@@ -153,7 +153,6 @@ impl<'m> LoadedModule<'m> {
         decoded.map_err(|problem| problem.located_at(SourcePosition::Word(placed.word as u32)).into())
     }
 
-    /// Returns the module.
     pub fn source(&self) -> &'m SpirvModule {
         self.layout.module
     }
@@ -289,12 +288,10 @@ impl<'m> LoadedModule<'m> {
         Ok(())
     }
 
-    /// Returns a type.
     pub fn type_of(&self, ty: u32) -> Option<&'m SpirvType> {
         self.source().types.get(&ty)
     }
 
-    /// Returns an image type.
     pub fn image_type_of(&self, ty: u32) -> Option<ImageType> {
         self.images.get(&ty).copied()
     }

@@ -83,7 +83,6 @@ pub(crate) struct Program {
     pub wait_conditions: Vec<WaitCondition>,
     /// All variables in memory.
     pub references: Vec<Reference>,
-    /// Pointers of loads, each with its load.
     pub load_pointers: Vec<(Register, u16)>,
     /// The number of invocations in a workgroup.
     pub workgroup_size: u32,
@@ -314,14 +313,12 @@ pub(crate) struct NumberInstruction {
     pub instruction: Instruction,
     /// The first register of the result.
     pub to: Register,
-    /// The shapes of the result.
     pub result: Vec<NumberShape>,
     /// The first register and the shape of each operand.
     pub operands: Vec<(Register, NumberShape)>,
 }
 
 impl NumberInstruction {
-    /// Returns the number of registers of a shape.
     pub fn register_count(shape: &NumberShape) -> Register {
         shape.count() as Register * if shape.bits > 32 { 2 } else { 1 }
     }
@@ -402,9 +399,7 @@ pub(crate) struct MemoryOp {
     pub among_aliases: bool,
     /// Storage classes of the semantics.
     pub classes: StorageClassSet,
-    /// Acquires.
     pub acquire: bool,
-    /// Releases.
     pub release: bool,
     /// MakeAvailable in the semantics.
     pub make_available: bool,

@@ -685,7 +685,6 @@ impl Wave {
         self.window[usize::from(slot)].memory
     }
 
-    /// Returns the operation of a slot.
     pub fn operation<'p>(&self, slot: u8, program: &'p Program) -> Option<&'p MemoryOp> {
         program.memory.get(usize::from(self.window[usize::from(slot)].memory))
     }

@@ -22,7 +22,6 @@ pub struct Annotations {
 /// An initial value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Initial {
-    /// A number.
     Number(i64),
     /// The parts of a composite.
     Parts(Vec<Initial>),
@@ -31,9 +30,7 @@ pub enum Initial {
 /// A claim about final states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantifiedFormula {
-    /// The quantifier.
     pub quantifier: Quantifier,
-    /// The formula.
     pub formula: Formula,
     /// The line of the annotation.
     pub line: u32,
@@ -41,7 +38,6 @@ pub struct QuantifiedFormula {
 
 /// The quantifier of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Quantifier {
     Forall,
     Exists,
@@ -66,7 +62,6 @@ pub enum Formula {
 /// An operand of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormulaTerm {
-    /// A number.
     Number(i64),
     /// An element of a variable.
     Element(String, Vec<PathStep>),

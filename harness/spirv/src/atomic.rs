@@ -5,7 +5,6 @@ use rspirv::spirv::Op;
 
 /// An atomic instruction. Scope and semantics are ids.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct AtomicAccess {
     pub pointer: u32,
     pub scope: u32,
@@ -15,7 +14,6 @@ pub struct AtomicAccess {
 
 /// The kind of an atomic access, with its operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum AtomicKind {
     Load,
     Store {

@@ -112,7 +112,6 @@ pub(crate) fn has_parameters(kind: OperandKind) -> bool {
     )
 }
 
-/// Returns the number of an extended instruction.
 pub fn extended_instruction_number(set: &str, name: &str) -> Option<u32> {
     let table: &InstructionTable<ExtInstOp> = if set == "GLSL.std.450" {
         &grammar::GLSL_STD_450_INSTRUCTION_TABLE

@@ -16,7 +16,6 @@ pub const MAX_PARTS: usize = 1 << 14;
 /// Upper bound on the nesting of types and constants.
 const MAX_DEPTH: u32 = 80;
 
-/// The value of a constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConstantValue {
     /// The bits of a number, zero-extended; a boolean is 0 or 1.
@@ -39,7 +38,6 @@ impl ConstantValue {
         }
     }
 
-    /// Returns a part.
     pub fn part(&self, index: usize) -> Option<ConstantValue> {
         match self {
             ConstantValue::Composite(parts) => parts.get(index).cloned(),
@@ -51,7 +49,6 @@ impl ConstantValue {
 
 /// A module with known specialization constants.
 pub struct Specialized<'m> {
-    /// The module.
     pub module: &'m SpirvModule,
     constants: FxHashMap<u32, ConstantValue>,
     sizes: std::cell::RefCell<FxHashMap<u32, u64>>,
@@ -274,7 +271,6 @@ impl<'m> Specialized<'m> {
         <[u32; 3]>::try_from(sizes).map_err(|_| malformed("a local size that is not three numbers"))
     }
 
-    /// Returns the length of an array.
     pub fn array_length(&self, length: u32) -> Result<u64, SpirvProblem> {
         self.constant_number(length).ok_or_else(|| malformed("an array whose length is not a number"))
     }
@@ -504,9 +500,7 @@ impl<'m> Specialized<'m> {
     }
 }
 
-/// A part of a type.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct TypePart {
     pub offset: u64,
     pub ty: u32,

@@ -17,9 +17,7 @@ use crate::text::{MAGIC_NUMBER, MAX_INSTRUCTIONS, assemble_text, decode_string};
 /// The words before the first instruction.
 pub const HEADER_WORDS: usize = 5;
 
-/// An instruction.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct SpirvInstruction {
     pub op: Op,
     pub ty: u32,
@@ -33,7 +31,6 @@ pub struct SpirvInstruction {
     pub line: u32,
 }
 
-/// A source line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceLine {
     /// The file name in the module.
@@ -42,9 +39,7 @@ pub struct SourceLine {
     pub line: u32,
 }
 
-/// A type.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum SpirvType {
     Void,
     Bool,
@@ -86,7 +81,6 @@ pub enum SpirvType {
 
 /// A constant before specialization.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum SpirvConstant {
     Scalar(u64),
     Composite(Vec<u32>),
@@ -97,7 +91,6 @@ pub enum SpirvConstant {
 
 /// A module-level variable.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct GlobalVariable {
     /// The pointee type.
     pub ty: u32,
@@ -109,9 +102,7 @@ pub struct GlobalVariable {
     pub initializer: u32,
 }
 
-/// A function.
 #[derive(Clone, Debug, Default)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct SpirvFunction {
     pub parameters: Vec<u32>,
     pub code: Vec<SpirvInstruction>,
@@ -121,9 +112,7 @@ pub struct SpirvFunction {
     pub types: FxHashMap<u32, u32>,
 }
 
-/// An entry point.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct ModuleEntryPoint {
     pub name: String,
     pub model: ExecutionModel,
@@ -139,7 +128,6 @@ impl ModuleEntryPoint {
 
 /// The decorations of an id or member.
 #[derive(Clone, Debug, Default)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct Decorations {
     pub offset: Option<u64>,
     pub stride: Option<u64>,
@@ -160,7 +148,6 @@ pub struct Decorations {
 
 /// A parsed module.
 #[derive(Clone, Debug, Default)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct SpirvModule {
     pub(crate) words: Vec<u32>,
     /// See [`SpirvModule::aliases`].
@@ -370,7 +357,6 @@ impl SpirvModule {
         self.words.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    /// Returns an operand.
     pub fn operand_at(&self, instruction: &SpirvInstruction, index: usize) -> Result<u32, SpirvProblem> {
         let operand = self.operands_of(instruction).get(index).copied();
         operand.ok_or_else(|| malformed(format!("Op{:?} lacks operand {index}", instruction.op)))
@@ -696,7 +682,6 @@ impl SpirvModule {
         }
     }
 
-    /// Returns the type of an id.
     pub fn type_of_id(&self, id: u32) -> Result<&SpirvType, SpirvProblem> {
         self.types.get(&id).ok_or_else(|| malformed(format!("{} is not a type", self.display_name(id))))
     }
@@ -777,7 +762,6 @@ impl SpirvModule {
         self.names.get(&id).is_none_or(String::is_empty)
     }
 
-    /// Returns the display name of an id.
     pub fn display_name(&self, id: u32) -> String {
         match self.names.get(&id).filter(|name| !name.is_empty()) {
             Some(name) if name.starts_with(|c: char| c.is_ascii_digit()) => format!("%{name}"),
@@ -857,7 +841,6 @@ impl SpirvModule {
         self.local_sizes.get(&function).copied()
     }
 
-    /// Returns the decorations of an id.
     pub fn decorations_of(&self, id: u32) -> Decorations {
         self.decorations.get(&id).cloned().unwrap_or_default()
     }

@@ -6,9 +6,7 @@ use std::sync::OnceLock;
 use rspirv::grammar::{INSTRUCTION_TABLE, LogicalOperand, OperandKind, OperandQuantifier};
 use rspirv::spirv::{MemoryAccess, Op};
 
-/// The form of an instruction.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct InstructionForm {
     pub op: Op,
     /// Including the `Op` prefix.
@@ -51,7 +49,6 @@ pub fn by_name(name: &str) -> Option<InstructionForm> {
     known.or_else(|| tables().by_name.get(format!("{}INTEL", name.strip_suffix("EXT")?).as_str()).copied())
 }
 
-/// Returns the instruction of a number.
 pub fn by_number(number: u16) -> Option<InstructionForm> {
     tables().by_number.get(&number).copied()
 }

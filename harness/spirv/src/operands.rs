@@ -6,7 +6,6 @@ use crate::error::{SpirvProblem, malformed};
 
 /// The memory operands of a load, store or copy, or of an access to a texel. Scopes are ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct MemoryOperands {
     pub volatile: bool,
     pub non_private: bool,
@@ -36,7 +35,6 @@ impl MemoryOperands {
 
 /// The image operands of an image instruction. All are ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct TexelOperands {
     /// All bits of the mask.
     pub mask: ImageOperands,

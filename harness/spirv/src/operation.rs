@@ -11,7 +11,6 @@ use crate::operands::{MemoryOperands, TexelOperands};
 
 /// An instruction with its operands, which are ids unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum SpirvOperation<'m> {
     /// An instruction without an effect or a result, such as debug information.
     Nop,
@@ -244,7 +243,6 @@ pub enum SpirvOperation<'m> {
 
 /// The function of an instruction of a ray query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum RayQueryFunction {
     Initialize,
     Terminate,
@@ -261,7 +259,6 @@ pub enum RayQueryFunction {
 
 /// A comparison of two pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum PointerComparison {
     Equal,
     NotEqual,
@@ -270,7 +267,6 @@ pub enum PointerComparison {
 
 /// A control barrier, or a half of a split one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum BarrierPart {
     Whole,
     Arrive,
@@ -279,7 +275,6 @@ pub enum BarrierPart {
 
 /// A way to sample an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum ImageSampling {
     ExplicitLod,
     Gather {
@@ -289,9 +284,7 @@ pub enum ImageSampling {
     Other,
 }
 
-/// A query of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum ImageQuery {
     Size,
     SizeOfLevel { level: u32 },
@@ -301,7 +294,6 @@ pub enum ImageQuery {
 
 /// A subgroup operation, which the lanes of a tangle execute together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct SubgroupInstruction {
     pub function: SubgroupFunction,
     /// `None` for `OpGroupNonUniformPartitionNV`.
@@ -314,7 +306,6 @@ pub struct SubgroupInstruction {
 
 /// The function of a subgroup operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum SubgroupFunction {
     Elect,
     All,
@@ -342,9 +333,7 @@ pub enum SubgroupFunction {
     },
 }
 
-/// The query of a ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub enum BallotQuery {
     Inverse,
     BitExtract { index: u32 },
@@ -355,7 +344,6 @@ pub enum BallotQuery {
 
 /// The memory of a cooperative matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct MatrixAccess {
     pub pointer: u32,
     pub layout: u32,
@@ -365,7 +353,6 @@ pub struct MatrixAccess {
 
 /// An access through a pointer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct PointerAccess {
     pub pointer: u32,
     /// False for a read.
@@ -384,16 +371,12 @@ pub enum MemoryEffect {
     Texel {
         /// False for a read.
         writes: bool,
-        /// The memory operands.
         memory: MemoryOperands,
     },
-    /// An atomic access.
     Atomic(AtomicAccess),
     /// It orders accesses. Scope and semantics are ids.
     Barrier {
-        /// The memory scope.
         scope: u32,
-        /// The memory semantics.
         semantics: u32,
     },
     /// It begins or ends an interlocked section.

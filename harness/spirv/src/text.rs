@@ -14,7 +14,6 @@ use crate::opcode::{self, InstructionForm};
 /// An assembled module, with the names of its ids.
 #[derive(Clone, Debug, Default)]
 pub struct AssembledModule {
-    /// The words of the module.
     pub words: Vec<u32>,
     /// The line of each instruction.
     pub lines: Vec<u32>,
@@ -369,7 +368,6 @@ fn describe_token(token: &AsmToken<'_>) -> String {
     }
 }
 
-/// Encodes a number of a type.
 fn encode_number(word: &str, ty: AsmNumberType) -> Option<Vec<u32>> {
     let bits: u64 = if let Some(raw) = word.strip_prefix('!') {
         return Some(vec![raw.parse().ok()?]);

@@ -30,7 +30,6 @@ pub const HONEYKRISP: Vendor = Vendor {
     descriptors: None,
 };
 
-/// The dialect of its disassembler.
 pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "agx",
     preprocess: extract_main_part,

@@ -80,7 +80,6 @@ pub enum CompileMethod {
     },
     /// A preloaded library that replaces the kernel device (Mesa's drm-shim).
     Shim {
-        /// The library.
         library: &'static str,
         /// The environment variable that selects the chip; a shim without one simulates a single chip.
         variable: Option<&'static str>,

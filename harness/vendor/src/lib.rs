@@ -25,7 +25,6 @@ pub use driver::{ChipFamily, CompileMethod, DescriptorLayout, TextSource, Vendor
 pub use line::{CodeAccess, CodeOperation, CodePath, LineKind};
 pub use text::DisassemblerDialect;
 
-/// Every vendor.
 pub const VENDORS: &[&Vendor] = &[
     &amd::RADV,
     &nvidia::NVK,
@@ -62,7 +61,6 @@ impl ChipFamily {
         VENDORS.iter().find_map(|vendor| vendor.find_family(name))
     }
 
-    /// Returns its vendor.
     pub fn find_vendor(&self) -> Option<&'static Vendor> {
         VENDORS.iter().copied().find(|vendor| vendor.families.contains(self))
     }
@@ -109,7 +107,6 @@ pub fn parse_selector(text: &str) -> Option<(&'static Vendor, &str)> {
     Some((vendor, rest))
 }
 
-/// Returns the vendor of a driver file name.
 pub fn find_by_driver_file(name: &str) -> Option<&'static Vendor> {
     // `radeon_icd.json`, `radeon_icd.x86_64.json`.
     let is_driver_file_of = |vendor: &&Vendor| {

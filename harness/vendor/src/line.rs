@@ -1,6 +1,5 @@
 //! The kinds of lines of machine text.
 
-/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineKind {
     /// A jump target.
@@ -11,7 +10,6 @@ pub enum LineKind {
     Descriptor,
     /// Waits for accesses or other subgroups, or changes the state of caches.
     Order,
-    /// A jump.
     Jump,
     /// Anything else.
     Other,
@@ -20,7 +18,6 @@ pub enum LineKind {
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodeAccess {
-    /// The operation.
     pub operation: CodeOperation,
     /// The path to memory.
     pub path: CodePath,

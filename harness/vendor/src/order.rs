@@ -14,10 +14,8 @@ pub enum Order {
     Release,
 }
 
-/// The requirements of one order.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderRequirement {
-    /// The order.
     pub order: Order,
     /// The operations of the first access.
     pub first_operations: &'static [CodeOperation],
@@ -25,11 +23,9 @@ pub struct OrderRequirement {
     pub targets: &'static [&'static str],
     /// The required instructions, in order.
     pub steps: &'static [RequirementPart],
-    /// The source.
     pub source: &'static str,
 }
 
-/// A part of a requirement.
 #[derive(Clone, Copy, Debug)]
 pub struct RequirementPart {
     /// The lines in which it is required.
@@ -40,7 +36,6 @@ pub struct RequirementPart {
     pub uncertain_alternatives: &'static [&'static str],
     /// The consequence if it is missing.
     pub if_missing: MissingOperation,
-    /// A description.
     pub description: &'static str,
 }
 
@@ -62,7 +57,6 @@ pub enum MissingOperation {
     Lost,
     /// Weakened: part of the ordering is present.
     Weakened,
-    /// Unknown.
     Unknown,
 }
 

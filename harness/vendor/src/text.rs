@@ -7,9 +7,7 @@ use std::fmt;
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
 use crate::order::{OrderRequirement, ResourceNumbers, no_resource_numbers};
 
-/// The dialect of one disassembler.
 pub struct DisassemblerDialect {
-    /// Its name.
     pub name: &'static str,
     /// Joins instructions that the driver prints on several lines.
     pub preprocess: fn(&str) -> String,
@@ -25,7 +23,6 @@ pub struct DisassemblerDialect {
     pub has_constant_addresses: bool,
     /// Finds the binding that each line accesses, if the text shows it.
     pub resource_numbers: ResourceNumbers,
-    /// The requirements of orders.
     pub order_requirements: &'static [OrderRequirement],
     /// True if memory operations are recognizable.
     ///

@@ -1,6 +1,8 @@
 //! Terms of the Vulkan specification that tests, shaders and devices share: scopes, storage classes, memory
 //! semantics, access masks, pipeline stages and features.
 
+#![warn(missing_docs)]
+
 mod access;
 mod feature;
 mod stage;

@@ -10,7 +10,6 @@ use results::wire::{
 
 use crate::question::{FILE, MODEL_FILE};
 
-/// Lists the problems of a text.
 pub fn list_problems(document: &PlaygroundText) -> PlaygroundAnswer {
     let PlaygroundText { language, text } = document;
     let mut found = match language {

@@ -1,6 +1,5 @@
 //! The files of the page, for programs that serve it.
 
-/// A file of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageFile {
     /// Its name, relative to the page.

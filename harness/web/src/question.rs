@@ -92,7 +92,6 @@ fn cat_mistakes(errors: &CatErrors) -> Vec<RejectedLine> {
     errors.errors.iter().map(line).collect()
 }
 
-/// Returns a mistake without a position.
 pub fn mistake_without_position(error: String) -> Vec<RejectedLine> {
     vec![RejectedLine { file: FILE.to_owned(), error, line: 1, column: 1 }]
 }

@@ -356,7 +356,6 @@ impl Translation<'_> {
         }
     }
 
-    /// Assembles the kernel.
     fn assemble_kernel(&self, segments: &[(Vec<String>, String)]) -> PlaygroundKernel {
         let test = self.test;
         let observables = test.observables();

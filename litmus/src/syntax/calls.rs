@@ -16,7 +16,6 @@ use crate::schedule::DependencyScopes;
 use crate::span::Span;
 use crate::test::{LocationId, ThreadId, ThreadPlace};
 
-/// A call.
 #[derive(Clone, Debug)]
 pub(super) struct ParsedCall {
     thread: ThreadId,
@@ -86,7 +85,6 @@ const CALL_STAGES: StageMask = StageMask::COMPUTE
     .with(StageMask::TOP)
     .with(StageMask::BOTTOM);
 
-/// Returns the stage of a word.
 fn stage_of(word: &str) -> Option<StageMask> {
     let stage = StageMask::from_name(word)?;
     (stage == StageMask::NONE || stage.intersects(CALL_STAGES)).then_some(stage)

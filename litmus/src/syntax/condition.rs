@@ -127,7 +127,6 @@ impl Parser<'_> {
         self.peek().kind == TokenKind::Tilde || self.at_word("not") && !self.is_hsa()
     }
 
-    /// Parses a condition.
     pub(super) fn parse_condition(&mut self) -> Parsed<Condition> {
         self.parse_disjunction(&mut ConditionSize::default())
     }

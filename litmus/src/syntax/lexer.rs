@@ -4,7 +4,6 @@ use crate::error::{ErrorList, ParseError};
 use crate::span::Span;
 use crate::test::Dialect;
 
-/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Word,

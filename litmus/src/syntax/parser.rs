@@ -148,7 +148,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the text of a token.
     pub(super) fn token_text(&self, token: Token) -> &'a str {
         let start = token.span.offset as usize;
         self.text.get(start..start + token.span.length as usize).unwrap_or("")
@@ -287,7 +286,6 @@ impl<'a> Parser<'a> {
             .map(|index| LocationId(index as u16))
     }
 
-    /// Parses a location name.
     pub(super) fn parse_location_name(&mut self) -> Parsed<Token> {
         let token = self.peek();
         if token.kind != TokenKind::Word {
@@ -394,7 +392,6 @@ impl<'a> Parser<'a> {
         if self.is_hsa() { hsa::is_location(word) } else { is_location(word) }
     }
 
-    /// Returns the thread with this number.
     pub(super) fn find_thread(&self, number: u32) -> Option<ThreadId> {
         self.test
             .threads

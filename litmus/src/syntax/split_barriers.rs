@@ -13,7 +13,6 @@ type LastEvents = u8;
 const NO_EVENT: LastEvents = 1;
 /// An arrival.
 const ARRIVED: LastEvents = 2;
-/// A wait.
 const WAITED: LastEvents = 4;
 
 impl Parser<'_> {

@@ -132,7 +132,6 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the kind of an instance.
 fn tangled_kind(instance: TangleInstance<'_>) -> TangledKind {
     match instance {
         TangleInstance::Operation(_) => TangledKind::Operation,

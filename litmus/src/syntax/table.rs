@@ -206,7 +206,6 @@ impl Parser<'_> {
         cells
     }
 
-    /// Parses the cells of one thread.
     pub(super) fn parse_thread_cells(&mut self, thread: ThreadId, cells: &[(usize, usize)]) {
         let after = self.position;
         for (start, end) in cells {

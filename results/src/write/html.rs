@@ -67,7 +67,6 @@ pub fn render_page(report: &Report, pictures: &[Option<ExplainedPicture>]) -> St
     shell.render(&header, &main)
 }
 
-/// The frame of every page.
 pub(super) struct PageFrame<'a> {
     pub(super) title: &'a str,
     /// The conclusion in one line, for previews of links.

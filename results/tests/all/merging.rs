@@ -9,7 +9,6 @@ use tempfile::tempdir;
 
 use crate::lines::{plan, run_lines};
 
-/// Returns the plan, its lines, and its shards.
 fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
     let lines = run_lines();
     let mut complete = PlanRecord { shard: None, ..plan() };

@@ -41,7 +41,6 @@ pub fn check(words: &[u32]) -> Result<Vec<Violation>, ModuleError> {
     Ok(violations)
 }
 
-/// A numeric type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NumericType {
     Integer(u32),
@@ -55,7 +54,6 @@ struct Checker<'a> {
     numeric_types: BTreeMap<Word, NumericType>,
     /// The component type of each vector type.
     component_types: BTreeMap<Word, Word>,
-    /// The type of each value.
     value_types: BTreeMap<Word, Word>,
     /// Control barriers that only one thread reaches, by their index among all barriers.
     divergent_barriers: BTreeSet<usize>,

@@ -68,11 +68,8 @@ pub enum KernelEvent {
         /// Memory semantics.
         semantics: Semantics,
     },
-    /// A control barrier.
     ControlBarrier {
-        /// Execution scope.
         execution: Scope,
-        /// Memory scope.
         memory: Scope,
         /// Memory semantics; relaxed if it is not a memory barrier.
         semantics: Semantics,
@@ -81,18 +78,14 @@ pub enum KernelEvent {
     },
     /// A half of a split barrier.
     SplitBarrier {
-        /// The half.
         half: SplitHalf,
-        /// Execution scope.
         execution: Scope,
-        /// Memory scope.
         memory: Scope,
         /// Memory semantics; relaxed if it is not a memory barrier.
         semantics: Semantics,
     },
     /// A subgroup operation, in the lanes that execute it.
     Subgroup {
-        /// The instruction.
         instruction: Op,
         /// The lanes of a reduction or scan.
         span: Option<GroupOperation>,
@@ -121,12 +114,10 @@ impl KernelEvent {
     }
 }
 
-/// A value operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueOperand {
     /// The bits of a constant of the module.
     Constant(u64),
-    /// A computed value.
     Computed,
 }
 
@@ -177,7 +168,6 @@ pub enum LiftError {
     /// The events of a thread differ from those of the test.
     #[error("thread {thread:?}, event {position}: the test has {expected}, the kernel {found}")]
     Differs {
-        /// The thread.
         thread: ThreadId,
         /// Index of the event in the kernel.
         position: usize,
@@ -331,7 +321,6 @@ fn reachable_blocks_before(successors: &BTreeMap<Word, Vec<Word>>, from: Word, e
     reached
 }
 
-/// Returns the successors of each block.
 fn block_successors(blocks: &[Block]) -> BTreeMap<Word, Vec<Word>> {
     blocks.iter().filter_map(|block| Some((block.label_id()?, branch_targets(block)))).collect()
 }

@@ -27,7 +27,6 @@ pub(crate) struct Reader {
 /// The position of a pointer's target or a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The memory.
     pub memory: KernelMemory,
     /// Number that is multiplied by the spacing, or added to the lane in explicitly laid out workgroup
     /// memory; `None` if the position does not depend on one.
@@ -40,7 +39,6 @@ pub struct Site {
     pub offset: u32,
 }
 
-/// A memory of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KernelMemory {
     /// A buffer or an image with this binding.

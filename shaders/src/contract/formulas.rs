@@ -74,7 +74,6 @@ pub(crate) struct InstanceSlot<W> {
     pub instance: W,
     /// Index of the slot in its workgroup.
     pub lane: W,
-    /// Instances of a round.
     pub round_size: W,
     /// Instances of the dispatch.
     pub total: W,

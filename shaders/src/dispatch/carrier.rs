@@ -172,7 +172,6 @@ impl DispatchEmitter<'_> {
         }
     }
 
-    /// Declares the inputs.
     pub(super) fn declare_inputs(&mut self) -> InvocationInputs {
         match self.config.variant.stage {
             CarrierStage::Compute | CarrierStage::Mesh | CarrierStage::Task => InvocationInputs::Compute {

@@ -318,7 +318,6 @@ pub(super) struct RendezvousValues {
 pub(super) enum RendezvousSchedule {
     /// Iterations at the interval of the parameters.
     Interval,
-    /// Every iteration.
     EveryIteration,
 }
 

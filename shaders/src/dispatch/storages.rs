@@ -7,7 +7,6 @@ use crate::memory::ElementType;
 use crate::rules::Rule;
 use crate::variant::{SeparateStorages, Variant};
 
-/// Returns the storages that a variant separates.
 pub(crate) fn separate_storages(test: &Test, variant: Variant) -> Result<Vec<u32>, Rule> {
     let storages = number_storages(test);
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
@@ -31,7 +30,6 @@ pub(crate) struct Storages {
     pub numbers: Table<LocationId, u32>,
 }
 
-/// Numbers the storages of a test.
 pub(crate) fn number_storages(test: &Test) -> Storages {
     let mut storages: Vec<LocationId> = Vec::new();
     let numbers = (0..test.locations.len())

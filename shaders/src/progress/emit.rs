@@ -21,7 +21,6 @@ use crate::segments::{self, BarrierSegment};
 use crate::thread::{Registers, ThreadContext, ThreadEmitter, scope_operand};
 use crate::variant::Variant;
 
-/// The variables of a thread.
 struct ThreadVariables {
     registers: Vec<Word>,
     /// Number of the next block of the segment; that of the end if there is none.
@@ -31,7 +30,6 @@ struct ThreadVariables {
     stuck: Word,
 }
 
-/// The values of the first block.
 struct FirstBlockValues {
     role: Word,
     /// First word of the record of the copy's thread 0.

@@ -13,7 +13,6 @@ use shaders::{CompiledKernel, Parameters, StressParameters};
 /// The value of a variable before its first store.
 const UNSET: u32 = 0xdead_beef;
 
-/// An access to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferAccess {
     pub binding: u32,

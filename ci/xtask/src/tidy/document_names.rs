@@ -67,7 +67,6 @@ fn is_name(name: &str) -> bool {
     name.split("::").all(is_word) && (name.contains("::") || is_capitalized) && !is_variable
 }
 
-/// Index of the repository.
 struct RepositoryIndex<'f> {
     /// Every file and every folder.
     paths: BTreeSet<&'f str>,

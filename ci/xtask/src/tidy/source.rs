@@ -40,7 +40,6 @@ pub fn test_file(path: &str, text: &str) -> SourceFile {
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}: {source}", path.display())]
 pub struct SourceReadError {
-    /// The path.
     pub path: PathBuf,
     /// The error of the operating system.
     pub source: std::io::Error,

@@ -14,7 +14,6 @@ pub const COMPILER: &str = "naga 30.0.1 (library)";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WgslError {
-    /// The message.
     pub message: String,
     /// Line, from 1.
     pub line: u32,

@@ -31,7 +31,6 @@ pub struct InterpreterExplanation {
     pub needs_grid: bool,
 }
 
-/// An entry point to interpret.
 pub struct InterpretedEntryPoint<'a> {
     pub file: &'a str,
     pub module: &'a SpirvModule,

@@ -306,7 +306,6 @@ fn is_cut_short(checked: &CheckResult) -> bool {
     matches!(checked, CheckResult::Answered(line, ..) if line.cut > 0) && leaves_unknown(checked)
 }
 
-/// A lifted entry point.
 struct LiftedEntryPoint<'a> {
     file: &'a str,
     module: &'a SpirvModule,

@@ -22,11 +22,8 @@ use super::targets::CompilerTarget;
 /// The kernels of a test in one form, which are compiled together.
 #[derive(Clone, Debug)]
 pub struct FormKernels {
-    /// The test.
     pub test: Arc<Test>,
-    /// The form.
     pub form: Form,
-    /// The kernels.
     pub kernels: Vec<FormKernel>,
 }
 

@@ -31,7 +31,6 @@ pub struct CompilerTarget {
 }
 
 impl CompilerTarget {
-    /// Returns the target for a device of a run.
     pub fn from_run_target(target: &crate::targets::DeviceTarget) -> CompilerTarget {
         let (name, selector) = (target.device_argument().to_owned(), target.selector.clone());
         CompilerTarget::new(name, selector, target.listed.clone(), target.worker_environment.clone())

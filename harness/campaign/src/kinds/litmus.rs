@@ -58,7 +58,6 @@ impl std::fmt::Display for TestBudget {
 
 /// A plan with the options of its run.
 pub struct LitmusKind<'a> {
-    /// The plan.
     pub plan: &'a LitmusPlan,
     /// The command-line options.
     pub options: &'a RunOptions,

@@ -51,7 +51,6 @@ const DISPATCH_TIMEOUT: Duration = Duration::from_secs(2);
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit of the model for one test.
 const CHECKER_TIMEOUT: Duration = Duration::from_secs(5);
-/// The default model.
 pub const DEFAULT_MODEL: &str = "vulkan";
 /// The health check: a store that any working device executes.
 const HEALTH_CHECK: &str =
@@ -157,7 +156,6 @@ struct ProgressTestRun {
     kernel_facts: Result<judge::KernelFacts, String>,
 }
 
-/// Returns the placements of a variant.
 pub(crate) fn parse_placements(variant: &str) -> Option<Vec<UnitAssignment>> {
     if variant.is_empty() {
         return Some(PLACEMENTS.iter().map(|(_, placement)| *placement).collect());
@@ -249,7 +247,6 @@ fn list_test_runs(items: &[ProgressTest], devices: &[TestedDevice]) -> Vec<Progr
     cells
 }
 
-/// Returns the id of a test in a placement.
 fn test_run_id(item: &ProgressTest, placement: UnitAssignment) -> String {
     let source = &item.loaded.source;
     if source.variant.is_empty() { format!("{}@{}", source.id, placement.name()) } else { source.id.clone() }
@@ -382,7 +379,6 @@ fn dispatch_count(options: &RunOptions) -> u32 {
 
 /// A plan with the options of its run.
 pub struct ProgressKind<'a> {
-    /// The plan.
     pub plan: &'a ProgressPlan,
     /// The command-line options.
     pub options: &'a RunOptions,

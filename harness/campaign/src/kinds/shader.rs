@@ -61,7 +61,6 @@ pub enum ExpectedContents {
     },
     /// Every content is allowed, for this reason.
     Undefined(String),
-    /// The contents are unknown.
     Unknown {
         /// The shader is known to be free of races.
         is_race_free: bool,
@@ -99,7 +98,6 @@ pub struct AnalyzedShader {
     pub compiler: Option<String>,
     /// The part that a worker gets.
     pub shader: runner::shader::Shader,
-    /// The names of its buffers.
     pub buffer_names: Vec<String>,
     /// The names of their words.
     pub word_names: WordNamer,
@@ -306,7 +304,6 @@ impl ShaderPlan {
 
 /// A plan with the options of its run.
 pub struct ShaderKind<'a> {
-    /// The plan.
     pub plan: &'a ShaderPlan,
     /// The command-line options.
     pub options: &'a RunOptions,

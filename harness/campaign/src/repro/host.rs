@@ -12,7 +12,6 @@ use crate::compilers::kernels::numbered_path;
 
 /// The template, with a mark for the declarations.
 const TEMPLATE: &str = include_str!("host.c");
-/// The mark.
 const DECLARATIONS_MARK: &str = "@TEST@";
 /// The file name of the first kernel.
 pub const KERNEL_FILE: &str = "kernel.spv";

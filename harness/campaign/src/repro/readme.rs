@@ -10,7 +10,6 @@ use results::write::number;
 
 use super::{Bundle, RecordedVerdict, ReproSubject};
 
-/// The content of the README.
 pub struct ReadmeContent<'a> {
     /// The test.
     pub subject: &'a ReproSubject,
@@ -18,7 +17,6 @@ pub struct ReadmeContent<'a> {
     pub model: &'a str,
     /// The prediction, if it is complete.
     pub prediction: Option<&'a Prediction>,
-    /// The recorded verdict.
     pub recorded: Option<&'a RecordedVerdict>,
     /// The device that kernels are generated for, with its driver.
     pub device: Option<String>,

@@ -16,7 +16,6 @@ use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::time_limit::stop_after;
 
-/// A shader file with its inputs.
 #[derive(Clone, Debug)]
 pub struct ShaderFileInputs<'a> {
     /// The path of the file.

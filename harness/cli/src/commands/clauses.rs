@@ -222,7 +222,6 @@ pub fn difference_word(difference: Difference) -> DifferenceWord {
     }
 }
 
-/// Formats a clause.
 fn format_clause(row: &ClauseRow) -> String {
     let mut text = String::new();
     let word = match row.disposition {

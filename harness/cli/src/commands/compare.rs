@@ -246,7 +246,6 @@ fn outcomes_only_in_one(
         .collect()
 }
 
-/// Describes a difference.
 fn describe_difference(difference: DifferenceWord, [first, second]: &[String; 2]) -> String {
     match difference {
         DifferenceWord::Outcome => "race-free under both, and the allowed outcomes differ".to_owned(),

@@ -103,7 +103,6 @@ fn print_fixed(loaded: &LoadedTest, explanation: &Explanation) -> Result<Outcome
     print_text(&fixed)
 }
 
-/// Explains a shader.
 fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
     let has_unsupported_flag = arguments.outcome.is_some() || !arguments.device.is_empty() || arguments.fix;
     if arguments.format == ExplainFormat::Dot || has_unsupported_flag {

@@ -18,7 +18,6 @@ use crate::arguments::Generate;
 use crate::exit::{Failure, Outcome};
 use crate::output::{StandardOutput, check_empty_folder, create_folder, print_message, write_file};
 
-/// Budget of one test.
 const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };
 /// Largest number of weakened tests examined below one strongest test.
 const MAX_WEAKENED_TESTS: usize = 20_000;

@@ -56,7 +56,6 @@ fn unknown_name_failure<'a>(what: &str, name: &str, known: impl Iterator<Item = 
     ))
 }
 
-/// Formats a pattern as a page.
 fn format_page(pattern: &PatternRecord) -> String {
     let PatternRecord { name, title, about, assertion, ends, clauses, .. } = pattern;
     let count = pattern.grid[0];

@@ -148,7 +148,6 @@ impl Error {
         Error::with_position(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
     }
 
-    /// Returns the error with a cause.
     pub(super) fn with_cause(self, cause: &'static str) -> Error {
         Error { cause: Some(cause), ..self }
     }
@@ -158,7 +157,6 @@ impl Error {
         Error { kind, ..self }
     }
 
-    /// Returns an error with a position.
     pub(super) fn with_position(first: RejectedLine, failure: Failure) -> Error {
         let kind = match failure {
             Failure::Input(_) => ErrorKind::Input,

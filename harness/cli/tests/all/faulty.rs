@@ -27,7 +27,6 @@ fn read_file(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// Returns the source of the layer.
 fn layer_source() -> String {
     ["fault.c", "images.h", "mapped.h", "modules.h", "reports.h"]
         .map(|name| read_file(&format!("ci/layer/{name}")))

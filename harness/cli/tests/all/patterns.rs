@@ -37,7 +37,6 @@ fn assert_current(path: &Path, expected: &str) {
     assert_eq!(found, expected, "{} is not current: run the test with VK_LITMUS_BLESS=1", path.display());
 }
 
-/// Runs a command on a form.
 fn run_on_form(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
     let grid = pattern.grid.map(|n| n.to_string()).join(",");
     let mut program = vk_litmus(command.iter().copied());

@@ -52,7 +52,6 @@ impl RunningServer {
         self.send(&format!("POST {path}answer HTTP/1.1\r\nHost: {host}\r\n{kind}{headers}"), body)
     }
 
-    /// Returns the answer to a request.
     fn request_answer(&self, question: &Value) -> Value {
         let (status, body) = self.post("", &question.to_string());
         assert_eq!(status, 200, "{body}");

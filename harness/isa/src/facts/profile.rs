@@ -43,7 +43,6 @@ impl FromStr for Profile {
     }
 }
 
-/// An unknown profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown profile `{0}`; expected documented, lagging or paranoid")]
 pub struct UnknownProfile(pub String);

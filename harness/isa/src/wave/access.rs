@@ -16,11 +16,9 @@ use crate::text::{MachineInstruction, MachineOperand, OperandModifiers, Register
 /// The elements that one lane accesses.
 struct LaneElements {
     lane: usize,
-    /// The start of each element.
     starts: Vec<(MemorySpace, u32)>,
 }
 
-/// The operands of an access.
 struct AccessOperands {
     /// The destination of a load or returning atomic.
     destination: Option<RegisterRange>,

@@ -132,7 +132,6 @@ pub fn is_conformance(sample: &Sample) -> bool {
     })
 }
 
-/// Returns the parsed texts.
 pub fn parsed(sample: &Sample) -> Vec<Text> {
     sample.texts.iter().map(|text| isa::parse(text).unwrap()).collect()
 }

@@ -47,7 +47,6 @@ pub(crate) enum Statement {
     Axiom { flag: bool, negated: bool, shape: AxiomShape, body: Expression, name: Option<String> },
 }
 
-/// A parsed model.
 #[derive(Debug)]
 pub(crate) struct ParsedModel {
     pub(crate) statements: Vec<Statement>,

@@ -17,7 +17,6 @@ pub struct Certificate {
     pub name: String,
     /// The text of the test.
     pub test: String,
-    /// The model.
     pub model: ModelText,
     /// Largest number of iterations of a loop.
     pub bound: u32,
@@ -33,17 +32,14 @@ pub struct Certificate {
     pub forbidden: Vec<Vec<u64>>,
     /// One claim for each group of flags that the model defines.
     pub flags: Vec<FlagClaim>,
-    /// The event structures.
     pub structures: Vec<EventStructure>,
     /// The proof of each structure, in the same order.
     pub proofs: Vec<StructureProof>,
 }
 
-/// The text of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelText {
-    /// The name of the model.
     pub name: String,
     /// The text of its file.
     pub text: String,
@@ -89,7 +85,6 @@ pub enum FlagGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlagClaim {
-    /// The group.
     pub group: FlagGroup,
     /// A consistent execution that raises a flag of the group; none if no execution does.
     pub witness: Option<WitnessExecution>,
@@ -99,7 +94,6 @@ pub struct FlagClaim {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum NamedSet {
-    /// A set of events.
     Events(String),
     /// A relation; trailing rows without pairs are left out.
     Rows(Vec<String>),
@@ -135,7 +129,6 @@ pub struct EventStructure {
 pub enum ValueExpression {
     /// A constant.
     Known(u64),
-    /// The value of a read.
     Read(usize),
     /// An operation on two values of a type.
     Apply(String, String, Box<(ValueExpression, ValueExpression)>),
@@ -171,7 +164,6 @@ pub enum ObservedValue {
     LastWrite(u16),
 }
 
-/// A choice of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionChoice {
@@ -187,26 +179,16 @@ pub enum ExecutionChoice {
 pub enum ProofStep {
     /// They violate an axiom.
     Axiom {
-        /// The choices.
         choices: Vec<ExecutionChoice>,
         /// The name of the axiom; none for some axiom.
         name: Option<String>,
     },
     /// Values contradict the paths, the outcomes are allowed, or the filter of the test excludes them.
-    Values {
-        /// The choices.
-        choices: Vec<ExecutionChoice>,
-    },
+    Values { choices: Vec<ExecutionChoice> },
     /// They raise no flag of a group.
-    Unflagged {
-        /// The choices.
-        choices: Vec<ExecutionChoice>,
-        /// The group.
-        group: FlagGroup,
-    },
+    Unflagged { choices: Vec<ExecutionChoice>, group: FlagGroup },
     /// An earlier step for each source of a read, in the order of the candidates' numbers.
     Read {
-        /// The read.
         read: usize,
         /// The steps.
         cases: Vec<usize>,
@@ -223,12 +205,7 @@ pub enum ProofStep {
         backwards: usize,
     },
     /// An earlier step whose choices follow from these, as orders are transitive.
-    Implied {
-        /// The step.
-        step: usize,
-        /// The choices.
-        choices: Vec<ExecutionChoice>,
-    },
+    Implied { step: usize, choices: Vec<ExecutionChoice> },
 }
 
 /// A statement about all executions of a structure.

@@ -49,7 +49,6 @@ pub enum CertificateError {
     Claim {
         /// The index of the structure.
         structure: usize,
-        /// The claim.
         claim: ProvedClaim,
     },
     /// An execution is not a witness for the claim.

@@ -18,7 +18,6 @@ pub struct CatModel {
     pub sources: Arc<[SourceText]>,
 }
 
-/// One statement.
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// The statement itself.
@@ -51,7 +50,6 @@ pub enum StatementKind {
     Procedure(Procedure),
     /// `call p(a, b) as name`
     Call {
-        /// The procedure.
         procedure: Identifier,
         /// The arguments, one for each parameter.
         arguments: Vec<CatExpression>,
@@ -63,11 +61,8 @@ pub enum StatementKind {
 /// A parameterized axiom of herd's cat.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// Name of the procedure.
     pub name: Identifier,
-    /// Its parameters.
     pub parameters: Vec<Identifier>,
-    /// Its statements.
     pub body: Vec<(StatementKind, CatSpan)>,
 }
 
@@ -89,7 +84,6 @@ pub struct Bindings {
     pub bindings: Vec<CatDefinition>,
 }
 
-/// One definition.
 #[derive(Clone, Debug)]
 pub struct CatDefinition {
     /// The defined name.
@@ -118,7 +112,6 @@ pub enum ExpressionKind {
     Zero,
     /// `_`
     Universe,
-    /// A name.
     Name(String),
     /// `a | b | …`
     Union(Vec<CatExpression>),
@@ -163,7 +156,6 @@ pub struct Comprehension {
     pub variables: Vec<Identifier>,
     /// The family that is iterated over.
     pub family: ComprehensionFamily,
-    /// The body.
     pub body: CatExpression,
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 /// An error without its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum CatProblem {
     #[error("unexpected character {character:?}")]
     UnexpectedCharacter { character: char },
@@ -233,7 +232,6 @@ impl CatError {
         }
     }
 
-    /// Name of the file.
     pub fn file_name(&self) -> &str {
         self.source.name()
     }

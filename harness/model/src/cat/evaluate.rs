@@ -64,7 +64,6 @@ pub trait BaseProvider<M: Matrix> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("evaluate the model: no base set or relation `{name}`")]
 pub struct MissingBase {
-    /// Its name.
     pub name: String,
 }
 

@@ -15,7 +15,6 @@ pub enum RmwEvents {
 /// The initial writes of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum InitialWrites {
-    /// One for each location.
     PerLocation,
     /// One for each name of a location.
     #[default]
@@ -38,7 +37,6 @@ pub enum AsmoOrder {
     /// Coherence order among mutually ordered atomics.
     #[default]
     Plain,
-    /// That, and transitive.
     Transitive,
 }
 
@@ -92,7 +90,6 @@ pub enum TangleRule {
     Any,
     /// Only lanes that arrived along one path.
     Apart,
-    /// All.
     Together,
 }
 

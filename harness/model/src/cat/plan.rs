@@ -111,7 +111,6 @@ pub enum PlanNode {
 
     /// Member of a recursive group: its value in the least fixpoint.
     Recursive {
-        /// The group.
         group: GroupId,
         /// Index of the member in its group.
         index: u32,
@@ -190,7 +189,6 @@ impl PlanNode {
         }
     }
 
-    /// The node with each operand replaced.
     pub(crate) fn map_operands(self, mut replace: impl FnMut(NodeId) -> NodeId) -> PlanNode {
         match self {
             PlanNode::BaseSet(_)
@@ -292,7 +290,6 @@ pub struct StatementSource {
 /// A `let` definition of a set or a relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The name.
     pub name: String,
     /// Its value.
     pub node: NodeId,
@@ -303,7 +300,6 @@ pub struct Definition {
 /// Name of an anonymous node in explanations: a function call, or a part of a union with its own citation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeLabel {
-    /// The node.
     pub node: NodeId,
     /// The function's name; `None` for a part of a union.
     pub function: Option<String>,
@@ -315,7 +311,6 @@ pub struct NodeLabel {
     pub clauses: Vec<String>,
 }
 
-/// A compiled model.
 #[derive(Clone, Debug, Default)]
 pub struct CompiledModel {
     /// The operations, operands first.

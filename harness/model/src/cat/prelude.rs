@@ -19,7 +19,6 @@ fn iter_bindings() -> impl Iterator<Item = &'static CatDefinition> {
     })
 }
 
-/// The definition of a name.
 pub(crate) fn find_binding(name: &str) -> Option<&'static CatDefinition> {
     iter_bindings().find(|binding| binding.name.text == name)
 }

@@ -15,7 +15,6 @@ pub(super) struct CandidateExecution {
     pub(super) rf: Vec<Option<u16>>,
     /// The writes of each storage in their order.
     pub(super) co: Vec<Vec<usize>>,
-    /// Values of the reads.
     pub(super) values: ReadValues,
     /// True if some of these values depend on themselves.
     pub(super) thin_air: bool,

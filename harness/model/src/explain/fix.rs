@@ -14,7 +14,6 @@ use super::strengthen::{is_not_searched, list_stronger_forms};
 use crate::budget::BudgetTracker;
 use crate::{Model, PredictError, PredictOptions, predict};
 
-/// Goal of a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FixGoal {
     /// Nothing races.
@@ -46,7 +45,6 @@ pub enum Minimality {
     Unknown,
 }
 
-/// Result of the search for a fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FixSearchResult {
     /// Changes that meet the goal.

@@ -21,7 +21,6 @@ pub(super) struct ProgressCode {
     pub(super) initial: Vec<u64>,
     /// Bit t is set where thread t accesses the storage.
     pub(super) accessing_threads: Vec<u32>,
-    /// The storage class of each storage.
     pub(super) storage_classes: Vec<StorageClass>,
     pub(super) barriers: Vec<BarrierMembers>,
     /// Sets of threads that synchronize at split barriers.
@@ -30,7 +29,6 @@ pub(super) struct ProgressCode {
     pub(super) thread_syncs: Vec<(usize, Option<u16>, usize, Option<u16>)>,
 }
 
-/// A thread.
 pub(super) struct CompiledThread {
     pub(super) operations: Vec<ProgressOperation>,
     /// Initial values of the registers.

@@ -43,7 +43,6 @@ pub(super) struct StateGraph {
 
 /// A part of the graph that a run may stay in for ever.
 pub(super) struct FairComponent {
-    /// Its states.
     pub(super) states: Vec<u32>,
     /// The steps that it may take.
     pub(super) edges: Vec<u32>,
@@ -122,7 +121,6 @@ impl StateGraph {
         self.discovery_edges.len()
     }
 
-    /// Returns the status of each thread in a state.
     pub(super) fn thread_statuses(&self, state: u32) -> &[ThreadStatus] {
         let from = state as usize * self.threads;
         &self.thread_statuses[from..from + self.threads]

@@ -127,7 +127,6 @@ pub enum ProgressModelError {
     /// An unknown guarantee.
     #[error("unknown progress model `{0}`: expected one of fair, lobe, hsa-obe, hsa, obe, unfair")]
     UnknownModel(String),
-    /// An unknown level.
     #[error("unknown level `{0}`: expected qf, wg or sg, as in `qf=obe,sg=hsa`")]
     UnknownLevel(String),
     /// A level is named twice.
@@ -199,20 +198,15 @@ pub(super) enum ThreadTree {
 /// A level of the hierarchy of threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HierarchyLevel {
-    /// The device.
     Device,
-    /// A queue family.
     QueueFamily,
-    /// A workgroup.
     Workgroup,
-    /// A subgroup.
     Subgroup,
     /// Host threads are always scheduled.
     Host,
 }
 
 impl ThreadTree {
-    /// The tree of a test.
     pub(super) fn from_test(test: &Test) -> ThreadTree {
         let mut placed: Vec<(litmus::Placement, usize)> = Vec::new();
         let mut hosts = Vec::new();

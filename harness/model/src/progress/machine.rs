@@ -136,7 +136,6 @@ pub(super) fn written_value(access: &AccessOperation, old: u64, registers: &[u64
     }
 }
 
-/// A state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct MachineState<M> {
     threads: Vec<MachineThread>,
@@ -170,7 +169,6 @@ enum ThreadPhase {
 /// A step from one state to another.
 pub(super) struct EnabledStep<M> {
     pub(super) thread: usize,
-    /// The instruction.
     pub(super) instruction: usize,
     pub(super) read: Option<u64>,
     pub(super) written: Option<u64>,
@@ -185,7 +183,6 @@ pub(super) struct ProgressMachine<'a> {
 }
 
 impl ProgressMachine<'_> {
-    /// Returns the initial state.
     pub(super) fn initial_state<M: MemoryState>(&self, memory: M) -> Result<MachineState<M>, ProgressError> {
         let threads = self
             .code
@@ -305,12 +302,10 @@ impl ProgressMachine<'_> {
         state.threads[thread].phase == ThreadPhase::Done
     }
 
-    /// Returns the program counter of a thread.
     pub(super) fn program_counter<M>(&self, state: &MachineState<M>, thread: usize) -> usize {
         state.threads[thread].instruction
     }
 
-    /// Returns every enabled step of a state.
     pub(super) fn enabled_steps<M: MemoryState>(
         &self,
         state: &MachineState<M>,

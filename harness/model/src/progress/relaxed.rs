@@ -28,7 +28,6 @@ pub(super) struct StoreHistories {
     is_truncated: bool,
 }
 
-/// A write.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct HistoryWrite {
     value: u64,

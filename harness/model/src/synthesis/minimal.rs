@@ -23,7 +23,6 @@ pub enum ConditionVerdict {
 /// A forbidden test without a forbidden weakening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinimalTest {
-    /// The test.
     pub test: Test,
     /// Race-free weakenings that allow the outcome. If a device shows it there, the test is able to expose a
     /// violation.

@@ -83,17 +83,13 @@ impl SynchronizationStyle {
 /// A variant of a shape: style, placement and storage classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeVariant {
-    /// The shape.
     pub shape: LitmusShape,
-    /// Style of releases.
     pub release: SynchronizationStyle,
-    /// Style of acquires.
     pub acquire: SynchronizationStyle,
     /// True if payloads are plain accesses, guarded by the value read; else relaxed atomics.
     pub has_plain_payload: bool,
     /// Placement of each thread.
     pub places: Vec<Placement>,
-    /// Storage class of payloads.
     pub payload: StorageClass,
     /// Storage class of the accesses that synchronize.
     pub carrier: StorageClass,
@@ -344,9 +340,7 @@ struct ThreadBuilder<'a> {
     thread: ThreadId,
     /// Scope of the current access.
     access_scope: Scope,
-    /// Scope of payloads.
     payload_scope: Scope,
-    /// Scope of barriers.
     barrier_scope: Scope,
     classes: StorageClassSet,
     expected_values: &'a mut Vec<(Term, i64)>,

@@ -18,7 +18,6 @@ use litmus::{
 pub struct WeakenedTest {
     /// The thread, the instruction from 0, and the change: `P0.0: scope wg`.
     pub step: String,
-    /// The test.
     pub test: Test,
 }
 

@@ -452,7 +452,6 @@ pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
     })
 }
 
-/// Changes the terms of a condition.
 fn map_terms(condition: &mut Condition, change: &impl Fn(&mut Term)) {
     match condition {
         Condition::True => {}

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use litmus::Outcome;
 
-/// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchBounds {
     /// Bound on iterations of a loop body.

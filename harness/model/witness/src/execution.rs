@@ -465,7 +465,6 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         Ok(())
     }
 
-    /// The cells of an observed location.
     fn observed_cells(&self, location: LocationId) -> impl Iterator<Item = usize> {
         let test = self.search.test;
         let (storage, bytes) = (test.storage_of(location), test.location(location).bytes());

@@ -35,10 +35,8 @@ pub enum ProgramFamily {
     Corner(Corner),
 }
 
-/// A random program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomProgram {
-    /// Family of the program.
     pub family: ProgramFamily,
     /// The program, in the native dialect.
     pub text: String,
@@ -46,7 +44,6 @@ pub struct RandomProgram {
     pub bound: u32,
 }
 
-/// The program of a seed.
 pub fn generate_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
     let mut writer = ProgramWriter::new(&mut random);

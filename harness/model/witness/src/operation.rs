@@ -46,7 +46,6 @@ pub fn close_transitively(relation: &mut Relation) {
     }
 }
 
-/// Kind of an operation.
 #[derive(Clone, Copy, Debug)]
 pub enum OperationKind {
     /// A read of memory, or the read half of a read-modify-write.
@@ -87,7 +86,6 @@ pub struct Operation {
     pub releases: bool,
     /// The storage classes in its semantics.
     pub semantics: StorageClassSet,
-    /// The storage classes of the memory that it is an operation on.
     pub memory_classes: StorageClassSet,
 }
 
@@ -486,7 +484,6 @@ impl<'a> OperationGraph<'a> {
         }
     }
 
-    /// The cells that an operation accesses.
     pub fn accessed_cells(&self, operation: usize) -> std::ops::Range<usize> {
         self.operations[operation].footprint().map_or(0..0, |touch| touch.cells.0..touch.cells.1)
     }

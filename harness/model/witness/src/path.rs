@@ -136,7 +136,6 @@ fn reference_number(
     if shared { storage.0 | 0x8000 } else { id.0 }
 }
 
-/// The name that an instruction accesses, and its storage class.
 fn accessed_name(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
     kind.access().map(|access| (access.place.location, access.place.class))
 }

@@ -7,7 +7,6 @@ pub enum AppendixVersion {
     Of2019,
     /// Vulkan 1.2.
     Of12,
-    /// 2024.
     Of2024,
     /// 1.3.301 (November 2024) to 1.4.350.
     Of14305,
@@ -24,7 +23,6 @@ pub enum AppendixVersion {
 /// A version of the text, with or without availability and visibility chains (VK-FEAT-03).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextProfile {
-    /// The text.
     pub text: AppendixVersion,
     /// `vulkanMemoryModelAvailabilityVisibilityChains`.
     pub chains: bool,
@@ -34,7 +32,6 @@ impl TextProfile {
     /// The newest text with chains.
     pub const LATEST: TextProfile = TextProfile { text: AppendixVersion::Latest, chains: true };
 
-    /// Returns all profiles.
     pub fn all_profiles() -> impl Iterator<Item = TextProfile> {
         let by_letter = TextProfile { text: AppendixVersion::ByLetter, chains: true };
         [

@@ -21,7 +21,6 @@ pub struct ThreadPath {
     pub history: Vec<(usize, bool)>,
 }
 
-/// An executed instruction.
 #[derive(Clone, Debug)]
 pub struct ExecutedInstruction {
     /// Its index in the thread.
@@ -30,7 +29,6 @@ pub struct ExecutedInstruction {
     pub scope: Scope,
     /// Its memory semantics.
     pub semantics: Semantics,
-    /// Its effect.
     pub effect: InstructionEffect,
 }
 
@@ -41,14 +39,24 @@ pub enum InstructionEffect {
     Read(Footprint),
     /// A write of a value.
     Write(Footprint, NodeId),
-    /// A read and a write.
     ReadWrite(Footprint, NodeId),
     /// A memory barrier.
     Fence,
     /// A control barrier, by its number in the order of their names, and how often this thread has executed it before.
-    ControlBarrier { name: usize, execution_scope: Scope, memory_barrier: bool, round: u32 },
+    ControlBarrier {
+        name: usize,
+        execution_scope: Scope,
+        memory_barrier: bool,
+        round: u32,
+    },
     /// An arrival at a split barrier or a wait, and how many of that half and execution scope this thread has executed before.
-    Split { half: SplitHalf, execution_scope: Scope, memory_barrier: bool, ordinal: usize, id: String },
+    Split {
+        half: SplitHalf,
+        execution_scope: Scope,
+        memory_barrier: bool,
+        ordinal: usize,
+        id: String,
+    },
     /// The availability half of a memory dependency.
     DeviceAvailable(AccessMask),
     /// The visibility half of a memory dependency.
@@ -126,7 +134,6 @@ impl LocationCell {
 /// A value that a thread computes: an index into [`ThreadPath::nodes`].
 pub type NodeId = usize;
 
-/// Origin of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueOrigin {
     /// A number.

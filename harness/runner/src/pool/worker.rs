@@ -110,7 +110,6 @@ impl Worker {
         memory_limit::usage_above_limit(&self.child, limit)
     }
 
-    /// Sends a line.
     pub fn send(&self, line: String) {
         // The end of its output reports a worker that exited.
         let _ = self.requests.send(line);
@@ -122,7 +121,6 @@ impl Worker {
         self.wait_until(Instant::now());
     }
 
-    /// Kills it.
     pub fn kill(mut self) {
         self.terminate();
     }

@@ -17,7 +17,6 @@ use crate::host;
 use crate::memory::{FinalBuffer, ProgramPlan, read_or_fetch};
 use crate::processor;
 
-/// A dispatch in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlightDispatch {
     pub(super) parameters: Parameters,
@@ -46,7 +45,6 @@ pub(super) struct InFlightPlan<'d> {
     pub(super) layout: ProgramPlan,
     pub(super) workgroups: Workgroups,
     pub(super) in_flight: Option<InFlightDispatch>,
-    /// The parameters of each phase in flight.
     pub(super) phase_parameters: Vec<Parameters>,
     /// A copy of the results, needed while locations are read.
     pub(super) results: Vec<u32>,

@@ -37,13 +37,11 @@ pub(super) struct Canaries {
     inputs: BufferId,
     /// The indices of their dispatch steps.
     pub steps: Vec<usize>,
-    /// The answer buffer of each canary.
     answers: Vec<BufferId>,
     /// The texels of the canary's image, for the host.
     texels: Option<BufferId>,
     /// The shader has images.
     has_image: bool,
-    /// Workgroups of each canary.
     workgroups: u32,
     /// The number of plans built before this one, which shifts the position of the first canary.
     plan_number: usize,

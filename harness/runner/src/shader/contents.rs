@@ -24,7 +24,6 @@ pub struct WordChange {
     pub buffer: u32,
     /// Index of the word.
     pub word: u64,
-    /// Its value.
     pub value: u32,
 }
 
@@ -47,7 +46,6 @@ pub struct Content {
     pub elsewhere: bool,
 }
 
-/// The observations of a shader.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShaderObservations {

@@ -75,7 +75,6 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// All patterns.
     pub const ALL: [Pattern; 4] =
         [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
     /// Their names in files.

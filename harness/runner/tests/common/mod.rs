@@ -128,10 +128,8 @@ pub fn for_each_role(parameters: &Parameters, workgroups: u32, mut visit: impl F
 /// Executes the dispatch with this number.
 pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> SubmissionEnd>;
 
-/// The end of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubmissionEnd {
-    /// It ends.
     Ends,
     /// It never ends.
     Hangs,
@@ -139,7 +137,6 @@ pub enum SubmissionEnd {
     Lost,
 }
 
-/// The fake device.
 pub struct FakeDevice {
     pub identity: Identity,
     pub capabilities: Capabilities,
@@ -147,7 +144,6 @@ pub struct FakeDevice {
     /// True if it executes submissions, whatever its capabilities are.
     pub executes: bool,
     pub script: Script,
-    /// The duration of each poll.
     pub poll_duration: Duration,
     /// The number of submissions.
     pub submissions: Cell<u64>,

@@ -23,7 +23,6 @@ pub(super) const MAX_POINT_SIZE: u32 = 1024;
 pub(super) struct ShadedInvocations {
     /// The position of each invocation, as in a wave.
     pub places: Vec<[u32; 4]>,
-    /// The primitive of each invocation.
     pub primitives: Vec<u32>,
     /// The number of invocations that share a cache, like those of a workgroup.
     pub cache_sharers: u32,

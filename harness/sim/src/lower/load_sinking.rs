@@ -28,7 +28,6 @@ impl<'m> Lowering<'m> {
         self.emit_early_texels(placed)
     }
 
-    /// Lowers the deferred instructions.
     fn lower_deferred(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         self.deferred.retain(|postponed| postponed.index != placed.index);
         self.lower_deferred_operands(placed)?;

@@ -7,7 +7,6 @@ use crate::instruction::{LoadError, LocatedInstruction};
 use crate::program::Op;
 
 impl Lowering<'_> {
-    /// Lowers an instruction.
     pub(super) fn lower_instruction(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         match self.module.decode_instruction(placed)? {
             SpirvOperation::Nop | SpirvOperation::LoopMerge { .. } => Ok(()),

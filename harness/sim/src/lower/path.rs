@@ -244,7 +244,6 @@ impl Lowering<'_> {
         Ok(sum)
     }
 
-    /// Returns a constant register with a word.
     pub(super) fn constant_register(&mut self, word: u32) -> Register {
         if let Some((known, _)) = self.program.constants.iter().find(|(_, value)| *value == word) {
             return *known;

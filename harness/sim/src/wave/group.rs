@@ -127,7 +127,6 @@ impl Wave {
         }
     }
 
-    /// Returns the operand of a lane.
     pub fn lane_operand(&self, group: &SubgroupOp, lane: usize) -> u64 {
         let low = self.register_value(group.value, lane);
         if group.is_wide() {
@@ -151,7 +150,6 @@ impl Wave {
         }
     }
 
-    /// Returns the id of the barrier group of a lane.
     pub fn barrier_group_id(&self, slot: u8, lane: usize) -> u32 {
         self.word_operands(slot, lane).2
     }

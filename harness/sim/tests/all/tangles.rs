@@ -17,7 +17,6 @@ fn divergent_tests() -> Vec<Test> {
     guarded.filter(|test| complete_prediction(test).unwrap().race == Race::Free).collect()
 }
 
-/// Returns the outcomes that a reading allows.
 fn allowed_outcomes(test: &Test, reading: &str) -> BTreeSet<Outcome> {
     let model = Model::shipped(reading).unwrap().unwrap();
     let prediction = model::predict(test, &model, &PredictOptions::default()).unwrap();

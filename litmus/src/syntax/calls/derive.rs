@@ -368,7 +368,6 @@ impl<'a> CallDerivation<'a> {
         calls
     }
 
-    /// Returns the call that sets an event.
     fn find_set_call(&self, event: &str) -> Option<(&'a ParsedCall, &'a MemoryDependency)> {
         self.calls.iter().find_map(|call| match &call.kind {
             CallKind::Set(name, dependency) if name == event => Some((call, dependency)),
@@ -511,7 +510,6 @@ impl<'a> CallDerivation<'a> {
         Ok(common)
     }
 
-    /// Returns the predecessors of a signal.
     fn signal_predecessors(&self, signal: &ParsedCall, path: &mut Vec<Span>) -> Derived<Predecessors> {
         let Some((queue, at)) = self.queue_position(signal) else {
             return self.host_signal_predecessors(signal, path);

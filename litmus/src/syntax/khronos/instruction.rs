@@ -102,7 +102,6 @@ impl ParsedInstruction<'_> {
     }
 }
 
-/// Parses a line.
 pub(super) fn parse_line(line: KhronosLine<'_>) -> Result<ParsedInstruction<'_>, Vec<KhronosError>> {
     let head = line.text.find(' ').unwrap_or(line.text.len());
     let mut reader =

@@ -20,7 +20,6 @@ const STAGES: [ExecutionModel; 5] = [
     ExecutionModel::MeshEXT,
     ExecutionModel::TaskEXT,
 ];
-/// The stages with workgroups.
 const WORKGROUP_STAGES: [ExecutionModel; 3] =
     [ExecutionModel::GLCompute, ExecutionModel::MeshEXT, ExecutionModel::TaskEXT];
 

@@ -9,11 +9,9 @@ use shaders::rules::SemanticsRule;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{instruction:?} number {number}: {fault}")]
 pub struct Violation {
-    /// The instruction.
     pub instruction: Op,
     /// Its index among all instructions of the module.
     pub number: usize,
-    /// The fault.
     pub fault: ModuleFault,
 }
 
@@ -93,7 +91,6 @@ pub enum ModuleFault {
     /// A capability without the extension that this SPIR-V version requires for it.
     #[error("capability {0:?} without its extension")]
     MissingExtension(Capability),
-    /// A missing capability.
     #[error("capability {0:?} is missing")]
     MissingCapability(Capability),
     /// An addressing model that Vulkan does not support (VUID-StandaloneSpirv-None-04635).

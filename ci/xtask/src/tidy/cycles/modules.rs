@@ -102,7 +102,6 @@ impl ModuleTree<'_> {
         self.modules.len() - 1
     }
 
-    /// Reads the items of a module.
     fn read_items(&mut self, tokens: &[SourceToken<'_>], folder: &str, module: usize) {
         let mut at = 0;
         let mut is_public = false;

@@ -19,7 +19,6 @@ use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use crate::time_limit::stop_after;
 use crate::{CommandOutcome, Failure};
 
-/// The explanation of a shader.
 #[derive(Default)]
 pub struct ShaderExplanation {
     /// Each finding, its cause and a fix.

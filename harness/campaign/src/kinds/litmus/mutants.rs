@@ -10,11 +10,9 @@ use super::planned::{DeviceTest, PlannedTest};
 /// A test on a device with its prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct MutantCandidate<'a, D> {
-    /// The device.
     pub device: D,
     /// The judged program.
     pub test: &'a Test,
-    /// Its prediction.
     pub prediction: &'a Prediction,
 }
 

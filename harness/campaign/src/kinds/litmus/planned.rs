@@ -69,7 +69,6 @@ impl PlannedTest {
 /// verdict.
 #[derive(Debug)]
 pub struct HsaSource {
-    /// The HSA test.
     pub test: Test,
     /// The text of the HSA test.
     pub text: String,
@@ -89,7 +88,6 @@ fn lower_from_hsa(loaded: &mut LoadedTest) -> HsaSource {
     HsaSource { test, text, lowered }
 }
 
-/// A test on a device.
 #[derive(Debug)]
 pub struct DeviceTest {
     /// Index into the tests of the plan.

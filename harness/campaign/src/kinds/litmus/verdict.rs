@@ -25,9 +25,7 @@ use crate::time_limit::stop_after;
 struct CombinedAttempts {
     /// How the run ended, or the skip reason.
     ending: Result<Ending, String>,
-    /// The observations of all attempts.
     observation: Observation,
-    /// The observations of the twin.
     twin: Option<Observation>,
     /// The memory type of the locations.
     memory: Option<String>,
@@ -158,7 +156,6 @@ fn is_excused(message: &str, is_racy: bool, has_mixed_stages: bool) -> bool {
         || has_mixed_stages && is_hazard("WRITE-AFTER-WRITE") && message.contains("[results]")
 }
 
-/// Returns the line of a skipped test.
 pub fn skipped_line(run: &LitmusKind<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
     build_line(run, cell, &[], &Judgement::skipped(missing), RunFacts::default())
 }

@@ -22,7 +22,6 @@ use crate::run::{JudgedJob, device_failure, job_ending};
 /// The largest number of contents in a list.
 const MAX_LISTED_CONTENTS: usize = 256;
 
-/// Returns the line of a skipped shader.
 pub(super) fn skipped_line(run: &ShaderKind<'_>, cell: usize, missing: &str) -> RunLine {
     let verdict = LineVerdict {
         verdict: VerdictWord::Skipped,
@@ -214,7 +213,6 @@ fn describe_left_out(observations: &ShaderObservations) -> Option<String> {
     }
 }
 
-/// Returns the values of numbers in a content.
 fn number_values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Content) -> Vec<u64> {
     let value = |cell: &FinalNumber| {
         let word = |number: u64| {

@@ -24,12 +24,10 @@ pub struct RefineSubject {
     pub path: String,
     /// Workgroups of the dispatch and invocations per subgroup, for a test.
     pub dispatch: Option<([u32; 3], Option<u32>)>,
-    /// The test.
     pub test: Option<Test>,
 }
 
 impl RefineSubject {
-    /// Returns the subject for a shader.
     pub fn from_shader(path: &str) -> RefineSubject {
         RefineSubject { name: path.to_owned(), path: path.to_owned(), dispatch: None, test: None }
     }

@@ -36,7 +36,6 @@ impl ModuleKey {
         key
     }
 
-    /// Adds a part.
     pub fn add(&mut self, part: &[u8]) {
         self.0.update(&(part.len() as u64).to_le_bytes());
         self.0.update(part);
@@ -56,7 +55,6 @@ impl ModuleKey {
     }
 }
 
-/// A stored module.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoredModule {
     /// The SPIR-V.
@@ -71,7 +69,6 @@ fn cache_folder() -> Option<PathBuf> {
     Some(caches.join("vk-litmus").join("modules"))
 }
 
-/// Reads a module.
 pub fn read(key: &ModuleKey) -> Option<StoredModule> {
     parse(&fs::read(key.path()?).ok()?)
 }

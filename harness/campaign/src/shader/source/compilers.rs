@@ -16,7 +16,6 @@ use super::{CompileUnit, ShaderSource, SourceModule};
 pub struct Compiler {
     /// The executable.
     pub program: &'static str,
-    /// The language.
     pub language: ShaderLanguage,
     /// The arguments, with the placeholders `{in}`, `{out}`, `{entry}` and the names of the stage: `{stage}`,
     /// `{profile}`, `{hlsl}` and `{glslc}`.

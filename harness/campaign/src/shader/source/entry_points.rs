@@ -11,7 +11,6 @@ use super::stage::{COMPUTE, SourceStage, stage_of_extension, stage_of_name};
 pub struct EntryPoint {
     /// The function.
     pub name: String,
-    /// Its stage.
     pub stage: &'static SourceStage,
     /// Additional preprocessor definitions, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,

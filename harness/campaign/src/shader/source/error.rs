@@ -6,7 +6,6 @@ use crate::Failure;
 
 /// Why a shader could not be loaded.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum SourceError {
     /// A file cannot be read or written.
     #[error("{file}: {error}")]
@@ -38,7 +37,6 @@ pub enum SourceError {
         "{file}: {compiler} does not find the entry point `{entry}` with these definitions; expected a function of this name: check `-D`"
     )]
     EntryNotCompiled { file: String, compiler: &'static str, entry: String },
-    /// An included file is missing.
     #[error("{}:{line}: include file `{header}` not found; searched {searched}; expected it in a folder that you name: pass `-I DIR`", includer.display())]
     MissingInclude { file: String, includer: PathBuf, line: u32, header: String, searched: String },
     /// The command of `--preprocess` failed.

@@ -22,9 +22,7 @@ const MAX_ENTRIES: usize = 20_000;
 /// A file that a source includes.
 #[derive(Clone, Debug)]
 pub struct IncludedFile {
-    /// Its path.
     pub path: PathBuf,
-    /// Its text.
     pub text: String,
 }
 
@@ -33,7 +31,6 @@ pub struct IncludedFile {
 pub struct MissingInclude {
     /// The file with the directive.
     pub includer: PathBuf,
-    /// Its line.
     pub line: u32,
     /// The name in the directive.
     pub header: String,
@@ -42,7 +39,6 @@ pub struct MissingInclude {
 /// The files that a source includes, directly and through others.
 #[derive(Clone, Debug, Default)]
 pub struct IncludeTree {
-    /// The files.
     pub files: Vec<IncludedFile>,
     /// The directives without a file.
     pub missing: Vec<MissingInclude>,

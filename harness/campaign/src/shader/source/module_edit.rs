@@ -7,7 +7,6 @@ use rspirv::spirv::{Decoration, Op};
 /// Number of words before the first instruction.
 const HEADER_WORDS: usize = 5;
 
-/// Returns the words of a module.
 fn module_words(module: &[u8]) -> Vec<u32> {
     module.chunks_exact(4).filter_map(|word| word.try_into().ok()).map(u32::from_le_bytes).collect()
 }

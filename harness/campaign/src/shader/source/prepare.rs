@@ -43,9 +43,7 @@ pub fn prepare_glsl(text: &str, plain: &str) -> Option<String> {
 /// A section of a file: a stage, and the text with all other sections blank.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StageSection {
-    /// The stage.
     pub stage: &'static SourceStage,
-    /// The text.
     pub text: String,
 }
 

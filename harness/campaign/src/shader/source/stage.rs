@@ -12,7 +12,6 @@ pub enum ShaderLanguage {
     Glsl,
     /// The high-level shading language of DirectX.
     Hlsl,
-    /// Slang.
     Slang,
     /// The WebGPU shading language.
     Wgsl,
@@ -40,10 +39,8 @@ const fn new_stage(
     SourceStage { extension, hlsl, glslc, profile }
 }
 
-/// The compute stage.
 pub const COMPUTE: &SourceStage = &STAGES[0];
 
-/// Every stage.
 pub static STAGES: [SourceStage; 14] = [
     new_stage("comp", "compute", "compute", "cs_6_6"),
     new_stage("vert", "vertex", "vertex", "vs_6_6"),

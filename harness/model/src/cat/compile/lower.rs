@@ -47,7 +47,6 @@ const DIFFERENCE: OperatorChain = OperatorChain {
 };
 
 impl<'m> CatCompiler<'m> {
-    /// Lowers the body of an axiom.
     pub(super) fn lower_axiom_body(
         &mut self,
         kind: AxiomKind,

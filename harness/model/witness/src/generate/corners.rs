@@ -51,7 +51,6 @@ impl Corner {
         Corner::Host,
     ];
 
-    /// The program of a seed.
     pub fn generate_program(self, seed: u64) -> RandomProgram {
         let mut random = SplitMix64(seed ^ 0x00C0_44E4 ^ ((self as u64) << 40));
         let mut sheet = ProgramColumns::default();
@@ -166,7 +165,6 @@ fn is_of_mapped_memory(kind: &InstructionKind) -> bool {
     matches!(kind, InstructionKind::System(SystemOperation::Flush(_) | SystemOperation::Invalidate(_)))
 }
 
-/// Changes the semantics of an instruction.
 fn change_semantics(kind: &mut InstructionKind, change: impl Fn(&mut Semantics)) {
     match kind {
         InstructionKind::Access(access) => {

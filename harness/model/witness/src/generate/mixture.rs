@@ -33,7 +33,6 @@ impl ProgramWriter<'_> {
         self.close_guards();
     }
 
-    /// Any instruction.
     fn emit_any_instruction(&mut self, agent: usize, other: usize, names: usize) {
         let name = match self.random.below(10) {
             0 => ALIAS,

@@ -7,7 +7,6 @@ use crate::generate::SplitMix64;
 /// Placement of an agent: queue family, workgroup, subgroup.
 pub type AgentPlacement = (usize, usize, usize);
 
-/// A column.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramColumn {
     pub head: String,

@@ -421,7 +421,6 @@ impl ProgramColumns {
         self.question = random.pick(&["x == 1", "x == 1", "true"]).to_owned();
     }
 
-    /// An access of a part, or of all.
     fn emit_part_access(
         &mut self,
         random: &mut SplitMix64,
