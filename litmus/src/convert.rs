@@ -17,11 +17,11 @@ use crate::test::{
 
 /// The reason why a test has no form in another syntax.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum ConvertError {
     /// The syntax cannot express something.
     #[error("{syntax} cannot express {what}")]
     NotExpressible {
-        /// The syntax.
         syntax: &'static str,
         /// The feature that it cannot express.
         what: String,
@@ -31,18 +31,10 @@ pub enum ConvertError {
         "value {value} of `{location}` does not identify the write that is read: exactly one write \
          must have it"
     )]
-    AmbiguousValue {
-        /// The value.
-        value: i64,
-        /// The name that is read.
-        location: String,
-    },
+    AmbiguousValue { value: i64, location: String },
     /// An HSA test has no Vulkan program.
     #[error("line {}: {error}", .error.span().line)]
-    Lowering {
-        /// Why.
-        error: LoweringError,
-    },
+    Lowering { error: LoweringError },
 }
 
 /// A read of a program without control flow.

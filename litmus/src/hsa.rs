@@ -33,21 +33,18 @@ pub const MODEL: &str = "hsa";
 /// the rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum LoweringError {
     /// A synchronizing operation of agent scope together with one of agent or system scope on another agent.
     ///
     /// Since a Vulkan device is one agent, lowering would put them into each other's scope.
     #[error("agent scope between agents")]
-    AgentScope {
-        /// The operation of agent scope.
-        span: Span,
-    },
+    AgentScope { span: Span },
     /// An instruction that the dialect cannot express; such a test was not parsed from text.
     #[error("{what} in an HSA test")]
     Foreign {
         /// The name of such instructions.
         what: &'static str,
-        /// The instruction.
         span: Span,
     },
     /// The program would exceed the limits of the language.
@@ -55,7 +52,6 @@ pub enum LoweringError {
     TooLarge {
         /// The mistake that the parser reports for its text.
         what: String,
-        /// The test's first thread.
         span: Span,
     },
 }

@@ -52,6 +52,7 @@ impl SuiteErrors {
 
 /// An error in a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum SuiteError {
     /// A malformed glob.
     #[error("malformed glob: {why}")]
@@ -75,7 +76,6 @@ pub enum SuiteError {
     #[error("no test matches `{glob}`")]
     #[diagnostic(code(litmus::suite::unmatched_glob))]
     UnmatchedGlob {
-        /// The glob.
         glob: String,
         /// The source position.
         #[label("expected to match the id of a test")]

@@ -17,15 +17,11 @@ pub const BASELINES_FOLDER: &str = "results/baselines";
 
 /// Why a baseline cannot be saved.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum BaselineError {
     /// A test has no verdict.
     #[error("no baseline of {device}: {} of the plan without a verdict", plural(*missing as u64, "test"))]
-    Unfinished {
-        /// Name of the device.
-        device: String,
-        /// Number of tests without a verdict.
-        missing: usize,
-    },
+    Unfinished { device: String, missing: usize },
     /// The results are of a shard.
     #[error("no baseline of a shard: merge the shards first")]
     Shard,

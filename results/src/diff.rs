@@ -16,15 +16,11 @@ use crate::wire::{
 
 /// Why two results cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum DiffError {
     /// Both have several devices, with no name in common.
     #[error("no device in common: there are {old} and {new}")]
-    NoDevice {
-        /// Devices of the earlier run.
-        old: String,
-        /// Devices of the later run.
-        new: String,
-    },
+    NoDevice { old: String, new: String },
 }
 
 /// An outcome of one test, with its counts in both runs.

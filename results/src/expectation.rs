@@ -246,31 +246,22 @@ pub struct ExpectationError {
 
 /// A mistake in a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum ExpectationMistake {
     /// The file is not UTF-8.
     #[error("not UTF-8")]
     NotText,
-    /// The status does not exist.
     #[error("unknown status `{0}`: expected Fail, Crash, Timeout, Missing, Warn or Skip")]
     UnknownStatus(String),
-    /// The status is not a failure.
     #[error("`{0}` is not a failure: expected Fail, Crash, Timeout, Missing, Warn or Skip")]
     NotAFailure(String),
-    /// The pattern before the comma is empty.
     #[error("expected a test before the comma")]
     NoPattern,
     /// A status in a file of flakes or skips, whose lines have none.
     #[error("`,{0}` is only for `-fails.txt` files; here a line is a pattern")]
     MisplacedStatus(&'static str),
-    /// The pattern is listed twice.
     #[error("`{pattern}` is listed already in line {line}")]
-    Duplicate {
-        /// The pattern.
-        pattern: String,
-        /// Line of the first entry.
-        line: u32,
-    },
-    /// The pattern is not a valid regular expression.
+    Duplicate { pattern: String, line: u32 },
     #[error("not a regular expression: {0}")]
     InvalidPattern(String),
 }

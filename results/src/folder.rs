@@ -30,45 +30,21 @@ pub struct ResultsFolder {
 
 /// Why a results folder cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum FolderError {
-    /// A new run needs an empty folder.
     #[error("{path} is not empty: choose another --out, or resume the run in it with --resume")]
-    NotEmpty {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotEmpty { path: PathBuf },
     /// The folder has no plan.
     #[error("{path} is not a results folder: it holds no {PLAN}")]
-    NotResults {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder belongs to another plan.
+    NotResults { path: PathBuf },
     #[error("{path} holds another run: {difference}; use another --out, or the same options")]
-    OtherPlan {
-        /// The folder.
-        path: PathBuf,
-        /// The first difference between its plan and the one to resume.
-        difference: PlanDifference,
-    },
+    OtherPlan { path: PathBuf, difference: PlanDifference },
     /// The folder's plan has another seed.
     #[error("{path} was run with seed {found}, not {wanted}")]
-    OtherSeed {
-        /// The folder.
-        path: PathBuf,
-        /// Seed of the plan in the folder.
-        found: u64,
-        /// Seed of the plan to resume.
-        wanted: u64,
-    },
+    OtherSeed { path: PathBuf, found: u64, wanted: u64 },
     /// The plan has an older schema: its journal can be read, but not continued.
     #[error("{path} holds a run of version `{found}`, whose verdicts have no checksums: it is not resumed")]
-    OlderPlan {
-        /// The folder.
-        path: PathBuf,
-        /// The schema of the plan in the folder.
-        found: String,
-    },
+    OlderPlan { path: PathBuf, found: String },
     /// The plan cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -77,12 +53,7 @@ pub enum FolderError {
     Journal(#[from] JournalError),
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl FolderError {

@@ -33,21 +33,13 @@ pub struct RecoveredJournal {
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum JournalError {
     /// The file cannot be read or written.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// Another process holds the lock.
+    Io { path: PathBuf, source: io::Error },
     #[error("{path} is in use by another run")]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// The content is not a list of verdicts of its plan.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -10,47 +10,30 @@ use crate::wire::{DeviceRecord, PlanRecord, RunLine, TestRecord};
 
 /// Why results cannot be merged.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum MergeError {
     /// The results have no plan, as they are not from a folder.
     #[error("{0}: no plan; only results folders can be merged")]
     NoPlan(String),
-    /// The plan is not a shard.
     #[error("{0}: a complete run, not a shard (`run --shard i/n` makes shards); `report` compares runs")]
     NotAShard(String),
     /// A field that all shards must share differs.
     #[error("conflicting plans: `{field}` of {left} is {left_value}, of {right} it is {right_value}")]
-    Conflict {
-        /// Name of the field.
-        field: &'static str,
-        /// One of the results.
-        left: String,
-        /// Its value.
-        left_value: String,
-        /// The other results.
-        right: String,
-        /// Their value.
-        right_value: String,
-    },
+    Conflict { field: &'static str, left: String, left_value: String, right: String, right_value: String },
     /// Two results are the same shard.
     #[error("{left} and {right} are both shard {shard}")]
     DuplicateShard {
         /// The shard, as `index/count`.
         shard: String,
-        /// One of the results.
         left: String,
-        /// The other.
         right: String,
     },
-    /// A shard is missing.
     #[error("shard {0} is missing")]
     Missing(String),
-    /// The number of tests in a shard does not match the number in the others.
     #[error("{0} has {1} tests, which does not match the other shards")]
     TestCountMismatch(String, usize),
-    /// A test is in two shards.
     #[error("test `{0}` is in two shards")]
     SharedTest(String),
-    /// The last record is incomplete.
     #[error("{0}:{1}: the last line is incomplete: resume that run first")]
     Incomplete(String, usize),
     /// The plan cannot be hashed.

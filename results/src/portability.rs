@@ -38,13 +38,11 @@ impl PortabilityClass {
 /// An unsound lowering. The lowered program must allow every outcome that HSA allows, and race whenever the
 /// HSA program does. It is a fault of this program, never of a device or a test.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum LoweringFault {
     /// HSA allows an outcome that Vulkan forbids.
     #[error("the lowering is wrong: HSA allows {outcome}, and Vulkan forbids it of the lowered program")]
-    Forbidden {
-        /// The outcome.
-        outcome: String,
-    },
+    Forbidden { outcome: String },
     /// The HSA program races, and the lowered one does not.
     #[error("the lowering is wrong: the HSA test races, and its lowered program does not")]
     RaceLost,

@@ -81,37 +81,23 @@ pub struct IncompleteLine {
 
 /// Why results cannot be read. Quoted file content is escaped.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum ReadError {
     /// The operating system returned an error.
     #[error("{}: {source}", escape_path(path))]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The path is neither a folder nor a regular file, for example a pipe.
     #[error("{}: neither a folder nor a regular file", escape_path(path))]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// The folder has no plan.
     #[error("{} is not a results folder: it holds no {PLAN}", escape_path(path))]
-    NotResults {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotResults { path: PathBuf },
     /// The file has no record.
     #[error("{}: no results: the file contains no run record", escape_path(path))]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// A record is not valid JSON of its schema, or contradicts itself.
     #[error("{}:{line}: {what}", escape_path(path))]
     Malformed {
-        /// The file.
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
@@ -124,13 +110,10 @@ pub enum ReadError {
         escape_path(path)
     )]
     Newer {
-        /// The file.
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
-        /// The schema of the record.
         found: String,
-        /// The newest schema that this version reads.
         known: &'static str,
     },
 }

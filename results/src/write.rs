@@ -51,18 +51,13 @@ pub enum OutputFormat {
 
 /// A format name that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum FormatError {
-    /// The name is unknown.
     #[error("unknown format `{}`: expected one of {}", .0, OutputFormat::ALL.map(OutputFormat::name).join(", "))]
     Unknown(String),
     /// The command has no output in this format.
     #[error("no output in the format `{format}`: expected one of {expected}")]
-    NotAvailable {
-        /// The name of the format.
-        format: &'static str,
-        /// The names of the formats that the command has.
-        expected: &'static str,
-    },
+    NotAvailable { format: &'static str, expected: &'static str },
 }
 
 impl OutputFormat {

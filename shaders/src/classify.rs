@@ -55,7 +55,6 @@ pub enum WordSource {
 /// A word of each instance that is part of its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowColumn {
-    /// Its position.
     pub source: WordSource,
     /// The words with a digit, without duplicates, in their memory representation.
     pub words: Vec<u32>,
@@ -160,7 +159,6 @@ impl BufferRole {
 /// A kernel of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassifierKernel {
-    /// SPIR-V words.
     pub words: Vec<u32>,
     /// The buffer of each binding in set 0, which the kernel measures.
     pub bindings: Vec<BufferRole>,

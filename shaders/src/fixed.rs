@@ -13,7 +13,6 @@ pub struct FixedDispatch {
 }
 
 impl FixedDispatch {
-    /// One instance.
     pub const SINGLE: FixedDispatch =
         FixedDispatch { parameters: Parameters::SINGLE, result_placement: ResultPlacement::Words };
 }

@@ -38,7 +38,6 @@ pub(crate) enum StructuredStep {
     Block {
         /// Position of the block's first instruction.
         from: usize,
-        /// The block.
         body: Vec<StructuredStep>,
     },
     /// Repeats its blocks while one of their backward jumps is taken, up to the bound.

@@ -51,7 +51,6 @@ pub struct Batch {
     pub threads: Vec<ThreadId>,
     /// The queue, by its index in the schedule.
     pub queue: usize,
-    /// How it starts.
     pub start: SubmissionStart,
 }
 
@@ -67,7 +66,6 @@ pub struct HostThreadCode {
 pub enum HostThreadAct {
     /// Executes these instructions for each instance.
     Execute(std::ops::Range<usize>),
-    /// Submits a batch.
     Submit(u32),
     /// Waits for the end of a batch.
     Wait(u32),

@@ -9,7 +9,6 @@ use crate::variant::{ImageForm, Variant};
 
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
-    /// SPIR-V words.
     pub words: Vec<u32>,
     /// A hash of its module, which it contains as a constant; 0 for kernels of one fixed dispatch.
     pub identity: u32,
@@ -282,7 +281,6 @@ impl KernelConfig {
 /// The requirements of a kernel on a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
-    /// The required features.
     pub features: Vec<Feature>,
     /// The subgroup size that the kernel was compiled for, if it depends on one.
     pub subgroup_size: Option<u32>,
@@ -306,12 +304,6 @@ pub enum CompileError {
         /// The name of the rule, such as `sc1 across workgroups`.
         rule: String,
     },
-    /// The device is too small for the test.
     #[error("needs {needed} invocations in a workgroup, the device has {available}")]
-    WorkgroupTooLarge {
-        /// The required number.
-        needed: u32,
-        /// The limit of the device.
-        available: u32,
-    },
+    WorkgroupTooLarge { needed: u32, available: u32 },
 }

@@ -54,7 +54,6 @@ pub(crate) enum ModuleStage {
     Fragment(Option<ExecutionMode>),
 }
 
-/// An assembled module.
 pub(crate) struct FinishedModule {
     pub words: Vec<u32>,
     /// The value of [`ModuleBuilder::identity_constant`]; 0 if the module does not use it.
@@ -406,7 +405,6 @@ impl ModuleBuilder {
         self.emit_on_ids(op, self.u32, operands)
     }
 
-    /// Appends a comparison.
     pub fn emit_bool(&mut self, op: Op, operands: &[Word]) -> Word {
         self.emit_on_ids(op, self.bool, operands)
     }

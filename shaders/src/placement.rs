@@ -11,7 +11,6 @@ use crate::variant::{CarrierStage, SubgroupSize, WorkgroupCount};
 /// The placement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// Workgroup class.
     pub class: u32,
     /// Subgroup class within the workgroup class.
     pub subgroup: u32,
@@ -22,7 +21,6 @@ pub(crate) struct Role {
 /// The division of a workgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkgroupLayout {
-    /// By thread.
     pub roles: Vec<Role>,
     /// Threads by workgroup class.
     pub classes: Vec<Vec<ThreadId>>,

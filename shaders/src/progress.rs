@@ -117,16 +117,13 @@ push_constants! {
     near Near,
 }
 
-/// A compiled kernel.
 #[derive(Clone, Debug)]
 pub struct ProgressKernel {
-    /// SPIR-V words.
     pub words: Vec<u32>,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
     /// The subgroup size that it was compiled for, if it depends on one.
     pub subgroup_size: Option<u32>,
-    /// The required features.
     pub features: Vec<Feature>,
     /// Threads of the test.
     pub threads: u32,

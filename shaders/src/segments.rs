@@ -41,7 +41,6 @@ pub(crate) struct ThreadSegment {
     pub thread: usize,
     /// A memory barrier before the code: the acquiring half of the control barrier before this segment.
     pub acquire: Option<(Scope, Semantics)>,
-    /// Its instructions.
     pub body: Range<usize>,
     /// A memory barrier after the code: the releasing half of the control barrier after this segment.
     pub release: Option<(Scope, Semantics)>,

@@ -7,11 +7,8 @@ use crate::rules::SemanticsRule;
 /// The kinds of instruction with memory semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SemanticsInstruction {
-    /// An atomic load.
     Load,
-    /// An atomic store.
     Store,
-    /// An atomic read-modify-write.
     Rmw,
     MemoryBarrier,
     ControlBarrier,

@@ -77,13 +77,11 @@ impl ParameterBlock {
 /// The two accesses of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPattern {
-    /// Two stores.
     StoreStore,
     /// A store, then a load.
     StoreLoad,
     /// A load, then a store.
     LoadStore,
-    /// Two loads.
     LoadLoad,
 }
 
@@ -102,7 +100,6 @@ impl AccessPattern {
 /// A kernel of memory stress without a test, dispatched concurrently with tests.
 #[derive(Clone, Debug)]
 pub struct StressKernel {
-    /// SPIR-V words.
     pub words: Vec<u32>,
     /// Workgroup size in x.
     pub workgroup_size: u32,

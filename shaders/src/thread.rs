@@ -24,7 +24,6 @@ const NO_POSITION: u32 = u32::MAX;
 pub(crate) enum Registers {
     /// Structured code in one segment: the current value of each register, or `None` for the initial value.
     Values(Table<RegisterId, Option<Word>>),
-    /// Function variables.
     Variables {
         registers: Table<RegisterId, Word>,
         /// The jump variable, if the code needs it.
@@ -45,7 +44,6 @@ impl Registers {
 pub(crate) struct LoopVariables {
     /// One more than the position where the next iteration begins, or 0 if there is none.
     pub next_start: Word,
-    /// Iterations executed.
     pub iterations: Word,
     /// 1 if a loop reached its bound.
     pub is_bound_reached: Word,
@@ -493,7 +491,6 @@ impl<'a> ThreadEmitter<'a> {
         }
     }
 
-    /// Sets a register.
     pub fn assign_register(&mut self, register: RegisterId, value: Word) -> Result<(), Rule> {
         match &mut self.registers {
             Registers::Values(values) => values.set(register, Some(value))?,

@@ -32,7 +32,6 @@ pub struct Variant {
     pub separate_storages: SeparateStorages,
     /// How workgroup memory gets its initial values.
     pub workgroup_memory: WorkgroupInitialization,
-    /// The shader stage.
     pub stage: CarrierStage,
     /// Which fragments exclude each other in interlocked sections.
     pub interlock: InterlockMode,

@@ -19,13 +19,11 @@ pub enum ChoreError {
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] SourceReadError),
-    /// A command could not be started.
     #[error("could not start cargo: {0}")]
     Start(std::io::Error),
     /// A command failed and has printed the reason.
     #[error("cargo ended with {0}")]
     Command(std::process::ExitStatus),
-    /// A program that builds the book is missing.
     #[error(
         "mdbook is not installed: `cargo install mdbook`, or your distribution's package, then `cargo xtask book`"
     )]
@@ -50,7 +48,6 @@ pub enum RulesError {
     /// `deny.toml` has a rule or value that is not implemented.
     #[error("deny.toml: {0}")]
     Rules(#[from] toml::de::Error),
-    /// An allowed licence is not a valid SPDX identifier.
     #[error("deny.toml: {0:?} is not a licence")]
     Licence(String),
     /// The output of cargo has an unexpected form.

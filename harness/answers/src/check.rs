@@ -71,25 +71,11 @@ impl CheckNote {
 /// The reason why a test has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// A claim in the header names an unknown model.
     #[error("unknown model `{name}`{}: expected {expected}", similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default())]
-    UnknownModel {
-        /// The name in the header.
-        name: String,
-        /// The most similar known name.
-        similar: Option<&'static str>,
-        /// The names that are accepted.
-        expected: &'static str,
-        /// The claim.
-        span: Span,
-    },
+    UnknownModel { name: String, similar: Option<&'static str>, expected: &'static str, span: Span },
     /// The header has a claim about the condition, but the test has no condition.
     #[error("an expectation for the test's condition, but the test has no condition")]
-    NoQuestion {
-        /// The claim.
-        span: Span,
-    },
-    /// The model does not judge tests of this dialect.
+    NoQuestion { span: Span },
     #[error("the model does not support this dialect")]
     Dialect,
     /// The model has no prediction.

@@ -6,7 +6,6 @@ pub enum CommandOutcome {
     /// No error, violation or unmet expectation.
     #[default]
     Success,
-    /// The environment failed.
     Environment,
     /// A rule was broken.
     RuleBroken,

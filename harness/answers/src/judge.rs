@@ -32,11 +32,7 @@ pub struct JudgeRequest<'a> {
 pub enum JudgeError {
     /// A state has no value for an observable of the test.
     #[error("the state `{}` does not give {expected}", state::format_state(state))]
-    MissingValue {
-        state: State,
-        /// The names of the observables.
-        expected: String,
-    },
+    MissingValue { state: State, expected: String },
     /// The model has no prediction.
     #[error(transparent)]
     Predict(#[from] PredictError),

@@ -46,7 +46,6 @@ pub struct RaceQuestion<'a> {
     pub file: &'a str,
     /// The SPIR-V, as binary or text.
     pub module: &'a [u8],
-    /// The inputs.
     pub options: &'a AnalysisOptions,
     /// The source of missing inputs.
     pub inputs: InputMode,
@@ -58,7 +57,6 @@ pub struct RaceQuestion<'a> {
     pub creates_tests: bool,
     /// The source that the module was compiled from, if fixes may be edits of it.
     pub source: Option<EditableSource<'a>>,
-    /// Receives warnings.
     pub warn: &'a dyn Fn(String),
     /// Stores the inputs that were used; an error refuses the entry point.
     pub save_inputs: Option<&'a SaveInputs<'a>>,

@@ -38,7 +38,6 @@ pub struct SimulationRequest<'a> {
 /// The reason why a test was not run on the simulated GPU.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
-    /// The test needs a feature other than single dispatches of the Vulkan dialect.
     #[error(
         "the simulated GPU runs tests of the Vulkan dialect without `filter` and undefined values; \
          use `vk-litmus run --device sim` for this test"

@@ -6,11 +6,9 @@ use crate::texel::TexelFormat;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
-    /// A boolean.
     Bool,
     /// An integer of either signedness.
     Integer,
-    /// A floating-point number.
     Float,
 }
 
@@ -41,7 +39,6 @@ pub struct Operand<'a> {
     pub shape: NumberShape,
 }
 
-/// An arithmetic instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
     /// An instruction of core SPIR-V.

@@ -21,13 +21,10 @@ pub enum VerificationError {
     /// The checker rejects it.
     #[error(transparent)]
     Rejected(#[from] CertificateError),
-    /// The text of the model is not a model.
     #[error("the text of the model: {0}")]
     Model(String),
-    /// The program ships a different text under the name of the model.
     #[error("`{0}` is a shipped model with another text")]
     OtherModel(String),
-    /// The event structures cannot be derived again.
     #[error("the event structures cannot be derived: {0}")]
     Underivable(CertifyError),
     /// The event structures are not those of the test.

@@ -10,7 +10,6 @@ use miette::Diagnostic;
 pub enum Failure {
     /// The input or the command line is wrong.
     Input(miette::Report),
-    /// The environment failed.
     Environment(miette::Report),
 }
 

@@ -166,7 +166,6 @@ pub struct Measurement<'a> {
     pub subject: &'a MeasuredTest,
     pub stress: &'a Stress,
     pub time: Duration,
-    /// The random seed.
     pub seed: u64,
 }
 

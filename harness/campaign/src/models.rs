@@ -11,7 +11,6 @@ use crate::similar::did_you_mean;
 /// A loaded model with the hash of its text.
 #[derive(Debug)]
 pub struct LoadedModel {
-    /// The parsed model.
     pub model: Model,
     /// The name or path from the command line.
     pub argument: String,

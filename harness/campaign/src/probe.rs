@@ -55,7 +55,6 @@ pub struct FoundDevice {
     pub index: usize,
     /// The names and versions of device and driver.
     pub identity: Identity,
-    /// Features and limits.
     pub capabilities: Capabilities,
 }
 
@@ -72,7 +71,6 @@ pub enum DeviceSelector {
         vendor: &'static Vendor,
         /// The family, or `*`.
         family: String,
-        /// The version prefix.
         version: Option<String>,
     },
 }
@@ -217,7 +215,6 @@ fn parse_compile_only(text: &str) -> Result<DeviceSelector, Failure> {
 /// A compile-only device and its Mesa installation.
 #[derive(Clone, Debug)]
 pub struct CompileOnlyDevice {
-    /// The installation.
     pub mesa: Mesa,
     /// The family, as its command line takes it.
     pub family: String,

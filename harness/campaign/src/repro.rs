@@ -67,7 +67,6 @@ struct RecordedVerdict {
 #[derive(Clone, Debug)]
 pub struct BundleFile {
     pub name: String,
-    /// The content.
     pub bytes: Vec<u8>,
     description: String,
 }

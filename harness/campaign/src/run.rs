@@ -231,9 +231,7 @@ pub struct RunResult {
 pub struct Run<'a, K: RunKind> {
     /// Creates jobs and judges answers.
     pub kind: &'a K,
-    /// Runs the jobs.
     pub workers: &'a dyn WorkerPool<K>,
-    /// Observes the run.
     pub observer: &'a dyn RunObserver,
     /// Set to end the run.
     pub interrupt_flag: &'a AtomicBool,

@@ -81,26 +81,13 @@ pub struct NamedShard {
 /// An error in the variables.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
-    /// The index is set without the count.
     #[error("{index} is set and {count} is not: pass `--shard i/n`, or `--shard 1/1` to run all tests")]
-    NoCount {
-        /// The variable of the index.
-        index: &'static str,
-        /// The variable of the count.
-        count: &'static str,
-    },
+    NoCount { index: &'static str, count: &'static str },
     /// A value is not a number, or the index is out of range.
     #[error(
         "{variables} are `{index}` and `{count}`, which is not a valid shard: pass `--shard i/n` instead"
     )]
-    Malformed {
-        /// The names of the variables.
-        variables: String,
-        /// The value of the index.
-        index: String,
-        /// The value of the count.
-        count: String,
-    },
+    Malformed { variables: String, index: String, count: String },
     /// The variable of this program has an invalid value.
     #[error("{OWN} is `{0}`: expected i/n with i from 1 to n, such as 2/4")]
     InvalidVariable(String),

@@ -41,7 +41,6 @@ pub enum SourceOrigin {
 /// The error of a file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceReadError {
-    /// The error.
     pub what: String,
     /// The line, from 1.
     pub line: u32,
@@ -54,7 +53,6 @@ pub struct SourceReadError {
 pub struct LoadedTest {
     pub source: TestSource,
     pub text: String,
-    /// The parsed test.
     pub test: Test,
 }
 

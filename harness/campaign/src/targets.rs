@@ -30,7 +30,6 @@ pub struct DeviceTarget {
     pub selector: String,
     /// Its identity and capabilities.
     pub listed: ListedDevice,
-    /// The stress parameters.
     pub stress: Stress,
     /// The environment of its worker processes.
     pub worker_environment: WorkerEnvironment,

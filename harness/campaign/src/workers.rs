@@ -21,7 +21,6 @@ pub enum WorkerEnvironment {
     Drivers(DriverEnvironment),
     /// A process whose only Vulkan device is a compile-only one.
     CompileOnly {
-        /// The Mesa installation.
         mesa: Mesa,
         /// The family, as its command line takes it.
         family: String,
@@ -50,12 +49,7 @@ pub enum WorkerTask {
     /// Serve compile jobs.
     Compile,
     /// Run the classic scheme once.
-    Classic {
-        /// The device selector.
-        selector: String,
-        /// The duration.
-        seconds: f64,
-    },
+    Classic { selector: String, seconds: f64 },
 }
 
 impl WorkerTask {

@@ -17,7 +17,6 @@ const SECTION: &str = "== ";
 /// The prefix of a comment.
 const COMMENT: &str = "# ";
 
-/// A malformed baseline.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected `== TEST FORM KERNEL` before any code")]
 pub struct CodeBaselineError {
@@ -105,7 +104,6 @@ pub enum BaselineChangeKind {
     Added,
     /// The section is missing.
     Removed,
-    /// The code differs.
     Changed,
 }
 

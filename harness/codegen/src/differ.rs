@@ -32,7 +32,6 @@ impl CodeDifference {
             .unwrap_or(CodeDifference::Same)
     }
 
-    /// Compares two kernels.
     pub fn between_kernels(left: &Disassembly, right: &Disassembly) -> CodeDifference {
         if left.normalized_lines() == right.normalized_lines() {
             CodeDifference::Same

@@ -24,7 +24,6 @@ pub struct CodeLine {
 /// A text that is not the machine code of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotMachineCode {
-    /// The text is empty.
     #[error("the driver does not show machine code")]
     Empty,
     /// The text contains no memory access.

@@ -197,9 +197,7 @@ pub struct FormKernel {
     pub form: Form,
     /// Its name within the form: the threads that it contains, such as `P0` or `P0,P1`.
     pub name: String,
-    /// Those threads.
     pub threads: Vec<ThreadId>,
-    /// Their role.
     pub role: MemoryRole,
     /// The phase, from 0; later phases are dispatched after it has ended.
     pub phase: usize,

@@ -30,9 +30,7 @@ pub struct RequiredOrder {
     pub order: Order,
     /// The widest requested scope.
     pub scope: Scope,
-    /// The earlier access.
     pub first: LineSource,
-    /// The later access.
     pub second: LineSource,
     /// True if the second access must see writes of others: it is atomic, visible, or follows a visibility
     /// operation.

@@ -19,9 +19,7 @@ use vendor::DescriptorLayout;
 
 /// The location buffer and its aliases.
 const LOCATIONS: MemorySpace = MemorySpace(0);
-/// The result buffer.
 const RESULTS: MemorySpace = MemorySpace(1);
-/// The rendezvous buffer.
 const RENDEZVOUS: MemorySpace = MemorySpace(2);
 const IMAGES: MemorySpace = MemorySpace(3);
 const SCRATCH: MemorySpace = MemorySpace(4);
@@ -36,7 +34,6 @@ pub struct CompiledKernels<'a> {
     pub program: &'a Program,
     /// Their machine code, in program order.
     pub programs: &'a [Text],
-    /// The target family.
     pub family: &'a AmdFamily,
     /// The driver's descriptor layout.
     pub descriptors: DescriptorLayout,
@@ -68,10 +65,8 @@ pub enum UnmodelledFeature {
     /// Threads name more subgroups than the workgroup has waves.
     #[error("more subgroups than waves")]
     TooManySubgroups,
-    /// An observable that no kernel reports.
     #[error("an observable that no kernel reports")]
     UnreportedObservable,
-    /// The numbers of texts and kernels differ.
     #[error("{texts} texts for {kernels} kernels")]
     Texts { texts: usize, kernels: usize },
 }

@@ -68,18 +68,13 @@ struct ChosenMethod {
 /// The reason why a folder or an installation provides no compile-only devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MesaError {
-    /// The folder contains no known driver file.
     #[error(
         "no driver of Mesa in `{}`, which {named_by} names: {}; `ci/compilers {}` makes a folder of Mesas",
         folder.display(),
         explain_missing_mesa(folder),
         folder.display()
     )]
-    NoDriver {
-        folder: PathBuf,
-        /// The flag or variable that names the folder.
-        named_by: &'static str,
-    },
+    NoDriver { folder: PathBuf, named_by: &'static str },
     /// The driver has no null back end, and its shim is not installed.
     #[error(
         "{driver} of {} has no null back end, and its shim {shim} was found in none of {}; {install}",
@@ -89,11 +84,8 @@ pub enum MesaError {
     NoShim {
         driver: &'static str,
         driver_file: PathBuf,
-        /// The library that is missing.
         shim: &'static str,
-        /// The searched folders.
         looked: Vec<PathBuf>,
-        /// How to install the shim.
         install: &'static str,
     },
     /// A variable names a driver file that does not exist.

@@ -18,7 +18,6 @@ pub const EXECUTABLE_EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
 pub struct Executable {
     /// The driver's name for it, such as `Compute Shader`.
     pub name: String,
-    /// The driver's description.
     pub description: String,
     /// The subgroup size that it was compiled for; 0 if unknown.
     pub subgroup_size: u32,

@@ -16,7 +16,6 @@ use crate::pipeline::{Pipeline, PipelineCompiler, descriptor_type};
 /// The capacity for unused pipelines: those of a test, of its twin and of the next test.
 const CACHE_CAPACITY: usize = 24;
 
-/// The cache key.
 #[derive(Clone, PartialEq, Eq)]
 struct PipelineKey {
     words: Vec<u32>,

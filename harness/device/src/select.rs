@@ -21,7 +21,6 @@ pub struct ListedDevice {
 pub enum SoftwareDriver {
     /// Mesa's llvmpipe for Vulkan.
     Lavapipe,
-    /// Google's SwiftShader.
     Swiftshader,
 }
 
@@ -55,7 +54,6 @@ pub enum Selector {
 /// The reason why a text is not a Vulkan device selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// An empty text.
     #[error("an empty device selector")]
     Empty,
     /// A device of another kind: the simulated GPU (`sim`) or a compile-only one (`radv:…`).

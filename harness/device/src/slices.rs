@@ -47,7 +47,6 @@ mod linux {
     }
 
     const SIZE: u32 = size_of::<Attributes>() as u32;
-    /// The calling thread.
     const SELF: c_int = 0;
     const NO_FLAGS: c_uint = 0;
 

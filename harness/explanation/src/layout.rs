@@ -68,9 +68,7 @@ pub struct PictureLayout {
     pub headers: Vec<(f64, f64)>,
     /// The curve of each arrow, and the rectangle of its label.
     pub arrows: Vec<(Curve, Rectangle)>,
-    /// Total width.
     pub width: f64,
-    /// Total height.
     pub height: f64,
 }
 

@@ -16,7 +16,6 @@ pub struct Picture<'a> {
     pub columns: Vec<EventColumn>,
     /// The arrows; those that matter most first.
     pub arrows: Vec<Arrow>,
-    /// Highlighted events.
     pub highlighted: Vec<usize>,
 }
 
@@ -50,7 +49,6 @@ pub enum ArrowKind {
     Race,
     ReadsFrom,
     FromReads,
-    /// Modification order.
     Modification,
     /// Synchronizes-with, system-synchronizes-with, and control barriers.
     Synchronizes,

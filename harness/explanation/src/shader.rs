@@ -28,9 +28,7 @@ pub struct ShaderFinding {
     pub kind: String,
     /// True if the two locations are accesses that no order of the model separates.
     pub is_race: bool,
-    /// The description.
     pub message: String,
-    /// The locations.
     pub places: Vec<ShaderPlace>,
     /// Why the accesses are not ordered, if known.
     pub reason: Option<String>,

@@ -27,7 +27,6 @@ const EXPLAIN_STEPS: u64 = 30_000;
 /// A query to the model, with its cost limit.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelQuery<'b> {
-    /// The cost limit.
     pub budget: Budget<'b>,
     /// True to decide races.
     pub decide_race: bool,
@@ -48,7 +47,6 @@ pub struct ModelAnswer {
     pub holds: Option<bool>,
     /// Number of runs that were cut off at the unrolling bound.
     pub cut_off_runs: u64,
-    /// Number of runs.
     pub runs: u64,
     /// Number of candidate executions.
     pub candidate_executions: u64,
@@ -74,7 +72,6 @@ pub struct RaceSpot {
 }
 
 impl RaceSpot {
-    /// Describes the race.
     pub fn describe(&self, invocations: &[InvocationId]) -> String {
         let describe_invocation = |spot: &Spot| {
             let identity = invocations.get(usize::from(spot.thread)).copied().unwrap_or_default();

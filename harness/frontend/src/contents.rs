@@ -15,7 +15,6 @@ pub struct ImageInput {
     pub size: [u32; 3],
     /// Mip levels, or elements of an image array.
     pub levels: u32,
-    /// The contents.
     pub texels: TexelInput,
 }
 
@@ -95,7 +94,6 @@ pub struct AddressInput {
     pub name: String,
     /// The location of the address.
     pub at: AddressTarget,
-    /// The content.
     pub bytes: Vec<u8>,
 }
 

@@ -26,14 +26,12 @@ const MAX_BYTES: u64 = 1 << 26;
 /// A buffer of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DispatchBuffer {
-    /// The descriptor set.
     pub set: u32,
     pub binding: u32,
     /// The element of a buffer array; else 0.
     pub element: u32,
     /// True for a uniform buffer, which is read-only.
     pub is_uniform: bool,
-    /// The source name.
     pub name: String,
     /// The initial content, in whole words.
     pub bytes: Vec<u8>,
@@ -59,13 +57,11 @@ pub struct KernelDispatch {
     pub entry: String,
     /// The words of the module, unchanged.
     pub words: Vec<u32>,
-    /// Workgroups.
     pub grid: [u32; 3],
     /// Invocations per workgroup, by axis.
     pub local_size: [u32; 3],
     /// Given specialization constants: id and bytes.
     pub constants: Vec<(u32, Vec<u8>)>,
-    /// Push constants.
     pub push: Vec<u8>,
     /// The buffers by set, binding and element.
     pub buffers: Vec<DispatchBuffer>,

@@ -284,7 +284,6 @@ pub(crate) fn never_started_code(code: &[InstructionKind]) -> (Vec<InstructionKi
     (idle, 1)
 }
 
-/// Additional semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AddedSemantics {
     pub acquire: bool,

@@ -11,7 +11,6 @@ pub use spirv_reader::SourcePosition;
 pub struct Refusal {
     /// The position: a source line if there is debug information, else a line of text or a word.
     pub place: SourcePosition,
-    /// The reason.
     pub what: Problem,
 }
 
@@ -24,7 +23,6 @@ pub enum Problem {
     /// The words are not a module, or its instructions contradict each other.
     #[error("malformed module: {0}")]
     Malformed(String),
-    /// An unsupported feature.
     #[error("cannot lift: {0}")]
     Unsupported(String),
     /// No such entry point, or none was named and several exist.
@@ -36,14 +34,12 @@ pub enum Problem {
          one size"
     )]
     MixedSize {
-        /// The accessed variable.
         name: String,
         /// Size of this access in bytes.
         first: u32,
         /// Size of the other access in bytes.
         second: u32,
     },
-    /// An address or computation depends on a read value with an unbounded domain.
     #[error(
         "cannot lift: {what} depends on a read value with an unbounded domain; fix the value with \
          inputs"
@@ -66,7 +62,6 @@ pub enum Problem {
     MissingStageInput {
         /// The dependent operation.
         what: String,
-        /// The input location.
         location: u32,
     },
     /// The same, where the state of a sampler is not given.
@@ -78,12 +73,10 @@ pub enum Problem {
         /// The dependent operation.
         what: String,
     },
-    /// A size limit.
     #[error("cannot lift: more than {bound} {what}{}", reduction_hint(what))]
     Budget {
         /// The limited quantity.
         what: &'static str,
-        /// The limit.
         bound: usize,
     },
     /// The deadline has passed; see `AnalysisOptions::deadline`.
@@ -95,13 +88,7 @@ pub enum Problem {
         "{tried} of the {asked} requested schedules were explored: the limit of time or steps was \
          reached"
     )]
-    TooFewSchedules {
-        /// Number of explored schedules.
-        tried: u64,
-        /// Number of requested schedules.
-        asked: u64,
-    },
-    /// A malformed annotation.
+    TooFewSchedules { tried: u64, asked: u64 },
     #[error("annotation: {0}")]
     Annotation(String),
     /// An input that is malformed or does not fit the kernel.
@@ -112,9 +99,7 @@ pub enum Problem {
     Claim {
         /// The source of the claim: `--assert`, or an annotation.
         of: &'static str,
-        /// The part of the claim.
         claim: String,
-        /// The reason.
         what: String,
         /// The unknown word with the known alternatives, if the reason is an unknown name.
         word: Option<(String, Vec<String>)>,
@@ -163,7 +148,6 @@ impl Problem {
         }
     }
 
-    /// Attaches a position.
     pub fn located_at(self, place: SourcePosition) -> Refusal {
         Refusal { place, what: self }
     }

@@ -80,6 +80,5 @@ pub struct LiftFinding {
     pub kind: FindingKind,
     /// The description, as one sentence.
     pub message: String,
-    /// The positions involved.
     pub at: Vec<Spot>,
 }

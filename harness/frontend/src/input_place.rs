@@ -19,7 +19,6 @@ pub enum InputPlace {
     Length(Binding),
     /// Size and texels of an image.
     Image(Binding),
-    /// A specialization constant.
     Constant(u32),
     /// A pipeline-overridable constant that the compiler has replaced by a value.
     Override(OverrideValue),
@@ -32,7 +31,6 @@ pub enum InputPlace {
 /// The value of a pipeline-overridable constant that no option sets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OverrideValue {
-    /// The assumed value.
     pub value: String,
     /// The findings that may exist for this value only.
     pub role: OverrideRole,
@@ -84,7 +82,6 @@ pub(crate) enum InputKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssumedInput {
     pub place: InputPlace,
-    /// The source name.
     pub name: String,
     pub(crate) kind: InputKind,
 }

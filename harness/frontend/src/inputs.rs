@@ -18,7 +18,6 @@ pub use spirv_reader::annotations::parse_binding;
 pub struct CaseFile {
     /// The module that the file names.
     pub module: Option<String>,
-    /// The inputs.
     pub options: AnalysisOptions,
 }
 

@@ -22,11 +22,9 @@ pub(crate) struct InterlockExecutionMode {
 /// The position of an invocation relative to its section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum InterlockState {
-    /// Before the section.
     #[default]
     Before,
     Inside,
-    /// After the section.
     After,
 }
 

@@ -18,7 +18,6 @@ pub struct Lifted {
     pub is_sampled: bool,
     /// The invocations, in thread order.
     pub invocations: Vec<InvocationId>,
-    /// Invocations per subgroup.
     pub subgroup_size: u32,
     /// The defects found while lifting.
     pub findings: Vec<LiftFinding>,

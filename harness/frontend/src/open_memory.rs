@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 /// A scalar of a buffer, or a whole buffer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpenPart {
-    /// The descriptor set.
     pub set: u32,
     pub binding: u32,
     /// Offset and size in bytes; `None` for the whole buffer.

@@ -20,13 +20,10 @@ use crate::options::AnalysisOptions;
 /// A number in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalCell {
-    /// Its source name.
     pub name: String,
     /// Descriptor set, binding, and element of an array of buffers.
     pub at: (u32, u32, u32),
-    /// Byte offset.
     pub offset: u64,
-    /// Size in bytes.
     pub bytes: u32,
 }
 

@@ -31,7 +31,6 @@ impl RayResults {
         RayResults::NAMED.iter().find(|(known, _)| *known == name).map(|(_, results)| *results)
     }
 
-    /// Describes the results.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             RayResults::Alternating => "every second ray hits",

@@ -83,13 +83,11 @@ pub(crate) struct PathState {
     pub next_object: u64,
     /// Number of writes and barriers.
     pub effects: u32,
-    /// Number of writes.
     pub writes: u32,
     /// Number of read-modify-writes by cell.
     pub updates: Rc<BTreeMap<MemoryCell, u32>>,
     /// Read-modify-writes since the last control barrier.
     pub performed_rmws: Rc<Vec<PerformedRmw>>,
-    /// Number of forks.
     pub forks: u32,
     /// True after a suspected defect.
     pub is_suspected: bool,

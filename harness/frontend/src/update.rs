@@ -21,7 +21,6 @@ pub(crate) struct PlainUpdate {
     pub operation: usize,
     /// Index of the store.
     pub store: usize,
-    /// The atomic instruction.
     pub atomic: Op,
     /// The id of the other operand.
     pub operand: u32,
@@ -79,7 +78,6 @@ pub(crate) struct ImageUpdate {
     pub image: u32,
     /// The type of the component.
     pub scalar: u32,
-    /// The atomic instruction.
     pub atomic: Op,
     /// The id of the other operand.
     pub operand: u32,

@@ -17,11 +17,9 @@ pub(crate) struct ObjectId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SymbolicPointer {
     pub object: ObjectId,
-    /// Byte offset.
     pub offset: u64,
     /// A register with the part of the offset that depends on read values.
     pub variable_offset: Option<u16>,
-    /// The pointee type.
     pub ty: u32,
     /// For an array element, the bytes from one element to the next.
     pub stride: Option<u64>,

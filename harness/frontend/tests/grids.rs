@@ -108,7 +108,6 @@ struct Kernel {
     uses_vulkan_model: bool,
     /// Number of unique names.
     name_count: u32,
-    /// The called functions.
     functions: String,
     /// True if plain accesses mostly access the element of the invocation.
     prefers_own_element: bool,
@@ -118,7 +117,6 @@ struct Kernel {
 /// The synchronization between invocations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Synchronization {
-    /// Control barriers.
     Barriers,
     /// Control barriers and subgroup barriers, in any control flow.
     Subgroups,
@@ -132,7 +130,6 @@ enum Synchronization {
 struct StatementContext<'a> {
     /// The prefix of access chain names.
     prefix: &'a str,
-    /// The invocation index.
     invocation: &'a str,
     depth: u32,
     /// True if all invocations of a workgroup reach it.

@@ -11,7 +11,6 @@ use litmus::Race;
 use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, Model};
 
-/// Returns Dartagnan's folder.
 fn dartagnan_folder() -> Option<PathBuf> {
     let folder = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| Path::new(&corpora).join("dat3m-spirv"));
     let found = folder.filter(|folder| folder.is_dir());

@@ -50,7 +50,6 @@ pub(crate) struct WaveCode {
 
 #[derive(Clone, Debug)]
 pub(crate) enum WaveStep {
-    /// Issues an access.
     Access(u16),
     /// Waits until these are complete.
     Wait {
@@ -65,7 +64,6 @@ pub(crate) enum WaveStep {
     BarrierWait {
         line: u32,
     },
-    /// Invalidates cache lines.
     Cache {
         line: u32,
         cache: CacheInstruction,

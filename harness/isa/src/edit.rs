@@ -59,12 +59,10 @@ impl fmt::Display for EditKind {
     }
 }
 
-/// An edited program.
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub kind: EditKind,
     pub line: u32,
-    /// The remaining program.
     pub program: MachineProgram,
 }
 

@@ -9,10 +9,7 @@ pub enum EntryValue {
     /// The low half of the address of descriptor set 0.
     Descriptors,
     /// Half of the device address in the push constants.
-    Address {
-        /// The upper half.
-        high: bool,
-    },
+    Address { high: bool },
     /// The workgroup's index in x.
     WorkgroupId,
     /// The wave's index in its workgroup, from this bit on.

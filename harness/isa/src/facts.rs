@@ -101,9 +101,7 @@ pub struct BarrierRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessClass {
-    /// A vector load.
     Load,
-    /// A vector store.
     Store,
     /// A scalar load.
     Scalar,
@@ -130,12 +128,10 @@ impl CacheName {
     }
 }
 
-/// An invalid table.
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
     #[error("table of facts: {0}")]
     Syntax(#[from] toml::de::Error),
-    /// A reference to an unknown name.
     #[error("table of facts: {0}")]
     Unknown(String),
 }

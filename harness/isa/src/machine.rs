@@ -144,7 +144,6 @@ pub(crate) enum MachineStep {
 /// The source of a load's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadSource {
-    /// The scalar cache.
     Scalar,
     /// The shader array's cache.
     Array,

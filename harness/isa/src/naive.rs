@@ -21,7 +21,6 @@ pub enum NaiveSearchError {
     /// The text cannot be executed, or a wave waits forever.
     #[error("not executed")]
     NotExecuted,
-    /// The state limit was exceeded.
     #[error("more than {0} states")]
     TooManyStates(usize),
 }

@@ -9,7 +9,6 @@ use crate::alu::AluOperation;
 pub enum Opcode {
     /// No effect on memory or registers: padding, hints, delays.
     NoEffect,
-    /// Ends the wave.
     End,
     Branch(JumpCondition),
     /// `s_waitcnt` with counters by name.
@@ -24,13 +23,10 @@ pub enum Opcode {
     BarrierWait,
     /// Invalidates cache lines, or writes them back.
     Cache(CacheInstruction),
-    /// Scalar arithmetic.
     Scalar(ScalarOperation),
-    /// Vector arithmetic.
     Vector(VectorOperation),
     /// An access to memory.
     Memory(MemoryInstruction),
-    /// An unknown mnemonic.
     Unknown,
 }
 
@@ -76,7 +72,6 @@ pub enum CacheInstruction {
     WriteBackScalar,
 }
 
-/// Scalar arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarOperation {
     /// Bitwise over one or two registers. With `sets_scc`, scc is set if the result is nonzero.
@@ -128,7 +123,6 @@ pub enum ScalarOperation {
 /// The effect of an instruction on scc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SccEffect {
-    /// No effect.
     Untouched,
     /// Set if the result is nonzero.
     NotZero,
@@ -136,7 +130,6 @@ pub enum SccEffect {
     FirstSelected,
 }
 
-/// Vector arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorOperation {
     Word {
@@ -168,7 +161,6 @@ pub enum VectorOperation {
     ReadFirstLane,
 }
 
-/// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompareRelation {
     Equal,
@@ -242,7 +234,6 @@ pub enum AccessAction {
         /// True for sign extension.
         signed: bool,
     },
-    /// Writes.
     Store,
     /// Reads and writes atomically.
     Atomic(AtomicOpcode),

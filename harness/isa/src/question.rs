@@ -29,7 +29,6 @@ pub struct MachineQuestion {
 /// A kernel: its machine text and its resources.
 #[derive(Clone, Debug)]
 pub struct MachineKernel {
-    /// The parsed text.
     pub program: MachineProgram,
     /// The descriptors of set 0.
     pub resources: Vec<Resource>,
@@ -46,7 +45,6 @@ pub struct MemorySpace(pub u16);
 pub struct Resource {
     /// Its offset in the descriptor set, in bytes.
     pub offset: u32,
-    /// Its memory.
     pub target: DescriptorTarget,
 }
 
@@ -167,7 +165,6 @@ pub struct Exploration {
     pub placements: u32,
     /// The number of visited states over all placements.
     pub states: u64,
-    /// Every reachable outcome.
     pub outcomes: BTreeSet<Vec<u64>>,
 }
 
@@ -218,7 +215,6 @@ pub struct Hazard {
     pub load: u32,
 }
 
-/// An unsupported construct.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Unsupported {

@@ -22,7 +22,6 @@ pub struct MachineInstruction {
     pub text: String,
     /// The mnemonic as written.
     pub mnemonic: String,
-    /// The operation.
     pub opcode: Opcode,
     /// Its operands, in the order of the text.
     pub operands: Vec<MachineOperand>,
@@ -40,7 +39,6 @@ pub enum MachineOperand {
     /// Half of a vector register.
     Half {
         register: u16,
-        /// The upper half.
         high: bool,
     },
     /// Vector registers that need not be consecutive: an image's address.
@@ -120,13 +118,10 @@ pub enum MachineTextError {
     NotAnInstruction {
         /// From 1.
         line: u32,
-        /// The line.
         text: String,
     },
-    /// The text contains no instruction.
     #[error("no instruction in the text")]
     Empty,
-    /// A label that is defined twice.
     #[error("line {line}: label `{label}` is defined twice")]
     DuplicateLabel {
         /// From 1.

@@ -30,7 +30,6 @@ pub enum DocumentLanguage {
     Expectations,
     /// A suite of tests.
     Suite,
-    /// A stress file.
     Stress,
     /// A case file: the inputs of a shader.
     Case,

@@ -11,7 +11,6 @@ pub enum Severity {
     Error,
     /// The text is valid and probably wrong.
     Warning,
-    /// A remark.
     Information,
 }
 

@@ -15,9 +15,7 @@ use litmus::{
 /// The part of an instruction in which a variation differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VariedPart {
-    /// The memory order.
     Order,
-    /// The memory scope.
     Scope,
     /// Plain, non-private, available or visible, or atomic.
     Strength,

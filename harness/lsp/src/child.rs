@@ -71,9 +71,7 @@ impl Drop for ProcessSlot<'_> {
 pub struct ChildOutput {
     /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
@@ -83,7 +81,6 @@ pub enum ChildError {
     /// A newer job replaced it, or the editor cancelled it.
     #[error("cancelled")]
     Cancelled,
-    /// It exceeded its time limit.
     #[error("no answer within {} s", .0.as_secs())]
     TimedOut(Duration),
     /// It could not be started or observed.
@@ -96,7 +93,6 @@ pub enum ChildError {
 pub struct ChildCommand<'c> {
     pub program: &'c Path,
     pub arguments: Vec<&'c OsStr>,
-    /// The working folder.
     pub folder: &'c Path,
     /// Standard input; nothing if empty.
     pub input: &'c str,

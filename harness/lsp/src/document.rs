@@ -89,7 +89,6 @@ impl DocumentText {
     }
 }
 
-/// An open document.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The version that the editor counts.

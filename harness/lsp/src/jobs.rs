@@ -30,7 +30,6 @@ pub enum LoopInput {
     ConnectionClosed,
     /// The result of an analysis; `None` if it was cancelled or failed.
     AnalysisFinished {
-        /// The document.
         address: String,
         /// The version of its text.
         version: i32,
@@ -48,7 +47,6 @@ pub enum LoopInput {
 /// A verdict of `check` or `race`.
 #[derive(Clone, Debug)]
 pub struct EditorVerdict {
-    /// The document.
     pub address: String,
     /// The version of its text.
     pub version: i32,

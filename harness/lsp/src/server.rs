@@ -57,7 +57,6 @@ const RACE_COMMAND: &str = "vk-litmus.race";
 /// An error that ends the server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The editor does not follow the protocol.
     #[error("the editor does not follow the protocol: {0}")]
     Protocol(#[from] lsp_server::ProtocolError),
     /// Standard input or output failed, or the folder for temporary files does not exist.
@@ -132,11 +131,8 @@ struct Server {
     can_refresh_lenses: bool,
     /// Open documents by address.
     documents: BTreeMap<String, Document>,
-    /// When analyses start.
     due_times: BTreeMap<(String, DocumentAnalysis), Instant>,
-    /// Analyses that run.
     running_analyses: BTreeMap<(String, DocumentAnalysis), CancelFlag>,
-    /// Requests that run.
     running_requests: HashMap<RequestId, CancelFlag>,
     problems: BTreeMap<(String, DocumentAnalysis), DocumentProblems>,
     verdicts: BTreeMap<String, EditorVerdict>,

@@ -61,7 +61,6 @@ pub struct Clause {
 /// A statement of a shipped model, with the clauses that it cites.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Citation {
-    /// The cat file.
     pub file: String,
     /// Its line there, from 1.
     pub line: u32,

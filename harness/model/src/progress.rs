@@ -65,7 +65,6 @@ impl Fairness {
 /// The memory semantics of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecidingMemory {
-    /// Sequential consistency.
     SequentiallyConsistent,
     /// Histories of writes with synchronization by release and acquire.
     Relaxed,
@@ -113,26 +112,17 @@ impl Default for ProgressLimits<'_> {
 /// The reason that a termination query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgressError {
-    /// A control barrier whose instance is computed at run time.
     #[error("the id `{id}` of a control barrier is computed: only numbers are supported with `--progress`")]
     ComputedBarrier { id: String },
-    /// An operation with blocking rules that this analysis does not model.
     #[error("{what} are not available with `--progress`")]
     Unsupported {
         /// Name of the operation.
         what: &'static str,
     },
-    /// More threads than the limit.
     #[error("{threads} threads; `--progress` supports at most {bound}")]
-    TooManyThreads {
-        /// Number of threads.
-        threads: usize,
-        bound: usize,
-    },
-    /// More states than the limit.
+    TooManyThreads { threads: usize, bound: usize },
     #[error("more than {bound} states")]
     TooManyStates { bound: usize },
-    /// A thread executes too many instructions without a step.
     #[error("more than {bound} instructions of one thread without an access to memory")]
     LongLocalLoop { bound: usize },
     /// An inconsistent test that no parser produces.
@@ -141,7 +131,6 @@ pub enum ProgressError {
         /// The dangling reference.
         what: &'static str,
     },
-    /// The time was over.
     #[error("not decided in time")]
     OutOfTime,
     /// The memory model has no answer.

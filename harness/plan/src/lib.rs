@@ -618,43 +618,32 @@ impl Capabilities {
 
 /// The reason why a device failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum DeviceError {
-    /// The Vulkan loader was not found.
     #[error("no Vulkan loader: {0}")]
     NoLoader(String),
     /// The Vulkan loader found no driver, or no driver has a device.
     #[error("no Vulkan driver: {0}")]
     NoDriver(String),
-    /// No device meets the selection.
     #[error("no device matches `{0}`")]
     NoSuchDevice(String),
-    /// The device lacks a named capability.
     #[error("the device lacks {0}")]
     Unsupported(String),
-    /// The driver reported a lost device.
     #[error("the device was lost during {0}")]
     DeviceLost(&'static str),
     /// Memory ran out.
     #[error("out of memory during {0}")]
     OutOfMemory(&'static str),
-    /// A submission is still in flight.
     #[error("a submission is still in flight")]
     Busy,
     /// A simulated device reached its step limit: a kernel spins forever, or a barrier never fills.
     #[error("step budget")]
     StepBudget,
-    /// A submission completed without executing its work.
     #[error("the device did not execute {0}")]
     NotExecuted(&'static str),
     /// The plan contradicts itself.
     #[error("invalid plan: {0}")]
     InvalidPlan(String),
-    /// Another error of the driver.
     #[error("the driver failed in {call}: {code}")]
-    Driver {
-        /// The function.
-        call: &'static str,
-        /// The name of the result code.
-        code: String,
-    },
+    Driver { call: &'static str, code: String },
 }

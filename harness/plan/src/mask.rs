@@ -33,27 +33,19 @@ const LIMITS: [&str; 7] = [
 
 /// The reason why a mask is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum MaskError {
-    /// An unknown limit.
     #[error("{}: unknown limit `{name}`; expected one of {}", FeatureMask::VARIABLE, LIMITS.join(", "))]
-    Limit {
-        /// The name.
-        name: String,
-    },
+    Limit { name: String },
     /// A limit that is 0 or not a number; an invalid version.
     #[error("{}: `{limit}={value}`: expected {}", FeatureMask::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a number of at least 1" })]
     Value {
-        /// The limit.
         limit: &'static str,
         /// The text after `=`.
         value: String,
     },
-    /// An invalid feature name.
     #[error("{}: `{name}` is not a feature", FeatureMask::VARIABLE)]
-    Feature {
-        /// The name.
-        name: String,
-    },
+    Feature { name: String },
 }
 
 impl FeatureMask {

@@ -22,7 +22,6 @@ const CONTENTION_THRESHOLD: f64 = 0.75;
 const CONTENDED_MAX_POLLS: u32 = 25_000;
 /// The length of a rest, as a multiple of the processor time of the last dispatch.
 const REST_FACTOR: u32 = 3;
-/// The maximum rest.
 const MAX_REST: Duration = Duration::from_millis(30);
 
 /// The minimum duration of a sequence of dispatches of one kind.

@@ -135,7 +135,6 @@ pub(crate) struct DispatchMemory<'a> {
     pub parameters: &'a Parameters,
     /// Its number of instances.
     pub instances: usize,
-    /// The result buffer.
     pub results: &'a [u32],
     /// The location buffer; empty if no location is part of the outcome.
     pub locations: &'a [u32],

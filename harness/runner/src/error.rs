@@ -26,14 +26,10 @@ pub enum Cause {
     /// A submission did not end. Its memory stays in use, so that neither it nor the device may be destroyed
     /// in this process: that would block forever.
     #[error("a submission did not end within {} ms", after.as_millis())]
-    TimedOut {
-        /// The time limit.
-        after: Duration,
-    },
+    TimedOut { after: Duration },
     /// The device signals completion, but executes nothing.
     #[error("the device executes nothing")]
     NullDevice,
-    /// The device is too small for the smallest dispatch.
     #[error("the device has no memory for {0}")]
     TooSmall(String),
     /// Kernel and test contradict each other.
@@ -44,7 +40,6 @@ pub enum Cause {
     Disagreement {
         /// Number of the dispatch, from 1.
         dispatch: u64,
-        /// The two counts.
         difference: String,
     },
     /// The device does not support the stress.

@@ -16,7 +16,6 @@ pub(crate) struct IntervalCounts {
 }
 
 impl IntervalCounts {
-    /// Creates empty counts.
     pub fn new() -> IntervalCounts {
         IntervalCounts { interval_dispatches: 1, cumulative: Vec::new() }
     }

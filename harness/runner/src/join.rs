@@ -37,7 +37,6 @@ pub enum Join {
 pub struct UnknownJoin(pub String);
 
 impl Join {
-    /// All mechanisms.
     pub const ALL: [Join; 7] =
         [Join::Calls, Join::Barrier, Join::Event, Join::Submit, Join::Semaphore, Join::Timeline, Join::Fence];
 

@@ -79,7 +79,6 @@ impl RunMetadata {
 pub struct SpreadPart {
     /// Instances before it.
     pub first: u64,
-    /// Its instances.
     pub second: u64,
     /// Those of its instances that show an expected outcome.
     pub weak: u64,

@@ -27,7 +27,6 @@ use worker::{Worker, WorkerNotification};
 /// The limits of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Concurrent worker processes.
     pub workers: u32,
     /// Time for all jobs together. Each job gets its share of the remaining time minus the expected overhead,
     /// so that every job can start. After this time and `grace`, but at least a margin of a tenth (at most
@@ -132,40 +131,17 @@ pub enum AttemptEnd<R> {
 pub enum WorkerFailure {
     /// It was killed because it exceeded its time, or was silent too long.
     #[error("no answer after {:.1} s", after.as_secs_f64())]
-    TimedOut {
-        /// Time since the job started.
-        after: Duration,
-    },
-    /// It exited.
+    TimedOut { after: Duration },
     #[error("the worker ended with {}{}", describe_exit(*signal, *code), describe_stderr(stderr))]
-    Crashed {
-        /// The signal that ended it.
-        signal: Option<i32>,
-        /// Its exit code.
-        code: Option<i32>,
-        /// The end of its standard error.
-        stderr: String,
-    },
+    Crashed { signal: Option<i32>, code: Option<i32>, stderr: String },
     /// It was killed because it used too much memory.
     #[error("the worker used {} MiB of memory, more than the limit of {} MiB (--max-memory)", used >> 20, limit >> 20)]
-    OutOfMemory {
-        /// Its resident memory in bytes.
-        used: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
+    OutOfMemory { used: u64, limit: u64 },
     /// Its message is invalid.
     #[error("the worker's answer cannot be read: {what}")]
-    Garbled {
-        /// The error.
-        what: String,
-    },
-    /// It could not be started.
+    Garbled { what: String },
     #[error("the worker cannot be started: {why}")]
-    CannotStart {
-        /// The error.
-        why: String,
-    },
+    CannotStart { why: String },
 }
 
 fn describe_exit(signal: Option<i32>, code: Option<i32>) -> String {
@@ -190,23 +166,15 @@ fn describe_stderr(stderr: &str) -> String {
 /// Why a job never started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRun {
-    /// The time for all jobs was used up.
     #[error("the time was used up before the test started")]
     TimeIsUp,
-    /// The device failed its health check.
     #[error("the device did not recover from a hang: {why}")]
     DeviceGone {
         /// The error of the device.
         why: String,
     },
-    /// Too many consecutive jobs failed.
     #[error("not tried after {failures} consecutive failures, the last one: {last}")]
-    GivenUp {
-        /// Their number.
-        failures: u32,
-        /// The last failure.
-        last: String,
-    },
+    GivenUp { failures: u32, last: String },
 }
 
 /// The result of a job.
@@ -308,7 +276,6 @@ struct Pool<'a, J, P, R> {
     notifications: SyncSender<(u64, WorkerNotification)>,
     inbox: Receiver<(u64, WorkerNotification)>,
     generation: u64,
-    /// Consecutive failures.
     failures: u32,
     last_failure: String,
     has_succeeded: bool,

@@ -84,7 +84,6 @@ pub struct ProgressSettings {
 pub struct PlacementObservations {
     /// Copies in a dispatch.
     pub copies: u32,
-    /// Dispatches that count.
     pub runs: u32,
     /// Dispatches in which every thread of every copy ended.
     pub ended: u32,
@@ -140,9 +139,7 @@ pub struct UnfinishedCopy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoppedThread {
-    /// It had started.
     pub began: bool,
-    /// It had ended.
     pub ended: bool,
     /// It still moved, as far as known.
     pub moved: bool,

@@ -213,7 +213,6 @@ const SHORT_DISPATCH_TIME: Duration = Duration::from_millis(1);
 /// The interval of progress callbacks while waiting.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The progress callback.
 type OnProgress<'a> = &'a mut dyn FnMut(&RunProgress<'_>) -> ControlFlow<()>;
 
 struct TestRun<'d> {

@@ -13,7 +13,6 @@ use crate::wire::IncompleteReason;
 /// The kernels of a test for a device, and how they are run.
 #[derive(Clone, Debug)]
 pub struct Runnable {
-    /// The kernels.
     pub program: Program,
     /// The mechanisms to test between its phases.
     joins: Vec<Join>,

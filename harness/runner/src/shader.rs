@@ -38,15 +38,12 @@ pub use serve::{Answer, UserShaderJob, serve};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shader {
-    /// SPIR-V words.
     pub words: Vec<u32>,
-    /// The entry point.
     pub entry: String,
     /// Workgroups in x, y and z.
     pub grid: [u32; 3],
     /// Specialization constants: ids and values as bytes.
     pub constants: Vec<(u32, Vec<u8>)>,
-    /// Push constants.
     pub push: Vec<u8>,
     /// Buffers, in the order of their bindings.
     pub buffers: Vec<ShaderInput>,
@@ -83,7 +80,6 @@ pub enum InputShape {
     Row,
     /// Rows with this many texels.
     Rows(u32),
-    /// A texel buffer.
     Texels,
 }
 

@@ -113,7 +113,6 @@ fn is_always(percent: &u32) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Lanes {
-    /// This many.
     Count(u32),
     /// The subgroup size of the device. CPU drivers run the subgroups of a workgroup sequentially, so
     /// that more slots could not meet. Idle lanes of a workgroup may also execute the waiting loop.
@@ -124,7 +123,6 @@ pub enum Lanes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LaneUnit {
-    /// The subgroup size.
     Subgroup,
 }
 
@@ -150,84 +148,33 @@ pub enum StressError {
         /// The message of the parser, with the line.
         message: String,
     },
-    /// A range ends before it starts.
     #[error("stress `{name}`: `{key}` = [{low}, {high}] ends before it starts")]
-    EmptyRange {
-        name: String,
-        key: &'static str,
-        /// The start.
-        low: u32,
-        /// The end.
-        high: u32,
-    },
-    /// A value is out of range.
+    EmptyRange { name: String, key: &'static str, low: u32, high: u32 },
     #[error("stress `{name}`: `{key}` = {value} is outside {low} to {high}")]
-    OutOfRange {
-        name: String,
-        key: &'static str,
-        value: u32,
-        /// The smallest valid value.
-        low: u32,
-        /// The largest valid value.
-        high: u32,
-    },
+    OutOfRange { name: String, key: &'static str, value: u32, low: u32, high: u32 },
     /// Not even one round fits the driver's loop budget.
     #[error(
         "stress `{name}`: one round with `spin` = {spin} needs more than the {budget} loop iterations that the driver allows"
     )]
-    LoopBudget {
-        name: String,
-        /// The minimum of the range of polls.
-        spin: u32,
-        /// The loop budget.
-        budget: u32,
-    },
+    LoopBudget { name: String, spin: u32, budget: u32 },
     /// Not even one round with memory stress fits the driver's loop budget.
     #[error(
         "stress `{name}`: one round with {turns} turns of memory stress and `spin` = {spin} needs more than the {budget} loop \
          iterations that the driver allows"
     )]
-    TurnsPastBudget {
-        name: String,
-        /// The minimum of the range of iterations.
-        turns: u32,
-        /// The minimum of the range of polls.
-        spin: u32,
-        /// The loop budget.
-        budget: u32,
-    },
-    /// The targets of memory stress do not fit scratch memory.
+    TurnsPastBudget { name: String, turns: u32, spin: u32, budget: u32 },
     #[error(
         "stress `{name}`: {lines} lines of {line_words} words are more than the {most} words of scratch memory"
     )]
-    Scratch {
-        name: String,
-        /// Number of lines.
-        lines: u32,
-        line_words: u32,
-        /// Words of scratch memory.
-        most: u32,
-    },
+    Scratch { name: String, lines: u32, line_words: u32, most: u32 },
     /// Memory stress has no access pattern.
     #[error("stress `{name}`: `memory_stress.patterns` is empty; expected some of {}", Pattern::NAMES.join(", "))]
     NoPattern { name: String },
-    /// A value exceeds a limit of the device.
     #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
-    TooLarge {
-        name: String,
-        key: &'static str,
-        /// The minimum of the range.
-        value: u32,
-        /// The limit of the device.
-        limit: u32,
-    },
+    TooLarge { name: String, key: &'static str, value: u32, limit: u32 },
     /// No preset has this name.
     #[error("unknown stress preset `{name}`; expected one of {}", known.join(", "))]
-    Unknown {
-        name: String,
-        /// The names of all presets.
-        known: Vec<&'static str>,
-    },
+    Unknown { name: String, known: Vec<&'static str> },
 }
 
 /// The maximum number of groups: products of a group number and a multiplier stay below 2³².

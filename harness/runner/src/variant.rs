@@ -30,10 +30,8 @@ pub struct RunVariant {
 /// A text that is not a variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunVariantError {
-    /// A word that is not part of any variant.
     #[error("unknown variant `{0}`; expected one of {names}", names = RunVariant::words().collect::<Vec<_>>().join(", "))]
     Unknown(String),
-    /// A word that a later word repeats or replaces.
     #[error("variant `{0}` has no effect in `{1}`: a later word repeats or replaces it; remove one of them")]
     WithoutEffect(String, String),
 }

@@ -28,7 +28,6 @@ pub struct Request<J> {
     pub version: u32,
     /// Number of the job.
     pub job: u64,
-    /// The job.
     pub payload: J,
 }
 
@@ -42,7 +41,6 @@ pub enum WorkerMessage<P, R> {
         version: u32,
         /// Number of the job.
         job: u64,
-        /// The state.
         payload: P,
     },
     /// The job ended.
@@ -51,7 +49,6 @@ pub enum WorkerMessage<P, R> {
         version: u32,
         /// Number of the job.
         job: u64,
-        /// The answer.
         payload: R,
     },
 }
@@ -70,7 +67,6 @@ pub struct Job {
     /// Empty if none are planned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kernel: String,
-    /// The device selector.
     pub device: String,
     /// The stress; the preset of the device if absent.
     pub stress: Option<Stress>,
@@ -164,10 +160,7 @@ pub enum IncompleteReason {
     },
     /// The test cannot be placed on any device.
     #[error("{rule}")]
-    NotPlaceable {
-        /// The placement rule.
-        rule: String,
-    },
+    NotPlaceable { rule: String },
     /// The device lacks a feature, or is too small.
     #[error("{what}")]
     Lacks {
@@ -186,7 +179,6 @@ pub enum IncompleteReason {
         /// The value and the reason.
         message: String,
     },
-    /// The device executes nothing.
     #[error("the device executes nothing")]
     NullDevice,
     /// The driver lost the device.

@@ -151,7 +151,6 @@ pub trait HasObservations {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerAnswer<S> {
-    /// The observations.
     pub seen: S,
     /// Why it ended early.
     pub failure: Option<IncompleteReason>,
@@ -188,7 +187,6 @@ impl<S: HasObservations> pool::PoolAnswer for WorkerAnswer<S> {
     }
 }
 
-/// Writes a message.
 fn send_message<P: Serialize, R: Serialize>(
     output: &mut dyn Write,
     message: &WorkerMessage<P, R>,

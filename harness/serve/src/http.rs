@@ -42,7 +42,6 @@ pub enum HttpError {
     /// The request line and headers are too long.
     #[error("the headers are longer than {MAX_HEAD_BYTES} bytes")]
     HeadTooLarge,
-    /// The body is too long.
     #[error("the body is longer than {MAX_BODY_BYTES} bytes: shorten the text")]
     BodyTooLarge,
     /// The body has no length.
@@ -148,9 +147,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<RequestHead>, HttpError> {
 pub struct HttpResponse<'a> {
     /// The status, such as `200 OK`.
     pub status: &'a str,
-    /// The media type.
     pub media: &'a str,
-    /// Further headers.
     pub headers: &'a [(&'a str, &'a str)],
     pub body: &'a [u8],
 }

@@ -22,9 +22,7 @@ const MAX_DRAINED_BYTES: u64 = 16 << 20;
 pub struct ServedFile {
     /// Its name in the folder of the page; the first file is the page itself.
     pub name: Cow<'static, str>,
-    /// Its media type.
     pub media: Cow<'static, str>,
-    /// Its contents.
     pub bytes: Cow<'static, [u8]>,
 }
 

@@ -39,7 +39,6 @@ const OVERLAP_RATE: u32 = 128;
 /// Rate, of 256, at which a host thread runs although the device could.
 const HOST_THREAD_RATE: u32 = 200;
 
-/// The simulated GPU.
 #[derive(Debug)]
 pub struct SimDevice {
     identity: Identity,

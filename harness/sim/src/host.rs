@@ -105,7 +105,6 @@ impl HostThreadState {
 struct BatchState {
     is_submitted: bool,
     has_ended: bool,
-    /// The current phase.
     phase: usize,
 }
 

@@ -9,12 +9,10 @@ pub enum LoadError {
     /// The words are not a valid module.
     #[error("malformed SPIR-V at word {word}: {what}")]
     Malformed {
-        /// The offset in words.
         word: usize,
         /// The error at this offset.
         what: String,
     },
-    /// The module uses a feature that the machine does not support.
     #[error("simulated GPU lacks {0}")]
     Unsupported(String),
 }

@@ -77,7 +77,6 @@ struct SchedulerWeights {
 }
 
 impl SchedulerWeights {
-    /// No spontaneous events.
     const NO_EVENTS: SchedulerWeights = SchedulerWeights {
         cache_event_rate: 0,
         reorder_rate: 0,

@@ -71,7 +71,6 @@ pub(crate) struct ImageType {
     pub format: Option<TexelFormat>,
 }
 
-/// A global variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub id: u32,

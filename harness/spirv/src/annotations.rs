@@ -19,7 +19,6 @@ pub struct Annotations {
     pub filter: Option<Formula>,
 }
 
-/// An initial value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Initial {
     Number(i64),
@@ -49,11 +48,8 @@ pub enum Quantifier {
 pub enum Formula {
     /// A comparison with its operator.
     Compare(FormulaTerm, &'static str, FormulaTerm),
-    /// A conjunction.
     And(Vec<Formula>),
-    /// A disjunction.
     Or(Vec<Formula>),
-    /// A negation.
     Not(Box<Formula>),
     /// A constant.
     Known(bool),

@@ -7,7 +7,6 @@ use rspirv::grammar::{
 };
 use rspirv::spirv;
 
-/// Parses an enumerant.
 fn enumerant<T: FromStr>(word: &str, number: impl Fn(T) -> u32) -> Option<u32> {
     // Split barriers have two names with the same number.
     word.parse()

@@ -30,7 +30,6 @@ impl fmt::Display for SourcePosition {
 pub struct SpirvError {
     /// The position: a line of text, or a word.
     pub place: SourcePosition,
-    /// The reason.
     pub what: SpirvProblem,
 }
 
@@ -43,27 +42,22 @@ pub enum SpirvProblem {
     /// The words are not a module, or its instructions contradict each other.
     #[error("malformed module: {0}")]
     Malformed(String),
-    /// An unsupported feature.
     #[error("not supported: {0}")]
     Unsupported(String),
     /// No such entry point, or none was named and several exist.
     #[error("{0}")]
     EntryPoint(String),
-    /// A size limit.
     #[error("more than {bound} {what}")]
     Budget {
         /// The limited quantity.
         what: &'static str,
-        /// The limit.
         bound: usize,
     },
-    /// A malformed annotation.
     #[error("annotation: {0}")]
     Annotation(String),
 }
 
 impl SpirvProblem {
-    /// Attaches a position.
     pub fn located_at(self, place: SourcePosition) -> SpirvError {
         SpirvError { place, what: self }
     }

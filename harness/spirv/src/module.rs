@@ -89,10 +89,8 @@ pub enum SpirvConstant {
     Operation(Op, Vec<u32>),
 }
 
-/// A module-level variable.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalVariable {
-    /// The pointee type.
     pub ty: u32,
     /// The class that its memory is treated as.
     pub class: StorageClass,
@@ -146,7 +144,6 @@ pub struct Decorations {
     pub block: bool,
 }
 
-/// A parsed module.
 #[derive(Clone, Debug, Default)]
 pub struct SpirvModule {
     pub(crate) words: Vec<u32>,

@@ -18,16 +18,11 @@ use rspirv::spirv::{BuiltIn, ExecutionModel};
 /// A supported shader stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Compute shaders.
     #[default]
     Compute,
-    /// Vertex shaders.
     Vertex,
-    /// Fragment shaders.
     Fragment,
-    /// Task shaders.
     Task,
-    /// Mesh shaders.
     Mesh,
 }
 

@@ -2,7 +2,6 @@
 
 use crate::text::DisassemblerDialect;
 
-/// A vendor's driver.
 #[derive(Debug)]
 pub struct Vendor {
     /// The prefix of selectors of its compile-only devices, before a colon: `radv`.

@@ -2,7 +2,6 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineKind {
-    /// A jump target.
     Label,
     /// Accesses memory that a test could observe.
     Access(CodeAccess),
@@ -11,7 +10,6 @@ pub enum LineKind {
     /// Waits for accesses or other subgroups, or changes the state of caches.
     Order,
     Jump,
-    /// Anything else.
     Other,
 }
 
@@ -28,9 +26,7 @@ pub struct CodeAccess {
 /// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CodeOperation {
-    /// Reads.
     Load,
-    /// Writes.
     Store,
     /// Reads and writes atomically.
     Atomic,

@@ -42,7 +42,6 @@ pub struct DisassemblerDialect {
 /// The meaning of a part of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct LineRule {
-    /// The substring.
     pub pattern: &'static str,
     /// The kind of the line, if this part decides it.
     pub kind: Option<LineKind>,

@@ -4,9 +4,7 @@
 pub struct PageFile {
     /// Its name, relative to the page.
     pub name: &'static str,
-    /// Its media type.
     pub media: &'static str,
-    /// Its contents.
     pub bytes: &'static [u8],
 }
 

@@ -85,7 +85,6 @@ pub enum CallError {
         #[label("expected a value of at least 1")]
         span: Span,
     },
-    /// A queue command in a host thread.
     #[error("command of a queue in a thread of the host")]
     #[diagnostic(code(litmus::call::command_of_host))]
     HostCommand {
@@ -115,7 +114,6 @@ pub enum CallError {
         #[label("expected a `set` of it before this, on the same queue")]
         span: Span,
     },
-    /// A host wait for a signal that nothing precedes.
     #[error("wait for a signal without preceding work: `{semaphore}`")]
     #[diagnostic(code(litmus::call::idle_wait))]
     WaitWithoutWork {
@@ -138,7 +136,6 @@ pub enum CallError {
         #[label("expected one signal and one wait, or values")]
         span: Span,
     },
-    /// Some calls give a value of the semaphore and some do not.
     #[error("semaphore `{semaphore}` with and without values")]
     #[diagnostic(code(litmus::call::mixed_semaphore))]
     MixedSemaphoreTypes {
@@ -161,14 +158,12 @@ pub enum CallError {
         #[label("expected two families, and the transfer in a thread of one of them")]
         span: Span,
     },
-    /// No semaphore orders the acquire after its release.
     #[error("ownership transfer without a semaphore")]
     #[diagnostic(code(litmus::call::unordered_transfer))]
     UnorderedTransfer {
         #[label("expected a `wait` before it, for a `signal` after the other half")]
         span: Span,
     },
-    /// An access by a queue family that does not own the location at that point.
     #[error("access of `{location}` by a queue family that does not own it")]
     #[diagnostic(code(litmus::call::not_owned))]
     AccessWithoutOwnership {

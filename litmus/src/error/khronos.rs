@@ -36,7 +36,6 @@ pub enum KhronosError {
         )]
         span: Span,
     },
-    /// No word gives the operation of the instruction.
     #[error("an instruction without an operation")]
     #[diagnostic(code(litmus::khronos::missing_operation))]
     MissingOperation {
@@ -52,7 +51,6 @@ pub enum KhronosError {
         #[label("expected one of them")]
         span: Span,
     },
-    /// A read-modify-write that is not atomic.
     #[error("a read-modify-write that is not atomic")]
     #[diagnostic(code(litmus::khronos::rmw_not_atomic))]
     RmwNotAtomic {
@@ -68,14 +66,12 @@ pub enum KhronosError {
         #[label("expected no such word here")]
         span: Span,
     },
-    /// A memory access without a storage class.
     #[error("an access without a storage class")]
     #[diagnostic(code(litmus::khronos::missing_class))]
     MissingClass {
         #[label("expected `.sc0` or `.sc1`")]
         span: Span,
     },
-    /// A memory access with two storage classes.
     #[error("an access of two storage classes")]
     #[diagnostic(code(litmus::khronos::two_classes))]
     TwoClasses {
@@ -96,14 +92,12 @@ pub enum KhronosError {
         #[label("expected one scope")]
         span: Span,
     },
-    /// A memory barrier that orders nothing.
     #[error("a memory barrier without an order")]
     #[diagnostic(code(litmus::khronos::missing_order))]
     MissingOrder {
         #[label("expected `.acq` or `.rel`")]
         span: Span,
     },
-    /// An order that names no storage class.
     #[error("an order without storage-class semantics")]
     #[diagnostic(code(litmus::khronos::missing_semantics))]
     MissingSemantics {
@@ -179,7 +173,6 @@ pub enum KhronosError {
         #[label("expected two different ones")]
         span: Span,
     },
-    /// An instance of a control barrier twice in one thread.
     #[error("barrier instance {instance} twice in one thread")]
     #[diagnostic(code(litmus::khronos::repeated_barrier))]
     RepeatedBarrier {
@@ -187,7 +180,6 @@ pub enum KhronosError {
         #[label("expected an instance that the thread has not executed yet")]
         span: Span,
     },
-    /// Two instances that two threads reach in different orders.
     #[error("barrier instances {instance} and {other} in different order in two threads")]
     #[diagnostic(code(litmus::khronos::crossed_barriers))]
     CrossedBarriers {
@@ -204,7 +196,6 @@ pub enum KhronosError {
         #[label("expected the scope, order and storage classes of its first member")]
         span: Span,
     },
-    /// A query with an unknown term.
     #[error("a query of unknown terms")]
     #[diagnostic(code(litmus::khronos::unknown_term))]
     UnknownTerm {

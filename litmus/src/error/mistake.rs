@@ -88,7 +88,6 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A number that does not fit.
     #[error("number `{number}` is too large")]
     #[diagnostic(code(litmus::parse::number_too_large))]
     NumberTooLarge {
@@ -97,7 +96,6 @@ pub enum ParseError {
         #[label("expected a number of at most {bits} bits")]
         span: Span,
     },
-    /// A keyword in place of a name.
     #[error("`{word}` cannot be the name of a location")]
     #[diagnostic(code(litmus::parse::reserved_name))]
     ReservedName {
@@ -107,7 +105,6 @@ pub enum ParseError {
     },
 
     // Metadata.
-    /// A metadata line with an unknown key.
     #[error("unknown metadata key `{key}`")]
     #[diagnostic(code(litmus::parse::unknown_key))]
     UnknownKey {
@@ -115,7 +112,6 @@ pub enum ParseError {
         #[label("expected `expect`, `clause`, `needs`, `origin` or `why`")]
         span: Span,
     },
-    /// A metadata line without a value.
     #[error("no value after `{key}:`")]
     #[diagnostic(code(litmus::parse::empty_metadata))]
     EmptyMetadata {
@@ -154,7 +150,6 @@ pub enum ParseError {
         #[label("expected `maximal`, or no such line for a shader without the declaration")]
         span: Span,
     },
-    /// A clause id with invalid characters.
     #[error("`{word}` is not a clause id")]
     #[diagnostic(code(litmus::parse::bad_clause))]
     BadClause {
@@ -182,7 +177,6 @@ pub enum ParseError {
         #[label("expected `host`, `noncoherent` or `exclusive`")]
         span: Span,
     },
-    /// A location declared twice.
     #[error("location `{name}` is declared twice")]
     #[diagnostic(code(litmus::parse::duplicate_location))]
     DuplicateLocation {
@@ -190,7 +184,6 @@ pub enum ParseError {
         #[label("expected another name")]
         span: Span,
     },
-    /// A register declared twice.
     #[error("register `{name}` is declared twice")]
     #[diagnostic(code(litmus::parse::duplicate_register))]
     DuplicateRegister {
@@ -206,7 +199,6 @@ pub enum ParseError {
         #[label("expected a location that is declared earlier")]
         span: Span,
     },
-    /// A register initialized with an undefined value.
     #[error("the initial value of `{name}` is undefined")]
     #[diagnostic(code(litmus::parse::undefined_in_register))]
     UndefinedInRegister {
@@ -214,7 +206,6 @@ pub enum ParseError {
         #[label("expected a number, or a location with an initial value")]
         span: Span,
     },
-    /// An alias with a type wider than its storage.
     #[error("alias `{name}` is wider than its storage")]
     #[diagnostic(code(litmus::parse::alias_too_wide))]
     AliasTooWide {
@@ -223,7 +214,6 @@ pub enum ParseError {
         #[label("expected a type of at most {bits} bits")]
         span: Span,
     },
-    /// A constant that does not fit its type.
     #[error("{value} does not fit into `{ty}`")]
     #[diagnostic(code(litmus::parse::value_out_of_range))]
     ValueOutOfRange {
@@ -251,7 +241,6 @@ pub enum ParseError {
         #[label("expected {}", component_count_text(usize::from(*expected)))]
         span: Span,
     },
-    /// A vector that holds an address.
     #[error("an address in a vector")]
     #[diagnostic(code(litmus::parse::address_in_vector))]
     AddressInVector {
@@ -278,7 +267,6 @@ pub enum ParseError {
         #[label("expected `P{column}`: column k is thread k, counted from 0")]
         span: Span,
     },
-    /// A thread declared twice.
     #[error("thread `P{number}` is declared twice")]
     #[diagnostic(code(litmus::parse::duplicate_thread))]
     DuplicateThread {
@@ -294,7 +282,6 @@ pub enum ParseError {
         #[label("expected the queue of the other threads of its workgroup, or another workgroup")]
         span: Span,
     },
-    /// A thread without a column.
     #[error("there is no thread `P{number}`")]
     #[diagnostic(code(litmus::parse::unknown_thread))]
     UnknownThread {
@@ -396,7 +383,6 @@ pub enum ParseError {
         #[label("expected `.atom` or `.{operation}` before the scope, or none")]
         span: Span,
     },
-    /// A plain access with a memory order.
     #[error("a plain `{instruction}` has no memory order")]
     #[diagnostic(code(litmus::parse::order_on_plain))]
     OrderOnPlain {
@@ -404,7 +390,6 @@ pub enum ParseError {
         #[label("expected `.atom` before the order")]
         span: Span,
     },
-    /// An unknown word in place of an execution scope.
     #[error("unknown execution scope `.{word}`")]
     #[diagnostic(code(litmus::parse::unknown_execution_scope))]
     UnknownExecutionScope {
@@ -412,7 +397,6 @@ pub enum ParseError {
         #[label("expected `.execsg`, `.execwg`, `.execqf` or `.execdv`")]
         span: Span,
     },
-    /// A storage class that does not exist.
     #[error("unknown storage class `.{word}`")]
     #[diagnostic(code(litmus::parse::unknown_storage_class))]
     UnknownStorageClass {
@@ -420,14 +404,12 @@ pub enum ParseError {
         #[label("expected a class from 0 to 3")]
         span: Span,
     },
-    /// An access without a storage class.
     #[error("missing storage class")]
     #[diagnostic(code(litmus::parse::missing_storage_class))]
     MissingStorageClass {
         #[label("expected `.sc0`, `.sc1`, `.sc2` or `.sc3` after this")]
         span: Span,
     },
-    /// An order without the storage classes that it orders.
     #[error("missing storage-class semantics")]
     #[diagnostic(code(litmus::parse::missing_semantics))]
     MissingSemantics {
@@ -467,7 +449,6 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A split barrier half with an order that it cannot have.
     #[error("`cbar.{half}` cannot be `.{word}` (VUID-StandaloneSpirv-MemorySemantics-{rule})")]
     #[diagnostic(code(litmus::parse::order_of_split_barrier))]
     OrderOfSplitBarrier {
@@ -478,7 +459,6 @@ pub enum ParseError {
         #[label("expected {expected}, or no order")]
         span: Span,
     },
-    /// A split barrier with an execution scope other than workgroup and subgroup.
     #[error(
         "`cbar.{half}` with another execution scope (VUID-StandaloneSpirv-OpControlBarrierArriveEXT-13553)"
     )]
@@ -488,28 +468,24 @@ pub enum ParseError {
         #[label("expected `.execwg`, `.execsg`, or neither for a workgroup")]
         span: Span,
     },
-    /// A wait without an arrival before it.
     #[error("`cbar.wait` without `cbar.arrive` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559)")]
     #[diagnostic(code(litmus::parse::wait_without_arrival))]
     WaitWithoutArrival {
         #[label("expected an arrival of this execution scope before it, on every path")]
         span: Span,
     },
-    /// A second wait after one arrival.
     #[error("a second `cbar.wait` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)")]
     #[diagnostic(code(litmus::parse::second_wait))]
     SecondWait {
         #[label("expected an arrival of this execution scope since the last wait, on every path")]
         span: Span,
     },
-    /// A second arrival without a wait in between.
     #[error("a second `cbar.arrive` (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13561)")]
     #[diagnostic(code(litmus::parse::second_arrival))]
     SecondArrival {
         #[label("expected a wait of this execution scope since the last arrival, on every path")]
         span: Span,
     },
-    /// Two quorums of one named barrier.
     #[error("the barrier has another quorum elsewhere")]
     #[diagnostic(code(litmus::parse::quorums_differ))]
     QuorumsDiffer {
@@ -534,7 +510,6 @@ pub enum ParseError {
         #[label("expected `.atom` after this")]
         span: Span,
     },
-    /// A memory barrier without an order.
     #[error("`membar` without a memory order")]
     #[diagnostic(code(litmus::parse::missing_order))]
     MissingOrder {
@@ -548,7 +523,6 @@ pub enum ParseError {
         #[label("expected `.acq` or `.acq_rel` after `.atom`")]
         span: Span,
     },
-    /// A control barrier without the name of its instance.
     #[error("control barrier without an instance")]
     #[diagnostic(code(litmus::parse::missing_barrier_id))]
     MissingBarrierId {
@@ -577,7 +551,6 @@ pub enum ParseError {
         #[label("expected another thread, each at most once")]
         span: Span,
     },
-    /// A host thread in place of a device thread.
     #[error("thread `P{number}` is a host thread")]
     #[diagnostic(code(litmus::parse::device_thread_expected))]
     DeviceThreadExpected {
@@ -585,7 +558,6 @@ pub enum ParseError {
         #[label("expected a device thread")]
         span: Span,
     },
-    /// A device thread that is submitted again.
     #[error("thread `P{number}` is submitted twice")]
     #[diagnostic(code(litmus::parse::submitted_twice))]
     SubmittedTwice {
@@ -603,7 +575,6 @@ pub enum ParseError {
         #[label("expected in a thread of the {place}, which `P{number}` is not")]
         span: Span,
     },
-    /// A register was expected.
     #[error("{found} is not a register")]
     #[diagnostic(code(litmus::parse::register_expected))]
     RegisterExpected {
@@ -611,7 +582,6 @@ pub enum ParseError {
         #[label("expected a register such as `r0`")]
         span: Span,
     },
-    /// A location was expected.
     #[error("{found} is not a location")]
     #[diagnostic(code(litmus::parse::location_expected))]
     LocationExpected {
@@ -619,7 +589,6 @@ pub enum ParseError {
         #[label("expected the name of a location")]
         span: Span,
     },
-    /// A value was expected.
     #[error("{found} is not a value")]
     #[diagnostic(code(litmus::parse::value_expected))]
     ValueExpected {
@@ -627,7 +596,6 @@ pub enum ParseError {
         #[label("expected a number or a register")]
         span: Span,
     },
-    /// A label was expected.
     #[error("{found} is not a label")]
     #[diagnostic(code(litmus::parse::label_expected))]
     LabelExpected {
@@ -635,7 +603,6 @@ pub enum ParseError {
         #[label("expected a label such as `LC00`")]
         span: Span,
     },
-    /// A jump to a label that its thread does not have.
     #[error("thread `P{thread}` has no label `{name}`")]
     #[diagnostic(code(litmus::parse::undeclared_label))]
     UndeclaredLabel {
@@ -644,7 +611,6 @@ pub enum ParseError {
         #[label("expected a label of the same thread")]
         span: Span,
     },
-    /// A label that is placed twice in one thread.
     #[error("label `{name}` is defined twice")]
     #[diagnostic(code(litmus::parse::duplicate_label))]
     DuplicateLabel {
@@ -652,7 +618,6 @@ pub enum ParseError {
         #[label("expected another label")]
         span: Span,
     },
-    /// An access whose storage class differs from the declaration's.
     #[error("`.{class}` access to `{name}`, which is declared `{kind}`")]
     #[diagnostic(code(litmus::parse::storage_mismatch))]
     StorageMismatch {
@@ -663,7 +628,6 @@ pub enum ParseError {
         #[label("expected `.{expected}`")]
         span: Span,
     },
-    /// An access beyond the end of its location.
     #[error("access beyond the end of `{name}`")]
     #[diagnostic(code(litmus::parse::out_of_bounds))]
     OutOfBounds {
@@ -672,7 +636,6 @@ pub enum ParseError {
         #[label("expected an access within its {bytes} bytes")]
         span: Span,
     },
-    /// An access at an offset that is not a multiple of its size.
     #[error("misaligned access to `{name}`")]
     #[diagnostic(code(litmus::parse::misaligned))]
     Misaligned {
@@ -682,7 +645,6 @@ pub enum ParseError {
         span: Span,
     },
 
-    /// A vector access without braces.
     #[error("one operand for a vector `{vector}`")]
     #[diagnostic(code(litmus::parse::braces_expected))]
     BracesExpected {
@@ -708,7 +670,6 @@ pub enum ParseError {
         #[label("expected the type of one component after the modifiers, or a plain access")]
         span: Span,
     },
-    /// A register that a load assigns twice.
     #[error("register `{name}` twice in one load")]
     #[diagnostic(code(litmus::parse::repeated_destination))]
     RepeatedDestination {
@@ -728,7 +689,6 @@ pub enum ParseError {
         )]
         span: Span,
     },
-    /// A wrong or missing part of a mnemonic.
     #[error("`{instruction}` with {found} for its {part}")]
     #[diagnostic(code(litmus::parse::bad_mnemonic))]
     BadMnemonic {
@@ -739,7 +699,6 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A location that the initial state does not declare.
     #[error("location `{name}` is not declared")]
     #[diagnostic(code(litmus::parse::undeclared_location))]
     UndeclaredLocation {
@@ -747,7 +706,6 @@ pub enum ParseError {
         #[label("expected a location of the initial state")]
         span: Span,
     },
-    /// An access whose segment differs from the location's.
     #[error("access in the {segment} segment to `{name}`")]
     #[diagnostic(code(litmus::parse::segment_mismatch))]
     SegmentMismatch {
@@ -757,7 +715,6 @@ pub enum ParseError {
         #[label("expected `{declared}`, the segment of the location")]
         span: Span,
     },
-    /// A location of the group segment used from two work-groups.
     #[error("`{name}` is used from two work-groups")]
     #[diagnostic(code(litmus::parse::group_across_work_groups))]
     GroupAcrossWorkGroups {
@@ -765,7 +722,6 @@ pub enum ParseError {
         #[label("expected only work-items of one work-group to use a location of the group segment")]
         span: Span,
     },
-    /// An address offset that is not zero by construction.
     #[error("the offset `{register}` may not be zero")]
     #[diagnostic(code(litmus::parse::offset_not_zero))]
     OffsetNotZero {
@@ -775,7 +731,6 @@ pub enum ParseError {
         )]
         span: Span,
     },
-    /// A branch to a label that is not later in its column.
     #[error("branch back to `@{name}`")]
     #[diagnostic(code(litmus::parse::backward_branch))]
     BackwardBranch {
@@ -783,7 +738,6 @@ pub enum ParseError {
         #[label("expected a label that is later in the same column")]
         span: Span,
     },
-    /// Two branches that skip overlapping regions without nesting.
     #[error("branch regions that cross")]
     #[diagnostic(code(litmus::parse::crossing_branches))]
     CrossingBranches {
@@ -791,7 +745,6 @@ pub enum ParseError {
         #[label("expected a label before `@{name}`, the end of the branch around it, or that one")]
         span: Span,
     },
-    /// A packet fence from a thread to itself.
     #[error("packet fences from `P{thread}` to itself")]
     #[diagnostic(code(litmus::parse::packet_after_itself))]
     PacketAfterItself {
@@ -810,7 +763,6 @@ pub enum ParseError {
         #[label("expected a register that the thread's code or the initial state mentions")]
         span: Span,
     },
-    /// A register without its thread.
     #[error("register `{name}` of no thread")]
     #[diagnostic(code(litmus::parse::register_without_thread))]
     RegisterWithoutThread {
@@ -826,7 +778,6 @@ pub enum ParseError {
         #[label("expected a location that the program or the initial state mentions")]
         span: Span,
     },
-    /// A side of a comparison was expected.
     #[error("{found} is not a term")]
     #[diagnostic(code(litmus::parse::term_expected))]
     TermExpected {
@@ -834,7 +785,6 @@ pub enum ParseError {
         #[label("expected a register such as `P0:r0`, a location or a number")]
         span: Span,
     },
-    /// A comparison was expected.
     #[error("{found} is not a comparison")]
     #[diagnostic(code(litmus::parse::comparison_expected))]
     ComparisonExpected {
@@ -865,7 +815,6 @@ pub enum ParseError {
         #[label("expected 0: a location is not an array")]
         span: Span,
     },
-    /// An index past the last component of a vector.
     #[error("`{name}` has no component {index}")]
     #[diagnostic(code(litmus::parse::index_out_of_range))]
     IndexOutOfRange {
@@ -875,7 +824,6 @@ pub enum ParseError {
         #[label("expected a number from 0 to {last}")]
         span: Span,
     },
-    /// A filter after the question.
     #[error("filter after the condition")]
     #[diagnostic(code(litmus::parse::filter_after_question))]
     FilterAfterQuestion {

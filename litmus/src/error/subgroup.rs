@@ -29,7 +29,6 @@ impl std::fmt::Display for TangledKind {
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum SubgroupError {
-    /// An unknown operation.
     #[error("unknown subgroup operation `{word}`")]
     #[diagnostic(code(litmus::subgroup::unknown_operation))]
     UnknownOperation {
@@ -41,7 +40,6 @@ pub enum SubgroupError {
         )]
         span: Span,
     },
-    /// A scan without its binary operation.
     #[error("`sg.{word}` without an operation that subgroups have")]
     #[diagnostic(code(litmus::subgroup::missing_arithmetic))]
     MissingArithmetic {
@@ -49,7 +47,6 @@ pub enum SubgroupError {
         #[label("expected `.add`, `.min`, `.max`, `.and`, `.or` or `.xor`")]
         span: Span,
     },
-    /// An invalid cluster size.
     #[error("clusters of {cluster} lanes")]
     #[diagnostic(code(litmus::subgroup::cluster))]
     ClusterSize {
@@ -57,7 +54,6 @@ pub enum SubgroupError {
         #[label("expected a power of two, 64 at most")]
         span: Span,
     },
-    /// One instance in two subgroups.
     #[error("instance `{id}` is executed in two subgroups, but an operation reaches the lanes of one")]
     #[diagnostic(
         code(litmus::subgroup::two_subgroups),
@@ -69,7 +65,6 @@ pub enum SubgroupError {
         #[label("expected in a thread of the subgroup of `P{other}`, which has this instance too")]
         span: Span,
     },
-    /// One instance with two operations.
     #[error("instance `{id}` is another operation in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_operations),
@@ -81,7 +76,6 @@ pub enum SubgroupError {
         #[label("expected the same operation with the same numbers in every lane")]
         span: Span,
     },
-    /// One barrier with two scopes or semantics.
     #[error("barrier `{id}` has another scope or other semantics in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_barriers),
@@ -93,7 +87,6 @@ pub enum SubgroupError {
         #[label("expected the same scope and semantics in every lane")]
         span: Span,
     },
-    /// An instance that one lane executes twice.
     #[error("a second {what} with instance `{id}` in one thread")]
     #[diagnostic(code(litmus::subgroup::repeated))]
     RepeatedInstance {
@@ -102,7 +95,6 @@ pub enum SubgroupError {
         #[label("expected an instance that the thread has not executed yet")]
         span: Span,
     },
-    /// An instruction in a loop.
     #[error(
         "a subgroup {what} in a loop: the specification does not define which lanes execute an \
          iteration together"
@@ -113,7 +105,6 @@ pub enum SubgroupError {
         #[label("expected outside loops")]
         span: Span,
     },
-    /// A jump over the instruction that forms no block.
     #[error("a subgroup {what} skipped by a jump that does not form a block")]
     #[diagnostic(
         code(litmus::subgroup::no_block),
@@ -124,7 +115,6 @@ pub enum SubgroupError {
         #[label("expected only in blocks, that is between conditional branches and their labels")]
         span: Span,
     },
-    /// One block label with two contents.
     #[error("block `{label}` has other operations and barriers than in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_blocks),
@@ -153,7 +143,6 @@ pub enum SubgroupError {
         #[label("expected the lane itself, or `unused` for the register")]
         span: Span,
     },
-    /// An undefined result.
     #[error("the result is undefined: lane {source_lane} does not execute instance `{id}`")]
     #[diagnostic(
         code(litmus::subgroup::undefined_result),

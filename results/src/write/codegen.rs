@@ -423,7 +423,6 @@ fn order_word(code: &CodegenOrdered) -> &'static str {
     if code.is_merged { "lost (merged)" } else { order_verdict_word(code.verdict) }
 }
 
-/// The published word.
 fn order_verdict_word(verdict: CodegenOrderVerdict) -> &'static str {
     match verdict {
         CodegenOrderVerdict::Kept => "kept",

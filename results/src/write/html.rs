@@ -81,7 +81,6 @@ pub(super) struct PageFrame<'a> {
 }
 
 impl PageFrame<'_> {
-    /// Renders the document.
     pub(super) fn render(&self, header: &Markup, main: &Markup) -> String {
         let page: Markup = html! {
             (DOCTYPE)

@@ -19,7 +19,6 @@ const MIN_TRIALS: u64 = 10;
 /// When a run stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoppingRule {
-    /// After all trials.
     End,
     /// At the first outcome.
     FirstOutcome,

@@ -26,33 +26,25 @@ pub use crate::reader::{KernelMemory, Site};
 pub enum KernelEvent {
     /// A load, plain or atomic.
     Load {
-        /// The accessed memory.
         site: Site,
-        /// Declared volatile.
         volatile: bool,
         /// Private or not, coherent or atomic, with scope and semantics.
         access: Access,
     },
     /// A store, plain or atomic.
     Store {
-        /// The accessed memory.
         site: Site,
-        /// Declared volatile.
         volatile: bool,
         /// Private or not, coherent or atomic, with scope and semantics.
         access: Access,
         /// The written value, or one for each component of a vector.
         values: Vec<ValueOperand>,
     },
-    /// An atomic read-modify-write.
     Rmw {
-        /// The accessed memory.
         site: Site,
-        /// Declared volatile.
         volatile: bool,
         /// The instruction, such as `AtomicIAdd`.
         instruction: Op,
-        /// Memory scope.
         scope: Scope,
         /// Memory semantics; those of success for a compare-exchange.
         semantics: Semantics,
@@ -61,11 +53,8 @@ pub enum KernelEvent {
         /// Value operands in the order of SPIR-V: the value, then the comparator.
         values: Vec<ValueOperand>,
     },
-    /// A memory barrier.
     Fence {
-        /// Memory scope.
         scope: Scope,
-        /// Memory semantics.
         semantics: Semantics,
     },
     ControlBarrier {
@@ -142,10 +131,8 @@ pub enum LiftError {
     /// Memory semantics that no litmus test has.
     #[error("memory semantics {0:#x}")]
     Semantics(u32),
-    /// An access to a location outside of all threads.
     #[error("{0:?} on a location outside all threads")]
     OutsideThreads(Op),
-    /// The variant cannot express the test.
     #[error("the variant cannot express it: {0}")]
     Inexpressible(String),
     /// An access to scratch memory that is not a relaxed atomic, or is in the code of a thread.
@@ -157,25 +144,10 @@ pub enum LiftError {
     /// A salt is missing, is read twice, or is not at the place of an access of the test.
     #[error("salts at {0:?}")]
     WrongSalts(Vec<Site>),
-    /// The code outside of the threads differs from the initialization and reading of workgroup memory.
     #[error("outside the threads: expected {expected}, the kernel has {found}")]
-    OutsideDiffers {
-        /// The expected code.
-        expected: String,
-        /// The event of the kernel.
-        found: String,
-    },
-    /// The events of a thread differ from those of the test.
+    OutsideDiffers { expected: String, found: String },
     #[error("thread {thread:?}, event {position}: the test has {expected}, the kernel {found}")]
-    Differs {
-        thread: ThreadId,
-        /// Index of the event in the kernel.
-        position: usize,
-        /// The event of the test.
-        expected: String,
-        /// The event of the kernel.
-        found: String,
-    },
+    Differs { thread: ThreadId, position: usize, expected: String, found: String },
 }
 
 /// The memory events of a kernel.

@@ -15,7 +15,6 @@ pub(crate) enum WordOperation {
 }
 
 impl WordOperation {
-    /// Returns the instruction.
     pub fn opcode(self) -> Op {
         match self {
             WordOperation::Add => Op::IAdd,

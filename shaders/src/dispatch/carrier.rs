@@ -17,7 +17,6 @@ use crate::variant::{CarrierStage, InterlockMode};
 /// The points that the vertices of a draw place for its fragments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FragmentPoints {
-    /// Their positions.
     pub layout: ViewportLayout,
     /// As in [`Carrier::VertexWithFragments`].
     pub workgroups_per_group: u32,

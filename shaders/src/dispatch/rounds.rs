@@ -19,7 +19,6 @@ use crate::thread::{Registers, scope_operand};
 
 /// The values around the rounds, computed in the first block.
 pub(super) struct RoundContext {
-    /// The first block.
     pub entry: Word,
     pub place: InvocationStart,
     /// If each invocation runs every thread, its start for each, in their order; else empty.

@@ -50,7 +50,6 @@ pub fn thread_place(workgroup: u32, subgroup: u32) -> ThreadPlace {
     ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup })
 }
 
-/// Builds a test.
 #[derive(Clone)]
 pub struct Builder {
     pub test: Test,

@@ -195,7 +195,6 @@ impl Invocation {
         self.values.extend(merged);
     }
 
-    /// Executes one instruction.
     pub fn step(&mut self, program: &Program, buffers: &mut [Vec<u32>], buffer_of: &[usize]) {
         let instruction = &program.blocks[self.block].instructions[self.next];
         let op = instruction.class.opcode;

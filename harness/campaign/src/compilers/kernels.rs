@@ -20,7 +20,6 @@ pub struct GenerationTarget {
     pub target: Option<CompilerTarget>,
     /// Sizes and features.
     pub config: KernelConfig,
-    /// The stress parameters.
     pub stress: Stress,
 }
 

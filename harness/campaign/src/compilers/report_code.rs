@@ -157,7 +157,6 @@ fn without_compile_time(kernel: CodegenKernel) -> CodegenKernel {
 enum NoCodeReason {
     /// The device lacks this feature, for any kernel.
     MissingFeature(String),
-    /// Another error.
     Other(String),
 }
 

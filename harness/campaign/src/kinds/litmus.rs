@@ -59,7 +59,6 @@ impl std::fmt::Display for TestBudget {
 /// A plan with the options of its run.
 pub struct LitmusKind<'a> {
     pub plan: &'a LitmusPlan,
-    /// The command-line options.
     pub options: &'a RunOptions,
     /// The time or the instances of the tests.
     pub budget: TestBudget,

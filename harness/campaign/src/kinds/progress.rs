@@ -380,7 +380,6 @@ fn dispatch_count(options: &RunOptions) -> u32 {
 /// A plan with the options of its run.
 pub struct ProgressKind<'a> {
     pub plan: &'a ProgressPlan,
-    /// The command-line options.
     pub options: &'a RunOptions,
     /// The time during which tests of a device may start.
     pub time: Option<Duration>,

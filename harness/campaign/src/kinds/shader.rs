@@ -34,7 +34,6 @@ pub struct FinalNumber {
     pub name: String,
     /// Index of the buffer among the writable ones.
     pub buffer: u32,
-    /// Its byte offset.
     pub offset: u64,
     /// Its size in bytes, at most 8.
     pub bytes: u32,
@@ -64,7 +63,6 @@ pub enum ExpectedContents {
     Unknown {
         /// The shader is known to be free of races.
         is_race_free: bool,
-        /// The reason.
         why: String,
     },
 }
@@ -305,7 +303,6 @@ impl ShaderPlan {
 /// A plan with the options of its run.
 pub struct ShaderKind<'a> {
     pub plan: &'a ShaderPlan,
-    /// The command-line options.
     pub options: &'a RunOptions,
     /// The time or the dispatches of each shader.
     pub budget: TestBudget,

@@ -37,7 +37,6 @@ pub struct EnvironmentOptions<'a> {
     pub suite: Option<&'a str>,
     /// Time for all environments together.
     pub time: Duration,
-    /// The random seed.
     pub seed: u64,
 }
 

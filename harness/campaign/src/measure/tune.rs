@@ -111,7 +111,6 @@ pub struct TuneOptions<'a> {
     pub initial_stresses: &'a [String],
     /// Time limit of the search.
     pub time: Duration,
-    /// The random seed.
     pub seed: u64,
 }
 
@@ -206,7 +205,6 @@ struct StressSearch<'a> {
     /// The number of requested tests.
     requested_count: usize,
     subjects: Vec<MeasuredTest>,
-    /// The validation half.
     validation: Vec<MeasuredTest>,
     /// Counts the outcome of a test's question instead of weak outcomes.
     counts_kills: bool,

@@ -19,13 +19,10 @@ pub const KERNEL_FILE: &str = "kernel.spv";
 /// Why a test has no C program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostProgramError {
-    /// The test uses memory that the program does not create.
     #[error("the C program supports only storage buffers and workgroup memory, and the test has {0}")]
     UnsupportedMemory(&'static str),
-    /// A value does not fit a word.
     #[error("the C program counts values of one word, and `{0}` is wider or narrower")]
     UnsupportedValue(String),
-    /// The program does not enable a required feature.
     #[error("the C program does not enable `{0}`")]
     UnsupportedFeature(Feature),
     /// The allowed outcomes are unknown.

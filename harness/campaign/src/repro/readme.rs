@@ -24,7 +24,6 @@ pub struct ReadmeContent<'a> {
     pub compiler_error: Option<&'a str>,
     /// The explanation; may be empty.
     pub explanation: &'a str,
-    /// The files.
     pub bundle: &'a Bundle,
 }
 

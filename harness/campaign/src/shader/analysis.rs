@@ -22,11 +22,9 @@ pub struct ShaderFileInputs<'a> {
     pub file: &'a str,
     /// The command-line words of the inputs.
     pub flags: &'a [String],
-    /// The compiler options.
     pub compilation: Compilation,
     /// How missing inputs are supplied.
     pub inputs: frontend::InputMode,
-    /// The parsed inputs.
     pub options: &'a frontend::AnalysisOptions,
 }
 

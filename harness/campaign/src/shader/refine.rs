@@ -276,7 +276,6 @@ fn comparison_line(
 pub struct CompilerRefinement<'a> {
     /// The compilation of sources to SPIR-V.
     pub compilation: &'a Compilation,
-    /// The inputs.
     pub options: &'a AnalysisOptions,
     /// The model that decides races and outcomes.
     pub model: &'a Model,

@@ -47,7 +47,6 @@ pub struct Compilation {
     pub entry: Option<String>,
     /// Preprocessor definitions, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
-    /// Include folders.
     pub includes: Vec<PathBuf>,
     /// The compiler; by default, the first installed one that accepts the source.
     pub compiler: Option<String>,

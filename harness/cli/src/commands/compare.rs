@@ -145,7 +145,6 @@ fn synthesize(
 enum Comparison {
     /// Both models give the same answer.
     Same,
-    /// The answers differ.
     Differs(Box<CompareRow>),
     /// The source is not a valid test, or a model cannot answer.
     Rejected(RejectedSource),

@@ -28,7 +28,6 @@ pub const PRINTED: [&str; 1] = ["tahiti"];
 pub struct Sample {
     /// `mp/MP+rel-acq@merged`.
     pub name: String,
-    /// Text by kernel.
     pub texts: Vec<String>,
 }
 

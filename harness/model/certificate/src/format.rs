@@ -103,7 +103,6 @@ pub enum NamedSet {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventStructure {
-    /// Number of events.
     pub events: usize,
     /// Base sets and relations by their cat names, except `rf` and `co`.
     pub bases: BTreeMap<String, NamedSet>,
@@ -142,13 +141,10 @@ pub enum ValueExpression {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathConstraint {
-    /// The comparison.
     pub relation: String,
     /// The result of the comparison.
     pub holds: bool,
-    /// The left side.
     pub left: ValueExpression,
-    /// The right side.
     pub right: ValueExpression,
     /// The type as which both are compared.
     pub scalar: String,
@@ -188,11 +184,7 @@ pub enum ProofStep {
     /// They raise no flag of a group.
     Unflagged { choices: Vec<ExecutionChoice>, group: FlagGroup },
     /// An earlier step for each source of a read, in the order of the candidates' numbers.
-    Read {
-        read: usize,
-        /// The steps.
-        cases: Vec<usize>,
-    },
+    Read { read: usize, cases: Vec<usize> },
     /// An earlier step for each order of two writes.
     Pair {
         /// The one write.

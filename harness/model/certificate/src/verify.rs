@@ -20,7 +20,6 @@ pub enum CertificateError {
     /// It is not a certificate of this format.
     #[error("not a certificate: {0}")]
     Format(String),
-    /// The text of the test is not a test.
     #[error("the text of the test: {0}")]
     Test(String),
     /// The text of the model has an error or a construct that the checker does not support.
@@ -29,40 +28,25 @@ pub enum CertificateError {
     /// The data of an event structure contradict each other.
     #[error("structure {structure}: {what}")]
     Structure {
-        /// Its index.
         structure: usize,
         /// The contradiction.
         what: String,
     },
     /// A step of a proof is invalid.
     #[error("structure {structure}, step {step}: {what}")]
-    Step {
-        /// The index of the structure.
-        structure: usize,
-        /// The index of the step.
-        step: usize,
-        /// The reason.
-        what: &'static str,
-    },
+    Step { structure: usize, step: usize, what: &'static str },
     /// A claim has no proof.
     #[error("structure {structure}: no proof that {claim:?} covers every execution")]
-    Claim {
-        /// The index of the structure.
-        structure: usize,
-        claim: ProvedClaim,
-    },
-    /// An execution is not a witness for the claim.
+    Claim { structure: usize, claim: ProvedClaim },
     #[error("the execution of {of}: {what}")]
     Witness {
         /// The outcome or flag.
         of: String,
-        /// The reason.
         what: &'static str,
     },
     /// A list of the certificate disagrees with another part.
     #[error("{0}")]
     List(String),
-    /// The check was stopped before its end.
     #[error("the time limit was reached")]
     Stopped,
 }
@@ -72,9 +56,7 @@ pub enum CertificateError {
 pub struct CertificateSize {
     /// Allowed outcomes, each with an execution.
     pub allowed: usize,
-    /// Event structures.
     pub structures: usize,
-    /// Steps of proofs.
     pub steps: usize,
 }
 

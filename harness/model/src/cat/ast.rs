@@ -69,7 +69,6 @@ pub struct Procedure {
 /// A name with its position.
 #[derive(Clone, Debug)]
 pub struct Identifier {
-    /// The name.
     pub text: String,
     /// Source location of the name.
     pub span: CatSpan,
@@ -86,11 +85,9 @@ pub struct Bindings {
 
 #[derive(Clone, Debug)]
 pub struct CatDefinition {
-    /// The defined name.
     pub name: Identifier,
     /// The parameters of a function; `None` for a set or a relation.
     pub parameters: Option<Vec<Identifier>>,
-    /// The right-hand side.
     pub body: Arc<CatExpression>,
 }
 

@@ -8,9 +8,7 @@ use crate::matrix::{Bits, Matrix};
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatValue<M: Matrix> {
-    /// Events.
     Set(M::Set),
-    /// Pairs of events.
     Relation(M),
 }
 

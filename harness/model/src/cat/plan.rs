@@ -35,9 +35,7 @@ pub struct StatementId(pub u32);
 /// The kind of a node: a set of events or a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKind {
-    /// Events.
     Set,
-    /// Pairs of events.
     Relation,
 }
 
@@ -57,7 +55,6 @@ pub enum PlanNode {
     BaseSet(BaseReference),
     /// The set without events.
     EmptySet,
-    /// All events.
     Universe,
     /// Events of either operand.
     SetUnion(NodeId, NodeId),
@@ -250,14 +247,12 @@ pub enum AxiomKind {
 /// An `acyclic`, `irreflexive` or `empty` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axiom {
-    /// The constraint.
     pub kind: AxiomKind,
     /// True if the constraint is negated.
     pub negated: bool,
     /// True for a flag, which is raised if its constraint holds (`flag ~empty dr as racy`) and forbids
     /// nothing.
     pub is_flag: bool,
-    /// The constrained node.
     pub node: NodeId,
     /// The word after `as`.
     pub name: Option<String>,
@@ -268,9 +263,7 @@ pub struct Axiom {
 /// A constraint on the number of members of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeConstraint {
-    /// The counted node.
     pub node: NodeId,
-    /// Comparison operator.
     pub comparison: litmus::SizeComparison,
     /// Right operand of the comparison.
     pub bound: u32,

@@ -11,7 +11,6 @@ pub struct SourceId(pub u16);
 pub struct SourceText {
     /// Its name, as given by the caller or written after `include`.
     pub name: String,
-    /// The whole text.
     pub text: Arc<str>,
 }
 
@@ -22,7 +21,6 @@ pub struct CatSpan {
     pub source: SourceId,
     /// Byte offset of the first character.
     pub offset: u32,
-    /// Length in bytes.
     pub length: u32,
     /// Line, counted from 1.
     pub line: u32,

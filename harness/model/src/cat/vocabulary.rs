@@ -38,14 +38,12 @@ impl Vocabulary {
         Self::default()
     }
 
-    /// Adds base sets.
     pub fn with_sets<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.entries
             .extend(names.into_iter().map(|name| (name.to_owned(), VocabularyEntry::Plain(NodeKind::Set))));
         self
     }
 
-    /// Adds base relations.
     pub fn with_relations<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.entries.extend(
             names.into_iter().map(|name| (name.to_owned(), VocabularyEntry::Plain(NodeKind::Relation))),

@@ -18,7 +18,6 @@ pub(super) struct CandidateExecution {
     pub(super) values: ReadValues,
     /// True if some of these values depend on themselves.
     pub(super) thin_air: bool,
-    /// The final values.
     pub(super) outcome: Outcome,
 }
 

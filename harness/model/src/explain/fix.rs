@@ -49,7 +49,6 @@ pub enum Minimality {
 pub enum FixSearchResult {
     /// Changes that meet the goal.
     Found {
-        /// The changed lines.
         changes: Vec<InstructionChange>,
         /// Proven minimality of the changes.
         minimality: Minimality,
@@ -62,16 +61,13 @@ pub enum FixSearchResult {
     LimitReached,
 }
 
-/// A changed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructionChange {
     /// The thread, counted from 0.
     pub thread: usize,
     /// Source location of the instruction.
     pub span: Span,
-    /// The unchanged instruction.
     pub before: String,
-    /// The changed instruction.
     pub after: String,
 }
 

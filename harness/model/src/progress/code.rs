@@ -160,7 +160,6 @@ impl AccessOperation {
     }
 }
 
-/// Bound on threads.
 pub(super) const MAX_THREADS: usize = 32;
 /// Bound on local instructions between two steps.
 const MAX_LOCAL_INSTRUCTIONS: usize = 100_000;

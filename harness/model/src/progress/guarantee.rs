@@ -124,12 +124,10 @@ impl fmt::Display for ProgressModel {
 /// The name of an unknown progress model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgressModelError {
-    /// An unknown guarantee.
     #[error("unknown progress model `{0}`: expected one of fair, lobe, hsa-obe, hsa, obe, unfair")]
     UnknownModel(String),
     #[error("unknown level `{0}`: expected qf, wg or sg, as in `qf=obe,sg=hsa`")]
     UnknownLevel(String),
-    /// A level is named twice.
     #[error("level `{0}` is named twice")]
     DuplicateLevel(String),
 }

@@ -23,7 +23,6 @@ pub(super) trait MemoryState: Clone + Eq + Hash {
         registers: &[u64],
     ) -> Vec<AccessEffect<Self>>;
 
-    /// A memory barrier.
     fn perform_fence(&mut self, code: &ProgressCode, thread: usize, within: ThreadMask, semantics: Semantics);
 
     /// The arrivals that leave a control barrier together.
@@ -64,9 +63,7 @@ pub(super) trait MemoryState: Clone + Eq + Hash {
 /// A possible effect of an access.
 pub(super) struct AccessEffect<M> {
     pub(super) memory: M,
-    /// The value read.
     pub(super) read: Option<u64>,
-    /// The value written.
     pub(super) written: Option<u64>,
     /// True if it reads a write that is not the newest, or writes before it.
     pub(super) is_stale: bool,
@@ -162,7 +159,6 @@ enum ThreadPhase {
     Waiting,
     /// In a cycle that has no step.
     Spinning,
-    /// At its end.
     Done,
 }
 

@@ -40,7 +40,6 @@ const STRONGEST_BATCH_SIZE: usize = 32;
 /// Constraints on the wanted tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestConstraints {
-    /// Number of tests.
     pub max_tests: usize,
     /// The most operations of a test.
     pub max_operations: usize,

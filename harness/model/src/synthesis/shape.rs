@@ -66,7 +66,6 @@ pub enum SynchronizationStyle {
     Atomic,
     /// By a memory barrier next to the access.
     Fence,
-    /// By a read-modify-write.
     Rmw,
 }
 

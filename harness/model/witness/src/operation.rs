@@ -80,7 +80,6 @@ pub struct Operation {
     /// Executed instructions are numbered: the halves of a read-modify-write have one number.
     pub execution_number: usize,
     pub kind: OperationKind,
-    /// Its memory scope.
     pub scope: Scope,
     pub acquires: bool,
     pub releases: bool,
@@ -122,7 +121,6 @@ impl Instances {
 struct SplitOperation {
     operation: usize,
     half: SplitHalf,
-    /// Execution scope.
     scope: Scope,
     /// Number of earlier executions of this half and scope by the invocation.
     ordinal: usize,

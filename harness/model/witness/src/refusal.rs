@@ -15,16 +15,12 @@ pub enum UnsupportedTest {
     /// A cooperative access.
     #[error("cooperative accesses")]
     Cooperative,
-    /// A named barrier that waits for a number of arrivals.
     #[error("named barriers with a quorum")]
     Quorum,
-    /// A scope that shaders cannot name.
     #[error("cross-device scope in a shader")]
     CrossDevice,
-    /// An instruction of the HSA dialect.
     #[error("instructions of HSA")]
     Hsa,
-    /// An unknown instruction.
     #[error("{0}")]
     Instruction(&'static str),
     /// A test in Khronos' format, whose values may be forced.
@@ -36,16 +32,13 @@ pub enum UnsupportedTest {
     /// A shader call in a thread with jumps, or a thread that is called twice.
     #[error("shader calls that are conditional or repeated")]
     Calls,
-    /// A name that is used through two storage classes.
     #[error("a name used through two storage classes")]
     Classes,
-    /// A thread that cannot end within the bound of its loops.
     #[error("a thread that does not end within the bound")]
     Endless,
     /// More than 64 operations in one execution.
     #[error("more than 64 operations")]
     Operations,
-    /// More candidate executions than allowed.
     #[error("too many candidate executions")]
     Executions,
 }

@@ -27,7 +27,6 @@ pub struct ExecutedInstruction {
     pub instruction: u16,
     /// Its memory scope; [`Scope::Invocation`] by default.
     pub scope: Scope,
-    /// Its memory semantics.
     pub semantics: Semantics,
     pub effect: InstructionEffect,
 }
@@ -40,7 +39,6 @@ pub enum InstructionEffect {
     /// A write of a value.
     Write(Footprint, NodeId),
     ReadWrite(Footprint, NodeId),
-    /// A memory barrier.
     Fence,
     /// A control barrier, by its number in the order of their names, and how often this thread has executed it before.
     ControlBarrier {
@@ -69,7 +67,6 @@ pub enum InstructionEffect {
     Submit,
     /// The wait for a fence.
     Wait,
-    /// A shader call.
     Call(Vec<ThreadId>),
     /// An end of an interlocked section.
     Interlock(InterlockEnd),
@@ -136,11 +133,9 @@ pub type NodeId = usize;
 
 #[derive(Clone, Copy, Debug)]
 pub enum ValueOrigin {
-    /// A number.
     Constant(Value),
     /// Value of the read with this number on the path.
     Read(usize),
-    /// A computation.
     Compute(ArithmeticOperation, NodeId, NodeId, ScalarType),
     /// The low bits of a value.
     Truncate(NodeId, ScalarType),
@@ -162,7 +157,6 @@ pub struct BranchCondition {
 pub struct SubgroupExchange {
     /// Name of the dynamic instance; equal names are one instance.
     pub name: String,
-    /// The computation.
     pub kind: SubgroupKind,
     /// Operand of the thread.
     pub operand: Option<NodeId>,

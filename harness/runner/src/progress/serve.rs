@@ -22,7 +22,6 @@ pub struct ProgressJob {
     /// Empty if none is planned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kernel: String,
-    /// The device selector.
     pub device: String,
     /// The assignment of copies.
     pub placement: UnitAssignment,

@@ -52,7 +52,6 @@ pub(super) struct Canaries {
 pub(super) struct DispatchSteps {
     /// Initializes its buffers.
     pub prepare: Vec<PlanStep>,
-    /// Dispatches it.
     pub run: Vec<PlanStep>,
     /// Copies its contents, each copy followed by its transfer to the host.
     pub read_back: Vec<[PlanStep; 2]>,

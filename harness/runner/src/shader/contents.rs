@@ -27,7 +27,6 @@ pub struct WordChange {
     pub value: u32,
 }
 
-/// One observed content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
@@ -49,7 +48,6 @@ pub struct Content {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShaderObservations {
-    /// Dispatches that count.
     pub dispatches: u64,
     /// The number of different contents.
     pub different: u64,

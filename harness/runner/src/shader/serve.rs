@@ -18,7 +18,6 @@ use crate::worker::{
 pub struct UserShaderJob {
     /// The id, for messages.
     pub id: String,
-    /// The device selector.
     pub device: String,
     /// The shader with its inputs.
     pub shader: Shader,
@@ -29,7 +28,6 @@ pub struct UserShaderJob {
     pub instances: Option<u64>,
     /// Time limit in seconds.
     pub seconds: Option<f64>,
-    /// The random seed.
     pub seed: u64,
     /// The stress; the preset of the device if absent.
     pub stress: Option<Stress>,

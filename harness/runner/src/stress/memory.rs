@@ -64,13 +64,11 @@ impl Default for MemoryStress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Two stores.
     StoreStore,
     /// A store, then a load.
     StoreLoad,
     /// A load, then a store.
     LoadStore,
-    /// Two loads.
     LoadLoad,
 }
 

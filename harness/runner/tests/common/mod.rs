@@ -131,7 +131,6 @@ pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> SubmissionEnd>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubmissionEnd {
     Ends,
-    /// It never ends.
     Hangs,
     /// The device is lost.
     Lost,

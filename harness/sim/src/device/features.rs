@@ -2,7 +2,6 @@
 
 use plan::Feature;
 
-/// The supported features.
 pub(super) const FEATURES: [Feature; 62] = [
     Feature::SubgroupArithmetic,
     Feature::SubgroupBallot,

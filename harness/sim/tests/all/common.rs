@@ -11,7 +11,6 @@ use runner::{Cause, Join, RunBudget, RunError, RunSettings, Stress};
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::SimDevice;
 
-/// The reference model.
 pub static VULKAN: LazyLock<Model> = LazyLock::new(|| Model::shipped("vulkan").unwrap().unwrap());
 
 /// Returns a number of cases: small by default, larger if the environment requests a soak.

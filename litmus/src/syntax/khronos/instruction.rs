@@ -11,7 +11,6 @@ use crate::test::{
 
 use super::{KhronosLine, SourceWord, is_name};
 
-/// Keywords of instructions.
 const WORDS: [&str; 23] = [
     "st",
     "ld",
@@ -38,7 +37,6 @@ const WORDS: [&str; 23] = [
     "scopedev",
 ];
 
-/// Keywords of scopes.
 const SCOPES: [(&str, Scope); 4] = [
     ("scopesg", Scope::Subgroup),
     ("scopewg", Scope::Workgroup),

@@ -167,7 +167,6 @@ fn verdict_fields(
     VerdictFields { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }
 }
 
-/// Describes the observations.
 fn describe_run(
     run: &ProgressKind<'_>,
     observations: &PlacementObservations,

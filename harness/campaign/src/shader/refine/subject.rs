@@ -20,7 +20,6 @@ use crate::Failure;
 pub struct RefineSubject {
     /// The name in output: a path, or the id of a test.
     pub name: String,
-    /// The file.
     pub path: String,
     /// Workgroups of the dispatch and invocations per subgroup, for a test.
     pub dispatch: Option<([u32; 3], Option<u32>)>,

@@ -57,7 +57,6 @@ impl ModuleKey {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoredModule {
-    /// The SPIR-V.
     pub bytes: Vec<u8>,
     /// The compiler with its version and flags.
     pub compiler: String,

@@ -14,7 +14,6 @@ use super::{CompileUnit, ShaderSource, SourceModule};
 
 /// A compiler to SPIR-V.
 pub struct Compiler {
-    /// The executable.
     pub program: &'static str,
     pub language: ShaderLanguage,
     /// The arguments, with the placeholders `{in}`, `{out}`, `{entry}` and the names of the stage: `{stage}`,

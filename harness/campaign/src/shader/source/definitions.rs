@@ -43,11 +43,8 @@ pub fn parse_definitions(text: &str) -> Result<Vec<String>, (usize, String)> {
 /// The flags of a source in a compilation database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandFlags {
-    /// Preprocessor definitions.
     pub defines: Vec<String>,
-    /// Include folders.
     pub includes: Vec<PathBuf>,
-    /// The entry point.
     pub entry: Option<String>,
 }
 

@@ -10,15 +10,12 @@ pub enum SourceError {
     /// A file cannot be read or written.
     #[error("{file}: {error}")]
     File { file: String, error: std::io::Error },
-    /// The extension belongs to no shader language.
     #[error(
         "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
     )]
     UnknownExtension { file: String },
-    /// No compiler for the language is installed.
     #[error("{file}: no compiler for it is installed: {wanted}")]
     NoCompiler { file: String, wanted: String },
-    /// The chosen compiler does not support the language.
     #[error("{file}: `{program}` is none of its compilers: {known}")]
     NotOfLanguage { file: String, program: String, known: String },
     /// The compiler has no preprocessor.
@@ -29,10 +26,8 @@ pub enum SourceError {
     /// The source has no entry point, or not the one that was named.
     #[error("{file}: {what}")]
     NoEntryPoint { file: String, what: String },
-    /// A value is given to a pipeline-overridable constant that the source does not have.
     #[error("{file}: --spec {name}: no such override; expected one of {known}")]
     UnknownOverride { file: String, name: String, known: String },
-    /// The definitions leave out an entry point.
     #[error(
         "{file}: {compiler} does not find the entry point `{entry}` with these definitions; expected a function of this name: check `-D`"
     )]
@@ -45,7 +40,6 @@ pub enum SourceError {
     /// The compiler failed, or exceeded its time limit.
     #[error("{file}: {compiler} {what}")]
     CompilerFailed { file: String, compiler: &'static str, what: String },
-    /// The compiler rejected the shader.
     #[error("{said}\n{file}: {compiler} does not compile it{others}")]
     Rejected { file: String, line: u32, column: u32, compiler: &'static str, said: String, others: String },
 }

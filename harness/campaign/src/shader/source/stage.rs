@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::scan::{directive_argument, has_call, has_word};
 
-/// A source language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShaderLanguage {
     /// The OpenGL shading language.
@@ -17,7 +16,6 @@ pub enum ShaderLanguage {
     Wgsl,
 }
 
-/// A shader stage.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceStage {
     /// The file extension of GLSL, which is also the name that glslang uses.

@@ -38,7 +38,6 @@ pub enum Corner {
 }
 
 impl Corner {
-    /// All corner cases.
     pub const ALL: [Corner; 9] = [
         Corner::Links,
         Corner::Beside,
