@@ -6,7 +6,6 @@
 
 pub mod rates;
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use litmus::{Histogram, Outcome};
@@ -114,51 +113,6 @@ pub fn reproducibility(count: u64) -> f64 {
     -(-(count as f64)).exp_m1()
 }
 
-/// Returns the ceiling rate: the rate per second that reproduces with probability `reproducibility` within
-/// `budget` seconds.
-///
-/// It is the smallest integer count whose [score](reproducibility()) reaches the target, divided by the time.
-/// For each test, the environment is chosen in which most devices reach it. `None` if no rate suffices (a
-/// reproducibility of 1 or more) or the budget is not positive.
-pub fn ceiling_rate(reproducibility: f64, budget: f64) -> Option<f64> {
-    if !(0.0..1.0).contains(&reproducibility) || budget.is_nan() || budget <= 0.0 {
-        return None;
-    }
-    // The tolerance absorbs rounding: 1 − e^(−3) must need 3 observations, not 4.
-    let sightings = (-(-reproducibility).ln_1p() - 1e-9).ceil().max(0.0);
-    Some(sightings / budget)
-}
-
-/// Returns the probability that all of `tests` tests, each with this `reproducibility`, show their outcome
-/// again.
-pub fn suite_reproducibility(reproducibility: f64, tests: u32) -> f64 {
-    reproducibility.clamp(0.0, 1.0).powf(f64::from(tests))
-}
-
-/// Chooses one environment for several devices by the ceiling-rate rule; `rates` has a row per environment
-/// and a rate per device.
-///
-/// Returns the index of the environment in which most devices reach `ceiling`. Ties are broken by the largest
-/// smallest nonzero rate, then by the lowest index. `None` without environments.
-pub fn merge_environments(rates: &[Vec<f64>], ceiling: f64) -> Option<usize> {
-    let reached = |row: &Vec<f64>| row.iter().filter(|rate| **rate >= ceiling && **rate > 0.0).count();
-    let smallest = |row: &Vec<f64>| {
-        let seen = row.iter().copied().filter(|rate| *rate > 0.0);
-        seen.fold(f64::INFINITY, f64::min)
-    };
-    let tie = |row: &Vec<f64>| if smallest(row).is_finite() { smallest(row) } else { 0.0 };
-    let mut best: Option<usize> = None;
-    for (index, row) in rates.iter().enumerate() {
-        let better = best.and_then(|best| rates.get(best)).is_none_or(|best| {
-            (reached(row), tie(row)).partial_cmp(&(reached(best), tie(best))) == Some(Ordering::Greater)
-        });
-        if better {
-            best = Some(index);
-        }
-    }
-    best
-}
-
 /// Returns the p-values after Holm's correction, in their order.
 ///
 /// If p-values below α are reported as significant, the probability of any false report is below α, for every
@@ -176,14 +130,6 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Returns the p-values after Bonferroni's correction: simpler than [`holm`] and never smaller.
-pub fn bonferroni(p_values: &[f64]) -> Vec<f64> {
-    p_values.iter().map(|p| (p * p_values.len() as f64).min(1.0)).collect()
-}
-
-/// Below this expected count in a cell, the chi-square approximation is unreliable.
-const MIN_EXPECTED_COUNT: f64 = 5.0;
-
 /// A test statistic with its p-value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Significance {
@@ -191,48 +137,6 @@ pub struct Significance {
     pub statistic: f64,
     /// The probability of a statistic at least as large under the null hypothesis.
     pub p: f64,
-}
-
-/// Tests homogeneity by chi-square: whether all batches draw outcomes from one distribution.
-///
-/// `batches` has a row per batch and a count per outcome. Outcomes with an expected count below five in some
-/// batch are pooled. `None` if fewer than two batches or two outcomes remain.
-pub fn chi_square_drift(batches: &[Vec<u64>]) -> Option<Significance> {
-    let totals: Vec<f64> = batches.iter().map(|row| row.iter().sum::<u64>() as f64).collect();
-    let used: Vec<usize> = (0..batches.len()).filter(|row| totals[*row] > 0.0).collect();
-    let all: f64 = totals.iter().sum();
-    let smallest = used.iter().map(|row| totals[*row]).fold(f64::INFINITY, f64::min);
-    let outcomes = batches.iter().map(Vec::len).max().unwrap_or(0);
-    let count = |row: usize, outcome: usize| batches[row].get(outcome).copied().unwrap_or(0) as f64;
-    let mut columns: Vec<Vec<f64>> = Vec::new();
-    let mut rare = vec![0.0; batches.len()];
-    for outcome in 0..outcomes {
-        let column: Vec<f64> = (0..batches.len()).map(|row| count(row, outcome)).collect();
-        if column.iter().sum::<f64>() * smallest / all >= MIN_EXPECTED_COUNT {
-            columns.push(column);
-        } else {
-            rare.iter_mut().zip(&column).for_each(|(sum, count)| *sum += count);
-        }
-    }
-    if rare.iter().sum::<f64>() * smallest / all >= MIN_EXPECTED_COUNT {
-        columns.push(rare);
-    }
-    if used.len() < 2 || columns.len() < 2 {
-        return None;
-    }
-    // If even the pooled outcomes are too rare, their counts are excluded from the row totals as well.
-    let kept_total = |row: usize| columns.iter().map(|column| column[row]).sum::<f64>();
-    let all_kept: f64 = used.iter().map(|row| kept_total(*row)).sum();
-    let statistic = columns
-        .iter()
-        .flat_map(|column| used.iter().map(move |row| (column, *row)))
-        .map(|(column, row)| {
-            let expected = kept_total(row) * column.iter().sum::<f64>() / all_kept;
-            if expected > 0.0 { (column[row] - expected).powi(2) / expected } else { 0.0 }
-        })
-        .sum::<f64>();
-    let freedom = ((used.len() - 1) * (columns.len() - 1)) as f64;
-    Some(Significance { statistic, p: checked_gamma_ur(0.5 * freedom, 0.5 * statistic) })
 }
 
 /// Upper regularized incomplete gamma function, defined as 1 for x ≤ 0.
@@ -324,14 +228,6 @@ fn kolmogorov_tail(lambda: f64) -> f64 {
     let term = |j: i32| (-2.0 * f64::from(j).powi(2) * lambda.powi(2)).exp();
     let sum: f64 = (1..=100).map(|j| if j % 2 == 1 { term(j) } else { -term(j) }).sum();
     (2.0 * sum).clamp(0.0, 1.0)
-}
-
-/// Returns the entropy in bits of the outcome distribution; 0 if every instance has the same outcome.
-pub fn entropy(counts: &[u64]) -> f64 {
-    let total = counts.iter().sum::<u64>() as f64;
-    let shares = counts.iter().filter(|count| **count > 0).map(|count| *count as f64 / total);
-    // Adding 0 turns the negative zero of a single outcome into a positive one.
-    shares.map(|share| -share * share.log2()).sum::<f64>() + 0.0
 }
 
 /// Returns the x at which the regularized incomplete beta function I_x(a, b) is `probability`, by bisection.
@@ -513,50 +409,11 @@ mod tests {
         assert_eq!(reproducibility(u64::MAX), 1.0);
     }
 
-    /// Values of the literature: 1, 2, 3 observations give 63.2, 86.5 and 95.0 %; 99.999 % needs 12; 64 s at
-    /// 99.999 %.
-    #[test]
-    fn the_ceiling_rate_matches_the_literature() {
-        for (target, sightings) in [(0.632, 1.0), (0.86, 2.0), (0.95, 3.0), (0.99999, 12.0), (0.0, 0.0)] {
-            assert_eq!(ceiling_rate(target, 1.0), Some(sightings), "{target}");
-        }
-        assert_eq!(ceiling_rate(1.0 - (-3.0_f64).exp(), 1.0), Some(3.0));
-        assert_close(ceiling_rate(0.99999, 64.0).unwrap(), 12.0 / 64.0, 1e-12);
-        assert_eq!(ceiling_rate(1.0, 1.0), None);
-        assert_eq!(ceiling_rate(0.5, 0.0), None);
-        assert_eq!(ceiling_rate(f64::NAN, 1.0), None);
-    }
-
-    /// 20 tests at 95 % give 35.8 %, at 99.999 % they give 99.98 %.
-    #[test]
-    fn a_suite_has_less_confidence_than_its_tests() {
-        assert_close(suite_reproducibility(0.95, 20), 0.358_486, 1e-5);
-        assert_close(suite_reproducibility(0.99999, 20), 0.999_8, 1e-6);
-    }
-
-    #[test]
-    fn environments_are_merged_by_reach_then_by_their_weakest_device() {
-        let reach_two = vec![5.0, 0.1, 9.0];
-        let reach_one = vec![100.0, 0.0, 2.0];
-        let weaker = vec![5.0, 0.01, 9.0];
-        let merge = |rates: &[&Vec<f64>]| {
-            merge_environments(&rates.iter().map(|row| (*row).clone()).collect::<Vec<_>>(), 3.0)
-        };
-        assert_eq!(merge(&[&reach_one, &reach_two]), Some(1));
-        assert_eq!(merge(&[&weaker, &reach_two]), Some(1));
-        assert_eq!(merge(&[&reach_two, &reach_two]), Some(0), "the first among equals");
-        assert_eq!(merge_environments(&[vec![0.0, 0.0]], 0.0), Some(0));
-        assert_eq!(merge_environments(&[], 1.0), None);
-    }
-
     /// Example from Holm's paper: 0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02.
     #[test]
     fn many_tests_are_corrected() {
         let p = [0.01, 0.04, 0.03, 0.005];
         for (actual, expected) in holm(&p).into_iter().zip([0.03, 0.06, 0.06, 0.02]) {
-            assert_close(actual, expected, 1e-12);
-        }
-        for (actual, expected) in bonferroni(&p).into_iter().zip([0.04, 0.16, 0.12, 0.02]) {
             assert_close(actual, expected, 1e-12);
         }
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
@@ -567,7 +424,8 @@ mod tests {
         /// Holm rejects every hypothesis that Bonferroni rejects, and neither makes a p-value smaller.
         #[test]
         fn holm_lies_between(p in proptest::collection::vec(0.0f64..=1.0, 1..20)) {
-            for ((raw, holm), bonferroni) in p.iter().zip(holm(&p)).zip(bonferroni(&p)) {
+            for (raw, holm) in p.iter().zip(holm(&p)) {
+                let bonferroni = (raw * p.len() as f64).min(1.0);
                 prop_assert!(*raw <= holm && holm <= bonferroni + 1e-12);
             }
         }
@@ -578,10 +436,6 @@ mod tests {
     fn chi_square_matches_the_table() {
         assert_close(checked_gamma_ur(0.5, 0.5 * 3.841_459), 0.05, 1e-5);
         assert_close(checked_gamma_ur(1.0, 0.5 * 5.991_465), 0.05, 1e-5);
-        // A 2 × 2 table by hand: 10 20 / 20 10 has statistic 60 × (100 − 400)² / 30⁴ = 20 / 3.
-        let found = chi_square_drift(&[vec![10, 20], vec![20, 10]]).unwrap();
-        assert_close(found.statistic, 20.0 / 3.0, 1e-12);
-        assert_close(found.p, 0.009_823, 1e-3);
     }
 
     /// Returns stretches of a hundred instances whose second outcome has these counts.
@@ -620,20 +474,6 @@ mod tests {
         assert_eq!(find_drift(&[]), None);
     }
 
-    #[test]
-    fn equal_batches_show_no_drift() {
-        let found = chi_square_drift(&[vec![500, 300], vec![1000, 600], vec![250, 150]]).unwrap();
-        assert_close(found.p, 1.0, 1e-12);
-        assert!(chi_square_drift(&[vec![500, 300], vec![300, 500]]).unwrap().p < 1e-12);
-        // Rare outcomes are pooled; the others decide.
-        let rare = chi_square_drift(&[vec![1000, 2, 1, 4], vec![1000, 1, 2, 4]]).unwrap();
-        assert!(rare.p > 0.9, "{rare:?}");
-        assert_eq!(chi_square_drift(&[vec![10, 10]]), None);
-        assert_eq!(chi_square_drift(&[vec![10], vec![10]]), None);
-        assert_eq!(chi_square_drift(&[vec![0, 0], vec![10, 10]]), None);
-        assert_eq!(chi_square_drift(&[]), None);
-    }
-
     /// Table values of the Kolmogorov distribution: 1.358 at 5 %, 1.628 at 1 %.
     #[test]
     fn kolmogorov_matches_the_table() {
@@ -652,11 +492,4 @@ mod tests {
         assert_eq!(kolmogorov_smirnov(&[f64::NAN], &low), None);
     }
 
-    #[test]
-    fn entropy_counts_bits() {
-        assert_eq!(entropy(&[7]), 0.0);
-        assert_close(entropy(&[5, 5]), 1.0, 1e-12);
-        assert_close(entropy(&[1, 1, 1, 1, 0]), 2.0, 1e-12);
-        assert_eq!(entropy(&[]), 0.0);
-    }
 }

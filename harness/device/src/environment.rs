@@ -2,9 +2,7 @@
 //!
 //! The loader reads `VK_DRIVER_FILES` (older ones: `VK_ICD_FILENAMES`) when an instance is created, and a
 //! program with threads cannot safely change its own environment. So the variables are set when a process
-//! starts: a parent passes [`DriverEnvironment::loader_variables`] to its workers, and a program that needs
-//! the drivers itself replaces itself once, at the start of `main`, by
-//! [`DriverEnvironment::restart_command`].
+//! starts: a parent passes [`DriverEnvironment::loader_variables`] to its workers.
 //!
 //! The loader finds the drivers of the distribution. This module adds SwiftShader, which Chromium contains,
 //! and the files in `VK_LITMUS_EXTRA_ICDS`. The variables replace the search of the loader, so they also list
@@ -12,9 +10,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::select::{Selector, SoftwareDriver};
 
@@ -118,22 +114,6 @@ impl DriverEnvironment {
         self.loader_variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
     }
 
-    /// Returns the command that restarts this program with these drivers, to be executed at the start of
-    /// `main`.
-    ///
-    /// `None` if the variables are already set, as after the restart.
-    ///
-    /// # Errors
-    ///
-    /// If the path of the program cannot be determined.
-    pub fn restart_command(&self) -> io::Result<Option<Command>> {
-        if self.is_applied() {
-            return Ok(None);
-        }
-        let mut command = Command::new(env::current_exe()?);
-        command.args(env::args_os().skip(1)).envs(self.loader_variables());
-        Ok(Some(command))
-    }
 }
 
 fn discover_from(
@@ -311,7 +291,6 @@ mod tests {
         assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
         assert_eq!(environment.loader_variables(), []);
         assert!(environment.is_applied());
-        assert!(environment.restart_command().unwrap().is_none());
     }
 
     #[test]
@@ -329,7 +308,7 @@ mod tests {
             environment.loader_variables(),
             [("VK_DRIVER_FILES", expected.clone()), ("VK_ICD_FILENAMES", expected)]
         );
-        assert!(environment.restart_command().unwrap().is_some());
+        assert!(!environment.is_applied());
     }
 
     #[test]

@@ -8,15 +8,10 @@
 //! installations whose compile-only devices do so for absent hardware.
 //!
 //! ```no_run
-//! use std::os::unix::process::CommandExt;
-//! use device::{DeviceOptions, DriverEnvironment, Selector, VulkanDevice};
+//! use device::{DeviceOptions, Selector, VulkanDevice};
 //! use plan::Device;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // First thing in `main`: restart with every driver visible to the loader.
-//! if let Some(mut again) = DriverEnvironment::discover()?.restart_command()? {
-//!     return Err(again.exec().into());
-//! }
 //! for listed in device::list_devices()? {
 //!     println!("{}: {}", listed.index, listed.identity.name);
 //! }
