@@ -491,5 +491,4 @@ mod tests {
         assert_eq!(kolmogorov_smirnov(&[], &low), None);
         assert_eq!(kolmogorov_smirnov(&[f64::NAN], &low), None);
     }
-
 }

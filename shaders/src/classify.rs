@@ -301,7 +301,6 @@ struct ClassifierBuilder {
     workgroup: Word,
     /// True if the invocation is outside the grid.
     outside: Word,
-    /// Instances of a round.
     round_size: Word,
     /// Instances of the dispatch.
     total: Word,
@@ -588,7 +587,6 @@ impl ClassifierBuilder {
         self.module.word_pointer(buffer, index)
     }
 
-    /// Returns a pointer to a counter of the workgroup.
     fn counter_pointer(&mut self, counters: Word, index: Word) -> Word {
         let ty = self.module.type_pointer(StorageClass::Workgroup, self.module.u32);
         self.module.emit_on_ids(Op::AccessChain, ty, &[counters, index])

@@ -20,7 +20,6 @@ use crate::dependency::Dependency;
 use crate::flow::label_position;
 use crate::rules::Rule;
 
-/// The host threads of a program.
 #[derive(Clone, Debug)]
 pub struct ProgramHosts {
     pub threads: Vec<HostThreadCode>,

@@ -36,7 +36,6 @@ pub struct CompiledKernel {
     pub thread_loops: u32,
     /// Each invocation runs every thread, each for a different instance; see [`crate::contract`].
     pub is_parallel: bool,
-    /// The variant of the test.
     pub variant: Variant,
     /// The stage of its invocations, and how they determine workgroup and index.
     pub carrier: Carrier,
@@ -64,7 +63,6 @@ pub struct CompiledKernel {
     /// The maximum iterations of all loops of the test in a round: threads of one subgroup may loop one after
     /// another.
     pub max_loop_iterations: u32,
-    /// The requirements on a device.
     pub requirements: Requirements,
 }
 
@@ -250,7 +248,6 @@ pub struct KernelConfig {
     pub vertex_lanes: u32,
     /// Pixels between two cells of fragments, in x and y.
     pub fragment_cell: (u32, u32),
-    /// The variant of the test.
     pub variant: Variant,
 }
 

@@ -500,7 +500,6 @@ impl TestUsage {
     }
 }
 
-/// Returns the image type for locations of an element.
 pub(crate) fn image_type(module: &mut ModuleBuilder, element: ElementType, images: ImageForm) -> Word {
     let format = if element == ElementType::F32 { ImageFormat::R32f } else { ImageFormat::R32ui };
     let dimension = match images {

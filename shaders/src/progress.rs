@@ -78,7 +78,6 @@ pub const STUCK: u32 = 2;
 pub enum SeparationLevel {
     /// Workgroups of a dispatch; some may contain several threads.
     Workgroups,
-    /// Subgroups of one workgroup.
     Subgroups,
     /// Invocations of one subgroup.
     Invocations,
@@ -87,7 +86,6 @@ pub enum SeparationLevel {
 /// The compile options of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgressConfig {
-    /// Subgroup size of the device.
     pub subgroup_size: u32,
     /// The maximum invocations of a workgroup.
     pub max_workgroup_invocations: u32,
@@ -125,7 +123,6 @@ pub struct ProgressKernel {
     /// The subgroup size that it was compiled for, if it depends on one.
     pub subgroup_size: Option<u32>,
     pub features: Vec<Feature>,
-    /// Threads of the test.
     pub threads: u32,
     /// The level at which they are separated.
     pub level: SeparationLevel,

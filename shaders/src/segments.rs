@@ -113,7 +113,6 @@ impl CommonBarrier {
     }
 }
 
-/// The end of a piece of a thread.
 enum PieceEnd<'a> {
     Barrier(ThreadBarrier<'a>),
     /// A subgroup operation or a block, with the first instruction of the shader that its lanes execute

@@ -62,7 +62,6 @@ pub const DEFAULT: Variant = Variant {
     subgroup_size: SubgroupSize::Unspecified,
 };
 
-/// The memory model of a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryModel {
     /// Vulkan's.

@@ -237,7 +237,6 @@ fn to_test_binary(artifact: Artifact) -> Option<TestBinary> {
     Some(TestBinary { name: format!("{package} {target}"), executable: artifact.executable?, folder })
 }
 
-/// The result of one test binary.
 struct BinaryResult {
     success: bool,
     output: String,

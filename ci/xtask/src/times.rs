@@ -94,7 +94,6 @@ fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// Writes the tables of a run.
 pub fn write_tables(folder: &Path, binaries: &[BinaryTime], tests: &[TestTime]) -> Result<(), ChoreError> {
     let row = |time: &BinaryTime| {
         let processor = time.processor.map_or_else(String::new, |time| format!("{time:.2}"));

@@ -22,9 +22,7 @@ pub struct TestQuestion<'a> {
     pub test: &'a Test,
     /// The text that the test was parsed from.
     pub text: &'a str,
-    /// The id of the line.
     pub id: &'a str,
-    /// The file of the line.
     pub file: &'a str,
     pub model: &'a Model,
     /// The model that answers queries marked NOCHAINS, if one is loaded.

@@ -46,7 +46,6 @@ impl FixEdits {
         self.edits.iter().any(|one| other.edits.iter().any(|two| overlap(one, two)))
     }
 
-    /// Returns the text with all edits.
     pub fn apply(&self, text: &str) -> String {
         let mut fixed = String::with_capacity(text.len());
         let mut done = 0;

@@ -11,7 +11,6 @@ use results::{Ending, Evidence, judge};
 #[derive(Clone, Copy, Debug)]
 pub struct JudgeRequest<'a> {
     pub test: &'a Test,
-    /// The id of the line.
     pub id: &'a str,
     /// The model that judges the outcomes.
     pub model: &'a Model,
@@ -21,7 +20,6 @@ pub struct JudgeRequest<'a> {
     pub device: &'a str,
     /// Final values by name, each with its number of instances.
     pub counts: &'a [(State, u64)],
-    /// The number of dispatches.
     pub dispatches: u64,
     /// The number of instances that left results unwritten; they are not among the counts.
     pub not_executed: u64,

@@ -17,7 +17,6 @@ use sim::{Fault, SimDevice};
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationRequest<'a> {
     pub test: &'a Test,
-    /// The id of the line.
     pub id: &'a str,
     /// The text that the test was parsed from, which seeds its run.
     pub text: &'a str,
@@ -29,7 +28,6 @@ pub struct SimulationRequest<'a> {
     pub budget: Budget<'a>,
     /// The injected fault of the machine by name [default: none].
     pub fault: Option<&'a str>,
-    /// The number of instances.
     pub instances: u64,
     /// The seed of all random choices.
     pub seed: u64,

@@ -87,7 +87,6 @@ impl Failure {
     }
 }
 
-/// Joins an error and its causes on one line.
 fn join_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -42,10 +42,8 @@ const ROUND_INSTANCES: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
 /// Instances of each test on the device without faults.
 const SOUND_INSTANCES: u64 = 20_000;
 
-/// A test of the suite.
 struct SuiteCase {
     id: String,
-    /// Hash of its text.
     hash: String,
     test: Test,
     prediction: Prediction,

@@ -37,7 +37,6 @@ pub struct MeasuredTest {
     pub variant: String,
     /// The program that is judged.
     pub test: Test,
-    /// The prediction of its model.
     pub prediction: Prediction,
 }
 

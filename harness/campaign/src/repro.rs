@@ -31,7 +31,6 @@ use crate::time_limit::stop_after;
 use crate::{Failure, explain_records};
 use host::KERNEL_FILE;
 
-/// The options of a bundle.
 #[derive(Clone, Copy, Debug)]
 pub struct ReproOptions<'a> {
     /// A test argument; with results, the id of a test in them.
@@ -54,7 +53,6 @@ struct ReproSubject {
     variant: RunVariant,
     /// The judged program: the program that devices run, in the Vulkan memory model and without a filter.
     judged_test: Test,
-    /// The text of the program.
     text: String,
 }
 
@@ -71,7 +69,6 @@ pub struct BundleFile {
     description: String,
 }
 
-/// The files of a bundle.
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
     /// The files, in the order of the README.

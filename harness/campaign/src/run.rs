@@ -88,7 +88,6 @@ pub trait RunKind: Sync {
     /// Returns the instances and the seconds of dispatches in a progress message.
     fn snapshot_progress(snapshot: &Self::Snapshot) -> (u64, f64);
 
-    /// Returns the line of a skipped test.
     fn skipped_line(&self, cell: usize, missing: &str) -> RunLine;
 
     /// Returns a recorded line as it follows from its counts.
@@ -241,7 +240,6 @@ pub struct Run<'a, K: RunKind> {
 
 /// An event for the judging thread.
 enum WorkerEvent<K: RunKind> {
-    /// Progress of a job.
     Progress(usize, K::Snapshot),
     /// The next job has ended.
     Finished(ReportOf<K>),

@@ -21,7 +21,6 @@ pub const DEFAULT_OUTPUT_FOLDER: &str = "vk-litmus-out";
 /// Verdicts of an earlier process, by device and test id.
 pub type EarlierVerdicts = BTreeMap<(String, String), RunLine>;
 
-/// Options for the results folder of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunFolderOptions<'a> {
     /// The folder; if none, a new one in [`DEFAULT_OUTPUT_FOLDER`].

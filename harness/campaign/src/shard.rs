@@ -6,7 +6,6 @@ const OWN: &str = "VK_LITMUS_SHARD";
 /// The index of a task in a Slurm array.
 const SLURM_TASK: &str = "SLURM_ARRAY_TASK_ID";
 
-/// A shard of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// The index, from 1.

@@ -21,7 +21,6 @@ pub type MessageSink<'a> = &'a dyn Fn(&str);
 /// Precedes the progress model of the simulated GPU in a selector: `sim:progress=obe`.
 pub const PROGRESS_PREFIX: &str = "progress=";
 
-/// A device of the plan.
 #[derive(Debug)]
 pub struct DeviceTarget {
     /// The name in run lines; unique in the plan.

@@ -14,7 +14,6 @@ use crate::Failure;
 /// Separates an answer from the output of drivers before it.
 pub const SEPARATOR: char = '\u{1e}';
 
-/// The environment of a worker process.
 #[derive(Clone, Debug)]
 pub enum WorkerEnvironment {
     /// A process with these drivers.

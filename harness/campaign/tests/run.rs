@@ -121,7 +121,6 @@ impl RunWriter for CapturingWriter {
     }
 }
 
-/// The result of a run.
 struct RunTrace<K: RunKind> {
     result: RunResult,
     written_lines: Vec<(String, String)>,

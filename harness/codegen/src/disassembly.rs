@@ -9,7 +9,6 @@ pub use vendor::{CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineK
 pub struct Disassembly {
     /// The lines in order, without blank ones.
     pub lines: Vec<CodeLine>,
-    /// The dialect of the text.
     pub dialect: &'static DisassemblerDialect,
 }
 
@@ -48,7 +47,6 @@ impl Disassembly {
         Ok(Disassembly { lines, dialect })
     }
 
-    /// Returns the number of instructions.
     pub fn instruction_count(&self) -> usize {
         self.lines.iter().filter(|line| line.kind != LineKind::Label).count()
     }

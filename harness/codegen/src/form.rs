@@ -191,7 +191,6 @@ impl MemoryRole {
     }
 }
 
-/// A kernel of a test.
 #[derive(Clone, Debug)]
 pub struct FormKernel {
     pub form: Form,
@@ -212,7 +211,6 @@ pub struct FormKernel {
 /// Device limits that determine the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelSizes {
-    /// Subgroup size of the device.
     pub subgroup_size: u32,
     /// The maximum number of invocations of a workgroup.
     pub max_workgroup_invocations: u32,

@@ -56,7 +56,6 @@ pub enum UnmodelledFeature {
     /// The prediction was cut short, so no outcome is known to be forbidden.
     #[error("the prediction is not complete")]
     IncompletePrediction,
-    /// A thread that runs on the host.
     #[error("a host thread")]
     HostThread,
     /// Subgroup operations: other lanes of a wave belong to other instances and take part in them.

@@ -7,7 +7,6 @@
 
 use litmus::{LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
 
-/// The result of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
     pub test: Test,

@@ -113,7 +113,6 @@ impl DriverEnvironment {
     pub fn is_applied(&self) -> bool {
         self.loader_variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
     }
-
 }
 
 fn discover_from(

@@ -34,7 +34,6 @@ impl SoftwareDriver {
     }
 }
 
-/// A selector of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// The first device with the Vulkan memory model, else the first one.

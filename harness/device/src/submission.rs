@@ -11,7 +11,6 @@ pub(crate) struct Submission {
     pub(crate) recordings: Vec<Recording>,
     /// The semaphores that it waits for, by index, with the awaited values of timelines.
     pub(crate) waits: Vec<(usize, u32)>,
-    /// The stages of its kernels.
     pub(crate) shader_stages: StageMask,
     /// The semaphores that it signals, by index, with the new values of timelines.
     pub(crate) signals: Vec<(usize, u32)>,

@@ -7,7 +7,6 @@ use crate::error::call_error;
 use crate::stage_flags::pipeline_stages;
 use crate::submission::Submission;
 
-/// The semaphores of a plan.
 #[derive(Default)]
 pub(crate) struct Semaphores {
     raw: Vec<(vk::Semaphore, Semaphore)>,

@@ -48,9 +48,7 @@ pub struct ModelAnswer {
     /// Number of runs that were cut off at the unrolling bound.
     pub cut_off_runs: u64,
     pub runs: u64,
-    /// Number of candidate executions.
     pub candidate_executions: u64,
-    /// Number of consistent executions.
     pub consistent_executions: u64,
     /// True if the deadline passed.
     pub is_out_of_time: bool,

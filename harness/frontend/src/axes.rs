@@ -17,7 +17,6 @@ pub(crate) fn grid_axis(axis: usize) -> AxisSet {
     1 << axis
 }
 
-/// Returns the set with one axis of the workgroup.
 pub(crate) fn local_axis(axis: usize) -> AxisSet {
     1 << (axis + 3)
 }

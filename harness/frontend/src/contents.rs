@@ -92,12 +92,10 @@ impl TexelInput {
 pub struct AddressInput {
     /// Its name; equal names share one buffer.
     pub name: String,
-    /// The location of the address.
     pub at: AddressTarget,
     pub bytes: Vec<u8>,
 }
 
-/// The location of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddressTarget {
     /// An offset in the push constants.

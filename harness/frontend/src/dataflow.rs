@@ -115,7 +115,6 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         }
     }
 
-    /// Returns the facts of a value.
     pub fn facts_of(&self, id: u32) -> Facts<A::Fact> {
         self.values.get(&id).copied().unwrap_or_default()
     }

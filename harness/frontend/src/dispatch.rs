@@ -23,7 +23,6 @@ const MAX_ELEMENTS: u64 = 64;
 /// Upper bound on the size of all buffers.
 const MAX_BYTES: u64 = 1 << 26;
 
-/// A buffer of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DispatchBuffer {
     pub set: u32,

@@ -18,7 +18,6 @@ pub(crate) const COUNT_REGISTER: u16 = 1;
 pub(crate) const FIRST_SUSPICION: u64 = 1 << 16;
 /// The register for reads whose value is unused.
 pub(crate) const SCRATCH_REGISTER: u16 = 2;
-/// The label at the end of a thread.
 pub(crate) const END_LABEL: u16 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,7 +266,6 @@ pub(crate) fn is_conditional_branch(kind: &InstructionKind) -> bool {
     matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::BranchIf { .. }))
 }
 
-/// Returns the location of an access.
 pub(crate) fn location_of(kind: &InstructionKind) -> Option<LocationId> {
     kind.access().map(|access| access.place.location)
 }

@@ -58,7 +58,6 @@ impl Walk<'_> {
         Err(malformed(format!("{} has no value here", module.display_name(id))).into())
     }
 
-    /// Returns the type of a value.
     pub(crate) fn type_of_id(&self, state: &PathState, id: u32) -> Step<u32> {
         let module = self.context.module();
         if let Some((ty, _)) = module.constants.get(&id) {

@@ -67,7 +67,6 @@ pub struct Spot {
     pub thread: u16,
     /// Index of the source line; 0 if unknown.
     pub line: u32,
-    /// The position in the module.
     pub place: SourcePosition,
     /// For an access, true if it writes.
     pub writes: Option<bool>,

@@ -41,7 +41,6 @@ pub(crate) const PRODUCT_BIT: u32 = 1 << 29;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FunctionCode {
     pub instruction: Instruction,
-    /// The component of the result.
     pub component: u32,
     /// The bits of a scalar of the operands and of the result.
     pub bits: [u32; 2],

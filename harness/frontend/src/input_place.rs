@@ -87,7 +87,6 @@ pub struct AssumedInput {
 }
 
 impl AssumedInput {
-    /// Returns the part of the launch that the input is.
     pub(crate) fn launch_part(&self) -> Option<LaunchPart> {
         match self.place {
             InputPlace::Launch(part) => Some(part),

@@ -8,7 +8,6 @@ use crate::error::Problem;
 use crate::layout::{Specialized, local_size_of};
 use crate::options::AnalysisOptions;
 
-/// The launch parameters of a kernel.
 pub(crate) struct LaunchParameters<'a> {
     /// Initial values of variables and constants.
     pub inputs: HashMap<u32, &'a Initial>,

@@ -36,7 +36,6 @@ pub struct FinalContent {
     pub is_weak: bool,
 }
 
-/// The final contents of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FinalContents {
     /// All final contents.

@@ -49,7 +49,6 @@ impl UndefOrigin {
 pub(crate) enum SymbolicValue {
     /// Known bits, zero-extended; a boolean is 0 or 1.
     Known(u64),
-    /// A register of the thread.
     Register(u16),
     /// A boolean that depends on registers.
     Truth(Rc<SymbolicTruth>),

@@ -23,7 +23,6 @@ fn tests_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders")
 }
 
-/// Returns the answers for a module.
 fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
     let module = frontend::read_module(bytes).unwrap();
     let assertion = assertion.map(|text| parse_formula(text).unwrap());

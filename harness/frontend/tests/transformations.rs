@@ -161,7 +161,6 @@ OpDecorate %results Binding 2
 /// Constants up to this number have names.
 const CONSTANTS: usize = 16;
 
-/// Returns the module of a kernel.
 fn module_of(steps: &[Step]) -> SpirvModule {
     let mut text = HEADER.to_owned();
     for number in 0..CONSTANTS {

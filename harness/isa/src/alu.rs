@@ -72,7 +72,6 @@ pub enum AluOperation {
 }
 
 impl AluOperation {
-    /// Returns the number of operands.
     pub fn operand_count(self) -> usize {
         match self {
             AluOperation::Mov

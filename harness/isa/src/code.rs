@@ -91,7 +91,6 @@ pub(crate) enum MemoryUnit {
 /// An access by all participating lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// The line of the text.
     pub line: u32,
     /// The unit that performs it.
     pub unit: MemoryUnit,

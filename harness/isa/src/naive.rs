@@ -128,7 +128,6 @@ struct PartInFlight {
 /// A state of the naive search. Locations are cells of 8 bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct NaiveState {
-    /// The number of completed dispatches.
     completed_dispatches: usize,
     next_nodes: Vec<usize>,
     barrier_arrivals: Vec<usize>,

@@ -239,7 +239,6 @@ pub enum AccessAction {
     Atomic(AtomicOpcode),
 }
 
-/// The operation of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AtomicOpcode {
     Swap,
@@ -259,7 +258,6 @@ pub enum AtomicOpcode {
 }
 
 impl Opcode {
-    /// Returns the operation of a mnemonic.
     pub fn from_mnemonic(mnemonic: &str) -> Opcode {
         let name = ["_e32", "_e64", "_sdwa", "_gfx12"]
             .iter()

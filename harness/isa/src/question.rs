@@ -11,7 +11,6 @@ use crate::text::MachineProgram;
 /// Kernels with their dispatches and memory, and the outcomes that a model allows.
 #[derive(Clone, Debug)]
 pub struct MachineQuestion {
-    /// The family of the machine text.
     pub family: AmdFamily,
     pub kernels: Vec<MachineKernel>,
     /// The workgroups, each with one instance.
@@ -195,7 +194,6 @@ pub struct TraceStep {
     pub workgroup: usize,
     /// The wave within it.
     pub wave: usize,
-    /// The kernel, for the line.
     pub kernel: usize,
     /// The line of the machine text.
     pub line: u32,
@@ -211,7 +209,6 @@ pub struct Hazard {
     pub line: u32,
     /// The register, such as `v2`.
     pub register: String,
-    /// The line of the load.
     pub load: u32,
 }
 

@@ -251,7 +251,6 @@ impl CodeTraversal<'_> {
             .then_some(!matches!(details.action, AccessAction::Load { .. }))
     }
 
-    /// Records the locations of an ordered access.
     fn record_ordered_cells(&mut self, access: u16) {
         if is_shared(self.machine, self.wave, access) {
             self.cells.extend(self.wave.cells.get(usize::from(access)).into_iter().flatten());

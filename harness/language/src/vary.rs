@@ -25,7 +25,6 @@ pub enum VariedPart {
     StorageClass,
 }
 
-/// A variation of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variation {
     /// The part that differs.

@@ -29,7 +29,6 @@ pub struct WordEntry {
 const WORD_TABLE: &str = include_str!("words.tsv");
 
 impl Topic {
-    /// Returns its name in the table.
     fn name(self) -> &'static str {
         match self {
             Topic::Litmus => "litmus",

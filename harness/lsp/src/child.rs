@@ -88,7 +88,6 @@ pub enum ChildError {
     System(#[from] std::io::Error),
 }
 
-/// A command of the program.
 #[derive(Debug)]
 pub struct ChildCommand<'c> {
     pub program: &'c Path,

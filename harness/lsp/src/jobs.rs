@@ -31,7 +31,6 @@ pub enum LoopInput {
     /// The result of an analysis; `None` if it was cancelled or failed.
     AnalysisFinished {
         address: String,
-        /// The version of its text.
         version: i32,
         analysis: DocumentAnalysis,
         problems: Option<Vec<TextProblem>>,
@@ -48,7 +47,6 @@ pub enum LoopInput {
 #[derive(Clone, Debug)]
 pub struct EditorVerdict {
     pub address: String,
-    /// The version of its text.
     pub version: i32,
     /// The verdict in words.
     pub description: String,

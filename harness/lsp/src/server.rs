@@ -101,7 +101,6 @@ pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
     Ok(was_requested)
 }
 
-/// Returns the capabilities of the server.
 fn capabilities() -> Value {
     json!({
         "positionEncoding": "utf-16",

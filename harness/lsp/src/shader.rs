@@ -34,7 +34,6 @@ struct EditorAnswer {
 #[derive(Debug)]
 pub struct ShaderJob<'s> {
     pub program: &'s Path,
-    /// The path of the document.
     pub path: &'s Path,
     pub text: &'s str,
     /// True if the path is a file, whose folder holds included files.

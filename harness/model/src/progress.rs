@@ -68,7 +68,6 @@ pub enum DecidingMemory {
     SequentiallyConsistent,
     /// Histories of writes with synchronization by release and acquire.
     Relaxed,
-    /// The axioms of the memory model.
     Axioms,
 }
 
@@ -332,9 +331,7 @@ pub struct ObservedThread {
 /// Level of the test's copies, if several run in one dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyLevel {
-    /// Workgroups of the dispatch.
     Workgroups,
-    /// Subgroups of the workgroup.
     Subgroups,
     /// Invocations of the subgroup.
     Invocations,

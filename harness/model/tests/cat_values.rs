@@ -347,14 +347,12 @@ fn value<M: Matrix>(text: &str, world: &World, name: &str) -> Pairs {
     values::<M>(text, world, &[name]).remove(0)
 }
 
-/// Returns every operation on the operands.
 fn apply_all(operands: &[Expression]) -> Vec<Expression> {
     let mut results = apply_unary(operands);
     results.extend(apply_binary(operands, operands));
     results
 }
 
-/// Returns every unary operation on the operands.
 fn apply_unary(operands: &[Expression]) -> Vec<Expression> {
     let mut results = Vec::new();
     for operand in operands {

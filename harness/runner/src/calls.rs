@@ -11,7 +11,6 @@ use shaders::host::{CallSchedule, batch_items};
 pub(crate) struct OrderedCalls {
     /// The steps in submission order.
     pub items: Vec<OrderedCall>,
-    /// The semaphores of the steps.
     pub semaphores: Vec<Semaphore>,
 }
 

@@ -46,7 +46,6 @@ pub struct StoreBuffering {
 }
 
 impl StoreBuffering {
-    /// Returns the number of instances.
     pub fn instances(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.other
     }

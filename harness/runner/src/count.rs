@@ -133,7 +133,6 @@ impl Unwritten {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DispatchMemory<'a> {
     pub parameters: &'a Parameters,
-    /// Its number of instances.
     pub instances: usize,
     pub results: &'a [u32],
     /// The location buffer; empty if no location is part of the outcome.
@@ -552,7 +551,6 @@ impl ValueColumn {
     }
 }
 
-/// Returns the byte offset of an observable in its storage.
 fn byte_offset(test: &Test, observable: Observable) -> u32 {
     match observable {
         Observable::Register(..) => 0,

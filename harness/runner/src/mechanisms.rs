@@ -23,7 +23,6 @@ use crate::stress::Stress;
 pub struct RunMechanisms<'a> {
     /// The mechanisms between phases.
     pub joins: &'a [Join],
-    /// The memory of its locations.
     pub memory: BufferMemory,
 }
 

@@ -180,7 +180,6 @@ impl ReceiptPosition {
         all
     }
 
-    /// Returns the receipt of its workgroups.
     fn expected_receipt(&self, parameters: &Parameters, salts: &MemorySalts) -> u32 {
         let read = self.salted.iter().map(|path| path.expected_value(salts.salt_of(path.memory)));
         let memory: Vec<u32> = self.lengths.iter().copied().chain(read).collect();
@@ -883,7 +882,6 @@ impl ProgramPlan {
         self.initial.storage_words
     }
 
-    /// Returns the location buffers of the kernels.
     pub fn location_buffers(&self) -> impl Iterator<Item = BufferId> {
         std::iter::once(LOCATIONS).chain(self.separate_locations)
     }

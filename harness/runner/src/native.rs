@@ -65,7 +65,6 @@ pub fn run(time: Duration) -> StoreBuffering {
     counts
 }
 
-/// Returns the reads of one side in all rounds.
 fn run_side(side: usize, lines: &[RoundLocations], meeting: &AtomicU32) -> Vec<u32> {
     let mut reads = Vec::with_capacity(lines.len() * LANES);
     for (round, line) in (1u32..).zip(lines) {

@@ -24,7 +24,6 @@ use crate::wire::{Request, VERSION, WorkerMessage};
 pub use worker::kill_process_group;
 use worker::{Worker, WorkerNotification};
 
-/// The limits of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub workers: u32,
@@ -116,7 +115,6 @@ pub struct Attempt<P, R> {
     pub duration: Duration,
 }
 
-/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttemptEnd<R> {
     /// The worker answered.
@@ -177,10 +175,8 @@ pub enum NotRun {
     GivenUp { failures: u32, last: String },
 }
 
-/// The result of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobReport<P, R> {
-    /// Number of the job.
     pub job: usize,
     pub last: Attempt<P, R>,
     /// Earlier attempts, which all failed. Their observations count too.
@@ -200,7 +196,6 @@ impl<P, R> JobReport<P, R> {
 pub enum PoolEvent<'a, P, R> {
     /// A worker sent a progress message.
     Progress {
-        /// Number of the job.
         job: usize,
         /// The message.
         snapshot: &'a P,

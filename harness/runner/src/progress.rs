@@ -63,7 +63,6 @@ impl UnitAssignment {
     }
 }
 
-/// The settings of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgressSettings {
     /// The assignment of copies.
@@ -78,11 +77,9 @@ pub struct ProgressSettings {
     pub seed: u64,
 }
 
-/// The observations of a test in one placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementObservations {
-    /// Copies in a dispatch.
     pub copies: u32,
     pub runs: u32,
     /// Dispatches in which every thread of every copy ended.
@@ -98,7 +95,6 @@ pub struct PlacementObservations {
     /// The number of invocations outside the dispatch, in all of these dispatches.
     #[serde(default)]
     pub outside_grid: u64,
-    /// Seconds of all dispatches.
     pub seconds: f64,
 }
 
@@ -241,7 +237,6 @@ pub fn run(
     }
 }
 
-/// Runs the kernel of a test.
 fn run_kernel(
     device: &dyn Device,
     kernel: &ProgressKernel,

@@ -47,7 +47,6 @@ pub(crate) struct LocationWord {
 /// The words of a litmus test that a checksum covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CheckedWords {
-    /// The result words of all instances.
     Results,
     /// A word of a storage of all instances.
     Location(LocationWord),

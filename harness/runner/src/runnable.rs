@@ -16,7 +16,6 @@ pub struct Runnable {
     pub program: Program,
     /// The mechanisms to test between its phases.
     joins: Vec<Join>,
-    /// The memory of its locations.
     memory: BufferMemory,
 }
 
@@ -48,7 +47,6 @@ impl Runnable {
         RunMechanisms { joins: &self.joins, memory: self.memory }
     }
 
-    /// Returns the hash of its kernels.
     pub fn hash(&self) -> String {
         hash_kernels(self.program.kernels().flat_map(|kernel| &kernel.words))
     }

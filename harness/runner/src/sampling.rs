@@ -24,7 +24,6 @@ const MAX_TURN: u32 = 12;
 /// The limits on the parameters of a kernel on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelLimits {
-    /// Workgroup classes of the kernel.
     pub classes: u32,
     /// Instance slots of a workgroup.
     pub lanes: u32,

@@ -72,7 +72,6 @@ pub struct InputImage {
     pub format: u32,
 }
 
-/// The shape of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputShape {
@@ -137,7 +136,6 @@ impl Shader {
     }
 }
 
-/// The settings of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShaderSettings {
     /// The maximum number of dispatches.

@@ -26,7 +26,6 @@ pub struct Stress {
     pub groups: (u32, u32),
     /// The same for tests whose threads share one workgroup.
     pub groups_within: (u32, u32),
-    /// Rounds of a kernel.
     pub rounds: (u32, u32),
     /// The maximum failed polls of an invocation that waits for its partners, over all rounds of a dispatch;
     /// 0 disables the rendezvous. It must cover the time between the start of the first and of the last

@@ -221,7 +221,6 @@ fn missing_graphics(kernel: &CompiledKernel, capabilities: &Capabilities) -> Opt
     (cells.size > most).then(|| format!("points of {} pixels (it has {most})", cells.size))
 }
 
-/// Returns the missing capability of a device for the subgroups of a kernel.
 fn missing_subgroup_support(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.variant.subgroup_size != SubgroupSize::Unspecified
         && !capabilities.has_feature(Feature::SubgroupSizeControl)

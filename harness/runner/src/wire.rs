@@ -26,7 +26,6 @@ pub const RECORD_SEPARATOR: u8 = 0x1e;
 pub struct Request<J> {
     /// [`VERSION`].
     pub version: u32,
-    /// Number of the job.
     pub job: u64,
     pub payload: J,
 }
@@ -39,7 +38,6 @@ pub enum WorkerMessage<P, R> {
     Progress {
         /// [`VERSION`].
         version: u32,
-        /// Number of the job.
         job: u64,
         payload: P,
     },
@@ -47,7 +45,6 @@ pub enum WorkerMessage<P, R> {
     Answer {
         /// [`VERSION`].
         version: u32,
-        /// Number of the job.
         job: u64,
         payload: R,
     },
@@ -59,7 +56,6 @@ pub enum WorkerMessage<P, R> {
 pub struct Job {
     /// The test id, for messages.
     pub id: String,
-    /// The text of the test.
     pub text: String,
     /// The words of its [`RunVariant`](crate::RunVariant); empty for the default.
     pub variant: String,
@@ -139,7 +135,6 @@ pub struct JobResult {
     /// Peak host memory of the worker in bytes, if the platform reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
-    /// The observations of the test.
     pub observation: WireObservation,
     /// Why the run, or the one of its twin, ended early.
     pub failure: Option<IncompleteReason>,

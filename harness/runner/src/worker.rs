@@ -247,7 +247,6 @@ struct OpenDevice {
     threads_before: BTreeSet<i32>,
 }
 
-/// The devices of a worker.
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, OpenDevice>,
     /// As [`RunMetadata::store_buffering`].

@@ -30,7 +30,6 @@ fn outcome(values: [u64; 3]) -> Outcome {
     Outcome(values.map(Value).to_vec())
 }
 
-/// Returns the instances of all submissions of a device.
 fn dispatched_instances(device: &FakeDevice) -> u64 {
     device.dispatch_parameters.borrow().iter().map(|p| u64::from(p.groups) * u64::from(p.rounds) * 4).sum()
 }

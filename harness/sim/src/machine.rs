@@ -70,7 +70,6 @@ struct SchedulerWeights {
     partial_mask_rate: u32,
     /// Rate of atomic stores that enter a store buffer.
     buffered_store_rate: u32,
-    /// The number of store buffers.
     store_buffers: usize,
     /// The level whose caches read atomics ahead.
     read_ahead_level: Option<u8>,

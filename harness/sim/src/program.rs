@@ -68,7 +68,6 @@ pub(crate) struct Program {
     pub number_instructions: Vec<NumberInstruction>,
     /// Literal and edge of the cases of all switches.
     pub cases: Vec<(u64, u32)>,
-    /// The number of registers.
     pub registers: usize,
     /// Registers with a constant value.
     pub constants: Vec<(Register, u32)>,

@@ -6,7 +6,6 @@
 
 use crate::error::{SourcePosition, SpirvError, SpirvProblem};
 
-/// The annotations of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// Invocations per subgroup, subgroups per workgroup, workgroups.

@@ -68,7 +68,6 @@ impl<'m> OperandCursor<'m> {
         OperandCursor { op, words, at: 0 }
     }
 
-    /// Returns the next operand.
     pub fn next(&mut self) -> Result<u32, SpirvProblem> {
         self.next_optional().ok_or_else(|| malformed(format!("Op{:?} lacks operand {}", self.op, self.at)))
     }

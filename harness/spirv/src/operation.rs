@@ -241,7 +241,6 @@ pub enum SpirvOperation<'m> {
     },
 }
 
-/// The function of an instruction of a ray query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RayQueryFunction {
     Initialize,
@@ -304,7 +303,6 @@ pub struct SubgroupInstruction {
     pub argument: Option<u32>,
 }
 
-/// The function of a subgroup operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SubgroupFunction {
     Elect,

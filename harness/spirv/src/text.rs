@@ -21,7 +21,6 @@ pub struct AssembledModule {
     pub names: BTreeMap<String, u32>,
 }
 
-/// A token of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AsmToken<'t> {
     Id(&'t str),

@@ -79,13 +79,11 @@ impl SyncSides {
         classes.concat()
     }
 
-    /// Returns the suffixes of a releasing operation.
     fn release_suffix(&self) -> String {
         let available = if self.coherence == Coherence::NonCoherent { ".semav" } else { "" };
         format!(".{}{}{available}", self.range.scope_keyword(), self.semantics_classes())
     }
 
-    /// Returns the suffixes of an acquiring operation.
     fn acquire_suffix(&self) -> String {
         let visible = if self.coherence == Coherence::NonCoherent { ".semvis" } else { "" };
         format!(".{}{}{visible}", self.range.scope_keyword(), self.semantics_classes())

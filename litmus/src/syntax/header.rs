@@ -197,7 +197,6 @@ impl<'a> Iterator for TextLines<'a> {
 }
 
 impl TextLines<'_> {
-    /// Returns the position of the end of the text.
     fn end_position(&self) -> Span {
         position_at(self.text, self.text.len())
     }

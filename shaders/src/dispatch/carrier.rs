@@ -51,7 +51,6 @@ pub(super) enum StageOutput {
 }
 
 impl StageOutput {
-    /// Writes a word to the output.
     pub(super) fn write(self, module: &mut ModuleBuilder, word: Word) {
         match self {
             StageOutput::Colour(colour) => module.emit_void(Op::Store, [colour, word].map(Operand::IdRef)),
@@ -88,7 +87,6 @@ pub(super) enum LocalIndex {
 }
 
 impl DispatchEmitter<'_> {
-    /// Returns the carrier of the kernel.
     pub(super) fn carrier(&self) -> Carrier {
         let variant = self.config.variant;
         match variant.stage {

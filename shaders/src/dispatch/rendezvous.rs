@@ -18,7 +18,6 @@ pub(super) struct InvocationStart {
     pub seat: InstanceSlot<Word>,
 }
 
-/// The receipt of a workgroup.
 pub(super) struct Receipt {
     /// The lengths of the kernel's buffers.
     lengths: Vec<Word>,

@@ -19,7 +19,6 @@ use super::source::{Finding, SourceFile};
 struct AllowedCycle {
     /// A file in it.
     member: &'static str,
-    /// The number of its files.
     files: usize,
     /// The reason why it cannot be cut, or the plan to cut it.
     reason: &'static str,

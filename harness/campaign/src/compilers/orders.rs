@@ -8,7 +8,6 @@ use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 use super::line_source::source_text;
 use crate::compile_worker::CompilationResult;
 
-/// Returns the orders of a kernel.
 pub fn check_orders(
     test: &Test,
     unit: &FormKernel,

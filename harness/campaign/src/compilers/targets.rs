@@ -124,7 +124,6 @@ impl CompilerTarget {
         }
     }
 
-    /// Returns the command of a worker.
     pub fn command(&self, program: &Path) -> Command {
         self.worker_environment.command(program, &WorkerTask::Compile)
     }

@@ -138,7 +138,6 @@ struct TerminationVerdicts {
 /// A device with its claimed progress model.
 struct TestedDevice {
     target: DeviceTarget,
-    /// The selector of its worker.
     selector: String,
     /// The progress model of its expectation file.
     claim: Option<ProgressModel>,
@@ -372,7 +371,6 @@ impl ProgressPlan {
     }
 }
 
-/// Returns the dispatches of each placement.
 fn dispatch_count(options: &RunOptions) -> u32 {
     options.instances.map_or(DEFAULT_DISPATCHES, |instances| u32::try_from(instances).unwrap_or(u32::MAX))
 }

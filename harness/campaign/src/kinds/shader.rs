@@ -30,7 +30,6 @@ use crate::workers::WorkerTask;
 /// A number in a buffer with known final values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalNumber {
-    /// Its name in the shader.
     pub name: String,
     /// Index of the buffer among the writable ones.
     pub buffer: u32,
@@ -226,7 +225,6 @@ impl ShaderPlan {
         ShaderPlan { shaders, hashes, targets, skip_reasons, chosen }
     }
 
-    /// Returns the ids of all shaders.
     pub fn ids(&self) -> Vec<String> {
         self.shaders.iter().map(|shader| shader.id.clone()).collect()
     }

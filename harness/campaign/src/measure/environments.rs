@@ -26,7 +26,6 @@ const MAX_ROUNDS: u32 = 10;
 const ROUND_OVERHEAD: Duration = Duration::from_secs(60);
 const BUILD_OVERHEAD: Duration = Duration::from_secs(3);
 
-/// The options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvironmentOptions<'a> {
     /// The stresses, as presets or files.

@@ -100,7 +100,6 @@ impl MeasuredStress {
     }
 }
 
-/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct TuneOptions<'a> {
     /// The tests as command-line arguments; a fixed selection if there is neither a test nor a suite.
@@ -119,7 +118,6 @@ pub struct TuneOptions<'a> {
 pub struct TuneResult {
     /// The preset file, with the measurements as comments.
     pub preset: String,
-    /// A summary of the search.
     pub summary: String,
 }
 

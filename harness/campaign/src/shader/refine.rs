@@ -57,7 +57,6 @@ impl RefineRequest {
         }
     }
 
-    /// Returns the open parts of a module.
     fn open_parts(
         &self,
         named: &NamedModule<'_>,
@@ -361,7 +360,6 @@ impl CompilerRefinement<'_> {
     }
 }
 
-/// Returns a module as bytes of a binary.
 fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut words: Vec<u32> = if bytes.starts_with(&MAGIC) {
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()

@@ -141,7 +141,6 @@ fn synthesize(
     })
 }
 
-/// The comparison of one source.
 enum Comparison {
     /// Both models give the same answer.
     Same,

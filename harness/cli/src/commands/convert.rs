@@ -92,7 +92,6 @@ fn output_file(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBu
 }
 
 impl Syntax {
-    /// Returns the file extension of the syntax.
     fn extension(self) -> &'static str {
         match self {
             Syntax::Litmus => ".litmus",

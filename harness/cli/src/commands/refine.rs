@@ -230,7 +230,6 @@ fn outcome_of_verdict(verdict: RefineVerdict) -> Outcome {
     }
 }
 
-/// Returns the text of a comparison.
 fn format_comparison(line: &RefineLine) -> String {
     let format_position = |place: &FindingPlace| {
         let line = place.line.map_or(String::new(), |line| format!(":{line}"));

@@ -111,7 +111,6 @@ impl QuestionHandler for ChildAnswers {
     }
 }
 
-/// A run of a test on a device.
 struct DeviceRun<'a> {
     question: &'a PlaygroundQuestion,
     device: &'a str,
@@ -198,7 +197,6 @@ impl ChildAnswers {
     }
 }
 
-/// Returns the error message of a child process.
 fn error_message(output: &ChildOutput) -> String {
     match (output.stderr.trim(), output.code) {
         ("", Some(code)) => format!("the analysis ended with exit code {code} and without an answer"),

@@ -110,7 +110,6 @@ impl FaultRow {
     }
 }
 
-/// A run of a row.
 #[derive(Clone, Debug)]
 struct FaultRun {
     row: FaultRow,

@@ -287,7 +287,6 @@ fn f8_the_patch_restores_the_cache_bit() {
     );
 }
 
-/// Returns the assembly text of a function.
 fn function<'a>(assembly: &'a str, name: &str) -> &'a str {
     let start = assembly.find(&format!("\n{name}:")).unwrap();
     assembly.get(start..).unwrap().split("s_endpgm").next().unwrap()

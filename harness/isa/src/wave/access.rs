@@ -547,7 +547,6 @@ impl CodeBuilder<'_> {
             .ok_or_else(|| HaltReason::Unsupported("a descriptor outside the set".to_owned()))
     }
 
-    /// Returns a word of the descriptor set.
     fn descriptor_word(&self, at: u32) -> Result<WaveValue, HaltReason> {
         let resources = self.launch.kernel.resources.iter();
         let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);

@@ -6,7 +6,6 @@ use crate::code::WaveValue;
 use crate::opcode::{CompareRelation, CompareType, Opcode, ScalarOperation, SccEffect, VectorOperation};
 use crate::text::{MachineInstruction, MachineOperand, RegisterRange, special};
 
-/// The writes of an instruction.
 #[derive(Default)]
 struct PendingWrites {
     scalar: Vec<(u16, WaveValue)>,

@@ -11,7 +11,6 @@ use crate::text::{MachineInstruction, MachineOperand};
 pub(super) struct OutstandingOperation {
     /// Its number on this path, from 1.
     pub number: u32,
-    /// The line of the text.
     pub line: u32,
     /// The counters that it counts on.
     pub counters: Vec<WaitCounter>,

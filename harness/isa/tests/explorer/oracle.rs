@@ -100,7 +100,6 @@ enum RandomStep {
     },
 }
 
-/// The instruction syntax of a family.
 struct FamilySyntax {
     family: &'static str,
     word: &'static str,

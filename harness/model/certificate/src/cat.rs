@@ -40,7 +40,6 @@ pub(crate) enum AxiomShape {
     Empty,
 }
 
-/// A statement of a model.
 #[derive(Debug)]
 pub(crate) enum Statement {
     Let(Bindings),

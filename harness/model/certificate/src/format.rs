@@ -13,9 +13,7 @@ pub const SCHEMA: &str = "vk-litmus/certificate/1";
 pub struct Certificate {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The name of the test.
     pub name: String,
-    /// The text of the test.
     pub test: String,
     pub model: ModelText,
     /// Largest number of iterations of a loop.
@@ -41,7 +39,6 @@ pub struct Certificate {
 #[serde(deny_unknown_fields)]
 pub struct ModelText {
     pub name: String,
-    /// The text of its file.
     pub text: String,
     /// The texts of the included files, by the names in the `include` statements.
     pub includes: BTreeMap<String, String>,

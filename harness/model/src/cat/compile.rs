@@ -227,7 +227,6 @@ impl<'m> CatCompiler<'m> {
         Some(self.scopes.len() - 1)
     }
 
-    /// Records that the value is that of a function.
     fn label_call(&mut self, function: &'m CatDefinition, value: TypedNode) {
         let (TypedNode::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span))
         else {

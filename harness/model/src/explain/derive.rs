@@ -18,7 +18,6 @@ const MAX_CHOICE_CHAIN: usize = 64;
 /// Base relations that only compare attributes of two events, and therefore explain nothing by themselves.
 const FILTER_RELATIONS: [&str; 8] = ["loc", "vloc", "sref", "int", "ext", "ssg", "swg", "sqf"];
 
-/// Name of a node in the text.
 struct NamedNode<'a> {
     /// `None` for a part of a union that only carries a citation.
     name: Option<&'a str>,
@@ -352,7 +351,6 @@ fn is_balanced(text: &str) -> bool {
     depth == 0
 }
 
-/// Returns the source location of a statement.
 pub(super) fn location_of_statement(plan: &CompiledModel, statement: StatementId) -> StatementLocation {
     let span = plan.statement_at(statement).span;
     let file = plan.sources.get(usize::from(span.source.0)).map_or("", |source| &source.name);

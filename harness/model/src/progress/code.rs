@@ -63,7 +63,6 @@ pub(super) enum ValueSource {
     Register(u16),
 }
 
-/// Operation of one instruction.
 #[derive(Clone, Debug)]
 pub(super) enum ProgressOperation {
     NoOperation,

@@ -116,7 +116,6 @@ impl StateGraph {
         Ok(graph)
     }
 
-    /// Returns the number of states.
     pub(super) fn state_count(&self) -> usize {
         self.discovery_edges.len()
     }

@@ -274,7 +274,6 @@ impl ProgressMachine<'_> {
         }
     }
 
-    /// Returns the progress status of a thread.
     pub(super) fn thread_status<M>(&self, state: &MachineState<M>, thread: usize) -> ThreadStatus {
         let thread_state = &state.threads[thread];
         let schedulable = match thread_state.phase {

@@ -34,7 +34,6 @@ pub struct MinimalTest {
 pub struct MinimalTests {
     /// The minimal tests, in the order of their text.
     pub minimal: Vec<MinimalTest>,
-    /// Number of judged tests.
     pub judged_tests: usize,
     /// True if the enumeration ended before its bound and no answer timed out.
     pub complete: bool,

@@ -98,7 +98,6 @@ pub struct ShapeVariant {
 }
 
 impl LitmusShape {
-    /// Returns the number of threads.
     pub fn thread_count(&self) -> usize {
         self.columns.len()
     }
@@ -250,7 +249,6 @@ fn place_at_distances(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec
 }
 
 impl ShapeVariant {
-    /// Returns the name of the variant.
     pub fn name(&self) -> String {
         let ShapeVariant { shape, release, acquire, has_plain_payload: plain, places, .. } = self;
         let mut name = shape.name.to_owned();

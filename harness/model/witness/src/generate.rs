@@ -31,7 +31,6 @@ pub enum ProgramFamily {
     Calls(usize),
     /// Subgroup operations; the number counts the lanes.
     Subgroup(usize),
-    /// A corner of the model.
     Corner(Corner),
 }
 

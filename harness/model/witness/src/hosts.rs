@@ -58,7 +58,6 @@ struct StreamProgress<'t> {
     ended: BTreeSet<u16>,
 }
 
-/// A step of a host thread.
 enum HostStep<'t> {
     Signal(&'t str, Option<u32>),
     Wait(&'t str, Option<u32>),

@@ -17,7 +17,6 @@ pub type Set = u64;
 /// A relation between operations: row i is the set of operations that follow operation i.
 pub type Relation = Vec<Set>;
 
-/// The operations of a set.
 pub fn members(mut set: Set) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         if set == 0 {
@@ -75,7 +74,6 @@ pub enum OperationKind {
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     pub thread: usize,
-    /// The instruction in its thread.
     pub instruction: u16,
     /// Executed instructions are numbered: the halves of a read-modify-write have one number.
     pub execution_number: usize,

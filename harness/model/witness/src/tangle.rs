@@ -22,7 +22,6 @@ use crate::values::evaluate_node;
 /// The type of all values: 32 bits without a sign.
 pub const WORD: ScalarType = ScalarType::U32;
 
-/// Returns the operand of a thread.
 pub fn operand(kind: &InstructionKind) -> Option<Operand> {
     kind.subgroup_operation().and_then(|operation| operation.value)
 }

@@ -36,7 +36,6 @@ pub struct ExecutedInstruction {
 pub enum InstructionEffect {
     /// A read; the path's reads are numbered in order.
     Read(Footprint),
-    /// A write of a value.
     Write(Footprint, NodeId),
     ReadWrite(Footprint, NodeId),
     Fence,
@@ -158,6 +157,5 @@ pub struct SubgroupExchange {
     /// Name of the dynamic instance; equal names are one instance.
     pub name: String,
     pub kind: SubgroupKind,
-    /// Operand of the thread.
     pub operand: Option<NodeId>,
 }

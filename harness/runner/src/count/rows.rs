@@ -16,7 +16,6 @@ pub(crate) struct RowCounts {
 }
 
 impl RowCounts {
-    /// Returns the instances of the dispatch.
     pub fn instances(&self) -> u64 {
         self.rows.iter().map(|(_, count, _)| count).sum::<u64>() + self.outside_table
     }

@@ -18,7 +18,6 @@ const STDERR_BYTES: usize = 16_384;
 /// Time limit for a process to exit before it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A notification from a worker process.
 #[derive(Debug)]
 pub(super) enum WorkerNotification {
     /// A record: the JSON text of one message.

@@ -16,7 +16,6 @@ use crate::worker::{Devices, HasObservations, MakeDevice, ProgressSink, WorkerAn
 pub struct ProgressJob {
     /// The test id, for messages.
     pub id: String,
-    /// The text of the test.
     pub text: String,
     /// The planned kernel's [hash](crate::hash_kernels). A worker that compiles another kernel runs nothing.
     /// Empty if none is planned.

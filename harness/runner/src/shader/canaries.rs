@@ -31,7 +31,6 @@ const MIN_WORKGROUPS: u32 = 2;
 /// The maximum workgroups of a canary.
 const MAX_WORKGROUPS: u32 = 64;
 
-/// The canaries of a plan.
 pub(super) struct Canaries {
     /// The buffer with the input word, for the copies; the dispatches get it as push constant.
     inputs: BufferId,
@@ -47,7 +46,6 @@ pub(super) struct Canaries {
     plan_number: usize,
 }
 
-/// The steps for one dispatch of a shader.
 #[derive(Default)]
 pub(super) struct DispatchSteps {
     /// Initializes its buffers.

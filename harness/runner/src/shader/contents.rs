@@ -67,7 +67,6 @@ pub struct ShaderObservations {
     /// host read.
     #[serde(default)]
     pub misread: u64,
-    /// Seconds of all submissions.
     pub seconds: f64,
 }
 
@@ -91,7 +90,6 @@ struct ContentsRow {
     words: Option<Vec<u32>>,
 }
 
-/// The counts of a run.
 pub(super) struct ContentCounts {
     /// The position of each buffer's first word.
     starts: Vec<usize>,

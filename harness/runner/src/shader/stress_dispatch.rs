@@ -111,7 +111,6 @@ impl StressDispatch {
         self.current = (workgroups, parameters);
     }
 
-    /// Returns the stress dispatch.
     pub fn dispatch_step(&self, queue: QueueId, kernel: KernelId, scratch: BufferId) -> PlanStep {
         let (workgroups, parameters) = &self.current;
         PlanStep::Dispatch {

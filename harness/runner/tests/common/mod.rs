@@ -144,7 +144,6 @@ pub struct FakeDevice {
     pub executes: bool,
     pub script: Script,
     pub poll_duration: Duration,
-    /// The number of submissions.
     pub submissions: Cell<u64>,
     /// The parameters of each submission.
     pub dispatch_parameters: RefCell<Vec<Parameters>>,
@@ -196,7 +195,6 @@ impl FakeDevice {
     }
 }
 
-/// Executes every role of every instance.
 pub fn execute_all_roles(memories: &mut Memories<'_>) {
     let (parameters, workgroups) = (memories.parameters, memories.workgroups);
     let counters = &memories.rendezvous[..32 * parameters.groups as usize];

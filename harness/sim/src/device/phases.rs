@@ -9,7 +9,6 @@ use super::bind;
 use crate::fault::Fault;
 use crate::random::Random;
 
-/// A phase of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Unordered dispatches, by step.

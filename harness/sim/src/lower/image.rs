@@ -13,7 +13,6 @@ use crate::program::{MemoryOp, MemoryOpKind, NONE, NumberInstruction, Op, Regist
 /// The shape of a texel in memory.
 const TEXEL_WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
 
-/// Returns the shape of a texel in the shader.
 fn texel_shape(float: bool) -> NumberShape {
     NumberShape { kind: if float { NumberKind::Float } else { NumberKind::Integer }, rows: 4, ..TEXEL_WORD }
 }

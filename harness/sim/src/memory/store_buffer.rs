@@ -24,7 +24,6 @@ struct BufferedStore {
     path: CachePath,
 }
 
-/// The store buffers of all groups.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoreBuffers {
     slots: Vec<BufferedStore>,

@@ -43,7 +43,6 @@ pub fn run(
     run_variant(device, test, instances, seed, Variant::default())
 }
 
-/// Runs a test in a variant.
 pub fn run_variant(
     device: &SimDevice,
     test: &Test,

@@ -379,7 +379,6 @@ impl<'a> CallDerivation<'a> {
         self.queues.get(queue).map_or(&[], |queue| queue.items.as_slice())
     }
 
-    /// Returns the position of a device call.
     fn queue_position(&self, call: &ParsedCall) -> Option<QueuePosition> {
         self.queues.iter().enumerate().find_map(|(number, queue)| {
             let at = queue

@@ -15,7 +15,6 @@ pub struct Violation {
     pub fault: ModuleFault,
 }
 
-/// A fault of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleFault {

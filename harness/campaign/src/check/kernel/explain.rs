@@ -165,7 +165,6 @@ fn explain_module(
 /// The largest number of racing pairs that are explained.
 const MAX_PAIRS: usize = 4;
 
-/// The explanation of one entry point.
 struct EntryExplanation {
     text: String,
     page: ShaderAnswer,

@@ -11,7 +11,6 @@ use crate::Failure;
 use crate::models::{self, LoadedModel};
 use crate::source::LoadedTest;
 
-/// A test of the plan.
 #[derive(Debug)]
 pub struct PlannedTest {
     /// The test with its source.
@@ -70,7 +69,6 @@ impl PlannedTest {
 #[derive(Debug)]
 pub struct HsaSource {
     pub test: Test,
-    /// The text of the HSA test.
     pub text: String,
     /// The Vulkan program, or why there is none.
     pub lowered: Result<LoweredTest, LoweringError>,

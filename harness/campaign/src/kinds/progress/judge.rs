@@ -42,7 +42,6 @@ impl KernelFacts {
     }
 }
 
-/// The verdict fields of a line.
 struct VerdictFields {
     verdict: VerdictWord,
     reason: Option<String>,

@@ -48,7 +48,6 @@ impl LineVerdict {
     }
 }
 
-/// The evaluated contents of a run.
 #[derive(Default)]
 struct EvaluatedContents {
     outcomes: Vec<RunOutcome>,

@@ -81,7 +81,6 @@ impl CompileCommands {
         Ok(CompileCommands(all))
     }
 
-    /// Returns the flags of a source.
     pub fn flags_of(&self, file: &Path) -> Option<&CommandFlags> {
         let absolute = std::path::absolute(file).ok()?;
         self.0.get(&normalize_path(&absolute)).or_else(|| self.0.get(&absolute.canonicalize().ok()?))

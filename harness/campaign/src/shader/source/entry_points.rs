@@ -6,7 +6,6 @@
 use super::scan::{directive_argument, has_call, has_word, is_identifier_character, words};
 use super::stage::{COMPUTE, SourceStage, stage_of_extension, stage_of_name};
 
-/// An entry point of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryPoint {
     /// The function.

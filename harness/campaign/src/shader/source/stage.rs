@@ -61,7 +61,6 @@ const GLSL_EXTENSIONS: [&str; 1] = ["glsl"];
 /// Extensions of HLSL; `compute` is Unity's.
 const HLSL_EXTENSIONS: [&str; 2] = ["hlsl", "compute"];
 
-/// Returns the language of a file extension.
 pub fn language_of_extension(extension: &str) -> Option<ShaderLanguage> {
     match extension {
         extension if GLSL_EXTENSIONS.contains(&extension) || stage_of_extension(extension).is_some() => {
