@@ -1,6 +1,4 @@
 //! API calls: the relations derived from them, and the refusal of invalid ones with code and position.
-//!
-//! Long because of its table of calls and derived relations.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 use litmus::{InstructionKind, SystemOperation, Test, ThreadId};
@@ -59,365 +57,45 @@ const P1_NEXT: &str = "P1@sg 0, wg 1, qf 0, q 1";
 const P2_FAR: &str = "P2@sg 0, wg 2, qf 1";
 const ST: &str = "st.sc0 x, 1";
 const LD: &str = "ld.sc0 r0, x";
-const OWN: &str = "transfer x qf 0 -> qf 1";
 
+/// The cases of `calls.txt`, which describes their format.
 #[test]
-fn calls_are_derived() {
-    let cases: &[(&[&[&str]], &str)] = &[
-        (
-            &[&[P0, ST, "barrier compute:shader_write -> compute:shader_read"], &[P1, LD]],
-            "P0<P1; _; avdevice.shader_write visdevice.shader_read _",
-        ),
-        // The source scope covers earlier stages, the target scope later ones; ALL_COMMANDS excludes the
-        // host.
-        (&[&[P0, ST, "barrier top -> compute"], &[P1, LD]], "; _; _"),
-        (&[&[P0, ST, "barrier bottom -> top"], &[P1, LD]], "P0<P1; _; _"),
-        (&[&[P0, ST, "barrier compute -> bottom"], &[P1, LD]], "; _; _"),
-        (&[&[P0, ST, "barrier host -> all"], &[P1, LD]], "; _; _"),
-        // Logically earlier stages belong to a source, logically later ones to a target.
-        (
-            &[
-                &[P0, ST, "barrier compute:shader_write -> vertex"],
-                &[P1, "barrier fragment -> compute:shader_read", LD],
-            ],
-            "P0<P1; _; avdevice.shader_write visdevice.shader_read _",
-        ),
-        (
-            &[
-                &[P0, ST, "barrier compute:shader_write -> fragment"],
-                &[P1, "barrier vertex -> compute:shader_read", LD],
-            ],
-            "; _; _",
-        ),
-        // Each barrier stays at its position: the first makes nothing visible that the second makes
-        // available.
-        (
-            &[
-                &[P0, ST, "barrier compute -> compute:shader_read"],
-                &[P1, "barrier compute:shader_write -> compute", LD],
-            ],
-            "P0<P1; _; visdevice.shader_read avdevice.shader_write _",
-        ),
-        // Data of the middle dispatch becomes available transitively.
-        (
-            &[
-                &[P0, ST, "barrier compute:shader_write -> compute:shader_read"],
-                &[P1, LD, "barrier compute -> compute"],
-                &[P2, LD],
-            ],
-            "P0<P1 P0<P2 P1<P2; _; avdevice.shader_write visdevice.shader_read _; _",
-        ),
-        // Accesses apply only to the named stages: TOP and BOTTOM make no accesses.
-        (
-            &[&[P0, ST, "barrier bottom.vertex:shader_write -> compute:shader_read"], &[P1, LD]],
-            "P0<P1; _; visdevice.shader_read _",
-        ),
-        (
-            &[&[P0, ST, "barrier compute:shader_write -> top.vertex:shader_read"], &[P1, LD]],
-            "P0<P1; _; avdevice.shader_write _",
-        ),
-        (&[&[P0, ST, "signal s"], &[P1_FAR, "wait s", LD]], "P0<P1; _; avdevice visdevice _"),
-        // A queue without dispatches forwards a semaphore.
-        (
-            &[&[P0, ST, "signal s"], &[P1_FAR, "wait s", "signal t"], &[P2, "wait t", LD]],
-            "P0<P1 P0<P2; _; avdevice visdevice; avdevice visdevice _",
-        ),
-        (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD]], "P0<P1; _; avdevice visdevice _"),
-        // An event is a split barrier: items between set and await are in neither scope.
-        (
-            &[
-                &[P0, ST, "set e compute:shader_write -> compute:shader_read"],
-                &[P1, ST],
-                &[P2, "await e", LD],
-            ],
-            "P0<P2; _; _; avdevice.shader_write visdevice.shader_read _",
-        ),
-        // It chains with dependencies that end before the set, and with dependencies that begin after the
-        // await.
-        (
-            &[
-                &[P0, ST, "barrier compute:shader_write -> transfer", "set e transfer -> vertex"],
-                &[P1, "await e", "barrier fragment -> compute:shader_read", LD],
-            ],
-            "P0<P1; _; avdevice.shader_write visdevice.shader_read _",
-        ),
-        (
-            &[
-                &[
-                    P0,
-                    ST,
-                    "set e compute:shader_write -> transfer",
-                    "barrier transfer -> compute:shader_read",
-                ],
-                &[P1, "await e", LD],
-            ],
-            "; _; _",
-        ),
-        // A timeline that alternates between queues: a signal after a wait does not complete it.
-        (
-            &[
-                &[P0, ST, "signal t 1"],
-                &[P1_FAR, "wait t 1", ST, "signal t 2"],
-                &[P2, "wait t 2", LD, "signal t 3"],
-            ],
-            "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
-        ),
-        // A signal that only another wait for the same semaphore would allow does not complete it either.
-        (
-            &[
-                &[P0, ST, "signal t 1"],
-                &[P1_FAR, "wait t 1", ST, "signal s"],
-                &[P2, "wait s", LD, "signal t 2"],
-            ],
-            "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
-        ),
-        // Barriers apply to one queue, and a family may have several.
-        (&[&[P0, ST, "barrier compute -> compute"], &[P1_NEXT, LD]], "; _; _"),
-        (&[&[P0, ST, "signal s"], &[P1_NEXT, "wait s", LD]], "P0<P1; _; avdevice visdevice _"),
-        // A readback stays at its barrier.
-        (
-            &[
-                &["P0@host", "submit P1", "wait P1", LD],
-                &[P1, ST, "barrier compute:shader_write -> host:host_read"],
-            ],
-            "; submit P1 wait P1 _; _ avdevice.shader_write visdevice.host_read",
-        ),
-        (&[&["P0@host", ST, "signal t 1", LD], &[P1, "wait t 1", LD]], "P0.0<P1; _ _; visdevice _"),
-        (&[&["P0@host", "wait t 1", LD], &[P1, ST, "signal t 1"]], "; wait P1 _; _"),
-        // Host accesses between a wait and a signal are ordered, wherever the wait is in the text.
-        (
-            &[&["P0@host", "wait t 1", ST, "signal u 1", LD], &[P1, LD, "signal t 1"], &[P2, "wait u 1", LD]],
-            "P0.1<P2 P1<P2; wait P1 _ _; _; avdevice visdevice _",
-        ),
-        // A wait for a host signal blocks commands, and the host stage is not a command stage.
-        (
-            &[
-                &["P0@host", ST, "signal t 1"],
-                &[P1, "wait t 1", "barrier host:host_write -> compute:shader_read", LD],
-            ],
-            "P0<P1; _; visdevice _",
-        ),
-        (
-            &[
-                &["P0@host", ST, "signal t 1"],
-                &[P1, "wait t 1", "barrier all.host:host_write -> compute:shader_read", LD],
-            ],
-            "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
-        ),
-        // A fence follows earlier work of its queue and everything that work waited for, but not later work.
-        (
-            &[
-                &["P0@host", "submit P1", "submit P2", "wait P2", LD],
-                &[P1, ST, "barrier compute:shader_write -> host:host_read"],
-                &[P2, "ld.sc0 r0, y"],
-            ],
-            "; submit P1 submit P2 wait P2 P1 _; _ avdevice.shader_write visdevice.host_read; _",
-        ),
-        (
-            &[
-                &["P0@host", "submit P1", "submit P2", "wait P1", LD],
-                &[P1, ST, "barrier compute:shader_write -> host:host_read"],
-                &[P2, "ld.sc0 r0, y"],
-            ],
-            "; submit P1 submit P2 wait P1 _; _ avdevice.shader_write visdevice.host_read; _",
-        ),
-        (
-            &[&["P0@host", "wait P2", LD], &[P1, ST, "signal s"], &[P2_FAR, "wait s", "ld.sc0 r0, y"]],
-            "P1<P2; wait P2 _; _; avdevice visdevice _",
-        ),
-        // Work submitted by the host follows the order of its submissions.
-        (
-            &[
-                &["P0@host", "submit P2", "submit P1"],
-                &[P1, LD],
-                &[P2, ST, "barrier compute:shader_write -> compute:shader_read"],
-            ],
-            "P2<P1; submit P2 submit P1; avdevice.shader_write visdevice.shader_read _; _",
-        ),
-    ];
-    for (columns, expected) in cases {
-        let text = text(columns);
-        let test =
-            litmus::parse(&text, "T").map_err(|errors| format!("{:?}\n{text}", errors.messages())).unwrap();
-        assert_eq!(relations_text(&test), *expected, "{text}");
+fn calls_are_derived_or_refused() {
+    let mut case_count = 0;
+    for case in include_str!("calls.txt").split("\n\n") {
+        let lines: Vec<&str> = case.lines().filter(|line| !line.starts_with('#')).collect();
+        let Some((expected, columns)) = lines.split_last() else { continue };
+        let columns: Vec<Vec<&str>> = columns.iter().map(|column| column.split(" | ").collect()).collect();
+        let columns: Vec<&[&str]> = columns.iter().map(Vec::as_slice).collect();
+        let text = text(&columns);
+        match expected.strip_prefix("error ").and_then(|error| error.split_once(" at ")) {
+            Some((code, words)) => assert_refused(&text, code, words),
+            None => {
+                let test = litmus::parse(&text, "T")
+                    .map_err(|errors| format!("{:?}\n{text}", errors.messages()))
+                    .unwrap();
+                assert_eq!(Some(relations_text(&test).as_str()), expected.strip_prefix("derives "), "{text}");
+            }
+        }
+        case_count += 1;
     }
+    assert_eq!(case_count, 86);
 }
 
-#[test]
-fn invalid_calls_are_refused_with_a_position() {
-    // The diagnostic code, and the text that its label covers.
-    let cases: &[(&[&[&str]], &str, &str)] = &[
-        (&[&[P0, ST, "barrier pixel -> compute"], &[P1, LD]], "unknown_stage", "pixel"),
-        (
-            &[&[P0, ST, "barrier compute:host_write -> compute"], &[P1, LD]],
-            "access_of_another_stage",
-            "host_write",
-        ),
-        (
-            &[&[P0, ST, "barrier compute -> transfer:shader_read"], &[P1, LD]],
-            "access_of_another_stage",
-            "shader_read",
-        ),
-        (
-            &[&[P0, ST, "barrier top:memory_write -> compute"], &[P1, LD]],
-            "access_of_another_stage",
-            "memory_write",
-        ),
-        (
-            &[&[P0, ST, "barrier all:host_write -> compute"], &[P1, LD]],
-            "access_of_another_stage",
-            "host_write",
-        ),
-        (&[&[P0, ST, "signal s", ST], &[P1, "wait s", LD]], "amid_thread", "signal s"),
-        (
-            &[&["P0@host", "barrier host -> compute", ST], &[P1, LD]],
-            "command_of_host",
-            "barrier host -> compute",
-        ),
-        (&[&[P0, ST, "avdevice", "signal s"], &[P1, "wait s", LD]], "beside_relations", "signal s"),
-        (&[&[P0, ST], &[P1, "wait s", LD]], "endless_wait", "wait s"),
-        (&[&[P0, ST, "signal t 1"], &[P1, "wait t 2", LD]], "endless_wait", "wait t 2"),
-        (&[&[P0, "wait s", ST, "signal t"], &[P1_FAR, "wait t", LD, "signal s"]], "circular_wait", "wait s"),
-        (
-            &[&["P0@host", "wait P1", "submit P1"], &[P1, ST, "signal t 1"], &[P2, "wait t 1", LD]],
-            "circular_wait",
-            "wait t 1",
-        ),
-        // The host submits the signal only after its wait for it.
-        (&[&["P0@host", "wait t 1", "submit P1"], &[P1, ST, "signal t 1"]], "circular_wait", "wait t 1"),
-        (
-            &[&[P0, ST, "signal s"], &[P1, ST, "signal s"], &[P2_FAR, "wait s", LD]],
-            "binary_twice",
-            "signal s",
-        ),
-        (&[&[P0, ST, "signal s 1"], &[P1, "wait s", LD]], "mixed_semaphore", "signal s 1"),
-        (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", LD]], "half_transfer", OWN),
-        (&[&[P0, ST, "signal s"], &[P1_FAR, "wait s", OWN, LD]], "half_transfer", OWN),
-        (
-            &[&[P0, ST, "transfer x qf 0 -> qf 0", "signal s"], &[P1_FAR, "wait s", LD]],
-            "foreign_transfer",
-            "transfer x qf 0 -> qf 0",
-        ),
-        (
-            &[&[P0, ST, "transfer x qf 1 -> qf 2", "signal s"], &[P1_FAR, "wait s", LD]],
-            "foreign_transfer",
-            "transfer x qf 1 -> qf 2",
-        ),
-        (&[&[P0, ST, OWN], &[P1_FAR, OWN, LD]], "unordered_transfer", OWN),
-        (&[&[P0, ST, "signal s", OWN], &[P1_FAR, "wait s", OWN, LD]], "unordered_transfer", OWN),
-        (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD], &[P2, LD]], "not_owned", LD),
-        (
-            &[&[P0, ST, OWN, "signal s"], &[P1_FAR, LD], &[P2_FAR, "wait s", OWN, "ld.sc0 r0, y"]],
-            "not_owned",
-            LD,
-        ),
-        (
-            &[
-                &[P0, ST],
-                &[P1_FAR, "st.sc0 y, 1", "signal s"],
-                &[P2, "wait s", "barrier compute -> compute", LD],
-            ],
-            "different_masks",
-            "barrier compute -> compute",
-        ),
-        (
-            &[
-                &[
-                    P0,
-                    ST,
-                    "barrier compute:shader_write -> transfer",
-                    "barrier compute -> compute:shader_read",
-                    "barrier transfer -> compute",
-                ],
-                &[P1, LD],
-            ],
-            "broken_chain",
-            "barrier compute -> compute:shader_read",
-        ),
-        (
-            &[&[P0, ST], &[P1, "st.sc0 y, 1", "barrier compute:shader_write -> host:host_read"]],
-            "unordered_readback",
-            "barrier compute:shader_write -> host:host_read",
-        ),
-        (&[&[P0, ST, "copy x, y"], &[P1, LD]], "copy", "copy x, y"),
-        (
-            &[&[P0, ST, "set e host -> compute"], &[P1, "await e", LD]],
-            "event_of_host",
-            "set e host -> compute",
-        ),
-        (
-            &[&[P0, ST, "set e compute -> host:host_read"], &[P1, "await e", LD]],
-            "event_of_host",
-            "set e compute -> host:host_read",
-        ),
-        (
-            &[&[P0, ST, "set e compute:host_read -> compute"], &[P1, "await e", LD]],
-            "access_of_another_stage",
-            "host_read",
-        ),
-        (&[&[P0, ST], &[P1, "await e", LD]], "endless_await", "await e"),
-        (&[&[P0, "await e", ST], &[P1, LD, "set e compute -> compute"]], "endless_await", "await e"),
-        (&[&["P0@host", "wait t 1", LD], &[P1, "signal t 1", ST]], "idle_wait", "wait t 1"),
-        // A cycle: the queue waits for the host, which waits for the queue's fence.
-        (&[&["P0@host", "wait P1", "signal t 1"], &[P1, "wait t 1", ST]], "circular_wait", "wait t 1"),
-        (
-            &[&[P0, ST, "set e compute -> compute"], &[P1_NEXT, "await e", LD]],
-            "event_of_another_queue",
-            "await e",
-        ),
-        (
-            &[&[P0, ST, "set e compute -> compute"], &[P1, ST, "set e all -> all"], &[P2, "await e", LD]],
-            "event_twice",
-            "set e all -> all",
-        ),
-        (
-            &[&[P0, ST, "set e compute -> compute"], &[P1, "await e", LD], &[P2, "await e", LD]],
-            "event_twice",
-            "await e",
-        ),
-        (&[&["P0@host", ST, "set e all -> all"], &[P1, LD]], "command_of_host", "set e all -> all"),
-        (
-            &[&[P0, ST, "signal t 2"], &[P1, ST, "signal t 2"], &[P2_FAR, "wait t 1", LD]],
-            "falling_semaphore",
-            "signal t 2",
-        ),
-        (&[&[P0, ST, "signal t 1"], &[P1_FAR, "wait t 0", LD]], "zero_value", "wait t 0"),
-        (&[&[P0, ST, "signal t 0"], &[P1_FAR, "wait t 1", LD]], "zero_value", "signal t 0"),
-        // Another queue of the family may use acquired memory only after the acquire.
-        (
-            &[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD], &["P2@sg 0, wg 2, qf 1, q 1", LD]],
-            "not_owned",
-            LD,
-        ),
-        (
-            &[
-                &["P0@host", "submit P2"],
-                &["P1@host", "submit P3"],
-                &[P2, ST, "signal s"],
-                &["P3@sg 0, wg 3, qf 0", "wait s", LD],
-            ],
-            "submission_order",
-            "signal s",
-        ),
-    ];
-    for (columns, code, words) in cases {
-        let text = text(columns);
-        let errors = litmus::parse(&text, "T").map(|test| relations_text(&test)).unwrap_err();
-        let found: Vec<_> = errors
-            .messages()
-            .into_iter()
-            .map(|message| (message.code, message.line, message.column))
-            .collect();
-        let places: Vec<(u32, u32)> = (1..)
-            .zip(text.lines())
-            .flat_map(|(number, line)| line.match_indices(words).map(move |(at, _)| (number, at as u32 + 1)))
-            .collect();
-        let expected = format!("litmus::call::{code}");
-        assert!(
-            found.len() == 1 && found[0].0 == expected && places.contains(&(found[0].1, found[0].2)),
-            "{found:?}, not {expected} at {places:?}\n{text}"
-        );
-    }
+/// Requires one error with this code, whose label begins at these words.
+fn assert_refused(text: &str, code: &str, words: &str) {
+    let errors = litmus::parse(text, "T").map(|test| relations_text(&test)).unwrap_err();
+    let found: Vec<_> =
+        errors.messages().into_iter().map(|message| (message.code, message.line, message.column)).collect();
+    let places: Vec<(u32, u32)> = (1..)
+        .zip(text.lines())
+        .flat_map(|(number, line)| line.match_indices(words).map(move |(at, _)| (number, at as u32 + 1)))
+        .collect();
+    let expected = format!("litmus::call::{code}");
+    assert!(
+        found.len() == 1 && found[0].0 == expected && places.contains(&(found[0].1, found[0].2)),
+        "{found:?}, not {expected} at {places:?}\n{text}"
+    );
 }
 
 /// Exclusive memory is owned by one family at a time, with or without calls.
@@ -703,100 +381,4 @@ fn many_paths_to_a_wait_cost_nothing() {
     let errors = read(32).unwrap_err();
     assert!(errors.to_string().contains("mistake"), "{errors}");
     assert!(format!("{errors:?}").contains("calls of the API"), "{errors:?}");
-}
-
-const HOST: &str = "P0@host";
-const SIGNAL: &str = "signal t 1";
-const WAIT: &str = "wait t 1";
-
-#[test]
-fn calls_next_to_hosts_keep_their_positions() {
-    let cases: &[(&[&[&str]], &str)] = &[
-        // A host signal does not precede anything that the host waits for later.
-        (
-            &[&[HOST, ST, SIGNAL, "wait u 1"], &[P1, WAIT, LD, "signal u 1"]],
-            "P0.0<P1; _ wait P1; visdevice _",
-        ),
-        (&[&[HOST, ST, SIGNAL], &[P1, WAIT, LD]], "P0<P1; _; visdevice _"),
-        // A barrier before the wait for the host signal moves nothing that precedes the signal.
-        (
-            &[
-                &[HOST, ST, SIGNAL],
-                &[P1, "barrier all.host:host_write -> compute:shader_read", "ld.sc0 r0, y"],
-                &[P2, WAIT, LD],
-            ],
-            "P0<P2; _; avdevice.host_write visdevice.shader_read _; visdevice _",
-        ),
-        (
-            &[
-                &[HOST, ST, SIGNAL],
-                &[P1, "st.sc0 y, 1", "barrier all.host:shader_write.host_write -> compute:shader_read"],
-                &[P2, WAIT, LD],
-            ],
-            "P0<P2 P1<P2; _; _; avdevice.shader_write visdevice.shader_read _",
-        ),
-        // A wait blocks all commands, and any command stage chains with it, but not the host stage.
-        (
-            &[
-                &[HOST, ST, SIGNAL],
-                &[P1, WAIT, "barrier transfer.host:host_write -> compute:shader_read", LD],
-            ],
-            "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
-        ),
-        (
-            &[&[HOST, ST, SIGNAL], &[P1, WAIT, "barrier host:host_write -> compute:shader_read", LD]],
-            "P0<P1; _; visdevice _",
-        ),
-        (
-            &[
-                &[HOST, ST, SIGNAL],
-                &[
-                    P1,
-                    WAIT,
-                    "barrier all.host:host_write -> transfer",
-                    "barrier transfer -> compute:shader_read",
-                    LD,
-                ],
-            ],
-            "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
-        ),
-        // A barrier to the host after the signal makes nothing available to the waiting host.
-        (
-            &[&[HOST, WAIT, LD], &[P1, ST, "barrier compute:shader_write -> host:host_read", SIGNAL]],
-            "; wait P1 _; _ avdevice.shader_write visdevice.host_read",
-        ),
-        (
-            &[&[HOST, WAIT, LD], &[P1, ST, SIGNAL, "barrier compute:shader_write -> host:host_read"]],
-            "; wait P1 _; _",
-        ),
-        // A host that waits for another host's signal comes after that host's accesses before the signal only.
-        (
-            &[
-                &[HOST, "wait u 1", ST, SIGNAL, LD],
-                &["P1@host", "ld.sc0 r1, x", WAIT, LD],
-                &[P2, "ld.sc0 r0, y", "signal u 1"],
-            ],
-            "P0.1<P1.2; wait P2 _ _; _ wait P2 _; _",
-        ),
-        // The same holds for a host that waits for the fence of a dispatch that has waited for the other
-        // host.
-        (
-            &[&[HOST, ST, SIGNAL], &["P1@host", "wait P2", LD], &[P2, WAIT, "ld.sc0 r0, y"]],
-            "P0.0<P1.0 P0.0<P1.1 P0<P2; _; wait P2 _; visdevice _",
-        ),
-        // A barrier to the host ahead of a later dispatch belongs to the dispatch before it if a wait ends between them.
-        (
-            &[
-                &[HOST, WAIT, LD],
-                &[P1, ST],
-                &[P2, "barrier compute:shader_write -> host:host_read", SIGNAL, "ld.sc0 r0, y"],
-            ],
-            "; wait P1 _; _ avdevice.shader_write visdevice.host_read; _",
-        ),
-    ];
-    for (columns, expected) in cases {
-        let text = text(columns);
-        let test = litmus::parse(&text, "calls.litmus").unwrap();
-        assert_eq!(relations_text(&test), *expected, "{text}");
-    }
 }
