@@ -81,6 +81,6 @@ pub use test::{
 pub use value::Value;
 pub use vocabulary::{
     AccessMask, IgnoredClass, IgnoredClasses, Order, Scope, Semantics, StageMask, StorageClass,
-    StorageClassSet,
+    StorageClassSet, closed_enum,
 };
 pub use warnings::{TextWarning, text_warnings};

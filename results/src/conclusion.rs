@@ -87,7 +87,7 @@ fn conclude_device(device: &DeviceColumn, tally: &Tally, lines: &[&RunLine]) -> 
 
 /// Returns true if the run ended before the test.
 pub fn did_not_run(line: &RunLine) -> bool {
-    let words = [Reason::NoTime.word(), Reason::Missing.word()];
+    let words = [Reason::NoTime.name(), Reason::Missing.name()];
     line.reason.as_deref().is_some_and(|reason| words.contains(&reason))
 }
 

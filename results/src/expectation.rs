@@ -8,26 +8,25 @@ mod parse;
 
 use std::fmt;
 
+use litmus::closed_enum;
 use regex::Regex;
 
 use crate::wire::{DeviceRecord, RunLine, VerdictWord};
 
-/// The purpose of an expectation file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ExpectationKind {
-    /// Tests that fail.
-    Fails,
-    /// Tests that sometimes crash, hang, are not exercised, or do not fail as a fails file lists.
-    Flakes,
-    /// Tests that are not run.
-    Skips,
+closed_enum! {
+    /// The purpose of an expectation file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ExpectationKind {
+        /// Tests that fail.
+        Fails,
+        /// Tests that sometimes crash, hang, are not exercised, or do not fail as a fails file lists.
+        Flakes,
+        /// Tests that are not run.
+        Skips,
+    }
 }
 
 impl ExpectationKind {
-    /// Every purpose.
-    pub const ALL: [ExpectationKind; 3] =
-        [ExpectationKind::Fails, ExpectationKind::Flakes, ExpectationKind::Skips];
-
     /// The suffix of its file names.
     pub fn suffix(self) -> &'static str {
         match self {
@@ -38,42 +37,31 @@ impl ExpectationKind {
     }
 }
 
-/// The result of a test, in deqp-runner's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
-    /// It conforms, or it races and is not judged.
-    Pass,
-    /// It violates.
-    Fail,
-    /// Its worker crashed, or the device was lost.
-    Crash,
-    /// It exceeded its time limit.
-    Timeout,
-    /// It ended without a result.
-    Missing,
-    /// It was not exercised.
-    Warn,
-    /// It was not run.
-    Skip,
+closed_enum! {
+    /// The result of a test, in deqp-runner's words.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Status {
+        /// It conforms, or it races and is not judged.
+        Pass = "Pass",
+        /// It violates.
+        Fail = "Fail",
+        /// Its worker crashed, or the device was lost.
+        Crash = "Crash",
+        /// It exceeded its time limit.
+        Timeout = "Timeout",
+        /// It ended without a result.
+        Missing = "Missing",
+        /// It was not exercised.
+        Warn = "Warn",
+        /// It was not run.
+        Skip = "Skip",
+    }
 }
 
 impl Status {
     /// The statuses that a fails file may list.
     pub const LISTED: [Status; 6] =
         [Status::Fail, Status::Crash, Status::Timeout, Status::Missing, Status::Warn, Status::Skip];
-
-    /// The word in files and reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Status::Pass => "Pass",
-            Status::Fail => "Fail",
-            Status::Crash => "Crash",
-            Status::Timeout => "Timeout",
-            Status::Missing => "Missing",
-            Status::Warn => "Warn",
-            Status::Skip => "Skip",
-        }
-    }
 
     /// The status of a verdict.
     pub fn from_line(line: &RunLine) -> Status {
@@ -98,7 +86,7 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.name())
     }
 }
 
@@ -335,7 +323,7 @@ impl Triage {
             }
             Triage::UnexpectedPass(place) => format!("unexpected pass ({place})"),
             Triage::OtherStatus { place, expected } => {
-                let expected = expected.map_or("a failure", Status::word);
+                let expected = expected.map_or("a failure", Status::name);
                 format!("expected {expected}, was {status} ({place})")
             }
         })

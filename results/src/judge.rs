@@ -4,7 +4,7 @@
 //! later in the run. An allowed outcome with count zero proves nothing, so `conforms` means only "exercised,
 //! and no violation observed".
 
-use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test};
+use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test, closed_enum};
 
 use crate::state;
 use crate::statistics::{Drift, find_drift};
@@ -83,69 +83,35 @@ pub enum Verdict {
     Skipped,
 }
 
-/// Why a test has no verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// Too few instances in which threads overlapped.
-    NotExercised,
-    /// The run or the prediction exceeded its time limit.
-    TimedOut,
-    /// The time budget ended before the test started.
-    NoTime,
-    /// The worker process exited without a result.
-    Crashed,
-    /// The driver reported the device as lost.
-    DeviceLost,
-    /// Instances have no result and no limit of this program explains it, or more than
-    /// [`DISCARDED_SHARE_LIMIT`] of the dispatches were discarded, or no instance ran.
-    NotExecuted,
-    /// Device and host counted the outcomes of a dispatch differently.
-    CountsDisagree,
-    /// Every instance reached the iteration limit of a spin loop.
-    NoResolvedInstance,
-    /// The device executes nothing.
-    NullDevice,
-    /// The set of allowed outcomes is unknown.
-    NotJudged,
-    /// No verified certificate forbids the observed outcomes, and the run requires one.
-    NotCertified,
-    /// The run ended before this test, or its record is lost.
-    Missing,
-}
-
-impl Reason {
-    /// All reasons.
-    pub const ALL: [Reason; 12] = [
-        Reason::NotExercised,
-        Reason::TimedOut,
-        Reason::NoTime,
-        Reason::Crashed,
-        Reason::DeviceLost,
-        Reason::NotExecuted,
-        Reason::CountsDisagree,
-        Reason::NoResolvedInstance,
-        Reason::NullDevice,
-        Reason::NotJudged,
-        Reason::NotCertified,
-        Reason::Missing,
-    ];
-
-    /// The word in published records.
-    pub fn word(self) -> &'static str {
-        match self {
-            Reason::NotExercised => "not exercised",
-            Reason::TimedOut => "timed out",
-            Reason::NoTime => "no time",
-            Reason::Crashed => "crashed",
-            Reason::DeviceLost => "device lost",
-            Reason::NotExecuted => "not executed",
-            Reason::CountsDisagree => "counts disagree",
-            Reason::NoResolvedInstance => "no resolved instance",
-            Reason::NullDevice => "null device",
-            Reason::NotJudged => "not judged",
-            Reason::NotCertified => "not certified",
-            Reason::Missing => "missing",
-        }
+closed_enum! {
+    /// Why a test has no verdict.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Reason {
+        /// Too few instances in which threads overlapped.
+        NotExercised = "not exercised",
+        /// The run or the prediction exceeded its time limit.
+        TimedOut = "timed out",
+        /// The time budget ended before the test started.
+        NoTime = "no time",
+        /// The worker process exited without a result.
+        Crashed = "crashed",
+        /// The driver reported the device as lost.
+        DeviceLost = "device lost",
+        /// Instances have no result and no limit of this program explains it, or more than
+        /// [`DISCARDED_SHARE_LIMIT`] of the dispatches were discarded, or no instance ran.
+        NotExecuted = "not executed",
+        /// Device and host counted the outcomes of a dispatch differently.
+        CountsDisagree = "counts disagree",
+        /// Every instance reached the iteration limit of a spin loop.
+        NoResolvedInstance = "no resolved instance",
+        /// The device executes nothing.
+        NullDevice = "null device",
+        /// The set of allowed outcomes is unknown.
+        NotJudged = "not judged",
+        /// No verified certificate forbids the observed outcomes, and the run requires one.
+        NotCertified = "not certified",
+        /// The run ended before this test, or its record is lost.
+        Missing = "missing",
     }
 }
 
@@ -410,7 +376,7 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
         proofs.extend(list_unexpected(unexpected));
         if !proofs.is_empty() {
             if let (Some(reason), Some(how)) = (end_reason, how) {
-                proofs.push(format!("the run ended early: {} ({how})", reason.word()));
+                proofs.push(format!("the run ended early: {} ({how})", reason.name()));
             }
             let missing_dispatches =
                 has_unexplained_dispatches(evidence, observation).then(|| describe_missing(observation));
@@ -539,8 +505,8 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
 /// executes nothing, and those of a shader with dispatches that were not executed.
 fn has_invalid_results(line: &RunLine) -> bool {
     let reason = line.reason.as_deref();
-    reason == Some(Reason::NullDevice.word())
-        || line.shader.is_some() && reason == Some(Reason::NotExecuted.word())
+    reason == Some(Reason::NullDevice.name())
+        || line.shader.is_some() && reason == Some(Reason::NotExecuted.name())
 }
 
 /// Describes observed outcomes that the specification allows and no known implementation produces.

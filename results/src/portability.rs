@@ -5,33 +5,23 @@
 
 use std::collections::BTreeMap;
 
-use litmus::{LoweredTest, Outcome, Prediction, QuestionKind, Race, Test};
+use litmus::{LoweredTest, Outcome, Prediction, QuestionKind, Race, Test, closed_enum};
 use thiserror::Error;
 
 use crate::wire::{RunLine, RunOutcome, VerdictWord};
 
-/// How the two answers compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PortabilityClass {
-    /// Both models give the same answer to the question; without a question, they allow the same outcomes.
-    Portable,
-    /// HSA forbids the outcome and Vulkan allows it.
-    ModelOnly,
-    /// The lowered program races, and the HSA test does not.
-    VulkanRace,
-    /// Both race.
-    BothRace,
-}
-
-impl PortabilityClass {
-    /// The word in published records.
-    pub fn word(self) -> &'static str {
-        match self {
-            PortabilityClass::Portable => "portable",
-            PortabilityClass::ModelOnly => "model-only",
-            PortabilityClass::VulkanRace => "vulkan-race",
-            PortabilityClass::BothRace => "both-race",
-        }
+closed_enum! {
+    /// How the two answers compare.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PortabilityClass {
+        /// Both models give the same answer to the question; without a question, they allow the same outcomes.
+        Portable = "portable",
+        /// HSA forbids the outcome and Vulkan allows it.
+        ModelOnly = "model-only",
+        /// The lowered program races, and the HSA test does not.
+        VulkanRace = "vulkan-race",
+        /// Both race.
+        BothRace = "both-race",
     }
 }
 

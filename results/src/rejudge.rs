@@ -33,9 +33,9 @@ pub fn rejudge(line: &RunLine, test: &Test, prediction: &Prediction, model: &str
     let mut line = line.clone();
     line.hashes.model = model.to_owned();
     // If the old prediction was incomplete, `timed out` describes the prediction and not the run.
-    let timed_out = Reason::TimedOut.word();
+    let timed_out = Reason::TimedOut.name();
     let was_incomplete = line.race == Some(RaceWord::Unknown) && line.reason.as_deref() == Some(timed_out);
-    let was_unexercised = line.reason.as_deref() == Some(Reason::NotExercised.word());
+    let was_unexercised = line.reason.as_deref() == Some(Reason::NotExercised.name());
     let ended_early = line.verdict == VerdictWord::Inconclusive && !was_incomplete && !was_unexercised;
     line.race = Some(match prediction.race {
         _ if has_no_allowed_outcome(prediction) => RaceWord::Unknown,
@@ -83,7 +83,7 @@ pub fn rejudge(line: &RunLine, test: &Test, prediction: &Prediction, model: &str
     }
     if has_no_allowed_outcome(prediction) && !ended_early {
         line.verdict = VerdictWord::Inconclusive;
-        line.reason = Some(Reason::NotJudged.word().to_owned());
+        line.reason = Some(Reason::NotJudged.name().to_owned());
         line.detail = Some(describe_no_execution(&line.model));
     } else {
         recompute_verdict(&mut line, ended_early);
@@ -151,7 +151,7 @@ pub fn verify_record(
         return Err(format!("its `exercised` is {}, its outcomes give {exercised}", line.exercised));
     }
     // Results of a device that executes nothing prove nothing.
-    let null = line.reason.as_deref() == Some(Reason::NullDevice.word());
+    let null = line.reason.as_deref() == Some(Reason::NullDevice.name());
     if !null && (new.verdict, &new.reason) != (line.verdict, &line.reason) {
         let (old, new) = (line.verdict.text(), new.verdict.text());
         return Err(format!("its `verdict` is `{old}`, its outcomes give `{new}`"));
@@ -210,7 +210,7 @@ pub fn withdraw_verdict(line: &RunLine, reason: Reason, why: &str) -> RunLine {
         VerdictWord::Conforms | VerdictWord::Violates | VerdictWord::Undefined => RunLine {
             verdict: VerdictWord::Inconclusive,
             race: Some(RaceWord::Unknown),
-            reason: Some(reason.word().to_owned()),
+            reason: Some(reason.name().to_owned()),
             detail: Some(format!(
                 "recorded as `{}`, which no prediction confirms: {why}",
                 line.verdict.text()
@@ -232,7 +232,7 @@ fn recompute_verdict(line: &mut RunLine, ended: bool) {
     })));
     let (old_verdict, reason, detail) = (line.verdict, line.reason.take(), line.detail.take());
     let ended = reason.filter(|_| ended);
-    let withdrawn = ended.as_deref() == Some(Reason::NotCertified.word());
+    let withdrawn = ended.as_deref() == Some(Reason::NotCertified.name());
     let inconclusive =
         |reason: &str, detail: Option<String>| (VerdictWord::Inconclusive, Some(reason.to_owned()), detail);
     (line.verdict, line.reason, line.detail) = match (line.race, ended) {
@@ -247,11 +247,11 @@ fn recompute_verdict(line: &mut RunLine, ended: bool) {
         (Some(RaceWord::Free), None) if line.exercised => (VerdictWord::Conforms, None, None),
         (Some(RaceWord::Free), None) => {
             let detail = detail.filter(|_| old_verdict == VerdictWord::Inconclusive);
-            inconclusive(Reason::NotExercised.word(), detail.or(Some("judged again".to_owned())))
+            inconclusive(Reason::NotExercised.name(), detail.or(Some("judged again".to_owned())))
         }
         (Some(RaceWord::Unknown | RaceWord::NeedsInputs | RaceWord::NotDefined) | None, None) => {
             inconclusive(
-                Reason::TimedOut.word(),
+                Reason::TimedOut.name(),
                 Some(format!("the prediction of {} was cut short", line.model)),
             )
         }
@@ -419,8 +419,8 @@ mod tests {
             let new = rejudge(&line, &test, &forbids, "");
             (new.verdict, new.reason)
         };
-        let reason = Reason::NotCertified.word();
+        let reason = Reason::NotCertified.name();
         assert_eq!(verdict(reason), (VerdictWord::Inconclusive, Some(reason.to_owned())));
-        assert_eq!(verdict(Reason::Crashed.word()), (VerdictWord::Violates, None));
+        assert_eq!(verdict(Reason::Crashed.name()), (VerdictWord::Violates, None));
     }
 }

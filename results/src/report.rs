@@ -7,6 +7,7 @@ use crate::read::Results;
 use crate::state;
 use crate::statistics::{Interval, Proportion, reproducibility, zero_count_bound};
 use crate::wire::{DeviceRecord, EnvironmentRecord, MachineCodeLine, RunLine, RunOutcome, VerdictWord};
+use litmus::closed_enum;
 
 /// Results of several runs in one table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,34 +80,22 @@ impl TestRow {
     }
 }
 
-/// Classification of an outcome by the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OutcomeClass {
-    /// Allowed, and reachable under sequential consistency.
-    Ordinary,
-    /// Allowed, or of a racy program, and unreachable under sequential consistency.
-    Weak,
-    /// Forbidden, of a race-free program.
-    Forbidden,
-    /// Values that no candidate execution produces.
-    Unexpected,
+closed_enum! {
+    /// Classification of an outcome by the model.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum OutcomeClass {
+        /// Allowed, and reachable under sequential consistency.
+        Ordinary = "allowed",
+        /// Allowed, or of a racy program, and unreachable under sequential consistency.
+        Weak = "weak",
+        /// Forbidden, of a race-free program.
+        Forbidden = "forbidden",
+        /// Values that no candidate execution produces.
+        Unexpected = "from nowhere",
+    }
 }
 
 impl OutcomeClass {
-    /// Every class.
-    pub const ALL: [OutcomeClass; 4] =
-        [OutcomeClass::Ordinary, OutcomeClass::Weak, OutcomeClass::Forbidden, OutcomeClass::Unexpected];
-
-    /// The word in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            OutcomeClass::Ordinary => "allowed",
-            OutcomeClass::Weak => "weak",
-            OutcomeClass::Forbidden => "forbidden",
-            OutcomeClass::Unexpected => "from nowhere",
-        }
-    }
-
     /// A symbol that distinguishes the class without colour.
     pub fn symbol(self) -> &'static str {
         match self {

@@ -29,24 +29,27 @@ use std::str::FromStr;
 use crate::read::Results;
 use crate::report::Report;
 use crate::wire::{CheckLine, RejectedLine, ReportRecord, RunLine};
+use litmus::closed_enum;
 
-/// A format of run and check results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OutputFormat {
-    /// Text for terminals.
-    Text,
-    /// One JSON object per line.
-    Json,
-    /// One row per outcome.
-    Csv,
-    /// JUnit XML.
-    Junit,
-    /// A log in the format of herd7.
-    Herd,
-    /// The protocol of Google Test.
-    Gtest,
-    /// SARIF, for GitHub and editors.
-    Sarif,
+closed_enum! {
+    /// A format of run and check results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum OutputFormat {
+        /// Text for terminals.
+        Text = "text",
+        /// One JSON object per line.
+        Json = "json",
+        /// One row per outcome.
+        Csv = "csv",
+        /// JUnit XML.
+        Junit = "junit",
+        /// A log in the format of herd7.
+        Herd = "herd",
+        /// The protocol of Google Test.
+        Gtest = "gtest",
+        /// SARIF, for GitHub and editors.
+        Sarif = "sarif",
+    }
 }
 
 /// A format name that cannot be used.
@@ -60,56 +63,31 @@ pub enum FormatError {
     NotAvailable { format: &'static str, expected: &'static str },
 }
 
-impl OutputFormat {
-    /// Every format.
-    pub const ALL: [OutputFormat; OutputFormat::Sarif as usize + 1] = [
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Csv,
-        OutputFormat::Junit,
-        OutputFormat::Herd,
-        OutputFormat::Gtest,
-        OutputFormat::Sarif,
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            OutputFormat::Text => "text",
-            OutputFormat::Json => "json",
-            OutputFormat::Csv => "csv",
-            OutputFormat::Junit => "junit",
-            OutputFormat::Herd => "herd",
-            OutputFormat::Gtest => "gtest",
-            OutputFormat::Sarif => "sarif",
-        }
-    }
-}
-
 impl FromStr for OutputFormat {
     type Err = FormatError;
 
     fn from_str(name: &str) -> Result<OutputFormat, FormatError> {
-        let known = OutputFormat::ALL.into_iter().find(|format| format.name() == name);
-        known.ok_or_else(|| FormatError::Unknown(name.to_owned()))
+        OutputFormat::from_name(name).ok_or_else(|| FormatError::Unknown(name.to_owned()))
     }
 }
 
-/// A format of `report`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReportFormat {
-    /// One self-contained page.
-    Html,
-    /// Markdown.
-    Markdown,
-    /// One row per outcome.
-    Csv,
-    /// One JSON document.
-    Json,
-    /// JUnit XML.
-    Junit,
-    /// A log in the format of herd7 and litmus7.
-    Herd,
+closed_enum! {
+    /// A format of `report`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ReportFormat {
+        /// One self-contained page.
+        Html = "html",
+        /// Markdown.
+        Markdown = "md",
+        /// One row per outcome.
+        Csv = "csv",
+        /// One JSON document.
+        Json = "json",
+        /// JUnit XML.
+        Junit = "junit",
+        /// A log in the format of herd7 and litmus7.
+        Herd = "herd",
+    }
 }
 
 /// An unknown format of `report`.
@@ -117,36 +95,11 @@ pub enum ReportFormat {
 #[error("unknown format `{}`: expected one of {}", .0, ReportFormat::ALL.map(ReportFormat::name).join(", "))]
 pub struct ReportFormatError(String);
 
-impl ReportFormat {
-    /// Every format of `report`.
-    pub const ALL: [ReportFormat; ReportFormat::Herd as usize + 1] = [
-        ReportFormat::Html,
-        ReportFormat::Markdown,
-        ReportFormat::Csv,
-        ReportFormat::Json,
-        ReportFormat::Junit,
-        ReportFormat::Herd,
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            ReportFormat::Html => "html",
-            ReportFormat::Markdown => "md",
-            ReportFormat::Csv => "csv",
-            ReportFormat::Json => "json",
-            ReportFormat::Junit => "junit",
-            ReportFormat::Herd => "herd",
-        }
-    }
-}
-
 impl FromStr for ReportFormat {
     type Err = ReportFormatError;
 
     fn from_str(name: &str) -> Result<ReportFormat, ReportFormatError> {
-        let known = ReportFormat::ALL.into_iter().find(|format| format.name() == name);
-        known.ok_or_else(|| ReportFormatError(name.to_owned()))
+        ReportFormat::from_name(name).ok_or_else(|| ReportFormatError(name.to_owned()))
     }
 }
 

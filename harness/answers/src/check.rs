@@ -376,8 +376,8 @@ fn progress_answer(
     ProgressAnswer {
         expected: expected_models.filter(|_| is_uniform).map(|models| models.contains(&name)),
         model: name,
-        fairness: fairness.as_str().to_owned(),
-        memory: termination.memory.as_str().to_owned(),
+        fairness: fairness.name().to_owned(),
+        memory: termination.memory.name().to_owned(),
         terminates: termination.terminates,
         why: termination.details,
         schedule,

@@ -85,7 +85,7 @@ impl CodegenRequest {
 
     /// Returns a command that compiles one test on one device again.
     pub fn replay_command(&self, item: &CompiledTest, target: &CompilerTarget) -> String {
-        let forms: Vec<&str> = self.forms.iter().map(|form| form.word()).collect();
+        let forms: Vec<&str> = self.forms.iter().map(|form| form.name()).collect();
         format!(
             "vk-litmus codegen '{}' --device '{}' --form {} --lanes {} --emit asm{}",
             item.argument,

@@ -379,10 +379,7 @@ pub enum RaceFormat {
 
 /// Parses a fairness.
 fn parse_fairness(name: &str) -> Result<Fairness, String> {
-    [Fairness::Weak, Fairness::Strong]
-        .into_iter()
-        .find(|fairness| fairness.as_str() == name)
-        .ok_or_else(|| "expected weak or strong".to_owned())
+    Fairness::from_name(name).ok_or_else(|| "expected weak or strong".to_owned())
 }
 
 /// `explain`.

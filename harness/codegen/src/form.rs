@@ -10,54 +10,43 @@
 use std::fmt;
 use std::str::FromStr;
 
-use litmus::{MemoryAccess, Test, ThreadId};
+use litmus::{MemoryAccess, Test, ThreadId, closed_enum};
 use shaders::variant::{CarrierStage, ReferenceAliasing};
 use shaders::{
     CompileError, CompiledKernel, FixedDispatch, KernelConfig, Parameters, Pipelines, Program,
     ResultPlacement, Variant, compile_fixed_program,
 };
 
-/// A form of a test's kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Form {
-    /// One kernel for all threads that run concurrently.
-    Merged,
-    /// One kernel for each workgroup's threads; its references may alias.
-    Split,
-    /// As split, with references declared not to alias: the default in shaders of one role.
-    Restrict,
-    /// As [`Form::Split`], with memory that a kernel does not write declared `NonWritable`.
-    ReadOnly,
-    /// As [`Form::Restrict`]; one expression uses all values that a thread read.
-    Expression,
-    /// As [`Form::Split`], in vertex shaders; the position of a point is the expression.
-    Vertex,
-    /// As the vertex form, with references declared not to alias.
-    VertexRestrict,
-    /// As [`Form::Split`], in fragment shaders; the colour is the expression.
-    Fragment,
-    /// As the fragment form, with references declared not to alias.
-    FragmentRestrict,
-    /// As [`Form::Merged`], in mesh shaders.
-    Mesh,
-    /// As [`Form::Merged`], in task shaders.
-    Task,
+closed_enum! {
+    /// A form of a test's kernels.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Form {
+        /// One kernel for all threads that run concurrently.
+        Merged = "merged",
+        /// One kernel for each workgroup's threads; its references may alias.
+        Split = "split",
+        /// As split, with references declared not to alias: the default in shaders of one role.
+        Restrict = "split.restrict",
+        /// As [`Form::Split`], with memory that a kernel does not write declared `NonWritable`.
+        ReadOnly = "split.readonly",
+        /// As [`Form::Restrict`]; one expression uses all values that a thread read.
+        Expression = "expression.restrict",
+        /// As [`Form::Split`], in vertex shaders; the position of a point is the expression.
+        Vertex = "vertex",
+        /// As the vertex form, with references declared not to alias.
+        VertexRestrict = "vertex.restrict",
+        /// As [`Form::Split`], in fragment shaders; the colour is the expression.
+        Fragment = "fragment",
+        /// As the fragment form, with references declared not to alias.
+        FragmentRestrict = "fragment.restrict",
+        /// As [`Form::Merged`], in mesh shaders.
+        Mesh = "mesh",
+        /// As [`Form::Merged`], in task shaders.
+        Task = "task",
+    }
 }
 
 impl Form {
-    pub const ALL: [Form; 11] = [
-        Form::Merged,
-        Form::Split,
-        Form::Restrict,
-        Form::ReadOnly,
-        Form::Expression,
-        Form::Vertex,
-        Form::VertexRestrict,
-        Form::Fragment,
-        Form::FragmentRestrict,
-        Form::Mesh,
-        Form::Task,
-    ];
     /// The forms of the kernels that `run` dispatches.
     pub const DISPATCHED: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
 
@@ -66,26 +55,6 @@ impl Form {
     pub fn default_forms() -> Vec<Form> {
         let is_on_request = |form: &Form| matches!(form, Form::ReadOnly | Form::Mesh | Form::Task);
         Form::ALL.into_iter().filter(|form| !is_on_request(form)).collect()
-    }
-
-    /// Returns its word on the command line and in reports.
-    ///
-    /// For forms in [`Form::DISPATCHED`] except the first, and for [`Form::ReadOnly`], it is also the variant of `run`
-    /// that uses these kernels.
-    pub fn word(self) -> &'static str {
-        match self {
-            Form::Merged => "merged",
-            Form::Split => "split",
-            Form::Restrict => "split.restrict",
-            Form::ReadOnly => "split.readonly",
-            Form::Expression => "expression.restrict",
-            Form::Vertex => "vertex",
-            Form::VertexRestrict => "vertex.restrict",
-            Form::Fragment => "fragment",
-            Form::FragmentRestrict => "fragment.restrict",
-            Form::Mesh => "mesh",
-            Form::Task => "task",
-        }
     }
 
     /// Returns true if concurrent threads share a kernel.
@@ -137,32 +106,34 @@ impl Form {
 
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.name())
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown form `{0}`; expected one of {words}", words = Form::ALL.map(Form::word).join(", "))]
+#[error("unknown form `{0}`; expected one of {words}", words = Form::ALL.map(Form::name).join(", "))]
 pub struct UnknownForm(pub String);
 
 impl FromStr for Form {
     type Err = UnknownForm;
 
     fn from_str(text: &str) -> Result<Form, UnknownForm> {
-        Form::ALL.into_iter().find(|form| form.word() == text).ok_or_else(|| UnknownForm(text.to_owned()))
+        Form::from_name(text).ok_or_else(|| UnknownForm(text.to_owned()))
     }
 }
 
-/// The memory accesses of all threads of a kernel, from whose absence compilers infer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemoryRole {
-    ReadWrite,
-    /// They write but never read.
-    Producer,
-    /// They read but never write.
-    Consumer,
-    /// They do not access memory.
-    NoAccess,
+closed_enum! {
+    /// The memory accesses of all threads of a kernel, from whose absence compilers infer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum MemoryRole {
+        ReadWrite = "both",
+        /// They write but never read.
+        Producer = "producer",
+        /// They read but never write.
+        Consumer = "consumer",
+        /// They do not access memory.
+        NoAccess = "neither",
+    }
 }
 
 impl MemoryRole {
@@ -177,16 +148,6 @@ impl MemoryRole {
             (false, true) => MemoryRole::Producer,
             (true, false) => MemoryRole::Consumer,
             (false, false) => MemoryRole::NoAccess,
-        }
-    }
-
-    /// Returns its word in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            MemoryRole::ReadWrite => "both",
-            MemoryRole::Producer => "producer",
-            MemoryRole::Consumer => "consumer",
-            MemoryRole::NoAccess => "neither",
         }
     }
 }

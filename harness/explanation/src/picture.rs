@@ -1,6 +1,6 @@
 //! Pictures of executions, independent of the output format: columns of events and the selected arrows.
 
-use litmus::Test;
+use litmus::{Test, closed_enum};
 use model::{BrokenAxiom, EventId, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer};
 
 use super::{Explained, phrases};
@@ -41,32 +41,24 @@ pub struct Arrow {
     pub kind: ArrowKind,
 }
 
-/// The kinds of arrows, in the order of their weight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ArrowKind {
-    /// Part of the violated axiom.
-    Broken,
-    Race,
-    ReadsFrom,
-    FromReads,
-    Modification,
-    /// Synchronizes-with, system-synchronizes-with, and control barriers.
-    Synchronizes,
-    /// Any other derived relation.
-    Derived,
+closed_enum! {
+    /// The kinds of arrows, in the order of their weight.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ArrowKind {
+        /// Part of the violated axiom.
+        Broken,
+        Race,
+        ReadsFrom,
+        FromReads,
+        Modification,
+        /// Synchronizes-with, system-synchronizes-with, and control barriers.
+        Synchronizes,
+        /// Any other derived relation.
+        Derived,
+    }
 }
 
 impl ArrowKind {
-    pub const ALL: [ArrowKind; 7] = [
-        ArrowKind::Broken,
-        ArrowKind::Race,
-        ArrowKind::ReadsFrom,
-        ArrowKind::FromReads,
-        ArrowKind::Modification,
-        ArrowKind::Synchronizes,
-        ArrowKind::Derived,
-    ];
-
     /// Returns the colour, from the colour-blind safe palette of Okabe and Ito.
     pub fn colour(self) -> &'static str {
         match self {

@@ -1,47 +1,36 @@
 //! Findings: their kinds, and the invocations and positions involved.
 
-use crate::error::SourcePosition;
+use litmus::closed_enum;
 use spirv_reader::Stage;
 
-/// The class of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FindingKind {
-    /// Two unordered conflicting accesses.
-    Race,
-    /// A race between lanes of one subgroup that only lockstep execution would order.
-    Lockstep,
-    /// A write happens before a read, but is not available or not visible to it.
-    UnpublishedRead,
-    /// Some invocations of the execution scope do not execute an instance of a control barrier.
-    DivergentBarrier,
-    /// An access beyond the end of an array.
-    OutOfBounds,
-    /// Something depends on an uninitialized value.
-    UninitialisedRead,
-    /// An instruction without a defined result is executed.
-    UndefinedBehaviour,
-    /// An invocation never ends.
-    Hang,
-    /// A claim about the final contents does not hold.
-    Assertion,
+use crate::error::SourcePosition;
+
+closed_enum! {
+    /// The class of a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum FindingKind {
+        /// Two unordered conflicting accesses.
+        Race = "race",
+        /// A race between lanes of one subgroup that only lockstep execution would order.
+        Lockstep = "lockstep",
+        /// A write happens before a read, but is not available or not visible to it.
+        UnpublishedRead = "unpublished-read",
+        /// Some invocations of the execution scope do not execute an instance of a control barrier.
+        DivergentBarrier = "divergent-barrier",
+        /// An access beyond the end of an array.
+        OutOfBounds = "out-of-bounds",
+        /// Something depends on an uninitialized value.
+        UninitialisedRead = "uninitialised-read",
+        /// An instruction without a defined result is executed.
+        UndefinedBehaviour = "undefined-behaviour",
+        /// An invocation never ends.
+        Hang = "hang",
+        /// A claim about the final contents does not hold.
+        Assertion = "assertion",
+    }
 }
 
 impl FindingKind {
-    /// Returns the name in output.
-    pub fn name(self) -> &'static str {
-        match self {
-            FindingKind::Race => "race",
-            FindingKind::Lockstep => "lockstep",
-            FindingKind::UnpublishedRead => "unpublished-read",
-            FindingKind::DivergentBarrier => "divergent-barrier",
-            FindingKind::OutOfBounds => "out-of-bounds",
-            FindingKind::UninitialisedRead => "uninitialised-read",
-            FindingKind::UndefinedBehaviour => "undefined-behaviour",
-            FindingKind::Hang => "hang",
-            FindingKind::Assertion => "assertion",
-        }
-    }
-
     /// Returns true for races and for reads of unpublished writes.
     pub fn is_race(self) -> bool {
         matches!(self, FindingKind::Race | FindingKind::Lockstep | FindingKind::UnpublishedRead)

@@ -51,7 +51,7 @@ pub fn parse_case_file(text: &str, read_sibling: SiblingReader<'_>) -> Result<Ca
                 options.subgroup_size = Some(size.ok_or_else(|| invalid_key(key, "a number of at least 1"))?);
             }
             ("rays", Value::String(name)) => {
-                let results = RayResults::parse(name);
+                let results = RayResults::from_name(name);
                 options.ray_queries =
                     Some(results.ok_or_else(|| invalid_key(key, "\"alternating\", \"hit\" or \"miss\""))?);
             }

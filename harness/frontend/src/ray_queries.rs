@@ -2,35 +2,23 @@
 
 use std::collections::BTreeMap;
 
-/// The results of the ray queries of a walk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RayResults {
-    /// Every second ray hits: neighbouring invocations differ, and so do the rays of one invocation.
-    #[default]
-    Alternating,
-    /// Every ray hits a triangle.
-    Hit,
-    /// No ray hits anything.
-    Miss,
+use litmus::closed_enum;
+
+closed_enum! {
+    /// The results of the ray queries of a walk, named as in `--rays`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RayResults {
+        /// Every second ray hits: neighbouring invocations differ, and so do the rays of one invocation.
+        #[default]
+        Alternating = "alternating",
+        /// Every ray hits a triangle.
+        Hit = "hit",
+        /// No ray hits anything.
+        Miss = "miss",
+    }
 }
 
 impl RayResults {
-    /// The names, as in `--rays`.
-    pub const NAMED: [(&str, RayResults); 3] =
-        [("alternating", RayResults::Alternating), ("hit", RayResults::Hit), ("miss", RayResults::Miss)];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            RayResults::Alternating => "alternating",
-            RayResults::Hit => "hit",
-            RayResults::Miss => "miss",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<RayResults> {
-        RayResults::NAMED.iter().find(|(known, _)| *known == name).map(|(_, results)| *results)
-    }
-
     pub(crate) fn describe(self) -> &'static str {
         match self {
             RayResults::Alternating => "every second ray hits",

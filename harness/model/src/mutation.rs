@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use litmus::{Race, Test};
+use litmus::{Race, Test, closed_enum};
 
 use crate::cat::ast::{CatExpression, ExpressionKind, StatementKind};
 use crate::cat::source::{CatSpan, SourceText};
@@ -73,41 +73,21 @@ impl Difference {
 pub const MUTATED_MODELS: &[(&str, Option<&str>)] =
     &[("vulkan", None), ("vulkan-2024", Some("vulkan-visible-to.cat")), ("hsa", None)];
 
-/// The kind of proof that no program distinguishes a mutant from its model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EquivalenceReason {
-    /// The other conditions of the statement imply the changed one, by the kinds of the engine's sets and
-    /// relations.
-    Implied,
-    /// Other cases of the statement, or of statements that use it, contain the same pairs.
-    Contained,
-    /// Every use of the statement removes what the change adds, or adds what it removes.
-    Discarded,
-    /// No program has such operations: the parser refuses them, or the engine generates none.
-    Absent,
-    /// Consistency and races do not depend on the statement; only queries count it.
-    Counted,
-}
-
-impl EquivalenceReason {
-    /// All reasons, in display order.
-    pub const ALL: [EquivalenceReason; 5] = [
-        EquivalenceReason::Implied,
-        EquivalenceReason::Contained,
-        EquivalenceReason::Discarded,
-        EquivalenceReason::Absent,
-        EquivalenceReason::Counted,
-    ];
-
-    /// Returns the name of the reason in `unkilled.tsv`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EquivalenceReason::Implied => "implied",
-            EquivalenceReason::Contained => "contained",
-            EquivalenceReason::Discarded => "discarded",
-            EquivalenceReason::Absent => "absent",
-            EquivalenceReason::Counted => "counted",
-        }
+closed_enum! {
+    /// The kind of proof that no program distinguishes a mutant from its model.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum EquivalenceReason {
+        /// The other conditions of the statement imply the changed one, by the kinds of the engine's sets and
+        /// relations.
+        Implied = "implied",
+        /// Other cases of the statement, or of statements that use it, contain the same pairs.
+        Contained = "contained",
+        /// Every use of the statement removes what the change adds, or adds what it removes.
+        Discarded = "discarded",
+        /// No program has such operations: the parser refuses them, or the engine generates none.
+        Absent = "absent",
+        /// Consistency and races do not depend on the statement; only queries count it.
+        Counted = "counted",
     }
 }
 
@@ -134,7 +114,7 @@ pub fn list_surviving_mutants() -> (&'static str, Vec<SurvivingMutant>) {
         let mut fields = line.split('\t');
         let (model, statement, change) = (fields.next()?, fields.next()?, fields.next()?);
         let word = fields.next()?;
-        let reason = EquivalenceReason::ALL.into_iter().find(|reason| reason.as_str() == word);
+        let reason = EquivalenceReason::from_name(word);
         Some(SurvivingMutant { model, statement, change, equivalence_proof: reason.zip(fields.next()) })
     };
     (description, lines.filter_map(entry).collect())

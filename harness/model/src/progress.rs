@@ -27,7 +27,7 @@ mod split_barrier;
 
 use std::fmt::Write as _;
 
-use litmus::{Test, ThreadId, Value};
+use litmus::{Test, ThreadId, Value, closed_enum};
 
 pub use guarantee::{
     HierarchyLevel, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel, ProgressModelError,
@@ -42,43 +42,26 @@ use guarantee::ThreadTree;
 use machine::{FlatMemory, ProgressMachine};
 use relaxed::{HISTORY, StoreHistories};
 
-/// Fairness assumption on progress obligations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fairness {
-    /// A thread with a progress obligation takes infinitely many steps or ends.
-    #[default]
-    Weak,
-    /// As weak fairness; in addition, a step that is enabled infinitely often is taken.
-    Strong,
-}
-
-impl Fairness {
-    /// Returns the name that `--fairness` takes.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Fairness::Weak => "weak",
-            Fairness::Strong => "strong",
-        }
+closed_enum! {
+    /// Fairness assumption on progress obligations.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Fairness {
+        /// A thread with a progress obligation takes infinitely many steps or ends.
+        #[default]
+        Weak = "weak",
+        /// As weak fairness; in addition, a step that is enabled infinitely often is taken.
+        Strong = "strong",
     }
 }
 
-/// The memory semantics of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DecidingMemory {
-    SequentiallyConsistent,
-    /// Histories of writes with synchronization by release and acquire.
-    Relaxed,
-    Axioms,
-}
-
-impl DecidingMemory {
-    /// Its name in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DecidingMemory::SequentiallyConsistent => "sc",
-            DecidingMemory::Relaxed => "relaxed",
-            DecidingMemory::Axioms => "axioms",
-        }
+closed_enum! {
+    /// The memory semantics of an answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum DecidingMemory {
+        SequentiallyConsistent = "sc",
+        /// Histories of writes with synchronization by release and acquire.
+        Relaxed = "relaxed",
+        Axioms = "axioms",
     }
 }
 

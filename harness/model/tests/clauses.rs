@@ -291,7 +291,7 @@ fn no_searched_program_kills_a_listed_mutant() {
             let Mutation { statement, change, .. } = &mutant.mutation;
             let argument =
                 list_entry(name, &mutant.mutation, &known).and_then(|listed| listed.equivalence_proof);
-            let (word, text) = argument.map_or(("-", "-"), |(reason, text)| (reason.as_str(), text));
+            let (word, text) = argument.map_or(("-", "-"), |(reason, text)| (reason.name(), text));
             written += &format!("{name}\t{statement}\t{change}\t{word}\t{text}\n");
         }
     }

@@ -173,7 +173,7 @@ fn classes_of_the_corpus() {
                 let comparison_class = |vulkan| {
                     let comparison = compare_models(&test, &lowered, &models.hsa, vulkan);
                     let class = comparison.class.unwrap_or_else(|| panic!("{id}: {:?}", comparison.fault));
-                    (class, class.word())
+                    (class, class.name())
                 };
                 let (class, word) = comparison_class(&models.vulkan);
                 classes.insert(id.clone(), class);
@@ -226,7 +226,7 @@ impl ComparisonCounts {
                 compare_predictions(&test, &lowered, hsa.clone(), &predict_on_device(&lowered.test, vulkan));
             prop_assert_eq!(&comparison.fault, &None, "{}\n{}", text, printed);
             if let Some(class) = comparison.class {
-                *self.classes.borrow_mut().entry(class.word()).or_insert(0_u32) += 1;
+                *self.classes.borrow_mut().entry(class.name()).or_insert(0_u32) += 1;
                 self.compared_tests.set(self.compared_tests.get() + 1);
             }
         }

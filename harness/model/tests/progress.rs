@@ -61,7 +61,7 @@ fn corpus_tests_state_their_termination() {
                 .collect();
             let expected = test.metadata.terminating_models(fairness == Fairness::Strong).unwrap();
             if ends != expected {
-                wrong.push(format!("{}|{}|{}", entry.id, fairness.as_str(), ends.join(" ")));
+                wrong.push(format!("{}|{}|{}", entry.id, fairness.name(), ends.join(" ")));
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use litmus::closed_enum;
 use plan::{
     AccessMask, BufferId, DependencyKind, Feature, PlanStep, QueueId, Semaphore, SemaphoreId, StageMask,
 };
@@ -10,25 +11,27 @@ use shaders::{Dependency, Program};
 
 use crate::calls;
 
-/// An API mechanism that orders consecutive dispatches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Join {
-    /// `calls`: the calls of the test itself, on its queues.
-    Calls,
-    /// `barrier`: a pipeline barrier in the same command buffer, with the test's access masks.
-    #[default]
-    Barrier,
-    /// `event`: an event that is set and waited for, with the same masks.
-    Event,
-    /// `submit`: a second submission, which starts with the pipeline barrier.
-    Submit,
-    /// `semaphore`: a binary semaphore between two submissions, which makes all memory available and visible.
-    Semaphore,
-    /// `timeline`: a timeline semaphore between two submissions.
-    Timeline,
-    /// `fence`: the host waits on a fence between two submissions, which makes all memory available and then
-    /// visible. The second submission still starts with the pipeline barrier.
-    Fence,
+closed_enum! {
+    /// An API mechanism that orders consecutive dispatches.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Join {
+        /// `calls`: the calls of the test itself, on its queues.
+        Calls = "calls",
+        /// `barrier`: a pipeline barrier in the same command buffer, with the test's access masks.
+        #[default]
+        Barrier = "barrier",
+        /// `event`: an event that is set and waited for, with the same masks.
+        Event = "event",
+        /// `submit`: a second submission, which starts with the pipeline barrier.
+        Submit = "submit",
+        /// `semaphore`: a binary semaphore between two submissions, which makes all memory available and visible.
+        Semaphore = "semaphore",
+        /// `timeline`: a timeline semaphore between two submissions.
+        Timeline = "timeline",
+        /// `fence`: the host waits on a fence between two submissions, which makes all memory available and then
+        /// visible. The second submission still starts with the pipeline barrier.
+        Fence = "fence",
+    }
 }
 
 /// The error for a word that is not the name of a mechanism.
@@ -37,22 +40,6 @@ pub enum Join {
 pub struct UnknownJoin(pub String);
 
 impl Join {
-    pub const ALL: [Join; 7] =
-        [Join::Calls, Join::Barrier, Join::Event, Join::Submit, Join::Semaphore, Join::Timeline, Join::Fence];
-
-    /// Returns its name in variants of tests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Join::Calls => "calls",
-            Join::Barrier => "barrier",
-            Join::Event => "event",
-            Join::Submit => "submit",
-            Join::Semaphore => "semaphore",
-            Join::Timeline => "timeline",
-            Join::Fence => "fence",
-        }
-    }
-
     /// Returns the Vulkan feature that it needs for a program.
     pub fn required_feature(self, program: &Program) -> Option<Feature> {
         match self {
@@ -174,7 +161,7 @@ impl FromStr for Join {
     type Err = UnknownJoin;
 
     fn from_str(word: &str) -> Result<Join, UnknownJoin> {
-        Join::ALL.into_iter().find(|join| join.name() == word).ok_or_else(|| UnknownJoin(word.to_owned()))
+        Join::from_name(word).ok_or_else(|| UnknownJoin(word.to_owned()))
     }
 }
 

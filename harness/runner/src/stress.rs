@@ -167,7 +167,7 @@ pub enum StressError {
     )]
     Scratch { name: String, lines: u32, line_words: u32, most: u32 },
     /// Memory stress has no access pattern.
-    #[error("stress `{name}`: `memory_stress.patterns` is empty; expected some of {}", Pattern::NAMES.join(", "))]
+    #[error("stress `{name}`: `memory_stress.patterns` is empty; expected some of {}", Pattern::ALL.map(Pattern::name).join(", "))]
     NoPattern { name: String },
     #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
     TooLarge { name: String, key: &'static str, value: u32, limit: u32 },

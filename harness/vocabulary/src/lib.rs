@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod access;
+mod closed_enum;
 mod feature;
 mod stage;
 mod strength;

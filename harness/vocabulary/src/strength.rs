@@ -4,20 +4,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-macro_rules! closed_enum {
-    (
-        $(#[$meta:meta])*
-        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)* }
-    ) => {
-        $(#[$meta])*
-        pub enum $name { $($(#[$doc])* $variant,)* }
-
-        impl $name {
-            /// All of them, as declared.
-            pub const ALL: [$name; [$($name::$variant),*].len()] = [$($name::$variant),*];
-        }
-    };
-}
+use crate::closed_enum;
 
 closed_enum! {
     /// A scope (`#memory-model-scope`), from narrow to wide.
@@ -58,17 +45,17 @@ impl Scope {
 }
 
 closed_enum! {
-    /// A storage class in memory semantics.
+    /// A storage class in memory semantics; its name is that in SPIR-V.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum StorageClass {
         /// `sc0`: uniform, storage buffer and physical storage buffer (UniformMemory).
-        Buffer,
+        Buffer = "UniformMemory",
         /// `sc1`: workgroup memory (WorkgroupMemory).
-        Workgroup,
+        Workgroup = "WorkgroupMemory",
         /// `sc2`: images (ImageMemory).
-        Image,
+        Image = "ImageMemory",
         /// `sc3`: tessellation control outputs (OutputMemory).
-        Output,
+        Output = "OutputMemory",
     }
 }
 
@@ -76,16 +63,6 @@ impl StorageClass {
     /// The number in `sc0` … `sc3`.
     pub const fn index(self) -> usize {
         self as usize
-    }
-
-    /// Its name in SPIR-V's memory semantics.
-    pub fn name(self) -> &'static str {
-        match self {
-            StorageClass::Buffer => "UniformMemory",
-            StorageClass::Workgroup => "WorkgroupMemory",
-            StorageClass::Image => "ImageMemory",
-            StorageClass::Output => "OutputMemory",
-        }
     }
 
     /// Its bit among SPIR-V's memory semantics.
@@ -161,24 +138,15 @@ closed_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum IgnoredClass {
         /// `.semsubgroup`: SubgroupMemory.
-        Subgroup,
+        Subgroup = "SubgroupMemory",
         /// `.semcrossworkgroup`: CrossWorkgroupMemory.
-        CrossWorkgroup,
+        CrossWorkgroup = "CrossWorkgroupMemory",
         /// `.sematomiccounter`: AtomicCounterMemory.
-        AtomicCounter,
+        AtomicCounter = "AtomicCounterMemory",
     }
 }
 
 impl IgnoredClass {
-    /// Its name in SPIR-V.
-    pub fn name(self) -> &'static str {
-        match self {
-            IgnoredClass::Subgroup => "SubgroupMemory",
-            IgnoredClass::CrossWorkgroup => "CrossWorkgroupMemory",
-            IgnoredClass::AtomicCounter => "AtomicCounterMemory",
-        }
-    }
-
     /// Its bit among SPIR-V's memory semantics.
     pub fn bit(self) -> u32 {
         match self {

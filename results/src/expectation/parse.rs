@@ -101,8 +101,8 @@ impl ExpectationReader<'_> {
             },
             ExpectationKind::Flakes | ExpectationKind::Skips => {
                 let misplaced = Status::LISTED.iter().find_map(|status| {
-                    let before = text.strip_suffix(status.word())?.strip_suffix(',')?;
-                    Some((before.len(), status.word()))
+                    let before = text.strip_suffix(status.name())?.strip_suffix(',')?;
+                    Some((before.len(), status.name()))
                 });
                 if let Some((offset, word)) = misplaced {
                     return self.add_error(
@@ -156,7 +156,7 @@ fn split_fails_line(text: &str) -> Result<(&str, Option<Status>), (usize, Expect
     let Some((pattern, word)) = rest.rsplit_once(',') else { return Ok((rest, None)) };
     let at = pattern.len() + 1;
     let word = word.trim();
-    if let Some(status) = Status::LISTED.into_iter().find(|status| status.word() == word) {
+    if let Some(status) = Status::LISTED.into_iter().find(|status| status.name() == word) {
         let pattern = pattern.trim_end();
         return if pattern.is_empty() {
             Err((0, ExpectationMistake::NoPattern))

@@ -1,5 +1,6 @@
 //! The record of a comparison of two runs.
 
+use litmus::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,44 +85,33 @@ pub struct Change {
     pub rules: Vec<String>,
 }
 
-/// Kinds of changes, most important first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChangeKind {
-    /// The later run shows a forbidden outcome that the earlier one did not.
-    NewViolation,
-    /// The test ended without a verdict: crash, hang, or lost device.
-    NewFailure,
-    /// Any other change of the verdict.
-    Verdict,
-    /// The later run shows no forbidden outcome any more.
-    GoneViolation,
-    /// Only the later run shows the outcome.
-    NewOutcome,
-    /// Only the earlier run shows the outcome.
-    VanishedOutcome,
-    /// The rate of the outcome changed.
-    RateShift,
-    /// The test's text differs: nothing is compared.
-    OtherTest,
-    /// The model differs.
-    OtherModel,
+closed_enum! {
+    /// Kinds of changes, most important first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ChangeKind {
+        /// The later run shows a forbidden outcome that the earlier one did not.
+        NewViolation,
+        /// The test ended without a verdict: crash, hang, or lost device.
+        NewFailure,
+        /// Any other change of the verdict.
+        Verdict,
+        /// The later run shows no forbidden outcome any more.
+        GoneViolation,
+        /// Only the later run shows the outcome.
+        NewOutcome,
+        /// Only the earlier run shows the outcome.
+        VanishedOutcome,
+        /// The rate of the outcome changed.
+        RateShift,
+        /// The test's text differs: nothing is compared.
+        OtherTest,
+        /// The model differs.
+        OtherModel,
+    }
 }
 
 impl ChangeKind {
-    /// Every kind.
-    pub const ALL: [ChangeKind; 9] = [
-        ChangeKind::NewViolation,
-        ChangeKind::NewFailure,
-        ChangeKind::Verdict,
-        ChangeKind::GoneViolation,
-        ChangeKind::NewOutcome,
-        ChangeKind::VanishedOutcome,
-        ChangeKind::RateShift,
-        ChangeKind::OtherTest,
-        ChangeKind::OtherModel,
-    ];
-
     /// The heading for changes of this kind.
     pub fn heading(self) -> &'static str {
         match self {

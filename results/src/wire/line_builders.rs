@@ -132,7 +132,7 @@ impl HsaRun {
             model: hsa.model.clone(),
             race: hsa.race.into(),
             level: hsa.undefinedness.map(LevelWord::from),
-            class: comparison.class.map(|class| class.word().to_owned()),
+            class: comparison.class.map(|class| class.name().to_owned()),
             allowed: match question_kind {
                 None => None,
                 Some(QuestionKind::Forall) => hsa.can_miss_condition,
@@ -153,7 +153,7 @@ impl RunLine {
     ) -> RunLine {
         let (reason, detail) = match judgement.verdict {
             Verdict::Skipped => (judgement.detail.clone(), judgement.detail.clone()),
-            Verdict::Inconclusive(reason) => (Some(reason.word().to_owned()), judgement.detail.clone()),
+            Verdict::Inconclusive(reason) => (Some(reason.name().to_owned()), judgement.detail.clone()),
             Verdict::Conforms | Verdict::Violates | Verdict::Undefined => (None, judgement.detail.clone()),
         };
         let passed = judgement.rows.iter().filter(|row| !row.predicted.filtered).map(|row| row.count).sum();

@@ -88,7 +88,7 @@ impl PlanRecord {
             device: device.name.clone(),
             model: model.map(|model| model.name.clone()).unwrap_or_default(),
             verdict: VerdictWord::Inconclusive,
-            reason: Some(Reason::Missing.word().to_owned()),
+            reason: Some(Reason::Missing.name().to_owned()),
             detail: Some("no verdict: the run ended before it, or the record is lost".to_owned()),
             seed: self.seed,
             stress: self.stress.clone(),

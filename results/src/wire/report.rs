@@ -108,7 +108,7 @@ fn confidence_record(line: &RunLine, mutants: &MutantVerdicts<'_>) -> Confidence
                 let interval = bar.interval?;
                 Some(RateRecord {
                     outcome: bar.outcome,
-                    kind: bar.kind.word().to_owned(),
+                    kind: bar.kind.name().to_owned(),
                     rate: bar.rate,
                     low: interval.low,
                     high: interval.high,

@@ -113,7 +113,7 @@ fn format_histogram(line: &RunLine) -> String {
             "{:>13}  {:>9}  {:<12}  {}\n",
             format_count(bar.count),
             format_probability(bar.rate),
-            bar.kind.word(),
+            bar.kind.name(),
             escape::escape_line(&bar.outcome)
         );
     }

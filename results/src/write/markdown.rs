@@ -349,7 +349,7 @@ fn format_histogram(line: &RunLine) -> String {
         });
         let cells = [
             escape_markdown(&bar.outcome),
-            format!("{} {}", bar.kind.symbol(), bar.kind.word()),
+            format!("{} {}", bar.kind.symbol(), bar.kind.name()),
             format_count(bar.count),
             format_probability(bar.rate),
             interval,

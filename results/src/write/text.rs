@@ -427,7 +427,7 @@ pub fn format_summary(lines: &[RunLine]) -> String {
     let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();
     let instances = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.instances));
     let time: f64 = lines.iter().map(|line| line.seconds).sum();
-    let missing = lines.iter().filter(|line| line.reason.as_deref() == Some(Reason::Missing.word())).count();
+    let missing = lines.iter().filter(|line| line.reason.as_deref() == Some(Reason::Missing.name())).count();
     let lost = if missing > 0 { format!(", {missing} MISSING") } else { String::new() };
     format!(
         "{}: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",

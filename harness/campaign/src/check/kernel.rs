@@ -474,7 +474,7 @@ impl LiftedEntryPoint<'_> {
         let Some((progress_model, fairness)) = &check_options.progress else { return Ok(None) };
         let mut progress_answer = ProgressAnswer {
             model: progress_model.to_string(),
-            fairness: fairness.as_str().to_owned(),
+            fairness: fairness.name().to_owned(),
             memory: "axioms".to_owned(),
             terminates: None,
             expected: None,
@@ -490,7 +490,7 @@ impl LiftedEntryPoint<'_> {
             let limits = ProgressLimits::with_budget(budget);
             let answer = check_termination(&case.test, model, progress_model, *fairness, &limits);
             let answer = answer.map_err(|error| error.to_string())?;
-            progress_answer.memory = answer.memory.as_str().to_owned();
+            progress_answer.memory = answer.memory.name().to_owned();
             if answer.terminates != Some(true) {
                 progress_answer.terminates = match (answer.terminates, progress_answer.terminates) {
                     (Some(false), _) | (_, Some(false)) => Some(false),

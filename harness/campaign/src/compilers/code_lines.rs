@@ -157,7 +157,7 @@ fn blank_kernel(unit: &FormKernel) -> CodegenKernel {
     CodegenKernel {
         form: unit.form.to_string(),
         kernel: unit.name.clone(),
-        role: unit.role.word().to_owned(),
+        role: unit.role.name().to_owned(),
         rewritten_form: unit.intel_split_barriers.then(|| INTEL_SPLIT_BARRIERS.to_owned()),
         ..CodegenKernel::default()
     }

@@ -144,7 +144,7 @@ fn parse_subgroup_size(text: &str) -> Result<u32, String> {
 }
 
 fn parse_rays(text: &str) -> Result<RayResults, String> {
-    RayResults::parse(text).ok_or_else(|| "expected alternating, hit or miss".to_owned())
+    RayResults::from_name(text).ok_or_else(|| "expected alternating, hit or miss".to_owned())
 }
 
 fn parse_pair(text: &str) -> Result<(String, String), String> {

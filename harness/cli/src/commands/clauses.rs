@@ -288,7 +288,7 @@ fn format_clauses(record: &ClausesRecord) -> String {
                 (reason, rows.iter().filter(has_reason).count())
             })
             .filter(|(_, count)| *count > 0)
-            .map(|(reason, count)| format!("{} {count}", reason.as_str()))
+            .map(|(reason, count)| format!("{} {count}", reason.name()))
             .collect();
         let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
         text += &format!(

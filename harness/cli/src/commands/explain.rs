@@ -155,7 +155,7 @@ fn describe_vulkan_answer(arguments: &Explain, loaded: &LoadedTest) -> Result<St
     {
         None => return Ok("\nThe answer for Vulkan timed out (raise --timeout).\n".to_owned()),
         Some(class) => (
-            class.word(),
+            class.name(),
             match class {
                 PortabilityClass::Portable => "Vulkan gives the same answer for the program that devices run",
                 PortabilityClass::ModelOnly => {

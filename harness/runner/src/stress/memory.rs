@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use litmus::closed_enum;
 use serde::{Deserialize, Serialize};
 
 use super::{Stress, StressError};
@@ -60,24 +61,21 @@ impl Default for MemoryStress {
     }
 }
 
-/// The two accesses of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pattern {
-    StoreStore,
-    /// A store, then a load.
-    StoreLoad,
-    /// A load, then a store.
-    LoadStore,
-    LoadLoad,
+closed_enum! {
+    /// The two accesses of a turn.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Pattern {
+        StoreStore = "store-store",
+        /// A store, then a load.
+        StoreLoad = "store-load",
+        /// A load, then a store.
+        LoadStore = "load-store",
+        LoadLoad = "load-load",
+    }
 }
 
 impl Pattern {
-    pub const ALL: [Pattern; 4] =
-        [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
-    /// Their names in files.
-    pub const NAMES: [&'static str; 4] = ["store-store", "store-load", "load-store", "load-load"];
-
     /// Returns the code of the pattern in kernels.
     pub(crate) fn word(self) -> u32 {
         match self {
@@ -92,8 +90,7 @@ impl Pattern {
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Pattern::ALL.iter().position(|known| known == self).and_then(|at| Pattern::NAMES.get(at));
-        f.write_str(name.copied().unwrap_or_default())
+        f.write_str(self.name())
     }
 }
 
@@ -283,10 +280,9 @@ mod tests {
 
     #[test]
     fn names_are_those_of_files() {
-        for (pattern, name) in Pattern::ALL.iter().zip(Pattern::NAMES) {
-            assert_eq!(pattern.to_string(), name);
-            let read = parse_stress(&format!("patterns = [\"{name}\"]")).unwrap().memory_stress.unwrap();
-            assert_eq!(read.patterns, [*pattern]);
+        for pattern in Pattern::ALL {
+            let read = parse_stress(&format!("patterns = [\"{pattern}\"]")).unwrap().memory_stress.unwrap();
+            assert_eq!(read.patterns, [pattern]);
         }
     }
 }

@@ -484,7 +484,7 @@ pub(in crate::write) fn render_histogram(
             tbody {
                 @for (kind, outcome, places) in outcomes.iter().take(MAX_OUTCOMES) {
                     tr class={ "k" (*kind as u8) } {
-                        th { span class="sign" { (kind.symbol()) } " " (EscapedLine(outcome)) " " small { (kind.word()) } }
+                        th { span class="sign" { (kind.symbol()) } " " (EscapedLine(outcome)) " " small { (kind.name()) } }
                         @for (column, place) in columns.iter().zip(places) {
                             @match column.as_ref().zip(*place) {
                                 Some(((line, bars), place)) => (render_bar(line, &bars[place])),

@@ -53,7 +53,7 @@ impl VerdictFields {
     fn inconclusive(reason: Reason, detail: String) -> VerdictFields {
         VerdictFields {
             verdict: VerdictWord::Inconclusive,
-            reason: Some(reason.word().to_owned()),
+            reason: Some(reason.name().to_owned()),
             detail: Some(detail),
             exercised: false,
         }

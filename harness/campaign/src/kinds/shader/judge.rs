@@ -42,7 +42,7 @@ impl LineVerdict {
     fn inconclusive(reason: Reason, detail: String) -> LineVerdict {
         LineVerdict {
             verdict: VerdictWord::Inconclusive,
-            reason: Some(reason.word().to_owned()),
+            reason: Some(reason.name().to_owned()),
             detail: Some(detail),
         }
     }

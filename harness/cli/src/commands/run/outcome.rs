@@ -57,11 +57,11 @@ pub(super) fn judgement_outcome(
                 weak += usize::from(results::is_weak_violation(line));
                 outcome.escalate_to(Outcome::RuleBroken);
             }
-            VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.word()) => {
+            VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.name()) => {
                 unexercised += 1;
             }
             VerdictWord::Inconclusive
-                if arguments.allow_unfinished && line.reason.as_deref() == Some(Reason::NoTime.word()) =>
+                if arguments.allow_unfinished && line.reason.as_deref() == Some(Reason::NoTime.name()) =>
             {
                 unfinished += 1;
             }
@@ -121,7 +121,7 @@ fn undecided_summary(undecided: &BTreeMap<&str, u64>, folder: &Path) -> String {
     let folder = folder.display();
     let tests = number::plural(undecided.values().sum(), "test");
     let reasons: Vec<String> = undecided.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    let advice = if undecided.keys().all(|reason| *reason == Reason::NoTime.word()) {
+    let advice = if undecided.keys().all(|reason| *reason == Reason::NoTime.name()) {
         format!("`vk-litmus run --resume {folder} --time 2m` runs them, `--allow-unfinished` accepts it")
     } else {
         format!("`vk-litmus report {folder}` lists them with causes and advice")

@@ -8,48 +8,38 @@ mod threads;
 
 use litmus::{
     AccessKind, AccessMask, Compute, Flow, Instruction, InstructionKind, Operand, Order, RmwOperation,
-    Semantics, StorageClassSet, SystemOperation, Test,
+    Semantics, StorageClassSet, SystemOperation, Test, closed_enum,
 };
 
 use super::{ProgramFamily, RandomProgram, SplitMix64};
 use program_columns::ProgramColumns;
 
-/// A corner case of the model with a generator of programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Corner {
-    /// Chains of availability and visibility over two to four agents, read-modify-writes among their links.
-    Links,
-    /// Barriers next to atomics of a class that their semantics include or omit.
-    Beside,
-    /// Failing compare-exchanges with separate failure semantics.
-    Failure,
-    /// Loops that count.
-    Turns,
-    /// Synchronization through many agents, in any order of the columns.
-    Relay,
-    /// Cycles of values.
-    Circle,
-    /// Accesses of several sizes to one storage.
-    Sizes,
-    /// A filter that excludes executions in which nothing was received.
-    Filter,
-    /// Threads of the host that submit, wait, flush and invalidate.
-    Host,
+closed_enum! {
+    /// A corner case of the model with a generator of programs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Corner {
+        /// Chains of availability and visibility over two to four agents, read-modify-writes among their links.
+        Links,
+        /// Barriers next to atomics of a class that their semantics include or omit.
+        Beside,
+        /// Failing compare-exchanges with separate failure semantics.
+        Failure,
+        /// Loops that count.
+        Turns,
+        /// Synchronization through many agents, in any order of the columns.
+        Relay,
+        /// Cycles of values.
+        Circle,
+        /// Accesses of several sizes to one storage.
+        Sizes,
+        /// A filter that excludes executions in which nothing was received.
+        Filter,
+        /// Threads of the host that submit, wait, flush and invalidate.
+        Host,
+    }
 }
 
 impl Corner {
-    pub const ALL: [Corner; 9] = [
-        Corner::Links,
-        Corner::Beside,
-        Corner::Failure,
-        Corner::Turns,
-        Corner::Relay,
-        Corner::Circle,
-        Corner::Sizes,
-        Corner::Filter,
-        Corner::Host,
-    ];
-
     pub fn generate_program(self, seed: u64) -> RandomProgram {
         let mut random = SplitMix64(seed ^ 0x00C0_44E4 ^ ((self as u64) << 40));
         let mut sheet = ProgramColumns::default();
