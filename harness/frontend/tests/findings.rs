@@ -4,71 +4,9 @@ use frontend::grid::GridVerdict;
 use frontend::{AnalysisOptions, DeadlinePredicate, FindingKind, ModelQuery, Refusal, SourcePosition, grid};
 use model::{Budget, Model};
 
-/// Returns a kernel of 64 invocations with the given declarations and body.
+/// Returns a kernel of 64 invocations with the given body.
 fn kernel_text(body: &str) -> String {
-    format!(
-        "OpCapability Shader
-OpMemoryModel Logical GLSL450
-OpEntryPoint GLCompute %main \"main\"
-OpExecutionMode %main LocalSize 64 1 1
-OpDecorate %array ArrayStride 4
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %block Block
-OpDecorate %data DescriptorSet 0
-OpDecorate %data Binding 0
-OpDecorate %flags DescriptorSet 0
-OpDecorate %flags Binding 1
-OpDecorate %flags Coherent
-OpDecorate %id BuiltIn LocalInvocationIndex
-OpDecorate %group BuiltIn WorkgroupId
-%void = OpTypeVoid
-%bool = OpTypeBool
-%u32 = OpTypeInt 32 0
-%f32 = OpTypeFloat 32
-%v3 = OpTypeVector %u32 3
-%v4 = OpTypeVector %u32 4
-%array = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %array
-%to_block = OpTypePointer StorageBuffer %block
-%to_u32 = OpTypePointer StorageBuffer %u32
-%64 = OpConstant %u32 64
-%local = OpTypeArray %u32 %64
-%to_local = OpTypePointer Workgroup %local
-%to_shared = OpTypePointer Workgroup %u32
-%to_input = OpTypePointer Input %u32
-%to_input3 = OpTypePointer Input %v3
-%function = OpTypeFunction %void
-%0 = OpConstant %u32 0
-%1 = OpConstant %u32 1
-%2 = OpConstant %u32 2
-%3 = OpConstant %u32 3
-%63 = OpConstant %u32 63
-%264 = OpConstant %u32 264
-%72 = OpConstant %u32 72
-%true = OpConstantTrue %bool
-%data = OpVariable %to_block StorageBuffer
-%flags = OpVariable %to_block StorageBuffer
-%shared = OpVariable %to_local Workgroup
-%id = OpVariable %to_input Input
-%group = OpVariable %to_input3 Input
-%main = OpFunction %void None %function
-%entry = OpLabel
-%me = OpLoad %u32 %id
-%groups = OpLoad %v3 %group
-%wg = OpCompositeExtract %u32 %groups 0
-%next = OpIAdd %u32 %me %1
-%near = OpBitwiseXor %u32 %me %1
-%first = OpIEqual %bool %me %0
-%mine = OpAccessChain %to_shared %shared %me
-%its = OpAccessChain %to_shared %shared %near
-%beyond = OpAccessChain %to_shared %shared %next
-%out = OpAccessChain %to_u32 %data %0 %me
-%flag = OpAccessChain %to_u32 %flags %0 %0
-{body}
-OpReturn
-OpFunctionEnd
-"
-    )
+    include_str!("templates/findings.spvasm").replace("; BODY", body)
 }
 
 const WRITE: &str = "OpStore %mine %me\n";

@@ -30,61 +30,7 @@ impl Random {
 }
 
 /// The header of every kernel; `LOCAL` is the workgroup size, `MODEL` the memory model.
-const HEADER: &str = "OpCapability Shader
-CAPABILITY
-OpMemoryModel Logical MODEL
-OpEntryPoint GLCompute %main \"main\"
-OpExecutionMode %main LocalSize LOCAL 1 1
-OpDecorate %array ArrayStride 4
-OpMemberDecorate %block 0 Offset 0
-COHERENT
-OpDecorate %block Block
-OpDecorate %data DescriptorSet 0
-OpDecorate %data Binding 0
-OpDecorate %id BuiltIn LocalInvocationIndex
-OpDecorate %group BuiltIn WorkgroupId
-%void = OpTypeVoid
-%bool = OpTypeBool
-%u32 = OpTypeInt 32 0
-%v3u32 = OpTypeVector %u32 3
-%array = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %array
-%to_block = OpTypePointer StorageBuffer %block
-%to_u32 = OpTypePointer StorageBuffer %u32
-%4 = OpConstant %u32 4
-%local = OpTypeArray %u32 %4
-%to_local = OpTypePointer Workgroup %local
-%to_shared = OpTypePointer Workgroup %u32
-%to_input = OpTypePointer Input %u32
-%to_group = OpTypePointer Input %v3u32
-%function = OpTypeFunction %void
-%of_number = OpTypeFunction %void %u32
-%0 = OpConstant %u32 0
-%1 = OpConstant %u32 1
-%2 = OpConstant %u32 2
-%3 = OpConstant %u32 3
-%5 = OpConstant %u32 5
-%66 = OpConstant %u32 66
-%68 = OpConstant %u32 68
-%72 = OpConstant %u32 72
-%264 = OpConstant %u32 264
-%328 = OpConstant %u32 328
-%258 = OpConstant %u32 258
-%260 = OpConstant %u32 260
-%322 = OpConstant %u32 322
-%324 = OpConstant %u32 324
-%8516 = OpConstant %u32 8516
-%16450 = OpConstant %u32 16450
-%16706 = OpConstant %u32 16706
-%8260 = OpConstant %u32 8260
-%24648 = OpConstant %u32 24648
-%24840 = OpConstant %u32 24840
-%24904 = OpConstant %u32 24904
-%data = OpVariable %to_block StorageBuffer
-%shared = OpVariable %to_local Workgroup
-%id = OpVariable %to_input Input
-%group = OpVariable %to_group Input
-";
+const HEADER: &str = include_str!("templates/grids.spvasm");
 
 /// The access chains of a function, whose names begin with `prefix`: the element of the invocation and the
 /// element of `other`.

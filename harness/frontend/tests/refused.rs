@@ -4,50 +4,8 @@ use frontend::{AnalysisOptions, Problem, Refusal};
 
 /// Returns a kernel of one invocation with the given declarations and body.
 fn kernel_text(declarations: &str, body: &str) -> String {
-    format!(
-        "OpCapability Shader
-OpCapability VulkanMemoryModel
-OpMemoryModel Logical Vulkan
-OpEntryPoint GLCompute %main \"main\"
-OpExecutionMode %main LocalSize 2 1 1
-OpDecorate %array ArrayStride 4
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %block Block
-OpDecorate %data DescriptorSet 0
-OpDecorate %data Binding 0
-OpDecorate %id BuiltIn LocalInvocationIndex
-%void = OpTypeVoid
-%bool = OpTypeBool
-%u32 = OpTypeInt 32 0
-%f32 = OpTypeFloat 32
-%u8 = OpTypeInt 8 0
-%array = OpTypeRuntimeArray %u32
-%block = OpTypeStruct %array
-%to_block = OpTypePointer StorageBuffer %block
-%to_u32 = OpTypePointer StorageBuffer %u32
-%to_u8 = OpTypePointer StorageBuffer %u8
-%to_input = OpTypePointer Input %u32
-%function = OpTypeFunction %void
-%0 = OpConstant %u32 0
-%1 = OpConstant %u32 1
-%2 = OpConstant %u32 2
-%5 = OpConstant %u32 5
-%16 = OpConstant %u32 16
-%72 = OpConstant %u32 72
-%half = OpConstant %f32 0.5
-%data = OpVariable %to_block StorageBuffer
-%id = OpVariable %to_input Input
-{declarations}
-%main = OpFunction %void None %function
-%entry = OpLabel
-%me = OpLoad %u32 %id
-%first = OpAccessChain %to_u32 %data %0 %0
-%mine = OpAccessChain %to_u32 %data %0 %me
-{body}
-OpReturn
-OpFunctionEnd
-"
-    )
+    let template = include_str!("templates/refused.spvasm");
+    template.replace("; DECLARATIONS", declarations).replace("; BODY", body)
 }
 
 fn lift_text(text: &str) -> Result<frontend::Lifted, Refusal> {
@@ -75,79 +33,16 @@ fn refusal_message(declarations: &str, body: &str) -> String {
 
 #[test]
 fn refusals_have_a_reason_and_a_position() {
-    let cases = [
-        ("text", "", "OpNonsense"),
-        ("operand", "", "OpStore %first"),
-        ("word", "", "OpStore %first %1 Sometimes"),
-        ("undeclared", "", "OpStore %first %nothing"),
-        ("pointer cast", "", "%p = OpBitcast %to_u8 %first\nOpStore %first %1"),
-        (
-            "mixed sizes",
-            "%byte = OpConstant %u8 1
-%small = OpTypeStruct %u8 %u8
-%to_small = OpTypePointer StorageBuffer %small
-%bytes = OpVariable %to_small StorageBuffer
-",
-            "%b = OpAccessChain %to_u8 %bytes %0
-OpStore %b %byte
-OpStore %first %1",
-        ),
-        (
-            "float condition",
-            "%to_f = OpTypePointer StorageBuffer %f32
-%fb = OpTypeStruct %f32
-%to_fb = OpTypePointer StorageBuffer %fb
-%floats = OpVariable %to_fb StorageBuffer",
-            "%f = OpAccessChain %to_f %floats %0
-%sum = OpFAdd %f32 %half %half
-OpStore %f %sum
-%read = OpLoad %f32 %f
-%less = OpFOrdLessThan %bool %read %half
-OpSelectionMerge %after None
-OpBranchConditional %less %then %after
-%then = OpLabel
-OpStore %first %1
-OpBranch %after
-%after = OpLabel",
-        ),
-        ("sequentially consistent", "", "OpAtomicStore %first %1 %16 %1"),
-        ("scope", "", "OpAtomicStore %first %0 %0 %1"),
-        ("split barrier of the device", "", "OpControlBarrierArriveINTEL %1 %1 %0"),
-        ("null pointer", "%null = OpConstantNull %to_u32", "OpStore %null %1"),
-        ("image", "", "%texel = OpImageRead %u32 %first %0"),
-        (
-            "recursion",
-            "%again = OpFunction %void None %function
-%loop = OpLabel
-%call = OpFunctionCall %void %again
-OpReturn
-OpFunctionEnd",
-            "%begin = OpFunctionCall %void %again",
-        ),
-        ("two results with one id", "", "%sum = OpIAdd %u32 %1 %1\n%sum = OpIAdd %u32 %1 %0"),
-        ("branch to no block", "", "OpBranch %data"),
-        ("merge that is no block", "", "OpSelectionMerge %data None\nOpBranch %next\n%next = OpLabel"),
-        ("section of a compute shader", "", "OpBeginInvocationInterlockEXT"),
-        (
-            "barrier of a subgroup under a read",
-            "%3 = OpConstant %u32 3",
-            "OpAtomicStore %first %5 %0 %1
-%seen = OpAtomicLoad %u32 %first %5 %0
-%there = OpIEqual %bool %seen %1
-OpSelectionMerge %after None
-OpBranchConditional %there %then %after
-%then = OpLabel
-OpControlBarrier %3 %3 %0
-OpBranch %after
-%after = OpLabel",
-        ),
-        ("invocations", "", "OpNop"),
-        ("control flow", "", "OpBranch %nowhere\n%rest = OpLabel"),
-    ];
-    let all: Vec<String> = cases
-        .iter()
-        .map(|(name, declarations, body)| format!("{name}: {}", refusal_message(declarations, body)))
-        .collect();
+    let refusal_line = |case: &str| {
+        let (name, kernel) = case.split_once('\n')?;
+        let (declarations, body) = kernel.split_once(";\n")?;
+        Some(format!(
+            "{name}: {}",
+            refusal_message(declarations.strip_suffix('\n').unwrap_or_default(), body.trim_end())
+        ))
+    };
+    let cases = include_str!("templates/refused-kernels.spvasm").split("\n\n; ").skip(1);
+    let all: Vec<String> = cases.filter_map(refusal_line).collect();
     insta::assert_snapshot!(all.join("\n"));
 }
 

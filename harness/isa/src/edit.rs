@@ -29,20 +29,6 @@ pub enum EditKind {
     Invalidate,
 }
 
-impl EditKind {
-    pub const ALL: [EditKind; 9] = [
-        EditKind::Barrier,
-        EditKind::VectorWait,
-        EditKind::StoreWait,
-        EditKind::LdsWait,
-        EditKind::ScalarWait,
-        EditKind::LoadBit,
-        EditKind::LoadArrayBit,
-        EditKind::StoreBit,
-        EditKind::Invalidate,
-    ];
-}
-
 impl fmt::Display for EditKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
