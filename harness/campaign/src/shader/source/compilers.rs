@@ -18,12 +18,12 @@ pub struct Compiler {
     pub language: ShaderLanguage,
     /// The arguments, with the placeholders `{in}`, `{out}`, `{entry}` and the names of the stage: `{stage}`,
     /// `{profile}`, `{hlsl}` and `{glslc}`.
-    arguments: &'static [&'static str],
+    arguments: &'static str,
     /// Additional arguments if registers of several kinds (`t0`, `u0`) share a binding: they shift the
     /// bindings of each kind.
-    shift_flags: &'static [&'static str],
+    shift_flags: &'static str,
     /// Additional arguments for GLSL of OpenGL.
-    opengl_flags: &'static [&'static str],
+    opengl_flags: &'static str,
     /// The flags for a definition and for an include folder, if it has a preprocessor.
     preprocessor_flags: Option<[&'static str; 2]>,
     /// The flag for the value of a pipeline-overridable constant.
@@ -34,72 +34,22 @@ pub struct Compiler {
     is_tested: bool,
 }
 
-/// The arguments of glslang for GLSL.
-const GLSLANG_FLAGS: &[&str] =
-    &["-V", "--target-env", "vulkan1.3", "-S", "{stage}", "-g", "{in}", "-o", "{out}"];
-const GLSLANG_HLSL_FLAGS: &[&str] =
-    &["-V", "-D", "--target-env", "vulkan1.3", "-S", "{stage}", "-e", "{entry}", "-g", "{in}", "-o", "{out}"];
-const SLANGC_FLAGS: &[&str] = &[
-    "-target",
-    "spirv",
-    "-profile",
-    "spirv_1_5",
-    "-stage",
-    "{hlsl}",
-    "-entry",
-    "{entry}",
-    "-g",
-    "{in}",
-    "-o",
-    "{out}",
-];
-const SLANGC_HLSL_FLAGS: &[&str] = &[
-    "-lang",
-    "hlsl",
-    "-target",
-    "spirv",
-    "-profile",
-    "spirv_1_5",
-    "-stage",
-    "{hlsl}",
-    "-entry",
-    "{entry}",
-    "-g",
-    "{in}",
-    "-o",
-    "{out}",
-];
+const GLSLANG_FLAGS: &str = "-V --target-env vulkan1.3 -S {stage} -g {in} -o {out}";
+const GLSLANG_HLSL_FLAGS: &str = "-V -D --target-env vulkan1.3 -S {stage} -e {entry} -g {in} -o {out}";
+const SLANGC_FLAGS: &str = "-target spirv -profile spirv_1_5 -stage {hlsl} -entry {entry} -g {in} -o {out}";
+const SLANGC_HLSL_FLAGS: &str =
+    "-lang hlsl -target spirv -profile spirv_1_5 -stage {hlsl} -entry {entry} -g {in} -o {out}";
 
 /// The first binding of each kind of HLSL register, if kinds share numbers: 0 for constants, 100 for textures
 /// and read-only buffers (`t`), 200 for samplers, 300 for writable resources (`u`).
-const GLSLANG_SHIFT_FLAGS: &[&str] = &[
-    "--hlsl-iomap",
-    "--auto-map-bindings",
-    "--shift-texture-binding",
-    "100",
-    "--shift-sampler-binding",
-    "200",
-    "--shift-UAV-binding",
-    "300",
-];
-const DXC_SHIFT_FLAGS: &[&str] =
-    &["-fvk-t-shift", "100", "all", "-fvk-s-shift", "200", "all", "-fvk-u-shift", "300", "all"];
+const GLSLANG_SHIFT_FLAGS: &str = "--hlsl-iomap --auto-map-bindings --shift-texture-binding 100 \
+     --shift-sampler-binding 200 --shift-UAV-binding 300";
+const DXC_SHIFT_FLAGS: &str = "-fvk-t-shift 100 all -fvk-s-shift 200 all -fvk-u-shift 300 all";
 
 /// Collects uniforms outside of blocks in a block, and separates the bindings of each kind of resource, which OpenGL
 /// counts separately: 0 for uniform blocks, 100 for textures, 200 for images, 300 for storage buffers.
-const GLSLANG_OPENGL_FLAGS: &[&str] = &[
-    "-R",
-    "--auto-map-bindings",
-    "--auto-map-locations",
-    "--shift-sampler-binding",
-    "100",
-    "--shift-texture-binding",
-    "100",
-    "--shift-image-binding",
-    "200",
-    "--shift-ssbo-binding",
-    "300",
-];
+const GLSLANG_OPENGL_FLAGS: &str = "-R --auto-map-bindings --auto-map-locations --shift-sampler-binding 100 \
+     --shift-texture-binding 100 --shift-image-binding 200 --shift-ssbo-binding 300";
 /// The messages of glslang about code that OpenGL allows and Vulkan does not.
 const OPENGL_ONLY_ERRORS: [&str; 4] = [
     "'non-opaque uniforms outside a block' : not allowed when using GLSL for Vulkan",
@@ -108,8 +58,18 @@ const OPENGL_ONLY_ERRORS: [&str; 4] = [
     "'atomic counter types' : not allowed when using GLSL for Vulkan",
 ];
 
-/// The flags of most preprocessors.
-const PREPROCESSOR_FLAGS: Option<[&str; 2]> = Some(["-D", "-I"]);
+/// The properties that most compilers share.
+const SDK_COMPILER: Compiler = Compiler {
+    program: "",
+    language: ShaderLanguage::Glsl,
+    arguments: "",
+    shift_flags: "",
+    opengl_flags: "",
+    preprocessor_flags: Some(["-D", "-I"]),
+    override_flag: None,
+    install_hint: "the Vulkan SDK",
+    is_tested: false,
+};
 
 /// The compilers, in order of preference for each language.
 pub const COMPILERS: [Compiler; 10] = [
@@ -117,123 +77,75 @@ pub const COMPILERS: [Compiler; 10] = [
         program: "glslangValidator",
         language: ShaderLanguage::Glsl,
         arguments: GLSLANG_FLAGS,
-        shift_flags: &[],
         opengl_flags: GLSLANG_OPENGL_FLAGS,
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
         install_hint: "the package glslang-tools, or the Vulkan SDK",
         is_tested: true,
+        ..SDK_COMPILER
     },
     Compiler {
         program: "glslang",
         language: ShaderLanguage::Glsl,
         arguments: GLSLANG_FLAGS,
-        shift_flags: &[],
         opengl_flags: GLSLANG_OPENGL_FLAGS,
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
-        install_hint: "the Vulkan SDK",
-        is_tested: false,
+        ..SDK_COMPILER
     },
     Compiler {
         program: "glslc",
         language: ShaderLanguage::Glsl,
-        arguments: &["--target-env=vulkan1.3", "-fshader-stage={glslc}", "-g", "{in}", "-o", "{out}"],
-        shift_flags: &[],
-        opengl_flags: &[],
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
+        arguments: "--target-env=vulkan1.3 -fshader-stage={glslc} -g {in} -o {out}",
         install_hint: "the package glslc, or the Vulkan SDK",
-        is_tested: false,
+        ..SDK_COMPILER
     },
     Compiler {
         program: "glslangValidator",
         language: ShaderLanguage::Hlsl,
         arguments: GLSLANG_HLSL_FLAGS,
         shift_flags: GLSLANG_SHIFT_FLAGS,
-        opengl_flags: &[],
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
         install_hint: "the package glslang-tools, or the Vulkan SDK",
         is_tested: true,
+        ..SDK_COMPILER
     },
     Compiler {
         program: "glslang",
         language: ShaderLanguage::Hlsl,
         arguments: GLSLANG_HLSL_FLAGS,
         shift_flags: GLSLANG_SHIFT_FLAGS,
-        opengl_flags: &[],
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
-        install_hint: "the Vulkan SDK",
-        is_tested: false,
+        ..SDK_COMPILER
     },
     Compiler {
         program: "slangc",
         language: ShaderLanguage::Hlsl,
         arguments: SLANGC_HLSL_FLAGS,
         shift_flags: DXC_SHIFT_FLAGS,
-        opengl_flags: &[],
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
-        install_hint: "the Vulkan SDK",
-        is_tested: false,
+        ..SDK_COMPILER
     },
     Compiler {
         program: "dxc",
         language: ShaderLanguage::Hlsl,
-        arguments: &[
-            "-spirv",
-            "-fspv-target-env=vulkan1.3",
-            "-T",
-            "{profile}",
-            "-E",
-            "{entry}",
-            "-Zi",
-            "-fspv-debug=vulkan-with-source",
-            "{in}",
-            "-Fo",
-            "{out}",
-        ],
+        arguments: "-spirv -fspv-target-env=vulkan1.3 -T {profile} -E {entry} -Zi \
+            -fspv-debug=vulkan-with-source {in} -Fo {out}",
         shift_flags: DXC_SHIFT_FLAGS,
-        opengl_flags: &[],
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
-        install_hint: "the Vulkan SDK",
-        is_tested: false,
+        ..SDK_COMPILER
     },
-    Compiler {
-        program: "slangc",
-        language: ShaderLanguage::Slang,
-        arguments: SLANGC_FLAGS,
-        shift_flags: &[],
-        opengl_flags: &[],
-        preprocessor_flags: PREPROCESSOR_FLAGS,
-        override_flag: None,
-        install_hint: "the Vulkan SDK",
-        is_tested: false,
-    },
+    Compiler { program: "slangc", language: ShaderLanguage::Slang, arguments: SLANGC_FLAGS, ..SDK_COMPILER },
     Compiler {
         program: "naga",
         language: ShaderLanguage::Wgsl,
-        arguments: &["-g", "{in}", "{out}"],
-        shift_flags: &[],
-        opengl_flags: &[],
+        arguments: "-g {in} {out}",
         preprocessor_flags: None,
         override_flag: Some("--override"),
         install_hint: "`cargo install naga-cli`",
         is_tested: true,
+        ..SDK_COMPILER
     },
     Compiler {
         program: "tint",
         language: ShaderLanguage::Wgsl,
-        arguments: &["--format", "spirv", "{in}", "-o", "{out}"],
-        shift_flags: &[],
-        opengl_flags: &[],
+        arguments: "--format spirv {in} -o {out}",
         preprocessor_flags: None,
         override_flag: Some("--overrides"),
         install_hint: "Dawn",
-        is_tested: false,
+        ..SDK_COMPILER
     },
 ];
 
@@ -255,7 +167,7 @@ impl Compiler {
     ) -> Result<Option<SourceModule>, SourceError> {
         let named = source.compilation.compiler.as_deref();
         let Some(program) = find_program(named.unwrap_or(self.program)) else { return Ok(None) };
-        let module = match self.compile_with(&program, source, unit, &[]) {
+        let module = match self.compile_with(&program, source, unit, "") {
             Err(SourceError::Rejected { said, .. })
                 if !self.opengl_flags.is_empty()
                     && OPENGL_ONLY_ERRORS.iter().any(|only| said.contains(only)) =>
@@ -276,7 +188,7 @@ impl Compiler {
         program: &Path,
         source: &ShaderSource<'_>,
         unit: &CompileUnit,
-        extra_flags: &[&str],
+        extra_flags: &str,
     ) -> Result<SourceModule, SourceError> {
         let file = source.file;
         let to_error = |what: String| SourceError::CompilerFailed {
@@ -311,9 +223,8 @@ impl Compiler {
         let input = input.display().to_string();
         let mut arguments = Vec::new();
         // The output follows the input, and its flag stays with it.
-        let mut rest = self.arguments.iter().skip_while(|flag| **flag != "{in}");
-        for flag in rest.by_ref() {
-            arguments.push(match *flag {
+        for flag in self.arguments.split_whitespace().skip_while(|flag| *flag != "{in}") {
+            arguments.push(match flag {
                 "{in}" => input.clone(),
                 "{out}" => out.display().to_string(),
                 flag => flag.to_owned(),
@@ -365,7 +276,7 @@ impl Compiler {
         &self,
         source: &ShaderSource<'_>,
         unit: &CompileUnit,
-        extra_flags: &[&str],
+        extra_flags: &str,
     ) -> Result<Vec<String>, SourceError> {
         let compilation = &source.compilation;
         let mut flags = Vec::new();
@@ -391,9 +302,9 @@ impl Compiler {
                 return Err(SourceError::NoPreprocessor { file, program });
             }
         }
-        flags.extend(extra_flags.iter().map(|flag| (*flag).to_owned()));
+        flags.extend(extra_flags.split_whitespace().map(str::to_owned));
         let entry = unit.entry.as_deref().unwrap_or("main");
-        for flag in self.arguments.iter().take_while(|flag| **flag != "{in}") {
+        for flag in self.arguments.split_whitespace().take_while(|flag| *flag != "{in}") {
             let stage = unit.stage;
             flags.push(
                 flag.replace("{entry}", entry)
