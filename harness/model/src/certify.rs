@@ -23,7 +23,7 @@ use crate::budget::BudgetTracker;
 use crate::combinations::for_each_skeleton;
 use crate::constants::value_domain;
 use crate::iterative_deepening::predict_with_growing_bound;
-use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
+use crate::matrix::with_smallest_matrix;
 use crate::prepared::PreparedPlan;
 use crate::skeleton::Skeleton;
 use crate::{Model, PredictError, PredictOptions};
@@ -212,14 +212,7 @@ impl StructureProver<'_> {
         found: &mut FoundExecutions<'_>,
         tracker: &BudgetTracker<'_>,
     ) -> Result<StructureProof, CertifyError> {
-        match self.skeleton.len() {
-            0..=8 => self.prove_with_matrix::<Matrix8>(found, tracker),
-            9..=16 => self.prove_with_matrix::<Matrix16>(found, tracker),
-            17..=32 => self.prove_with_matrix::<Matrix32>(found, tracker),
-            33..=64 => self.prove_with_matrix::<Matrix64>(found, tracker),
-            65..=128 => self.prove_with_matrix::<Matrix128>(found, tracker),
-            _ => self.prove_with_matrix::<Matrix256>(found, tracker),
-        }
+        with_smallest_matrix!(self.skeleton.len(), M => self.prove_with_matrix::<M>(found, tracker))
     }
 
     fn prove_with_matrix<M: crate::matrix::Matrix>(

@@ -10,7 +10,7 @@ use crate::budget::BudgetTracker;
 use crate::cat::{CatValue, NodeId, PlanNode};
 use crate::choice::{ReadChoice, fix_next_write, fix_read_source, is_axiom_possible};
 use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
-use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
+use crate::matrix::{Bits, Matrix, Matrix16};
 use crate::prepared::PreparedPlan;
 use crate::quick::{QuickMap, QuickSet};
 use crate::skeleton::{Skeleton, Tags};
@@ -217,14 +217,11 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 
     /// Returns all solutions, within the budget and a limit of steps.
     pub(crate) fn solve(&self, tracker: &BudgetTracker<'_>, limit: u64) -> LocationSolutions {
-        // The projection to the events of the location allows the narrowest matrix type.
-        match self.events.len() {
-            0..=8 => self.solve_with::<Matrix8>(tracker, limit),
-            9..=16 => self.solve_with::<Matrix16>(tracker, limit),
-            17..=32 => self.solve_with::<Matrix32>(tracker, limit),
-            33..=64 => self.solve_with::<Matrix64>(tracker, limit),
-            65..=128 => self.solve_with::<Matrix128>(tracker, limit),
-            _ => self.solve_with::<Matrix256>(tracker, limit),
+        // The projection to the events of the location allows a narrower matrix type. Most locations have few events.
+        if self.events.len() <= Matrix16::CAPACITY {
+            self.solve_with::<Matrix16>(tracker, limit)
+        } else {
+            self.solve_with::<M>(tracker, limit)
         }
     }
 

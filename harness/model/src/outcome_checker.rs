@@ -8,7 +8,7 @@ use crate::brute_force::BruteForce;
 use crate::budget::{Budget, BudgetTracker};
 use crate::combinations::for_each_skeleton;
 use crate::explore::{ExecutionQueries, ExplorationStrategy};
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
+use crate::matrix::{Matrix, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::outcome_collector::{ExecutionGoal, OutcomeCollector, ValueRules};
 use crate::prepared::PreparedPlan;
 use crate::sat_encoding::GoalEvidence;
@@ -49,11 +49,9 @@ pub struct OutcomeChecker<'t> {
 /// The static bounds of an event structure, on the smallest matrix type that holds it.
 #[derive(Debug)]
 enum AnyStartState {
-    Of8(StartState<Matrix8>),
     Of16(StartState<Matrix16>),
     Of32(StartState<Matrix32>),
     Of64(StartState<Matrix64>),
-    Of128(StartState<Matrix128>),
     Of256(StartState<Matrix256>),
 }
 
@@ -122,11 +120,9 @@ impl<'t> OutcomeChecker<'t> {
                 let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: &domain };
                 let collector = OutcomeCollector::new(test, &observables, &skeleton, rules, &unlimited);
                 let start = match skeleton.len() {
-                    0..=8 => AnyStartState::Of8(StartState::new(&skeleton, &prepared, &collector)?),
-                    9..=16 => AnyStartState::Of16(StartState::new(&skeleton, &prepared, &collector)?),
+                    0..=16 => AnyStartState::Of16(StartState::new(&skeleton, &prepared, &collector)?),
                     17..=32 => AnyStartState::Of32(StartState::new(&skeleton, &prepared, &collector)?),
                     33..=64 => AnyStartState::Of64(StartState::new(&skeleton, &prepared, &collector)?),
-                    65..=128 => AnyStartState::Of128(StartState::new(&skeleton, &prepared, &collector)?),
                     _ => AnyStartState::Of256(StartState::new(&skeleton, &prepared, &collector)?),
                 };
                 structures.push((skeleton, prepared, start));
@@ -163,11 +159,9 @@ impl<'t> OutcomeChecker<'t> {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
             let collector = OutcomeCollector::new(self.test, &self.observables, skeleton, rules, tracker);
             let shown = match state {
-                AnyStartState::Of8(start) => start.has_execution(skeleton, prepared, &collector, goal),
                 AnyStartState::Of16(start) => start.has_execution(skeleton, prepared, &collector, goal),
                 AnyStartState::Of32(start) => start.has_execution(skeleton, prepared, &collector, goal),
                 AnyStartState::Of64(start) => start.has_execution(skeleton, prepared, &collector, goal),
-                AnyStartState::Of128(start) => start.has_execution(skeleton, prepared, &collector, goal),
                 AnyStartState::Of256(start) => start.has_execution(skeleton, prepared, &collector, goal),
             };
             match shown {

@@ -13,7 +13,7 @@ use crate::budget::BudgetTracker;
 use crate::combinations::{enumerate_thread_paths, for_each_combination};
 use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
-use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
+use crate::matrix::with_smallest_matrix;
 use crate::outcome_collector::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
 use crate::path::{PathChoice, ThreadPath, enumerate_observed_paths};
 use crate::prepared::ModelPlans;
@@ -477,18 +477,8 @@ impl<'a> PathExplorer<'a> {
                 continue;
             }
             let prepared = self.compiled.prepare_plan(&skeleton);
-            let explored = match skeleton.len() {
-                // The smallest matrix that holds all events.
-                0..=8 => explore_skeleton::<Matrix8>(&skeleton, &prepared, &collector, strategy, findings),
-                9..=16 => explore_skeleton::<Matrix16>(&skeleton, &prepared, &collector, strategy, findings),
-                17..=32 => explore_skeleton::<Matrix32>(&skeleton, &prepared, &collector, strategy, findings),
-                33..=64 => explore_skeleton::<Matrix64>(&skeleton, &prepared, &collector, strategy, findings),
-                65..=128 => {
-                    explore_skeleton::<Matrix128>(&skeleton, &prepared, &collector, strategy, findings)
-                }
-                _ => explore_skeleton::<Matrix256>(&skeleton, &prepared, &collector, strategy, findings),
-            };
-            let explored = explored?;
+            let explored = with_smallest_matrix!(skeleton.len(), M =>
+                explore_skeleton::<M>(&skeleton, &prepared, &collector, strategy, findings))?;
             covers_orbit &= explored.covers_orbit || !skeleton.terminated;
             let runs = u64::from(explored.has_execution);
             findings.path_combinations = findings.path_combinations.saturating_add(runs);

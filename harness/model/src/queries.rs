@@ -4,7 +4,7 @@ use litmus::Test;
 
 use crate::budget::BudgetTracker;
 use crate::combinations::collect_skeletons;
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
+use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::prepared::PreparedPlan;
 use crate::search::{SkeletonSearch, StaticBounds};
 use crate::skeleton::Skeleton;
@@ -67,14 +67,7 @@ fn is_satisfiable(
     plan: &PreparedPlan,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
-    match skeleton.len() {
-        0..=8 => search_with_matrix::<Matrix8>(skeleton, plan, tracker),
-        9..=16 => search_with_matrix::<Matrix16>(skeleton, plan, tracker),
-        17..=32 => search_with_matrix::<Matrix32>(skeleton, plan, tracker),
-        33..=64 => search_with_matrix::<Matrix64>(skeleton, plan, tracker),
-        65..=128 => search_with_matrix::<Matrix128>(skeleton, plan, tracker),
-        _ => search_with_matrix::<Matrix256>(skeleton, plan, tracker),
-    }
+    with_smallest_matrix!(skeleton.len(), M => search_with_matrix::<M>(skeleton, plan, tracker))
 }
 
 fn search_with_matrix<M: Matrix>(

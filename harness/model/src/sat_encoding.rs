@@ -575,7 +575,13 @@ impl<'a, M: Matrix, S: SatSolver> SatEncoding<'a, M, S> {
         if first == BooleanTerm::False {
             return BooleanTerm::False;
         }
-        match (first, second(self)) {
+        let second = second(self);
+        self.encode_conjunction(lower, first, second)
+    }
+
+    /// Returns a term for the conjunction of two terms, as [`encode_and`](Self::encode_and).
+    fn encode_conjunction(&mut self, lower: bool, first: BooleanTerm, second: BooleanTerm) -> BooleanTerm {
+        match (first, second) {
             (BooleanTerm::True, other) | (other, BooleanTerm::True) => other,
             (BooleanTerm::Literal(a), BooleanTerm::Literal(b)) if a == b => first,
             (BooleanTerm::Literal(a), BooleanTerm::Literal(b)) => {

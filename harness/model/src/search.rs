@@ -215,7 +215,7 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
 
     /// Passes every wanted group of consistent executions to the visitor; false if the budget or step limit
     /// was exceeded.
-    pub(crate) fn run(&mut self, visitor: &mut impl LeafVisitor) -> bool {
+    pub(crate) fn run(&mut self, visitor: &mut dyn LeafVisitor) -> bool {
         // On an infeasible path, some read has no candidates.
         if self.reads.iter().any(|choice| choice.candidates.is_empty()) {
             return true;
@@ -312,7 +312,7 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
             .collect()
     }
 
-    fn descend(&mut self, steps: &[SearchStep], bounds: &mut Bounds<M>, visitor: &mut impl LeafVisitor) {
+    fn descend(&mut self, steps: &[SearchStep], bounds: &mut Bounds<M>, visitor: &mut dyn LeafVisitor) {
         if self.spend_step() {
             return;
         }
@@ -361,7 +361,7 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
         open: &[usize],
         rest: &[SearchStep],
         bounds: &mut Bounds<M>,
-        visitor: &mut impl LeafVisitor,
+        visitor: &mut dyn LeafVisitor,
     ) {
         if open.is_empty() {
             self.descend(rest, bounds, visitor);
@@ -481,7 +481,7 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
         flags
     }
 
-    fn visit_leaf(&mut self, bounds: &Bounds<M>, flags: Flags, visitor: &mut impl LeafVisitor) {
+    fn visit_leaf(&mut self, bounds: &Bounds<M>, flags: Flags, visitor: &mut dyn LeafVisitor) {
         let mut locations = Vec::with_capacity(self.static_bounds.storages.len());
         for index in 0..self.static_bounds.storages.len() {
             let solutions = self.solve_location(index, bounds);

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
 use model::cat::{self, BaseProvider, CatValue, ClassFamilies, Membership, Vocabulary};
-use model::matrix::{Bits, Matrix, Matrix8, Matrix64};
+use model::matrix::{Bits, Matrix, Matrix16, Matrix64};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -427,7 +427,7 @@ fn small_expressions() {
                 .zip(some)
                 .map(|(name, expression)| format!("let {name} = {} | (0 & r)\n", expression.text()))
                 .collect();
-            for (expression, found) in some.iter().zip(values::<Matrix8>(&text, &world, &names)) {
+            for (expression, found) in some.iter().zip(values::<Matrix16>(&text, &world, &names)) {
                 assert_eq!(found, expression.value(&world, &Pairs::new()), "{}", expression.text());
             }
         }
@@ -442,7 +442,7 @@ proptest! {
     fn expressions(expression in relations(false), world in worlds()) {
         let text = format!("let x = {} | (0 & r)", expression.text());
         let expected = expression.value(&world, &Pairs::new());
-        prop_assert_eq!(value::<Matrix8>(&text, &world, "x"), expected.clone(), "{}", text);
+        prop_assert_eq!(value::<Matrix16>(&text, &world, "x"), expected.clone(), "{}", text);
         prop_assert_eq!(value::<Matrix64>(&text, &world, "x"), expected, "{}", text);
     }
 
@@ -467,8 +467,8 @@ proptest! {
             (defined, other) = (grown, other_grown);
         }
         let expected = after.value(&world, &defined).union(&compose(&defined, &other)).copied().collect::<Pairs>();
-        prop_assert_eq!(value::<Matrix8>(&text, &world, "defined"), defined, "{}", text);
+        prop_assert_eq!(value::<Matrix16>(&text, &world, "defined"), defined, "{}", text);
         prop_assert_eq!(value::<Matrix64>(&text, &world, "other"), other, "{}", text);
-        prop_assert_eq!(value::<Matrix8>(&text, &world, "x"), expected, "{}", text);
+        prop_assert_eq!(value::<Matrix16>(&text, &world, "x"), expected, "{}", text);
     }
 }

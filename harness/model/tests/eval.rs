@@ -16,7 +16,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use model::cat::{self, BaseProvider, CatValue, ClassFamilies, Membership, Vocabulary};
-use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
+use model::matrix::{Bits, Matrix, Matrix16, Matrix32, Matrix64, Matrix256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -190,11 +190,9 @@ fn evaluation() {
                 "{name}: {first}"
             );
         }
-        check_values::<Matrix8>(&path, &fixture, &plan);
         check_values::<Matrix16>(&path, &fixture, &plan);
         check_values::<Matrix32>(&path, &fixture, &plan);
         check_values::<Matrix64>(&path, &fixture, &plan);
-        check_values::<Matrix128>(&path, &fixture, &plan);
         check_values::<Matrix256>(&path, &fixture, &plan);
         count += 1;
     }

@@ -152,38 +152,35 @@ macro_rules! word_bits {
     };
 }
 
-word_bits!(u8);
 word_bits!(u16);
 word_bits!(u32);
 word_bits!(u64);
 
-/// A set of up to 128 events.
-pub type Bits128 = WideBits<2>;
+/// The number of words of [`Bits256`].
+const WORDS: usize = 4;
+
 /// A set of up to 256 events.
-pub type Bits256 = WideBits<4>;
-
-/// A set of events, as a fixed number of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct WideBits<const WORDS: usize>(pub [u64; WORDS]);
+pub struct Bits256(pub [u64; WORDS]);
 
-impl<const WORDS: usize> WideBits<WORDS> {
+impl Bits256 {
     #[inline]
     fn zip(self, other: Self, operation: impl Fn(u64, u64) -> u64) -> Self {
-        WideBits(std::array::from_fn(|word| operation(self.0[word], other.0[word])))
+        Bits256(std::array::from_fn(|word| operation(self.0[word], other.0[word])))
     }
 }
 
-impl<const WORDS: usize> Bits for WideBits<WORDS> {
+impl Bits for Bits256 {
     const CAPACITY: usize = 64 * WORDS;
 
     #[inline]
     fn empty() -> Self {
-        WideBits([0; WORDS])
+        Bits256([0; WORDS])
     }
 
     #[inline]
     fn universe(n: usize) -> Self {
-        WideBits(std::array::from_fn(|word| u64::universe(n.saturating_sub(64 * word))))
+        Bits256(std::array::from_fn(|word| u64::universe(n.saturating_sub(64 * word))))
     }
 
     #[inline]

@@ -1,58 +1,49 @@
-//! Relations over up to 128 or 256 events: two or four words per row, one row per event.
+//! Relations over up to 256 events: one row per event, four words per row.
 
-use super::{Bits, Matrix, WideBits};
+use super::{Bits, Bits256, Matrix};
 
-/// A relation over up to 128 events.
-pub type Matrix128 = WideMatrix<2>;
 /// A relation over up to 256 events.
-pub type Matrix256 = WideMatrix<4>;
-
-/// A relation with a fixed number of words per row. It has one row per event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct WideMatrix<const WORDS: usize> {
-    rows: Vec<WideBits<WORDS>>,
+pub struct Matrix256 {
+    rows: Vec<Bits256>,
 }
 
-impl<const WORDS: usize> WideMatrix<WORDS> {
+impl Matrix256 {
     #[inline]
-    fn map(&self, operation: impl Fn(usize, WideBits<WORDS>) -> WideBits<WORDS>) -> Self {
-        WideMatrix {
+    fn map(&self, operation: impl Fn(usize, Bits256) -> Bits256) -> Self {
+        Matrix256 {
             rows: self.rows.iter().enumerate().map(|(row, targets)| operation(row, *targets)).collect(),
         }
     }
 
     #[inline]
-    fn zip(
-        &self,
-        other: &Self,
-        operation: impl Fn(WideBits<WORDS>, WideBits<WORDS>) -> WideBits<WORDS>,
-    ) -> Self {
+    fn zip(&self, other: &Self, operation: impl Fn(Bits256, Bits256) -> Bits256) -> Self {
         self.map(|row, targets| operation(targets, other.row(row)))
     }
 }
 
-impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
-    type Set = WideBits<WORDS>;
+impl Matrix for Matrix256 {
+    type Set = Bits256;
 
     fn empty(n: usize) -> Self {
-        WideMatrix { rows: vec![WideBits::empty(); n.min(Self::CAPACITY)] }
+        Matrix256 { rows: vec![Bits256::empty(); n.min(Self::CAPACITY)] }
     }
 
     fn identity(n: usize) -> Self {
-        Self::identity_on(n, WideBits::universe(n))
+        Self::identity_on(n, Bits256::universe(n))
     }
 
     fn full(n: usize) -> Self {
-        Self::product(n, WideBits::universe(n), WideBits::universe(n))
+        Self::product(n, Bits256::universe(n), Bits256::universe(n))
     }
 
     #[inline]
-    fn row(&self, source: usize) -> WideBits<WORDS> {
+    fn row(&self, source: usize) -> Bits256 {
         row_of(&self.rows, source)
     }
 
     #[inline]
-    fn set_row(&mut self, source: usize, targets: WideBits<WORDS>) {
+    fn set_row(&mut self, source: usize, targets: Bits256) {
         if let Some(row) = self.rows.get_mut(source) {
             *row = targets;
         }
@@ -81,15 +72,15 @@ impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
     }
 
     fn union(&self, other: &Self) -> Self {
-        self.zip(other, WideBits::union)
+        self.zip(other, Bits256::union)
     }
 
     fn intersection(&self, other: &Self) -> Self {
-        self.zip(other, WideBits::intersection)
+        self.zip(other, Bits256::intersection)
     }
 
     fn difference(&self, other: &Self) -> Self {
-        self.zip(other, WideBits::difference)
+        self.zip(other, Bits256::difference)
     }
 
     fn union_with(&mut self, other: &Self) {
@@ -100,7 +91,7 @@ impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
 
     fn compose(&self, other: &Self) -> Self {
         self.map(|_, row| {
-            row.iter().fold(WideBits::empty(), |targets, middle| targets.union(other.row(middle)))
+            row.iter().fold(Bits256::empty(), |targets, middle| targets.union(other.row(middle)))
         })
     }
 
@@ -118,32 +109,32 @@ impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
                 *row = row.union(targets);
             }
         }
-        WideMatrix { rows }
+        Matrix256 { rows }
     }
 
-    fn product(n: usize, sources: WideBits<WORDS>, targets: WideBits<WORDS>) -> Self {
+    fn product(n: usize, sources: Bits256, targets: Bits256) -> Self {
         Self::empty(n).map(|row, none| if sources.contains(row) { targets } else { none })
     }
 
-    fn identity_on(n: usize, events: WideBits<WORDS>) -> Self {
+    fn identity_on(n: usize, events: Bits256) -> Self {
         Self::from_pairs(n, events.iter().map(|event| (event, event)))
     }
 
-    fn domain(&self) -> WideBits<WORDS> {
-        WideBits::from_events(
+    fn domain(&self) -> Bits256 {
+        Bits256::from_events(
             self.rows.iter().enumerate().filter(|(_, row)| !row.is_empty()).map(|(event, _)| event),
         )
     }
 
-    fn range(&self) -> WideBits<WORDS> {
-        self.rows.iter().fold(WideBits::empty(), |events, row| events.union(*row))
+    fn range(&self) -> Bits256 {
+        self.rows.iter().fold(Bits256::empty(), |events, row| events.union(*row))
     }
 
-    fn restrict_rows(&self, sources: WideBits<WORDS>) -> Self {
-        self.map(|row, targets| if sources.contains(row) { targets } else { WideBits::empty() })
+    fn restrict_rows(&self, sources: Bits256) -> Self {
+        self.map(|row, targets| if sources.contains(row) { targets } else { Bits256::empty() })
     }
 
-    fn restrict_columns(&self, targets: WideBits<WORDS>) -> Self {
+    fn restrict_columns(&self, targets: Bits256) -> Self {
         self.map(|_, row| row.intersection(targets))
     }
 
@@ -172,6 +163,6 @@ impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
 }
 
 #[inline]
-fn row_of<const WORDS: usize>(rows: &[WideBits<WORDS>], event: usize) -> WideBits<WORDS> {
-    rows.get(event).copied().unwrap_or_else(WideBits::empty)
+fn row_of(rows: &[Bits256], event: usize) -> Bits256 {
+    rows.get(event).copied().unwrap_or_else(Bits256::empty)
 }
