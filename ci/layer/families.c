@@ -17,7 +17,7 @@
 #include "layer.h"
 
 enum { GRAPHICS = 1 };
-enum { FAMILIES = 2, QUEUES = 2 };
+enum { FAMILY_COUNT = 2, QUEUE_COUNT = 2 };
 
 typedef struct Family {
     uint32_t flags, count, timestamp_bits, granularity[3];
@@ -42,86 +42,86 @@ typedef struct QueueInfo2 {
     uint32_t flags, family, index;
 } QueueInfo2;
 
-typedef struct PoolInfo {
+typedef struct CommandPoolInfo {
     int32_t type;
     const void *next;
     uint32_t flags, family;
-} PoolInfo;
+} CommandPoolInfo;
 
 /* VkCommandBufferAllocateInfo. */
-typedef struct AllocateInfo {
+typedef struct CommandBufferAllocateInfo {
     int32_t type;
     const void *next;
     uint64_t pool;
     uint32_t level, count;
-} AllocateInfo;
+} CommandBufferAllocateInfo;
 
 /* VkBufferMemoryBarrier. */
-typedef struct BufferBarrier {
+typedef struct BufferMemoryBarrier {
     int32_t type;
     const void *next;
     uint32_t source_access, destination_access, from, to;
     uint64_t buffer, offset, size;
-} BufferBarrier;
+} BufferMemoryBarrier;
 
 /* A queue handle of the program. The loader stores its pointer in the first field. */
 typedef struct Queue {
     void *loader;
-    Handle own;
+    Handle driver_queue;
 } Queue;
 
-static void (*families_of)(Handle, uint32_t *, Family *);
+static void (*get_queue_families)(Handle, uint32_t *, Family *);
 /* State of each device. */
-static Queue queues[DEVICES][FAMILIES][QUEUES];
+static Queue queues[MAX_DEVICES][FAMILY_COUNT][QUEUE_COUNT];
 
 /* Queue families. */
 
 static void layer_vkGetPhysicalDeviceQueueFamilyProperties(Handle physical, uint32_t *count, Family *found) {
-    Family own[64];
+    Family driver_families[64];
     uint32_t all = 64;
-    families_of(physical, &all, own);
+    get_queue_families(physical, &all, driver_families);
     if (!found) {
-        *count = FAMILIES;
+        *count = FAMILY_COUNT;
         return;
     }
-    if (*count > FAMILIES) *count = FAMILIES;
+    if (*count > FAMILY_COUNT) *count = FAMILY_COUNT;
     for (uint32_t i = 0; i < *count; i++) {
-        found[i] = own[0];
-        found[i].count = QUEUES;
+        found[i] = driver_families[0];
+        found[i].count = QUEUE_COUNT;
         if (i > 0) found[i].flags &= ~(uint32_t)GRAPHICS;
     }
 }
 
 static void layer_vkGetPhysicalDeviceQueueFamilyProperties2(Handle physical, uint32_t *count, Family2 *found) {
-    Family all[FAMILIES];
+    Family all[FAMILY_COUNT];
     layer_vkGetPhysicalDeviceQueueFamilyProperties(physical, count, found ? all : NULL);
     for (uint32_t i = 0; found && i < *count; i++) found[i].family = all[i];
 }
 
-static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
-    Result result = make_instance(info, allocator, made);
-    if (result == SUCCESS) OF_INSTANCE(families_of, "vkGetPhysicalDeviceQueueFamilyProperties");
+static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *created) {
+    Result result = create_instance(info, allocator, created);
+    if (result == SUCCESS) LOAD_INSTANCE_FUNCTION(get_queue_families, "vkGetPhysicalDeviceQueueFamilyProperties");
     return result;
 }
 
-static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
+static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *created) {
     static const float priority = 1;
     QueueInfo queue = { ((const Header *)info->queue_infos)->type, NULL, 0, 0, 1, &priority };
-    DeviceInfo one = *info;
-    one.queue_info_count = 1;
-    one.queue_infos = &queue;
-    Result result = make_device(physical, &one, allocator, made);
+    DeviceInfo single_queue_info = *info;
+    single_queue_info.queue_info_count = 1;
+    single_queue_info.queue_infos = &queue;
+    Result result = create_device(physical, &single_queue_info, allocator, created);
     if (result != SUCCESS) return result;
-    Handle own = NULL;
-    ((void (*)(Handle, uint32_t, uint32_t, Handle *))below(*made, "vkGetDeviceQueue"))(*made, 0, 0, &own);
-    for (unsigned family = 0; family < FAMILIES; family++)
-        for (unsigned index = 0; index < QUEUES; index++)
-            queues[place_of(*made)][family][index] = (Queue){ *(void **)*made, own };
+    Handle driver_queue = NULL;
+    ((void (*)(Handle, uint32_t, uint32_t, Handle *))next_function(*created, "vkGetDeviceQueue"))(*created, 0, 0, &driver_queue);
+    for (unsigned family = 0; family < FAMILY_COUNT; family++)
+        for (unsigned index = 0; index < QUEUE_COUNT; index++)
+            queues[device_index(*created)][family][index] = (Queue){ *(void **)*created, driver_queue };
     return SUCCESS;
 }
 
 static void layer_vkGetDeviceQueue(Handle device, uint32_t family, uint32_t index, Handle *found) {
-    *found = family < FAMILIES && index < QUEUES ? &queues[place_of(device)][family][index] : NULL;
+    *found = family < FAMILY_COUNT && index < QUEUE_COUNT ? &queues[device_index(device)][family][index] : NULL;
 }
 
 static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handle *found) {
@@ -130,10 +130,10 @@ static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handl
 
 /* Transfers of ownership. */
 
-enum { NO_FAMILY = -1, KEPT = 4096 };
+enum { NO_FAMILY = -1, MAX_OWNERS = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The queue family of a pool or command buffer. The latest object with a handle counts. */
-static struct { uint64_t handle; uint32_t family; } owners[KEPT];
+static struct { uint64_t handle; uint32_t family; } owners[MAX_OWNERS];
 static unsigned owner_count;
 
 static int64_t family_of(uint64_t handle) {
@@ -142,18 +142,18 @@ static int64_t family_of(uint64_t handle) {
     return NO_FAMILY;
 }
 
-static void belongs(uint64_t handle, uint32_t family) {
+static void set_family(uint64_t handle, uint32_t family) {
     for (unsigned i = 0; i < owner_count; i++)
         if (owners[i].handle == handle) {
             owners[i].family = family;
             return;
         }
-    if (owner_count == KEPT) abort();
+    if (owner_count == MAX_OWNERS) abort();
     owners[owner_count].handle = handle;
     owners[owner_count++].family = family;
 }
 
-static void transfer(int64_t family, const BufferBarrier *barrier) {
+static void log_ownership_transfer(int64_t family, const BufferMemoryBarrier *barrier) {
     const char *path = getenv("LITMUS_FAMILIES_LOG");
     FILE *log = path ? fopen(path, "a") : NULL;
     if (!log) return;
@@ -164,65 +164,65 @@ static void transfer(int64_t family, const BufferBarrier *barrier) {
 
 static void layer_vkCmdPipelineBarrier(Handle commands, uint32_t source, uint32_t destination, uint32_t flags,
                                        uint32_t memory_count, const void *memory, uint32_t buffer_count,
-                                       const BufferBarrier *buffers, uint32_t image_count, const void *images) {
+                                       const BufferMemoryBarrier *buffers, uint32_t image_count, const void *images) {
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < buffer_count; i++)
-        if (buffers[i].from != buffers[i].to) transfer(family_of((uintptr_t)commands), &buffers[i]);
+        if (buffers[i].from != buffers[i].to) log_ownership_transfer(family_of((uintptr_t)commands), &buffers[i]);
     pthread_mutex_unlock(&lock);
-    ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, const void *, uint32_t, const BufferBarrier *, uint32_t,
-               const void *))below(commands, "vkCmdPipelineBarrier"))(
+    ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, const void *, uint32_t, const BufferMemoryBarrier *, uint32_t,
+               const void *))next_function(commands, "vkCmdPipelineBarrier"))(
         commands, source, destination, flags, memory_count, memory, buffer_count, buffers, image_count, images);
 }
 
 /* Calls with a family or a queue as parameter. */
 
-static Result layer_vkCreateCommandPool(Handle device, const PoolInfo *info, const void *allocator, uint64_t *made) {
-    PoolInfo own = *info;
-    own.family = 0;
-    Result result = ((Result(*)(Handle, const PoolInfo *, const void *, uint64_t *))below(
-        device, "vkCreateCommandPool"))(device, &own, allocator, made);
+static Result layer_vkCreateCommandPool(Handle device, const CommandPoolInfo *info, const void *allocator, uint64_t *created) {
+    CommandPoolInfo driver_info = *info;
+    driver_info.family = 0;
+    Result result = ((Result(*)(Handle, const CommandPoolInfo *, const void *, uint64_t *))next_function(
+        device, "vkCreateCommandPool"))(device, &driver_info, allocator, created);
     pthread_mutex_lock(&lock);
-    if (result == SUCCESS) belongs(*made, info->family);
+    if (result == SUCCESS) set_family(*created, info->family);
     pthread_mutex_unlock(&lock);
     return result;
 }
 
-static Result layer_vkAllocateCommandBuffers(Handle device, const AllocateInfo *info, Handle *made) {
-    Result result = ((Result(*)(Handle, const AllocateInfo *, Handle *))below(device, "vkAllocateCommandBuffers"))(
-        device, info, made);
+static Result layer_vkAllocateCommandBuffers(Handle device, const CommandBufferAllocateInfo *info, Handle *created) {
+    Result result = ((Result(*)(Handle, const CommandBufferAllocateInfo *, Handle *))next_function(device, "vkAllocateCommandBuffers"))(
+        device, info, created);
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; result == SUCCESS && i < info->count; i++)
-        belongs((uintptr_t)made[i], (uint32_t)family_of(info->pool));
+        set_family((uintptr_t)created[i], (uint32_t)family_of(info->pool));
     pthread_mutex_unlock(&lock);
     return result;
 }
 
 #define SUBMIT(name) \
     static Result layer_##name(Handle queue, uint32_t count, const void *submits, uint64_t fence) { \
-        return ((Result(*)(Handle, uint32_t, const void *, uint64_t))below(queue, #name))( \
-            ((Queue *)queue)->own, count, submits, fence); \
+        return ((Result(*)(Handle, uint32_t, const void *, uint64_t))next_function(queue, #name))( \
+            ((Queue *)queue)->driver_queue, count, submits, fence); \
     }
 SUBMIT(vkQueueSubmit)
 SUBMIT(vkQueueSubmit2)
 SUBMIT(vkQueueSubmit2KHR)
 
 static Result layer_vkQueueWaitIdle(Handle queue) {
-    return ((Result(*)(Handle))below(queue, "vkQueueWaitIdle"))(((Queue *)queue)->own);
+    return ((Result(*)(Handle))next_function(queue, "vkQueueWaitIdle"))(((Queue *)queue)->driver_queue);
 }
 
-static Function own(const char *name) {
-    OWN_ALWAYS
-    OWN(vkGetPhysicalDeviceQueueFamilyProperties)
-    OWN(vkGetPhysicalDeviceQueueFamilyProperties2)
-    OWN(vkGetDeviceQueue)
-    OWN(vkGetDeviceQueue2)
-    OWN(vkCreateCommandPool)
-    OWN(vkAllocateCommandBuffers)
-    OWN(vkCmdPipelineBarrier)
-    OWN(vkQueueSubmit)
-    OWN(vkQueueSubmit2)
-    OWN(vkQueueSubmit2KHR)
-    OWN(vkQueueWaitIdle)
+static Function find_layer_function(const char *name) {
+    COMMON_LAYER_FUNCTIONS
+    LAYER_FUNCTION(vkGetPhysicalDeviceQueueFamilyProperties)
+    LAYER_FUNCTION(vkGetPhysicalDeviceQueueFamilyProperties2)
+    LAYER_FUNCTION(vkGetDeviceQueue)
+    LAYER_FUNCTION(vkGetDeviceQueue2)
+    LAYER_FUNCTION(vkCreateCommandPool)
+    LAYER_FUNCTION(vkAllocateCommandBuffers)
+    LAYER_FUNCTION(vkCmdPipelineBarrier)
+    LAYER_FUNCTION(vkQueueSubmit)
+    LAYER_FUNCTION(vkQueueSubmit2)
+    LAYER_FUNCTION(vkQueueSubmit2KHR)
+    LAYER_FUNCTION(vkQueueWaitIdle)
     if (strcmp(name, "vkGetPhysicalDeviceQueueFamilyProperties2KHR") == 0)
         return (Function)layer_vkGetPhysicalDeviceQueueFamilyProperties2;
     return NULL;

@@ -94,7 +94,7 @@
 
 #include "layer.h"
 
-typedef struct Submit {
+typedef struct SubmitInfo {
     int32_t type;
     const void *next;
     uint32_t wait_count;
@@ -104,25 +104,25 @@ typedef struct Submit {
     const Handle *commands;
     uint32_t signal_count;
     const uint64_t *signals;
-} Submit;
+} SubmitInfo;
 
 typedef struct BufferCopy {
     uint64_t from, to, size;
 } BufferCopy;
 /* Bytes that a copy omits. */
-enum { HOLE = 64 };
+enum { HOLE_BYTES = 64 };
 
-typedef struct Allocation {
+typedef struct MemoryAllocateInfo {
     int32_t type;
     const void *next;
     uint64_t size;
     uint32_t memory_type;
-} Allocation;
+} MemoryAllocateInfo;
 
-typedef struct Requirements {
+typedef struct MemoryRequirements {
     uint64_t size, alignment;
     uint32_t types;
-} Requirements;
+} MemoryRequirements;
 
 typedef struct BufferRange {
     uint64_t buffer, offset, range;
@@ -141,55 +141,55 @@ typedef struct DescriptorWrite {
 
 /* The selected fault. */
 
-static const char *kind(void) {
+static const char *fault_specification(void) {
     const char *fault = getenv("VK_LITMUS_LAYER_FAULT");
     return fault ? fault : "";
 }
 
-static int is(const char *name) {
+static int is_fault(const char *name) {
     size_t length = strlen(name);
-    return strncmp(kind(), name, length) == 0 && (kind()[length] == 0 || kind()[length] == ':');
+    return strncmp(fault_specification(), name, length) == 0 && (fault_specification()[length] == 0 || fault_specification()[length] == ':');
 }
 
-static const char *what(void) {
-    const char *colon = strchr(kind(), ':');
+static const char *fault_argument(void) {
+    const char *colon = strchr(fault_specification(), ':');
     return colon ? colon + 1 : "";
 }
 
-static unsigned long number(void) {
-    unsigned long found = strtoul(what(), NULL, 10);
+static unsigned long fault_number(void) {
+    unsigned long found = strtoul(fault_argument(), NULL, 10);
     return found ? found : 1;
 }
 
 /* Returns true for every Nth of the counted commands. */
-static int left_out(unsigned long *recorded) { return ++*recorded % number() == 0; }
+static int is_nth(unsigned long *recorded) { return ++*recorded % fault_number() == 0; }
 
 /* The fault of a call by its name. */
-static Result fault(const char *call) {
-    if (strcmp(what(), call) != 0) return SUCCESS;
-    if (is("crash")) abort();
-    while (is("hang")) sleep(1);
-    while (is("memory")) {
+static Result inject_call_fault(const char *call) {
+    if (strcmp(fault_argument(), call) != 0) return SUCCESS;
+    if (is_fault("crash")) abort();
+    while (is_fault("hang")) sleep(1);
+    while (is_fault("memory")) {
         volatile char *block = malloc(1 << 26);
         for (int byte = 0; block && byte < 1 << 26; byte += 4096) block[byte] = 1;
         usleep(50000);
     }
-    if (is("fork") && fork() == 0) {
+    if (is_fault("fork") && fork() == 0) {
         sleep(600);
         _exit(0);
     }
-    if (is("lost")) return DEVICE_LOST;
-    if (is("unknown")) return -123456;
+    if (is_fault("lost")) return DEVICE_LOST;
+    if (is_fault("unknown")) return -123456;
     static unsigned long calls;
-    if (is("later-fail") && ++calls > 4) return OUT_OF_DEVICE_MEMORY;
-    return is("fail") ? OUT_OF_DEVICE_MEMORY : SUCCESS;
+    if (is_fault("later-fail") && ++calls > 4) return OUT_OF_DEVICE_MEMORY;
+    return is_fault("fail") ? OUT_OF_DEVICE_MEMORY : SUCCESS;
 }
 
 #include "reports.h"
 #include "mapped.h"
 
 /* Work whose fence is signalled already. */
-static struct { Handle queue; Submit work; Handle *commands; } held;
+static struct { Handle queue; SubmitInfo work; Handle *commands; } deferred;
 
 /* The calls. */
 
@@ -197,31 +197,31 @@ static struct { Handle queue; Submit work; Handle *commands; } held;
     X(vkBeginCommandBuffer, (Handle handle, const void *info), (handle, info)) \
     X(vkEndCommandBuffer, (Handle handle), (handle)) \
     X(vkResetFences, (Handle handle, uint32_t count, const uint64_t *fences), (handle, count, fences)) \
-    X(vkAllocateCommandBuffers, (Handle handle, const void *info, Handle *made), (handle, info, made)) \
-    X(vkAllocateDescriptorSets, (Handle handle, const void *info, uint64_t *made), (handle, info, made)) \
+    X(vkAllocateCommandBuffers, (Handle handle, const void *info, Handle *created), (handle, info, created)) \
+    X(vkAllocateDescriptorSets, (Handle handle, const void *info, uint64_t *created), (handle, info, created)) \
     X(vkCreateComputePipelines, \
-      (Handle handle, uint64_t cache, uint32_t count, const void *infos, const void *allocator, uint64_t *made), \
-      (handle, cache, count, infos, allocator, made)) \
+      (Handle handle, uint64_t cache, uint32_t count, const void *infos, const void *allocator, uint64_t *created), \
+      (handle, cache, count, infos, allocator, created)) \
     CREATE(X, vkCreateBuffer) CREATE(X, vkCreateCommandPool) CREATE(X, vkCreateDescriptorPool) \
     CREATE(X, vkCreateDescriptorSetLayout) CREATE(X, vkCreateFence) CREATE(X, vkCreatePipelineLayout)
 #define CREATE(X, name) \
-    X(name, (Handle handle, const void *info, const void *allocator, uint64_t *made), (handle, info, allocator, made))
+    X(name, (Handle handle, const void *info, const void *allocator, uint64_t *created), (handle, info, allocator, created))
 
 #define DEFINE(name, parameters, arguments) \
     static Result layer_##name parameters { \
-        Result wrong = fault(#name); \
-        if (wrong) return wrong; \
-        return ((Result(*) parameters)below(handle, #name)) arguments; \
+        Result changed = inject_call_fault(#name); \
+        if (changed) return changed; \
+        return ((Result(*) parameters)next_function(handle, #name)) arguments; \
     }
 CALLS(DEFINE)
 
-static Result layer_vkAllocateMemory(Handle handle, const Allocation *info, const void *allocator, uint64_t *made) {
-    Result result = fault("vkAllocateMemory");
+static Result layer_vkAllocateMemory(Handle handle, const MemoryAllocateInfo *info, const void *allocator, uint64_t *created) {
+    Result result = inject_call_fault("vkAllocateMemory");
     if (result) return result;
-    result = ((Result(*)(Handle, const Allocation *, const void *, uint64_t *))below(handle, "vkAllocateMemory"))(
-        handle, info, allocator, made);
+    result = ((Result(*)(Handle, const MemoryAllocateInfo *, const void *, uint64_t *))next_function(handle, "vkAllocateMemory"))(
+        handle, info, allocator, created);
     if (result == SUCCESS && mapped_count < sizeof mapped / sizeof *mapped) {
-        mapped[mapped_count].memory = *made;
+        mapped[mapped_count].memory = *created;
         mapped[mapped_count].size = info->size;
         mapped[mapped_count].copy = NULL;
         mapped[mapped_count++].pointer = NULL;
@@ -232,19 +232,19 @@ static Result layer_vkAllocateMemory(Handle handle, const Allocation *info, cons
 static Result layer_vkBindBufferMemory(Handle handle, uint64_t buffer, uint64_t memory, uint64_t offset) {
     static unsigned long bound;
     static struct { uint64_t memory, offset; } last;
-    Result result = fault("vkBindBufferMemory");
+    Result result = inject_call_fault("vkBindBufferMemory");
     if (result) return result;
-    int shares = is("shared-memory") && left_out(&bound) && last.memory;
-    if (shares) {
+    int is_shared = is_fault("shared-memory") && is_nth(&bound) && last.memory;
+    if (is_shared) {
         uint64_t sizes[2] = {0, 1};
         for (unsigned i = 0; i < mapped_count; i++) {
             if (mapped[i].memory == last.memory) sizes[0] = mapped[i].size;
             if (mapped[i].memory == memory) sizes[1] = mapped[i].size;
         }
-        shares = sizes[0] == sizes[1];
+        is_shared = sizes[0] == sizes[1];
     }
-    result = ((Result(*)(Handle, uint64_t, uint64_t, uint64_t))below(handle, "vkBindBufferMemory"))(
-        handle, buffer, shares ? last.memory : memory, shares ? last.offset : offset);
+    result = ((Result(*)(Handle, uint64_t, uint64_t, uint64_t))next_function(handle, "vkBindBufferMemory"))(
+        handle, buffer, is_shared ? last.memory : memory, is_shared ? last.offset : offset);
     last.memory = memory;
     last.offset = offset;
     return result;
@@ -253,28 +253,28 @@ static Result layer_vkBindBufferMemory(Handle handle, uint64_t buffer, uint64_t 
 static void layer_vkFreeMemory(Handle handle, uint64_t memory, const void *allocator) {
     for (unsigned i = 0; i < mapped_count; i++)
         if (mapped[i].memory == memory) mapped[i] = mapped[--mapped_count];
-    ((void (*)(Handle, uint64_t, const void *))below(handle, "vkFreeMemory"))(handle, memory, allocator);
+    ((void (*)(Handle, uint64_t, const void *))next_function(handle, "vkFreeMemory"))(handle, memory, allocator);
 }
 
 static Result layer_vkMapMemory(
     Handle handle, uint64_t memory, uint64_t offset, uint64_t size, uint32_t flags, void **pointer) {
-    Result result = fault("vkMapMemory");
+    Result result = inject_call_fault("vkMapMemory");
     if (result) return result;
-    result = ((Result(*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t, void **))below(handle, "vkMapMemory"))(
+    result = ((Result(*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t, void **))next_function(handle, "vkMapMemory"))(
         handle, memory, offset, size, flags, pointer);
     static unsigned long maps;
     for (unsigned i = 0; i < mapped_count; i++) {
         if (result != SUCCESS || mapped[i].memory != memory) continue;
-        if (is("shadow-map") && left_out(&maps)) {
+        if (is_fault("shadow-map") && is_nth(&maps)) {
             void *copy = malloc(mapped[i].size);
             if (!copy) return OUT_OF_HOST_MEMORY;
             *pointer = memcpy(copy, *pointer, mapped[i].size);
         }
         mapped[i].pointer = (char *)*pointer - offset;
-        if (is("one-way-map") && offset == 0 && left_out(&maps) && (mapped[i].copy = malloc(mapped[i].size)))
+        if (is_fault("one-way-map") && offset == 0 && is_nth(&maps) && (mapped[i].copy = malloc(mapped[i].size)))
             *pointer = memcpy(mapped[i].copy, *pointer, mapped[i].size);
     }
-    if (result == SUCCESS && is("shifted-map") && left_out(&maps)) *pointer = (char *)*pointer + 64;
+    if (result == SUCCESS && is_fault("shifted-map") && is_nth(&maps)) *pointer = (char *)*pointer + 64;
     return result;
 }
 
@@ -286,33 +286,33 @@ static Result layer_vkMapMemory(
 /* A dispatch that executes after the next copy, or before the next change of state. */
 static struct LateDispatch { Handle commands; uint32_t x, y, z; } late_dispatch;
 
-static void dispatch_late(Handle commands) {
+static void record_late_dispatch(Handle commands) {
     struct LateDispatch late = late_dispatch;
     if (!late.commands || late.commands != commands) return;
     late_dispatch.commands = NULL;
-    ((void (*)(Handle, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatch"))(commands, late.x, late.y, late.z);
+    ((void (*)(Handle, uint32_t, uint32_t, uint32_t))next_function(commands, "vkCmdDispatch"))(commands, late.x, late.y, late.z);
 }
 
 static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_t z) {
     static unsigned long recorded;
     void (*dispatch)(Handle, uint32_t, uint32_t, uint32_t) =
-        (void (*)(Handle, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatch");
-    if (is("no-dispatch") && left_out(&recorded)) return;
-    if (is("late-dispatch") && left_out(&recorded)) {
+        (void (*)(Handle, uint32_t, uint32_t, uint32_t))next_function(commands, "vkCmdDispatch");
+    if (is_fault("no-dispatch") && is_nth(&recorded)) return;
+    if (is_fault("late-dispatch") && is_nth(&recorded)) {
         late_dispatch = (struct LateDispatch){commands, x, y, z};
         return;
     }
-    if (is("shifted-dispatch") && left_out(&recorded)) {
-        ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatchBase"))(
+    if (is_fault("shifted-dispatch") && is_nth(&recorded)) {
+        ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t))next_function(commands, "vkCmdDispatchBase"))(
             commands, 1, 0, 0, x, y, z);
         return;
     }
-    if (is("twice-dispatch") && left_out(&recorded)) dispatch(commands, x, y, z);
-    if (is("half-dispatch") && x > 1 && left_out(&recorded)) x /= 2;
-    if (is("more-dispatch") && left_out(&recorded)) x += 1;
-    if (is("double-dispatch") && left_out(&recorded)) x *= 2;
-    if (is("second-row") && left_out(&recorded)) y += 1;
-    if (is("rotated-dispatch") && left_out(&recorded)) {
+    if (is_fault("twice-dispatch") && is_nth(&recorded)) dispatch(commands, x, y, z);
+    if (is_fault("half-dispatch") && x > 1 && is_nth(&recorded)) x /= 2;
+    if (is_fault("more-dispatch") && is_nth(&recorded)) x += 1;
+    if (is_fault("double-dispatch") && is_nth(&recorded)) x *= 2;
+    if (is_fault("second-row") && is_nth(&recorded)) y += 1;
+    if (is_fault("rotated-dispatch") && is_nth(&recorded)) {
         y *= x;
         x = 1;
     }
@@ -322,29 +322,29 @@ static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_
 static void layer_vkCmdDraw(Handle commands, uint32_t vertices, uint32_t instances, uint32_t first, uint32_t instance) {
     static unsigned long recorded;
     void (*draw)(Handle, uint32_t, uint32_t, uint32_t, uint32_t) =
-        (void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDraw");
-    if (is("no-draw") && left_out(&recorded)) return;
-    if (is("twice-draw") && left_out(&recorded)) draw(commands, vertices, instances, first, instance);
-    if (is("half-draw") && vertices > 1 && left_out(&recorded)) vertices /= 2;
-    if (is("more-draw") && left_out(&recorded)) vertices += 1;
-    if (is("double-draw") && left_out(&recorded)) vertices *= 2;
+        (void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t))next_function(commands, "vkCmdDraw");
+    if (is_fault("no-draw") && is_nth(&recorded)) return;
+    if (is_fault("twice-draw") && is_nth(&recorded)) draw(commands, vertices, instances, first, instance);
+    if (is_fault("half-draw") && vertices > 1 && is_nth(&recorded)) vertices /= 2;
+    if (is_fault("more-draw") && is_nth(&recorded)) vertices += 1;
+    if (is_fault("double-draw") && is_nth(&recorded)) vertices *= 2;
     draw(commands, vertices, instances, first, instance);
 }
 
 static void layer_vkCmdBindPipeline(Handle commands, int32_t point, uint64_t pipeline) {
-    dispatch_late(commands);
+    record_late_dispatch(commands);
     static unsigned long recorded;
-    if (is("old-pipeline") && left_out(&recorded)) return;
-    ((void (*)(Handle, int32_t, uint64_t))below(commands, "vkCmdBindPipeline"))(commands, point, pipeline);
+    if (is_fault("old-pipeline") && is_nth(&recorded)) return;
+    ((void (*)(Handle, int32_t, uint64_t))next_function(commands, "vkCmdBindPipeline"))(commands, point, pipeline);
 }
 
 static void layer_vkCmdBindDescriptorSets(
     Handle commands, int32_t point, uint64_t layout, uint32_t first, uint32_t count, const uint64_t *sets,
     uint32_t offset_count, const uint32_t *offsets) {
-    dispatch_late(commands);
+    record_late_dispatch(commands);
     static unsigned long recorded;
-    if (is("old-sets") && left_out(&recorded)) return;
-    ((void (*)(Handle, int32_t, uint64_t, uint32_t, uint32_t, const uint64_t *, uint32_t, const uint32_t *))below(
+    if (is_fault("old-sets") && is_nth(&recorded)) return;
+    ((void (*)(Handle, int32_t, uint64_t, uint32_t, uint32_t, const uint64_t *, uint32_t, const uint32_t *))next_function(
         commands, "vkCmdBindDescriptorSets"))(commands, point, layout, first, count, sets, offset_count, offsets);
 }
 
@@ -352,79 +352,79 @@ static void layer_vkCmdPipelineBarrier(
     Handle commands, uint32_t from, uint32_t to, uint32_t flags, uint32_t memories, const void *memory,
     uint32_t buffers, const void *buffer, uint32_t images, const void *image) {
     static unsigned long recorded;
-    if (is("no-barrier") && left_out(&recorded)) return;
+    if (is_fault("no-barrier") && is_nth(&recorded)) return;
     ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, const void *, uint32_t, const void *, uint32_t, const void *))
-         below(commands, "vkCmdPipelineBarrier"))(
+         next_function(commands, "vkCmdPipelineBarrier"))(
         commands, from, to, flags, memories, memory, buffers, buffer, images, image);
 }
 
 static void layer_vkUpdateDescriptorSets(
     Handle handle, uint32_t count, const DescriptorWrite *writes, uint32_t copies, const void *copied) {
     static unsigned long updates;
-    DescriptorWrite *wrong = calloc(count ? count : 1, sizeof *wrong);
-    if (!wrong) abort();
-    memcpy(wrong, writes, count * sizeof *wrong);
-    if (is("swapped-bindings")) exchange_memory(wrong, count, 0);
-    if (is("swapped-images")) exchange_memory(wrong, count, 1);
-    if (is("old-binding")) bind_earlier(wrong, count);
-    if (is("no-update") && count && left_out(&updates)) count--;
+    DescriptorWrite *changed = calloc(count ? count : 1, sizeof *changed);
+    if (!changed) abort();
+    memcpy(changed, writes, count * sizeof *changed);
+    if (is_fault("swapped-bindings")) exchange_descriptors(changed, count, 0);
+    if (is_fault("swapped-images")) exchange_descriptors(changed, count, 1);
+    if (is_fault("old-binding")) rebind_earlier_memory(changed, count);
+    if (is_fault("no-update") && count && is_nth(&updates)) count--;
     BufferRange *ranges = calloc(count ? count : 1, sizeof *ranges);
     if (!ranges) abort();
     for (uint32_t i = 0; i < count; i++)
-        if (is("short-range") && wrong[i].buffers && wrong[i].count == 1 && left_out(&updates)) {
-            ranges[i] = *wrong[i].buffers;
+        if (is_fault("short-range") && changed[i].buffers && changed[i].count == 1 && is_nth(&updates)) {
+            ranges[i] = *changed[i].buffers;
             ranges[i].range = 64;
-            wrong[i].buffers = ranges + i;
+            changed[i].buffers = ranges + i;
         }
-    ((void (*)(Handle, uint32_t, const DescriptorWrite *, uint32_t, const void *))below(handle, "vkUpdateDescriptorSets"))(
-        handle, count, wrong, copies, copied);
+    ((void (*)(Handle, uint32_t, const DescriptorWrite *, uint32_t, const void *))next_function(handle, "vkUpdateDescriptorSets"))(
+        handle, count, changed, copies, copied);
     free(ranges);
-    free(wrong);
+    free(changed);
 }
 
-static void layer_vkGetBufferMemoryRequirements(Handle handle, uint64_t buffer, Requirements *needs) {
-    ((void (*)(Handle, uint64_t, Requirements *))below(handle, "vkGetBufferMemoryRequirements"))(handle, buffer, needs);
-    if (is("no-types")) needs->types = 0;
-    if (is("zero-size")) needs->size = 0;
-    if (is("half-size")) needs->size /= 2;
-    if (is("zero-alignment")) needs->alignment = 0;
+static void layer_vkGetBufferMemoryRequirements(Handle handle, uint64_t buffer, MemoryRequirements *requirements) {
+    ((void (*)(Handle, uint64_t, MemoryRequirements *))next_function(handle, "vkGetBufferMemoryRequirements"))(handle, buffer, requirements);
+    if (is_fault("no-types")) requirements->types = 0;
+    if (is_fault("zero-size")) requirements->size = 0;
+    if (is_fault("half-size")) requirements->size /= 2;
+    if (is_fault("zero-alignment")) requirements->alignment = 0;
 }
 
 static Result layer_vkGetQueryPoolResults(
     Handle handle, uint64_t pool, uint32_t first, uint32_t count, size_t bytes, uint64_t *ticks, uint64_t stride,
     uint32_t flags) {
     static uint64_t last = UINT64_MAX;
-    Result result = ((Result(*)(Handle, uint64_t, uint32_t, uint32_t, size_t, uint64_t *, uint64_t, uint32_t))below(
+    Result result = ((Result(*)(Handle, uint64_t, uint32_t, uint32_t, size_t, uint64_t *, uint64_t, uint32_t))next_function(
         handle, "vkGetQueryPoolResults"))(handle, pool, first, count, bytes, ticks, stride, flags);
-    if (is("ticks-back"))
+    if (is_fault("ticks-back"))
         for (size_t at = 0; at < bytes / sizeof *ticks; at++) ticks[at] = last -= 1000;
     return result;
 }
 
 static void layer_vkCmdPushConstants(
     Handle commands, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
-    dispatch_late(commands);
+    record_late_dispatch(commands);
     static unsigned long recorded;
-    if (is("old-constants") && left_out(&recorded)) return;
-    if (is("short-constants") && size > 4 && left_out(&recorded)) size = 4;
-    ((void (*)(Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))below(commands, "vkCmdPushConstants"))(
+    if (is_fault("old-constants") && is_nth(&recorded)) return;
+    if (is_fault("short-constants") && size > 4 && is_nth(&recorded)) size = 4;
+    ((void (*)(Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))next_function(commands, "vkCmdPushConstants"))(
         commands, layout, stages, offset, size, values);
 }
 
-static void layer_vkCmdFillBuffer(Handle commands, uint64_t buffer, uint64_t offset, uint64_t size, uint32_t with) {
+static void layer_vkCmdFillBuffer(Handle commands, uint64_t buffer, uint64_t offset, uint64_t size, uint32_t value) {
     static unsigned long recorded;
-    if (is("no-fill") && left_out(&recorded)) return;
-    if (is("zero-fill") && left_out(&recorded)) with = 0;
-    if (is("short-fill") && size > 64 && left_out(&recorded)) size = 64;
-    ((void (*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t))below(commands, "vkCmdFillBuffer"))(
-        commands, buffer, offset, size, with);
+    if (is_fault("no-fill") && is_nth(&recorded)) return;
+    if (is_fault("zero-fill") && is_nth(&recorded)) value = 0;
+    if (is_fault("short-fill") && size > 64 && is_nth(&recorded)) size = 64;
+    ((void (*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t))next_function(commands, "vkCmdFillBuffer"))(
+        commands, buffer, offset, size, value);
 }
 
 static void layer_vkCmdCopyBuffer(Handle commands, uint64_t from, uint64_t to, uint32_t count, const void *regions) {
     static unsigned long recorded;
-    if (is("no-copy") && left_out(&recorded)) return;
+    if (is_fault("no-copy") && is_nth(&recorded)) return;
     const BufferCopy *whole = regions;
-    if (is("copy-swap") && count == 1 && whole->size >= 16 && left_out(&recorded)) {
+    if (is_fault("copy-swap") && count == 1 && whole->size >= 16 && is_nth(&recorded)) {
         BufferCopy parts[3] = {*whole, *whole, *whole};
         parts[0].size = parts[1].size = 4;
         parts[0].to += 4;
@@ -432,87 +432,87 @@ static void layer_vkCmdCopyBuffer(Handle commands, uint64_t from, uint64_t to, u
         parts[2].from += 8;
         parts[2].to += 8;
         parts[2].size -= 8;
-        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))next_function(commands, "vkCmdCopyBuffer"))(
             commands, from, to, 3, parts);
         return;
     }
-    if (is("copy-shift") && count == 1 && whole->size >= 16 && left_out(&recorded)) {
+    if (is_fault("copy-shift") && count == 1 && whole->size >= 16 && is_nth(&recorded)) {
         BufferCopy shifted = *whole;
         shifted.to += 4;
         shifted.size -= 4;
-        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))next_function(commands, "vkCmdCopyBuffer"))(
             commands, from, to, 1, &shifted);
         return;
     }
-    if (is("copy-hole") && count == 1 && whole->size > 2 * HOLE && left_out(&recorded)) {
-        BufferCopy before = *whole, after = *whole;
-        before.size = whole->size / 2 / HOLE * HOLE;
-        uint64_t skipped = before.size + HOLE;
+    if (is_fault("copy-hole") && count == 1 && whole->size > 2 * HOLE_BYTES && is_nth(&recorded)) {
+        BufferCopy earlier_results = *whole, after = *whole;
+        earlier_results.size = whole->size / 2 / HOLE_BYTES * HOLE_BYTES;
+        uint64_t skipped = earlier_results.size + HOLE_BYTES;
         after.from += skipped;
         after.to += skipped;
         after.size = whole->size > skipped ? whole->size - skipped : 0;
-        BufferCopy parts[2] = {before, after};
-        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+        BufferCopy parts[2] = {earlier_results, after};
+        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))next_function(commands, "vkCmdCopyBuffer"))(
             commands, from, to, after.size ? 2 : 1, parts);
         return;
     }
-    ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+    ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))next_function(commands, "vkCmdCopyBuffer"))(
         commands, from, to, count, regions);
-    dispatch_late(commands);
+    record_late_dispatch(commands);
 }
 
-static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *submits, uint64_t fence) {
+static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo *submits, uint64_t fence) {
     static unsigned long submissions;
-    Result result = fault("vkQueueSubmit");
+    Result result = inject_call_fault("vkQueueSubmit");
     if (result) return result;
-    Result (*submit)(Handle, uint32_t, const Submit *, uint64_t) =
-        (Result(*)(Handle, uint32_t, const Submit *, uint64_t))below(queue, "vkQueueSubmit");
+    Result (*submit)(Handle, uint32_t, const SubmitInfo *, uint64_t) =
+        (Result(*)(Handle, uint32_t, const SubmitInfo *, uint64_t))next_function(queue, "vkQueueSubmit");
     submissions++;
     last_queue = queue;
-    if (is("device-lost") && submissions >= number()) return DEVICE_LOST;
-    if (is("lost-once") && submissions == number()) return DEVICE_LOST;
+    if (is_fault("device-lost") && submissions >= fault_number()) return DEVICE_LOST;
+    if (is_fault("lost-once") && submissions == fault_number()) return DEVICE_LOST;
     static struct { uint32_t count; Handle commands[8]; } earlier;
-    if (is("earlier-commands") && count == 1 && submits->command_count <= sizeof earlier.commands / sizeof(Handle)) {
-        Submit stale = *submits;
+    if (is_fault("earlier-commands") && count == 1 && submits->command_count <= sizeof earlier.commands / sizeof(Handle)) {
+        SubmitInfo is_stale = *submits;
         Handle commands[8];
-        stale.commands = memcpy(commands, submits->commands, submits->command_count * sizeof(Handle));
-        if (earlier.count && submissions % number() == 0) {
+        is_stale.commands = memcpy(commands, submits->commands, submits->command_count * sizeof(Handle));
+        if (earlier.count && submissions % fault_number() == 0) {
             /* Commands that may still run cannot be submitted again. */
-            result = ((Result(*)(Handle))below(queue, "vkQueueWaitIdle"))(queue);
+            result = ((Result(*)(Handle))next_function(queue, "vkQueueWaitIdle"))(queue);
             if (result) return result;
-            stale.command_count = earlier.count;
-            stale.commands = earlier.commands;
+            is_stale.command_count = earlier.count;
+            is_stale.commands = earlier.commands;
         }
-        result = submit(queue, 1, &stale, fence);
+        result = submit(queue, 1, &is_stale, fence);
         memcpy(earlier.commands, commands, submits->command_count * sizeof(Handle));
         earlier.count = submits->command_count;
         return result;
     }
-    if (is("early-fence")) {
-        if (held.commands) {
-            result = submit(held.queue, 1, &held.work, 0);
-            free(held.commands);
-            held.commands = NULL;
+    if (is_fault("early-fence")) {
+        if (deferred.commands) {
+            result = submit(deferred.queue, 1, &deferred.work, 0);
+            free(deferred.commands);
+            deferred.commands = NULL;
             if (result) return result;
         }
-        int plain = count == 1 && fence && submits->wait_count == 0 && submits->signal_count == 0;
-        if (plain && submissions % number() == 0 && (held.commands = calloc(submits->command_count, sizeof(Handle)))) {
-            memcpy(held.commands, submits->commands, submits->command_count * sizeof(Handle));
-            held.queue = queue;
-            held.work = *submits;
-            held.work.next = NULL;
-            held.work.commands = held.commands;
+        int is_independent = count == 1 && fence && submits->wait_count == 0 && submits->signal_count == 0;
+        if (is_independent && submissions % fault_number() == 0 && (deferred.commands = calloc(submits->command_count, sizeof(Handle)))) {
+            memcpy(deferred.commands, submits->commands, submits->command_count * sizeof(Handle));
+            deferred.queue = queue;
+            deferred.work = *submits;
+            deferred.work.next = NULL;
+            deferred.work.commands = deferred.commands;
             return submit(queue, 0, NULL, fence);
         }
         return submit(queue, count, submits, fence);
     }
-    if (is("twice") && count == 1 && submits->wait_count == 0 && submits->signal_count == 0 && submissions % number() == 0) {
+    if (is_fault("twice") && count == 1 && submits->wait_count == 0 && submits->signal_count == 0 && submissions % fault_number() == 0) {
         result = submit(queue, count, submits, 0);
-        if (result == SUCCESS) result = ((Result(*)(Handle))below(queue, "vkQueueWaitIdle"))(queue);
+        if (result == SUCCESS) result = ((Result(*)(Handle))next_function(queue, "vkQueueWaitIdle"))(queue);
         return result ? result : submit(queue, count, submits, fence);
     }
-    if (!is("empty-submission") || submissions % number() != 0) return submit(queue, count, submits, fence);
-    Submit *empty = calloc(count ? count : 1, sizeof *empty);
+    if (!is_fault("empty-submission") || submissions % fault_number() != 0) return submit(queue, count, submits, fence);
+    SubmitInfo *empty = calloc(count ? count : 1, sizeof *empty);
     if (!empty) return OUT_OF_HOST_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         empty[i] = submits[i];
@@ -525,73 +525,73 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *su
 
 static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_t *fences, uint32_t all, uint64_t time) {
     static unsigned long all_waits;
-    Result result = fault("vkWaitForFences");
+    Result result = inject_call_fault("vkWaitForFences");
     if (result) return result;
-    if (is("no-wait") && left_out(&all_waits)) return SUCCESS;
-    result = ((Result(*)(Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))below(handle, "vkWaitForFences"))(
+    if (is_fault("no-wait") && is_nth(&all_waits)) return SUCCESS;
+    result = ((Result(*)(Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))next_function(handle, "vkWaitForFences"))(
         handle, count, fences, all, time);
     static unsigned long waits;
-    if (result == SUCCESS && ++waits >= number()) {
-        if (is("endless-wait")) return TIME_IS_OVER;
-        if (is("garbage")) spoil(0x5eed1234u);
-        if (is("zeros")) spoil(0);
+    if (result == SUCCESS && ++waits >= fault_number()) {
+        if (is_fault("endless-wait")) return TIMEOUT;
+        if (is_fault("garbage")) overwrite_mapped_memory(0x5eed1234u);
+        if (is_fault("zeros")) overwrite_mapped_memory(0);
     }
-    if (result == SUCCESS && is("one-way-map")) show_copies();
-    if (result == SUCCESS && (is("flipped-bits") || is("swapped-words") || is("stale-words"))) misread();
+    if (result == SUCCESS && is_fault("one-way-map")) update_mapped_copies();
+    if (result == SUCCESS && (is_fault("flipped-bits") || is_fault("swapped-words") || is_fault("stale-words"))) corrupt_results();
     return result;
 }
 
-static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
-    Result result = fault("vkCreateInstance");
-    if (result == SUCCESS) result = make_instance(info, allocator, made);
+static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *created) {
+    Result result = inject_call_fault("vkCreateInstance");
+    if (result == SUCCESS) result = create_instance(info, allocator, created);
     if (result == SUCCESS) {
-        OF_INSTANCE(enumerate, "vkEnumeratePhysicalDevices");
-        OF_INSTANCE(memory_properties, "vkGetPhysicalDeviceMemoryProperties");
-        OF_INSTANCE(properties, "vkGetPhysicalDeviceProperties");
-        OF_INSTANCE(properties2, "vkGetPhysicalDeviceProperties2");
-        OF_INSTANCE(families, "vkGetPhysicalDeviceQueueFamilyProperties");
-        OF_INSTANCE(families2, "vkGetPhysicalDeviceQueueFamilyProperties2");
+        LOAD_INSTANCE_FUNCTION(next_enumerate_devices, "vkEnumeratePhysicalDevices");
+        LOAD_INSTANCE_FUNCTION(next_memory_properties, "vkGetPhysicalDeviceMemoryProperties");
+        LOAD_INSTANCE_FUNCTION(next_properties, "vkGetPhysicalDeviceProperties");
+        LOAD_INSTANCE_FUNCTION(next_properties2, "vkGetPhysicalDeviceProperties2");
+        LOAD_INSTANCE_FUNCTION(next_queue_families, "vkGetPhysicalDeviceQueueFamilyProperties");
+        LOAD_INSTANCE_FUNCTION(next_queue_families2, "vkGetPhysicalDeviceQueueFamilyProperties2");
     }
     return result;
 }
 
-static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
-    Result result = fault("vkCreateDevice");
-    return result ? result : make_device(physical, info, allocator, made);
+static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *created) {
+    Result result = inject_call_fault("vkCreateDevice");
+    return result ? result : create_device(physical, info, allocator, created);
 }
 
-static Function own(const char *name) {
-#define OWN_CALL(call, parameters, arguments) OWN(call)
-    OWN_ALWAYS
-    CALLS(OWN_CALL)
-    OWN(vkAllocateMemory)
-    OWN(vkBindBufferMemory)
-    OWN(vkGetPhysicalDeviceQueueFamilyProperties)
-    OWN(vkGetPhysicalDeviceQueueFamilyProperties2)
-    OWN(vkFreeMemory)
-    OWN(vkMapMemory)
-    OWN(vkCreateShaderModule)
-    OWN(vkCmdBindPipeline)
-    OWN(vkCmdBindDescriptorSets)
-    OWN(vkCmdPipelineBarrier)
-    OWN(vkUpdateDescriptorSets)
-    OWN(vkCreateImage)
-    OWN(vkCreateImageView)
-    OWN(vkCreateBufferView)
-    OWN(vkCmdCopyBufferToImage)
-    OWN(vkCmdCopyImageToBuffer)
-    OWN(vkGetBufferMemoryRequirements)
-    OWN(vkGetQueryPoolResults)
-    OWN(vkCmdDispatch)
-    OWN(vkCmdDraw)
-    OWN(vkCmdPushConstants)
-    OWN(vkCmdFillBuffer)
-    OWN(vkCmdCopyBuffer)
-    OWN(vkQueueSubmit)
-    OWN(vkWaitForFences)
-    OWN(vkEnumeratePhysicalDevices)
-    OWN(vkGetPhysicalDeviceMemoryProperties)
-    OWN(vkGetPhysicalDeviceProperties)
-    OWN(vkGetPhysicalDeviceProperties2)
+static Function find_layer_function(const char *name) {
+#define LAYER_CALL(call, parameters, arguments) LAYER_FUNCTION(call)
+    COMMON_LAYER_FUNCTIONS
+    CALLS(LAYER_CALL)
+    LAYER_FUNCTION(vkAllocateMemory)
+    LAYER_FUNCTION(vkBindBufferMemory)
+    LAYER_FUNCTION(vkGetPhysicalDeviceQueueFamilyProperties)
+    LAYER_FUNCTION(vkGetPhysicalDeviceQueueFamilyProperties2)
+    LAYER_FUNCTION(vkFreeMemory)
+    LAYER_FUNCTION(vkMapMemory)
+    LAYER_FUNCTION(vkCreateShaderModule)
+    LAYER_FUNCTION(vkCmdBindPipeline)
+    LAYER_FUNCTION(vkCmdBindDescriptorSets)
+    LAYER_FUNCTION(vkCmdPipelineBarrier)
+    LAYER_FUNCTION(vkUpdateDescriptorSets)
+    LAYER_FUNCTION(vkCreateImage)
+    LAYER_FUNCTION(vkCreateImageView)
+    LAYER_FUNCTION(vkCreateBufferView)
+    LAYER_FUNCTION(vkCmdCopyBufferToImage)
+    LAYER_FUNCTION(vkCmdCopyImageToBuffer)
+    LAYER_FUNCTION(vkGetBufferMemoryRequirements)
+    LAYER_FUNCTION(vkGetQueryPoolResults)
+    LAYER_FUNCTION(vkCmdDispatch)
+    LAYER_FUNCTION(vkCmdDraw)
+    LAYER_FUNCTION(vkCmdPushConstants)
+    LAYER_FUNCTION(vkCmdFillBuffer)
+    LAYER_FUNCTION(vkCmdCopyBuffer)
+    LAYER_FUNCTION(vkQueueSubmit)
+    LAYER_FUNCTION(vkWaitForFences)
+    LAYER_FUNCTION(vkEnumeratePhysicalDevices)
+    LAYER_FUNCTION(vkGetPhysicalDeviceMemoryProperties)
+    LAYER_FUNCTION(vkGetPhysicalDeviceProperties)
+    LAYER_FUNCTION(vkGetPhysicalDeviceProperties2)
     return NULL;
 }

@@ -15,7 +15,7 @@ typedef struct ImageInfo {
     uint32_t usage;
     int32_t sharing;
     uint32_t family_count;
-    const uint32_t *families;
+    const uint32_t *next_queue_families;
     int32_t layout;
 } ImageInfo;
 
@@ -51,55 +51,55 @@ typedef struct BoundImage {
 } BoundImage;
 
 /* Bytes by which a texel buffer is shifted: a multiple of every driver's alignment. */
-enum { VIEW_SHIFT = 256 };
+enum { VIEW_SHIFT_BYTES = 256 };
 
-static Result layer_vkCreateImage(Handle handle, const ImageInfo *info, const void *allocator, uint64_t *made) {
-    ImageInfo wrong = *info;
-    if (is("other-layer")) wrong.layers++;
-    return ((Result(*)(Handle, const ImageInfo *, const void *, uint64_t *))below(handle, "vkCreateImage"))(
-        handle, &wrong, allocator, made);
+static Result layer_vkCreateImage(Handle handle, const ImageInfo *info, const void *allocator, uint64_t *created) {
+    ImageInfo changed = *info;
+    if (is_fault("other-layer")) changed.layers++;
+    return ((Result(*)(Handle, const ImageInfo *, const void *, uint64_t *))next_function(handle, "vkCreateImage"))(
+        handle, &changed, allocator, created);
 }
 
-static Result layer_vkCreateImageView(Handle handle, const ImageViewInfo *info, const void *allocator, uint64_t *made) {
+static Result layer_vkCreateImageView(Handle handle, const ImageViewInfo *info, const void *allocator, uint64_t *created) {
     static unsigned long views;
-    ImageViewInfo wrong = *info;
-    if (is("other-layer") && left_out(&views)) wrong.layer++;
-    return ((Result(*)(Handle, const ImageViewInfo *, const void *, uint64_t *))below(handle, "vkCreateImageView"))(
-        handle, &wrong, allocator, made);
+    ImageViewInfo changed = *info;
+    if (is_fault("other-layer") && is_nth(&views)) changed.layer++;
+    return ((Result(*)(Handle, const ImageViewInfo *, const void *, uint64_t *))next_function(handle, "vkCreateImageView"))(
+        handle, &changed, allocator, created);
 }
 
-static Result layer_vkCreateBufferView(Handle handle, const BufferViewInfo *info, const void *allocator, uint64_t *made) {
+static Result layer_vkCreateBufferView(Handle handle, const BufferViewInfo *info, const void *allocator, uint64_t *created) {
     static unsigned long views;
-    BufferViewInfo wrong = *info;
-    if (is("shifted-view") && left_out(&views)) wrong.offset += VIEW_SHIFT;
-    return ((Result(*)(Handle, const BufferViewInfo *, const void *, uint64_t *))below(handle, "vkCreateBufferView"))(
-        handle, &wrong, allocator, made);
+    BufferViewInfo changed = *info;
+    if (is_fault("shifted-view") && is_nth(&views)) changed.offset += VIEW_SHIFT_BYTES;
+    return ((Result(*)(Handle, const BufferViewInfo *, const void *, uint64_t *))next_function(handle, "vkCreateBufferView"))(
+        handle, &changed, allocator, created);
 }
 
 static void layer_vkCmdCopyBufferToImage(
     Handle commands, uint64_t from, uint64_t to, int32_t layout, uint32_t count, const ImageCopy *regions) {
     static unsigned long recorded;
-    if (is("no-image-fill") && left_out(&recorded)) return;
-    ImageCopy wrong = *regions;
-    if (is("row-pitch") && count == 1 && wrong.extent.height > 1 && left_out(&recorded)) {
+    if (is_fault("no-image-fill") && is_nth(&recorded)) return;
+    ImageCopy changed = *regions;
+    if (is_fault("row-pitch") && count == 1 && changed.extent.height > 1 && is_nth(&recorded)) {
         /* The last row would end outside of the buffer. */
-        wrong.extent.height--;
-        wrong.row_texels = wrong.extent.width + 16;
+        changed.extent.height--;
+        changed.row_texels = changed.extent.width + 16;
     }
-    ((void (*)(Handle, uint64_t, uint64_t, int32_t, uint32_t, const ImageCopy *))below(commands, "vkCmdCopyBufferToImage"))(
-        commands, from, to, layout, count, count == 1 ? &wrong : regions);
+    ((void (*)(Handle, uint64_t, uint64_t, int32_t, uint32_t, const ImageCopy *))next_function(commands, "vkCmdCopyBufferToImage"))(
+        commands, from, to, layout, count, count == 1 ? &changed : regions);
 }
 
 static void layer_vkCmdCopyImageToBuffer(
     Handle commands, uint64_t from, int32_t layout, uint64_t to, uint32_t count, const ImageCopy *regions) {
     static unsigned long recorded;
-    if (is("no-image-read") && left_out(&recorded)) return;
-    ((void (*)(Handle, uint64_t, int32_t, uint64_t, uint32_t, const ImageCopy *))below(commands, "vkCmdCopyImageToBuffer"))(
+    if (is_fault("no-image-read") && is_nth(&recorded)) return;
+    ((void (*)(Handle, uint64_t, int32_t, uint64_t, uint32_t, const ImageCopy *))next_function(commands, "vkCmdCopyImageToBuffer"))(
         commands, from, layout, to, count, regions);
 }
 
 /* Returns true if two writes of descriptors of the same type bind different memory. */
-static int differ(const DescriptorWrite *left, const DescriptorWrite *right) {
+static int bind_different_memory(const DescriptorWrite *left, const DescriptorWrite *right) {
     if (left->kind != right->kind || left->count != 1 || right->count != 1) return 0;
     if (left->buffers && right->buffers) return left->buffers->buffer != right->buffers->buffer;
     if (left->images && right->images) return left->images->view != right->images->view;
@@ -107,13 +107,13 @@ static int differ(const DescriptorWrite *left, const DescriptorWrite *right) {
 }
 
 /* Exchanges the first two buffers, or images and texel buffers, that differ, in one update in N that has such. */
-static void exchange_memory(DescriptorWrite *writes, uint32_t count, int images) {
+static void exchange_descriptors(DescriptorWrite *writes, uint32_t count, int images) {
     static unsigned long changed;
     for (uint32_t left = 0; left < count; left++)
         for (uint32_t right = left + 1; right < count; right++) {
             int are_images = writes[left].buffers == NULL;
-            if (are_images != images || !differ(writes + left, writes + right)) continue;
-            if (!left_out(&changed)) return;
+            if (are_images != images || !bind_different_memory(writes + left, writes + right)) continue;
+            if (!is_nth(&changed)) return;
             DescriptorWrite first = writes[left];
             writes[left].buffers = writes[right].buffers;
             writes[left].images = writes[right].images;
@@ -130,14 +130,14 @@ static struct { DescriptorWrite write; BufferRange buffer; BoundImage image; uin
 static unsigned bound_count;
 
 /* Replaces one write in N by what its binding had before. */
-static void bind_earlier(DescriptorWrite *writes, uint32_t count) {
+static void rebind_earlier_memory(DescriptorWrite *writes, uint32_t count) {
     static unsigned long changed;
     for (uint32_t i = 0; i < count; i++) {
         unsigned at = 0;
         while (at < bound_count && !(bound[at].write.binding == writes[i].binding && bound[at].write.kind == writes[i].kind)) at++;
         if (at == sizeof bound / sizeof *bound || writes[i].count != 1) continue;
-        DescriptorWrite own = writes[i];
-        if (at < bound_count && differ(&own, &bound[at].write) && left_out(&changed)) {
+        DescriptorWrite original = writes[i];
+        if (at < bound_count && bind_different_memory(&original, &bound[at].write) && is_nth(&changed)) {
             /* Later writes overwrite the memory. */
             static BufferRange buffers[16];
             static BoundImage images[16];
@@ -146,14 +146,14 @@ static void bind_earlier(DescriptorWrite *writes, uint32_t count) {
             buffers[place] = bound[at].buffer;
             images[place] = bound[at].image;
             views[place] = bound[at].view;
-            if (own.buffers) writes[i].buffers = buffers + place;
-            if (own.images) writes[i].images = images + place;
-            if (own.views) writes[i].views = views + place;
+            if (original.buffers) writes[i].buffers = buffers + place;
+            if (original.images) writes[i].images = images + place;
+            if (original.views) writes[i].views = views + place;
         }
-        bound[at].write = own;
-        if (own.buffers) bound[at].buffer = *own.buffers, bound[at].write.buffers = &bound[at].buffer;
-        if (own.images) bound[at].image = *own.images, bound[at].write.images = &bound[at].image;
-        if (own.views) bound[at].view = *own.views, bound[at].write.views = &bound[at].view;
+        bound[at].write = original;
+        if (original.buffers) bound[at].buffer = *original.buffers, bound[at].write.buffers = &bound[at].buffer;
+        if (original.images) bound[at].image = *original.images, bound[at].write.images = &bound[at].image;
+        if (original.views) bound[at].view = *original.views, bound[at].write.views = &bound[at].view;
         if (at == bound_count) bound_count++;
     }
 }

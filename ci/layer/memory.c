@@ -9,171 +9,171 @@
 
 #define EXTENSION "VK_AMD_device_coherent_memory"
 enum { COHERENT_MEMORY_FEATURES = 1000229000 };
-enum { DEVICE_COHERENT = 0x40, DEVICE_UNCACHED = 0x80, TYPES = 32, INCOMPLETE = 5 };
+enum { DEVICE_COHERENT = 0x40, DEVICE_UNCACHED = 0x80, MAX_TYPES = 32, INCOMPLETE = 5 };
 
 typedef struct Extension {
     char name[256];
     uint32_t version;
 } Extension;
 
-typedef struct Features {
+typedef struct DeviceCoherentMemoryFeatures {
     int32_t type;
     const void *next;
     uint32_t device_coherent_memory;
-} Features;
+} DeviceCoherentMemoryFeatures;
 
 /* VkPhysicalDeviceMemoryProperties. */
-typedef struct Memory {
+typedef struct MemoryProperties {
     uint32_t count;
-    struct { uint32_t flags, heap; } types[TYPES];
+    struct { uint32_t flags, heap; } types[MAX_TYPES];
     uint32_t heap_count;
     struct { uint64_t size; uint32_t flags; } heaps[16];
-} Memory;
+} MemoryProperties;
 
-typedef struct Memory2 {
+typedef struct MemoryProperties2 {
     int32_t type;
     void *next;
-    Memory memory;
-} Memory2;
+    MemoryProperties memory;
+} MemoryProperties2;
 
-typedef struct Requirements {
+typedef struct MemoryRequirements {
     uint64_t size, alignment;
     uint32_t types;
-} Requirements;
+} MemoryRequirements;
 
-typedef struct Requirements2 {
+typedef struct MemoryRequirements2 {
     int32_t type;
     void *next;
-    Requirements requirements;
-} Requirements2;
+    MemoryRequirements requirements;
+} MemoryRequirements2;
 
-typedef struct AllocateInfo {
+typedef struct MemoryAllocateInfo {
     int32_t type;
     const void *next;
     uint64_t size;
     uint32_t index;
-} AllocateInfo;
+} MemoryAllocateInfo;
 
 /* Index of the added type: the number of types of the driver. */
-static uint32_t ours;
+static uint32_t added_type;
 
-static Result (*extensions_of)(Handle, const char *, uint32_t *, Extension *);
-static void (*features_of)(Handle, Header *);
-static void (*memory_of)(Handle, Memory *);
-static void (*memory2_of)(Handle, Memory2 *);
+static Result (*get_extensions)(Handle, const char *, uint32_t *, Extension *);
+static void (*get_features)(Handle, Header *);
+static void (*get_memory_properties)(Handle, MemoryProperties *);
+static void (*get_memory_properties2)(Handle, MemoryProperties2 *);
 
-#define BELOW_DEVICE(result, name, ...) ((result(*)(__VA_ARGS__))below(device, name))
+#define CALL_NEXT(result, name, ...) ((result(*)(__VA_ARGS__))next_function(device, name))
 
 /* Properties and features. */
 
 static Result layer_vkEnumerateDeviceExtensionProperties(Handle physical, const char *layer, uint32_t *count, Extension *found) {
-    uint32_t room = *count;
-    Result result = extensions_of(physical, layer, count, found);
+    uint32_t capacity = *count;
+    Result result = get_extensions(physical, layer, count, found);
     if (layer || result != SUCCESS) return result;
-    if (found && *count == room) return INCOMPLETE;
+    if (found && *count == capacity) return INCOMPLETE;
     if (found) found[*count] = (Extension){ EXTENSION, 1 };
     ++*count;
     return SUCCESS;
 }
 
 static void layer_vkGetPhysicalDeviceFeatures2(Handle physical, Header *features) {
-    features_of(physical, features);
+    get_features(physical, features);
     for (const Header *at = features->next; at; at = at->next)
-        if (at->type == COHERENT_MEMORY_FEATURES) ((Features *)at)->device_coherent_memory = 1;
+        if (at->type == COHERENT_MEMORY_FEATURES) ((DeviceCoherentMemoryFeatures *)at)->device_coherent_memory = 1;
 }
 
-static void add_type(Memory *memory) {
-    ours = memory->count;
-    if (ours == TYPES) abort();
-    memory->types[ours] = memory->types[0];
-    memory->types[ours].flags |= DEVICE_COHERENT | DEVICE_UNCACHED;
+static void add_coherent_type(MemoryProperties *memory) {
+    added_type = memory->count;
+    if (added_type == MAX_TYPES) abort();
+    memory->types[added_type] = memory->types[0];
+    memory->types[added_type].flags |= DEVICE_COHERENT | DEVICE_UNCACHED;
     memory->count++;
 }
 
-static void layer_vkGetPhysicalDeviceMemoryProperties(Handle physical, Memory *memory) {
-    memory_of(physical, memory);
-    add_type(memory);
+static void layer_vkGetPhysicalDeviceMemoryProperties(Handle physical, MemoryProperties *memory) {
+    get_memory_properties(physical, memory);
+    add_coherent_type(memory);
 }
 
-static void layer_vkGetPhysicalDeviceMemoryProperties2(Handle physical, Memory2 *memory) {
-    memory2_of(physical, memory);
-    add_type(&memory->memory);
+static void layer_vkGetPhysicalDeviceMemoryProperties2(Handle physical, MemoryProperties2 *memory) {
+    get_memory_properties2(physical, memory);
+    add_coherent_type(&memory->memory);
 }
 
 /* Creation of devices. */
 
-static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
-    Result result = make_instance(info, allocator, made);
+static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *created) {
+    Result result = create_instance(info, allocator, created);
     if (result != SUCCESS) return result;
-    OF_INSTANCE(extensions_of, "vkEnumerateDeviceExtensionProperties");
-    OF_INSTANCE(features_of, "vkGetPhysicalDeviceFeatures2");
-    OF_INSTANCE(memory_of, "vkGetPhysicalDeviceMemoryProperties");
-    OF_INSTANCE(memory2_of, "vkGetPhysicalDeviceMemoryProperties2");
+    LOAD_INSTANCE_FUNCTION(get_extensions, "vkEnumerateDeviceExtensionProperties");
+    LOAD_INSTANCE_FUNCTION(get_features, "vkGetPhysicalDeviceFeatures2");
+    LOAD_INSTANCE_FUNCTION(get_memory_properties, "vkGetPhysicalDeviceMemoryProperties");
+    LOAD_INSTANCE_FUNCTION(get_memory_properties2, "vkGetPhysicalDeviceMemoryProperties2");
     return result;
 }
 
 /* Do not request a feature that the driver does not have. */
-static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
-    const char *kept[256];
-    DeviceInfo own = *info;
-    own.extension_count = 0;
-    own.extensions = kept;
+static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *created) {
+    const char *extensions[256];
+    DeviceInfo driver_info = *info;
+    driver_info.extension_count = 0;
+    driver_info.extensions = extensions;
     for (uint32_t i = 0; i < info->extension_count; i++) {
         if (strcmp(info->extensions[i], EXTENSION) == 0) continue;
-        if (own.extension_count == sizeof kept / sizeof *kept) abort();
-        kept[own.extension_count++] = info->extensions[i];
+        if (driver_info.extension_count == sizeof extensions / sizeof *extensions) abort();
+        extensions[driver_info.extension_count++] = info->extensions[i];
     }
     /* The structure before that of the feature. The chain of the caller is restored after the call. */
-    Header *before = (Header *)&own;
-    while (before->next && before->next->type != COHERENT_MEMORY_FEATURES) before = (Header *)before->next;
-    const Header *feature = before->next;
-    if (feature) before->next = feature->next;
-    Result result = make_device(physical, &own, allocator, made);
-    if (feature) before->next = feature;
+    Header *previous = (Header *)&driver_info;
+    while (previous->next && previous->next->type != COHERENT_MEMORY_FEATURES) previous = (Header *)previous->next;
+    const Header *feature = previous->next;
+    if (feature) previous->next = feature->next;
+    Result result = create_device(physical, &driver_info, allocator, created);
+    if (feature) previous->next = feature;
     if (result != SUCCESS) return result;
-    Memory memory;
+    MemoryProperties memory;
     layer_vkGetPhysicalDeviceMemoryProperties(physical, &memory);
     return SUCCESS;
 }
 
 /* Calls with a memory type as parameter. */
 
-static void with_ours(Requirements *requirements) {
-    if (requirements->types & 1) requirements->types |= (uint32_t)1 << ours;
+static void allow_added_type(MemoryRequirements *requirements) {
+    if (requirements->types & 1) requirements->types |= (uint32_t)1 << added_type;
 }
 
 #define REQUIREMENTS(name) \
-    static void layer_##name(Handle device, uint64_t object, Requirements *found) { \
-        BELOW_DEVICE(void, #name, Handle, uint64_t, Requirements *)(device, object, found); \
-        with_ours(found); \
+    static void layer_##name(Handle device, uint64_t object, MemoryRequirements *found) { \
+        CALL_NEXT(void, #name, Handle, uint64_t, MemoryRequirements *)(device, object, found); \
+        allow_added_type(found); \
     }
 #define REQUIREMENTS2(name) \
-    static void layer_##name(Handle device, const void *info, Requirements2 *found) { \
-        BELOW_DEVICE(void, #name, Handle, const void *, Requirements2 *)(device, info, found); \
-        with_ours(&found->requirements); \
+    static void layer_##name(Handle device, const void *info, MemoryRequirements2 *found) { \
+        CALL_NEXT(void, #name, Handle, const void *, MemoryRequirements2 *)(device, info, found); \
+        allow_added_type(&found->requirements); \
     }
 REQUIREMENTS(vkGetBufferMemoryRequirements)
 REQUIREMENTS(vkGetImageMemoryRequirements)
 REQUIREMENTS2(vkGetBufferMemoryRequirements2)
 REQUIREMENTS2(vkGetImageMemoryRequirements2)
 
-static Result layer_vkAllocateMemory(Handle device, const AllocateInfo *info, const void *allocator, uint64_t *made) {
-    AllocateInfo own = *info;
-    if (own.index == ours) own.index = 0;
-    return BELOW_DEVICE(Result, "vkAllocateMemory", Handle, const AllocateInfo *, const void *, uint64_t *)(
-        device, &own, allocator, made);
+static Result layer_vkAllocateMemory(Handle device, const MemoryAllocateInfo *info, const void *allocator, uint64_t *created) {
+    MemoryAllocateInfo driver_info = *info;
+    if (driver_info.index == added_type) driver_info.index = 0;
+    return CALL_NEXT(Result, "vkAllocateMemory", Handle, const MemoryAllocateInfo *, const void *, uint64_t *)(
+        device, &driver_info, allocator, created);
 }
 
-static Function own(const char *name) {
-    OWN_ALWAYS
-    OWN(vkEnumerateDeviceExtensionProperties)
-    OWN(vkGetPhysicalDeviceFeatures2)
-    OWN(vkGetPhysicalDeviceMemoryProperties)
-    OWN(vkGetPhysicalDeviceMemoryProperties2)
-    OWN(vkGetBufferMemoryRequirements)
-    OWN(vkGetImageMemoryRequirements)
-    OWN(vkGetBufferMemoryRequirements2)
-    OWN(vkGetImageMemoryRequirements2)
-    OWN(vkAllocateMemory)
+static Function find_layer_function(const char *name) {
+    COMMON_LAYER_FUNCTIONS
+    LAYER_FUNCTION(vkEnumerateDeviceExtensionProperties)
+    LAYER_FUNCTION(vkGetPhysicalDeviceFeatures2)
+    LAYER_FUNCTION(vkGetPhysicalDeviceMemoryProperties)
+    LAYER_FUNCTION(vkGetPhysicalDeviceMemoryProperties2)
+    LAYER_FUNCTION(vkGetBufferMemoryRequirements)
+    LAYER_FUNCTION(vkGetImageMemoryRequirements)
+    LAYER_FUNCTION(vkGetBufferMemoryRequirements2)
+    LAYER_FUNCTION(vkGetImageMemoryRequirements2)
+    LAYER_FUNCTION(vkAllocateMemory)
     return NULL;
 }

@@ -11,7 +11,7 @@ typedef struct ModuleInfo {
 enum { SPIRV_HEADER = 5, OP_EXECUTION_MODE = 16, MODE_LOCAL_SIZE = 17, OP_DECORATE = 71, BUILT_IN = 11 };
 
 /* Returns the workgroup size of a module in x, or NULL. */
-static uint32_t *local_size(uint32_t *words, size_t count) {
+static uint32_t *find_local_size(uint32_t *words, size_t count) {
     for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
         if ((words[at] & 0xffff) == OP_EXECUTION_MODE && at + 3 < count && words[at + 2] == MODE_LOCAL_SIZE)
             return words + at + 3;
@@ -20,7 +20,7 @@ static uint32_t *local_size(uint32_t *words, size_t count) {
 
 enum { OP_IADD = 128, OP_ATOMIC_IADD = 234, OP_BRANCH_CONDITIONAL = 250 };
 
-static void swap(uint32_t *words) {
+static void swap_words(uint32_t *words) {
     uint32_t first = words[0];
     words[0] = words[1];
     words[1] = first;
@@ -42,37 +42,37 @@ static size_t return_new_values(uint32_t *words, const uint32_t *given, size_t c
     return to;
 }
 
-static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, const void *allocator, uint64_t *made) {
+static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, const void *allocator, uint64_t *created) {
     static unsigned long modules;
-    Result result = fault("vkCreateShaderModule");
+    Result result = inject_call_fault("vkCreateShaderModule");
     if (result) return result;
     Result (*create)(Handle, const ModuleInfo *, const void *, uint64_t *) =
-        (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))below(handle, "vkCreateShaderModule");
+        (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))next_function(handle, "vkCreateShaderModule");
     uint32_t *words = malloc(2 * info->bytes);
     if (!words) return OUT_OF_HOST_MEMORY;
     memcpy(words, info->words, info->bytes);
     size_t count = info->bytes / 4;
-    if (is("new-values")) count = return_new_values(words, info->words, count);
-    uint32_t *size = local_size(words, count);
-    if (size && is("larger-local") && left_out(&modules)) *size += 1;
-    if (size && is("double-local") && left_out(&modules)) *size *= 2;
-    if (size && is("smaller-local") && *size > 1 && left_out(&modules)) *size /= 2;
+    if (is_fault("new-values")) count = return_new_values(words, info->words, count);
+    uint32_t *size = find_local_size(words, count);
+    if (size && is_fault("larger-local") && is_nth(&modules)) *size += 1;
+    if (size && is_fault("double-local") && is_nth(&modules)) *size *= 2;
+    if (size && is_fault("smaller-local") && *size > 1 && is_nth(&modules)) *size /= 2;
     /* The numbers of `A-B`. */
-    const char *dash = strchr(what(), '-');
-    uint32_t from = dash ? number() : 0, to = dash ? strtoul(dash + 1, NULL, 10) : 0;
+    const char *dash = strchr(fault_argument(), '-');
+    uint32_t from = dash ? fault_number() : 0, to = dash ? strtoul(dash + 1, NULL, 10) : 0;
     for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16) {
         uint32_t opcode = words[at] & 0xffff;
-        if (is("opcode") && opcode == from) words[at] += to - from;
-        if (is("swapped-branch") && opcode == OP_BRANCH_CONDITIONAL) swap(words + at + 2);
-        if (is("builtin") && opcode == OP_DECORATE && words[at + 2] == BUILT_IN && words[at + 3] == from) words[at + 3] = to;
+        if (is_fault("opcode") && opcode == from) words[at] += to - from;
+        if (is_fault("swapped-branch") && opcode == OP_BRANCH_CONDITIONAL) swap_words(words + at + 2);
+        if (is_fault("builtin") && opcode == OP_DECORATE && words[at + 2] == BUILT_IN && words[at + 3] == from) words[at + 3] = to;
     }
-    ModuleInfo wrong = *info;
-    wrong.words = words;
-    wrong.bytes = 4 * count;
+    ModuleInfo changed = *info;
+    changed.words = words;
+    changed.bytes = 4 * count;
     static ModuleInfo earlier;
-    int stale = is("earlier-module") && left_out(&modules) && earlier.words;
-    result = create(handle, stale ? &earlier : &wrong, allocator, made);
-    if (!is("earlier-module")) free(words);
-    else if (!stale) earlier = wrong;
+    int is_stale = is_fault("earlier-module") && is_nth(&modules) && earlier.words;
+    result = create(handle, is_stale ? &earlier : &changed, allocator, created);
+    if (!is_fault("earlier-module")) free(words);
+    else if (!is_stale) earlier = changed;
     return result;
 }

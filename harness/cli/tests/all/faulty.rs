@@ -126,7 +126,7 @@ fn words_between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a s
 
 /// Returns the calls that the layer intercepts.
 fn intercepted_calls(source: &str) -> BTreeSet<&str> {
-    let mut calls = words_between(source, "fault(\"", '"');
+    let mut calls = words_between(source, "inject_call_fault(\"", '"');
     calls.extend(words_between(source, "    X(", ','));
     calls.extend(words_between(source, "CREATE(X, ", ')'));
     calls.retain(|name| name.starts_with("vk"));
@@ -139,7 +139,7 @@ fn the_document_lists_every_fault() {
     let source = layer_source();
     let rows = FaultRow::fault_rows();
     let kinds: BTreeSet<&str> = rows.iter().map(FaultRow::kind).collect();
-    let mut faults = words_between(&source, "is(\"", '"');
+    let mut faults = words_between(&source, "is_fault(\"", '"');
     faults.insert("none");
     assert_eq!(kinds, faults);
 
