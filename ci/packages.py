@@ -35,12 +35,12 @@ EDITOR_LICENCES = ROOT / "harness/web/page/codemirror.LICENSE.txt"
 LICENCE_FILE = re.compile(r"^(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)
 
 
-def when():
+def commit_time():
     """Returns the time of every file: that of the commit."""
     return int(os.environ["SOURCE_DATE_EPOCH"])
 
 
-def metadata(target=None):
+def linked_packages(target=None):
     """Returns the packages that the program is built from, without those for tests."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     if target:
@@ -59,10 +59,10 @@ def metadata(target=None):
     return sorted((packages[key] for key in found), key=lambda package: (package["name"], package["version"]))
 
 
-def licences():
+def collect_licences():
     """Returns the licences of all dependencies, crates and the packages of the playground's editor, each text once."""
     texts, index = {}, []
-    for package in metadata():
+    for package in linked_packages():
         if package["source"] is None:
             continue
         folder = Path(package["manifest_path"]).parent
@@ -79,7 +79,7 @@ def licences():
     return "\n\n".join(parts) + "\n"
 
 
-def tar_of(folder, prefix, names=None):
+def make_tarball(folder, prefix, names=None):
     """Returns a tarball of a folder with sorted entries."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -89,14 +89,14 @@ def tar_of(folder, prefix, names=None):
             entry = archive.gettarinfo(path, name)
             entry.uid = entry.gid = 0
             entry.uname = entry.gname = "root"
-            entry.mtime = when()
+            entry.mtime = commit_time()
             entry.mode = 0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644
             with (path.open("rb") if path.is_file() else io.BytesIO()) as content:
                 archive.addfile(entry, content if path.is_file() else None)
     return buffer.getvalue()
 
 
-def compressed(data):
+def gzip_bytes(data):
     """Returns gzip data without a time or a name."""
     return gzip.compress(data, compresslevel=9, mtime=0)
 
@@ -107,7 +107,7 @@ def needed_glibc(program):
     return "{}.{}".format(*max((int(major), int(minor)) for major, minor in found))
 
 
-def debian(stage, version, target):
+def make_debian_package(stage, version, target):
     """Returns a Debian package: an `ar` archive of two tarballs."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "data"
@@ -118,7 +118,7 @@ def debian(stage, version, target):
             # Debian reads manual pages compressed.
             data = path.read_bytes()
             if "share/man" in str(name):
-                name, data = name.with_name(name.name + ".gz"), compressed(data)
+                name, data = name.with_name(name.name + ".gz"), gzip_bytes(data)
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(data)
             (root / name).chmod(path.stat().st_mode)
@@ -139,33 +139,33 @@ def debian(stage, version, target):
         )
         members = [
             ("debian-binary", b"2.0\n"),
-            ("control.tar.gz", compressed(tar_of(control, "."))),
-            ("data.tar.gz", compressed(tar_of(root, "."))),
+            ("control.tar.gz", gzip_bytes(make_tarball(control, "."))),
+            ("data.tar.gz", gzip_bytes(make_tarball(root, "."))),
         ]
     archive = b"!<arch>\n"
     for name, data in members:
-        archive += f"{name:<16}{when():<12}{0:<6}{0:<6}{'100644':<8}{len(data):<10}`\n".encode() + data
+        archive += f"{name:<16}{commit_time():<12}{0:<6}{0:<6}{'100644':<8}{len(data):<10}`\n".encode() + data
         archive += b"\n" if len(data) % 2 else b""
     return archive
 
 
-def wheel(stage, version, target):
+def make_wheel(stage, version, target):
     """Returns the name and bytes of a Python wheel with the program as a script and the package `vk_litmus`."""
     glibc = needed_glibc(stage / "bin" / NAME).replace(".", "_")
     tag = f"py3-none-manylinux_{glibc}_{target.split('-')[0]}"
-    plain = NAME.replace("-", "_")
-    info = f"{plain}-{version}.dist-info"
+    module_name = NAME.replace("-", "_")
+    info = f"{module_name}-{version}.dist-info"
     files = {
-        f"{plain}-{version}.data/scripts/{NAME}": (stage / "bin" / NAME).read_bytes(),
+        f"{module_name}-{version}.data/scripts/{NAME}": (stage / "bin" / NAME).read_bytes(),
         f"{info}/METADATA": (
             f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\nSummary: {SUMMARY}\nLicense: MIT OR Apache-2.0\n"
             f"Requires-Python: >=3.8\n\n{ABOUT}\n"
         ).encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: {NAME}\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
     }
-    for path in sorted((ROOT / "ci/python" / plain).iterdir()):
+    for path in sorted((ROOT / "ci/python" / module_name).iterdir()):
         if path.is_file():
-            files[f"{plain}/{path.name}"] = path.read_bytes()
+            files[f"{module_name}/{path.name}"] = path.read_bytes()
     for licence in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"):
         files[f"{info}/licenses/{licence}"] = (stage / "share/doc" / NAME / licence).read_bytes()
     record = io.StringIO()
@@ -177,18 +177,18 @@ def wheel(stage, version, target):
     files[f"{info}/RECORD"] = record.getvalue().encode()
     buffer = io.BytesIO()
     # ZIP archives cannot store times before 1980.
-    moment = time.gmtime(max(when(), 315532800))[:6]
+    zip_time = time.gmtime(max(commit_time(), 315532800))[:6]
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in files.items():
-            entry = zipfile.ZipInfo(name, moment)
+            entry = zipfile.ZipInfo(name, zip_time)
             entry.create_system = 3
             entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
-    return f"{plain}-{version}-{tag}.whl", buffer.getvalue()
+    return f"{module_name}-{version}-{tag}.whl", buffer.getvalue()
 
 
-def materials(version, target):
+def bill_of_materials(version, target):
     """Returns the bill of materials: CycloneDX 1.5 with a component for each crate."""
     def component(package):
         purl = f"pkg:cargo/{package['name']}@{package['version']}"
@@ -202,12 +202,12 @@ def materials(version, target):
 
     lock = (ROOT / "Cargo.lock").read_text()
     sums = dict(re.findall(r'name = "([^"]+)"\nversion = "[^"]+"\nsource = "[^"]+"\nchecksum = "([0-9a-f]+)"', lock))
-    packages = [package for package in metadata(target) if package["source"]]
+    packages = [package for package in linked_packages(target) if package["source"]]
     components = [component(package) for package in packages]
     for described in components:
         if sum(other["name"] == described["name"] for other in components) == 1 and described["name"] in sums:
             described["hashes"] = [{"alg": "SHA-256", "content": sums[described["name"]]}]
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when()))
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(commit_time()))
     program = {"type": "application", "bom-ref": NAME, "name": NAME, "version": version}
     return {
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
@@ -219,21 +219,21 @@ def materials(version, target):
 
 def main():
     if sys.argv[1] == "--licences":
-        Path(sys.argv[2]).write_text(licences(), encoding="utf-8")
+        Path(sys.argv[2]).write_text(collect_licences(), encoding="utf-8")
         return
     stage, out, target = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE).group(1)
     name = f"{NAME}-{version}-{target}"
-    wheel_name, wheel_bytes = wheel(stage, version, target)
-    made = {
-        f"{name}.tar.gz": compressed(tar_of(stage, name)),
-        f"{NAME}_{version}_{ARCHITECTURES[target.split('-')[0]]}.deb": debian(stage, version, target),
+    wheel_name, wheel_bytes = make_wheel(stage, version, target)
+    artifacts = {
+        f"{name}.tar.gz": gzip_bytes(make_tarball(stage, name)),
+        f"{NAME}_{version}_{ARCHITECTURES[target.split('-')[0]]}.deb": make_debian_package(stage, version, target),
         wheel_name: wheel_bytes,
-        f"{name}.cdx.json": (json.dumps(materials(version, target), indent=1) + "\n").encode(),
+        f"{name}.cdx.json": (json.dumps(bill_of_materials(version, target), indent=1) + "\n").encode(),
     }
-    made[f"{name}.tar.gz.sha256"] = f"{hashlib.sha256(made[f'{name}.tar.gz']).hexdigest()}  {name}.tar.gz\n".encode()
+    artifacts[f"{name}.tar.gz.sha256"] = f"{hashlib.sha256(artifacts[f'{name}.tar.gz']).hexdigest()}  {name}.tar.gz\n".encode()
     out.mkdir(parents=True, exist_ok=True)
-    for file, data in made.items():
+    for file, data in artifacts.items():
         (out / file).write_bytes(data)
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir() if path.name != "SHA256SUMS"}
     (out / "SHA256SUMS").write_text("".join(f"{sums[file]}  {file}\n" for file in sorted(sums)))

@@ -8,7 +8,7 @@ import json
 import sys
 
 
-def of_run(path):
+def violations_to_sarif(path):
     """Returns the violations of a run as a SARIF log."""
     results = []
     with open(path, encoding="utf-8") as lines:
@@ -16,11 +16,11 @@ def of_run(path):
             record = json.loads(line)
             if record.get("verdict") != "violates":
                 continue
-            again = record.get("replay") or ""
+            replay = record.get("replay") or ""
             results.append({
                 "ruleId": "violates",
                 "level": "error",
-                "message": {"text": f"{record['id']} on {record['device']}: {record.get('detail')}. Again: {again}"},
+                "message": {"text": f"{record['id']} on {record['device']}: {record.get('detail')}. Again: {replay}"},
                 "locations": [{
                     "logicalLocations": [{"fullyQualifiedName": record["id"], "kind": "member"}],
                     "physicalLocation": {
@@ -38,7 +38,7 @@ def of_run(path):
     }
 
 
-def escaped(text, more=""):
+def escape_workflow_text(text, more=""):
     """Escapes a text as workflow commands require."""
     for char in "%\r\n" + more:
         text = text.replace(char, f"%{ord(char):02X}")
@@ -54,8 +54,8 @@ def annotate(path, status, files):
         place = result["locations"][0]["physicalLocation"]
         file, line = place["artifactLocation"]["uri"], place.get("region", {}).get("startLine", 1)
         message = result["message"]["text"]
-        where = f"file={escaped(file, ':,')},line={line},title={escaped(result['ruleId'], ':,')}"
-        print(f"::{'error' if result['level'] == 'error' else 'warning'} {where}::{escaped(message)}", file=sys.stderr)
+        where = f"file={escape_workflow_text(file, ':,')},line={line},title={escape_workflow_text(result['ruleId'], ':,')}"
+        print(f"::{'error' if result['level'] == 'error' else 'warning'} {where}::{escape_workflow_text(message)}", file=sys.stderr)
         cell = message.replace("|", "\\|").replace("\n", " ")
         rows.append(f"| `{file}:{line}` | {result['ruleId']} | {cell} |")
     print(f"## Shaders\n\n{len(rows)} findings in {files} changed shaders.\n")
@@ -68,6 +68,6 @@ def annotate(path, status, files):
 
 if __name__ == "__main__":
     if sys.argv[1] == "run":
-        json.dump(of_run(sys.argv[2]), sys.stdout, indent=1)
+        json.dump(violations_to_sarif(sys.argv[2]), sys.stdout, indent=1)
     else:
         annotate(*sys.argv[2:5])
