@@ -12,7 +12,8 @@ pub fn render(explained: Explained<'_>) -> String {
 
 pub fn render_graph(picture: &Picture<'_>) -> String {
     let mut out = String::from("digraph explanation {\n");
-    let text: Vec<String> = picture.title.iter().chain(&picture.notes).cloned().collect();
+    let text: Vec<String> =
+        picture.title.iter().chain(&picture.notes).chain(&picture.rules).cloned().collect();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(out, "  label={};", quote_lines(&text, "\\l"));
     out.push_str("  labelloc=\"t\"; labeljust=\"l\"; newrank=true; nodesep=1.2; ranksep=0.7;\n");

@@ -5,13 +5,14 @@ use std::fmt::Write;
 
 use model::{EventId, ExplainedExecution, ExplanationAnswer};
 
+use super::picture::build_pictures;
 use super::svg::escape;
 use super::{Explained, clauses, phrases, plain, svg, text};
 
 pub(crate) const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
     color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } \
     pre { background: #f7f7f7; padding: .8em; overflow-x: auto; line-height: 1.4 } \
-    .picture { overflow-x: auto } .added { color: #1a6e2e } .removed { color: #b3261e } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit } \
+    summary { cursor: pointer; font-size: 1.1em; font-weight: bold; margin: 1.5em 0 .8em } .picture { overflow-x: auto } .added { color: #1a6e2e } .removed { color: #b3261e } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit } \
     @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } pre { background: #242424 } \
     a { color: #8cb4ff } .added { color: #8fd39f } .removed { color: #ff9d94 } mark { background: #5a3214 } }";
 
@@ -46,7 +47,13 @@ pub(crate) fn render_diff(text: &str) -> String {
 /// Renders the page; `machine_codes` has the machine code by device.
 pub fn render(explained: Explained<'_>, machine_codes: &[(String, String)]) -> String {
     let Explained { test, source, file, explanation } = explained;
-    let title = escape(&phrases::headline(test, explanation));
+    let headline = phrases::headline(test, explanation);
+    let mut sentences = plain::sentences(explained).into_iter();
+    // The plain sentence is the title, if there is one; the formal answer comes below it.
+    let (title, answer) = match sentences.next() {
+        Some(sentence) => (escape(&sentence), format!("<p><code>{}</code></p>\n", escape(&headline))),
+        None => (escape(&headline), String::new()),
+    };
     let marked = marked_lines(explained);
     let mut listing = String::new();
     for (index, line) in source.lines().enumerate() {
@@ -62,19 +69,29 @@ pub fn render(explained: Explained<'_>, machine_codes: &[(String, String)]) -> S
             format!("<h2>Machine code on {}</h2>\n<pre>{}</pre>\n", escape(device), escape(code.trim_start()))
         })
         .collect();
-    let plainly: String =
-        plain::sentences(explained).iter().map(|sentence| format!("<p>{}</p>\n", escape(sentence))).collect();
+    let others: String = sentences.map(|sentence| format!("<p>{}</p>\n", escape(&sentence))).collect();
     let rules: String = clauses::cited_sections(explanation).iter().map(render_section).collect();
-    let rules = if rules.is_empty() { rules } else { format!("<h2>The rules in short</h2>\n{rules}") };
+    let rules = if rules.is_empty() { rules } else { fold("The rules in short", &rules) };
+    let mut pictures = build_pictures(explained);
+    // The page has these texts already: the sentences above the picture, the formulas in the steps.
+    if let Some(first) = pictures.first_mut() {
+        first.title.drain(..first.title.len().saturating_sub(1));
+        first.rules.clear();
+    }
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n{plainly}<div class=\"picture\">\n{}</div>\n<h2>Step by step</h2>\n<pre>{}</pre>\n\
-         <h2>{}</h2>\n<pre>{listing}</pre>\n{rules}{machine_code}</body>\n</html>\n",
-        svg::render(explained),
-        escape(&text::render_steps(explained)),
+         <meta name=\"viewport\" content=\"width=device-width\">\n<meta property=\"og:title\" content=\"{title}\">\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{answer}{others}<div class=\"picture\">\n{}</div>\n\
+         <h2>{}</h2>\n<pre>{listing}</pre>\n{}{rules}{machine_code}</body>\n</html>\n",
+        svg::render_document(&headline, pictures),
         escape(file),
+        fold("Step by step", &format!("<pre>{}</pre>\n", escape(&text::render_steps(explained)))),
     )
+}
+
+/// Renders a part of the page that opens on a click.
+fn fold(summary: &str, body: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n{body}</details>\n")
 }
 
 fn render_section(section: &clauses::SpecificationSection) -> String {

@@ -284,7 +284,10 @@ fn route_arrows(
     drawn
 }
 
-/// Places each label on its curve with the least overlap.
+/// Vertical distances of a label from its curve that are tried; others than 0 only avoid overlap.
+const LABEL_SHIFTS: [f64; 7] = [0.0, -14.0, 14.0, -28.0, 28.0, -42.0, 42.0];
+
+/// Places each label on its curve with the least overlap, or next to the curve if it covers something there.
 fn place_labels(
     arrows: &[Arrow],
     curves: &[Curve],
@@ -295,12 +298,13 @@ fn place_labels(
     for (index, (arrow, curve)) in arrows.iter().zip(curves).enumerate() {
         let (label_width, label_height) = label_size(arrow);
         let mut best: Option<(f64, Rectangle)> = None;
-        for step in 0..=32 {
+        let candidates = (0..=32).flat_map(|step| LABEL_SHIFTS.map(|shift| (step, shift)));
+        for (step, shift) in candidates {
             let t = 0.1 + 0.8 * f64::from(step) / 32.0;
             let Some((x, y)) = curve.point_at(t) else { break };
             let rectangle = Rectangle {
                 x: x - label_width / 2.0,
-                y: y - label_height / 2.0,
+                y: y - label_height / 2.0 + shift,
                 width: label_width,
                 height: label_height,
             };
@@ -321,8 +325,8 @@ fn place_labels(
                 })
                 .filter(|point| rectangle.contains(*point))
                 .count();
-            let cost =
-                100.0 * covered_area + 500.0 * outside + 40.0 * crossed as f64 + 100.0 * (t - 0.5).abs();
+            let distance = 100.0 * (t - 0.5).abs() + 8.0 * shift.abs();
+            let cost = 100.0 * covered_area + 500.0 * outside + 40.0 * crossed as f64 + distance;
             if best.is_none_or(|(known, _)| cost < known) {
                 best = Some((cost, rectangle));
             }

@@ -3,7 +3,7 @@
 use litmus::{Test, closed_enum};
 use model::{BrokenAxiom, EventId, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer};
 
-use super::{Explained, phrases};
+use super::{Explained, phrases, plain};
 
 /// A picture of one execution.
 pub struct Picture<'a> {
@@ -11,6 +11,8 @@ pub struct Picture<'a> {
     pub title: Vec<String>,
     /// The lines below the picture.
     pub notes: Vec<String>,
+    /// The broken rule and its edges in the words of the model, below the notes.
+    pub rules: Vec<String>,
     pub execution: &'a ExplainedExecution,
     /// The columns, left to right.
     pub columns: Vec<EventColumn>,
@@ -111,15 +113,19 @@ impl ArrowKind {
 pub fn build_pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
     let Explained { test, explanation, .. } = explained;
     let mut pictures = Vec::new();
-    let title = || vec![phrases::headline(test, explanation), phrases::reason_sentence(&explanation.answer)];
+    let title = || {
+        let plain_sentence = plain::sentences(explained).into_iter().next();
+        let formal = [phrases::headline(test, explanation), phrases::reason_sentence(&explanation.answer)];
+        plain_sentence.into_iter().chain(formal).collect::<Vec<String>>()
+    };
     match &explanation.answer {
         ExplanationAnswer::Allowed { witness: Some(execution) } => {
             pictures.push(Picture::new(test, execution, title(), None, None));
         }
         ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
             let mut picture = Picture::new(test, execution, title(), Some(broken), None);
-            picture.notes.push(format!("It breaks {}:", phrases::describe_axiom(broken)));
-            picture.notes.extend(broken.edges.iter().map(|edge| {
+            picture.rules.push(format!("It breaks {}:", phrases::describe_axiom(broken)));
+            picture.rules.extend(broken.edges.iter().map(|edge| {
                 let label = |id| phrases::find_event(execution, id).map_or("?", |event| event.label.as_str());
                 format!(
                     "  ({}) to ({}): {}",
@@ -242,24 +248,37 @@ impl<'a> Picture<'a> {
         columns.retain(|column| !column.events.is_empty());
         let outcome = phrases::format_outcome(execution);
         let notes = if outcome.is_empty() { Vec::new() } else { vec![format!("Finally {outcome}.")] };
-        Picture { title, notes, execution, columns, arrows, highlighted }
+        Picture { title, notes, rules: Vec::new(), execution, columns, arrows, highlighted }
     }
 }
 
-/// Longest label of a satisfied alternative; longer texts are only below the picture.
-const MAX_LABEL_LENGTH: usize = 28;
+/// Returns the words for a relation of the Vulkan model, read from the source of an edge to its target.
+fn relation_words(edge: &ExplainedEdge) -> Option<&'static str> {
+    Some(match edge.relation.as_str() {
+        "rf" => "read by",
+        "fr" => "reads before",
+        "co" => "written before",
+        "sw" | "ssw" => "synchronizes with",
+        "syncbar" => "same barrier",
+        "locord" if edge.via.as_deref() == Some("write-read") => "must be seen by",
+        "locord" => "ordered before",
+        _ => return None,
+    })
+}
 
+/// Returns an arrow for an edge. Its label has the relation in words; if the edge breaks a rule, the second line has
+/// the relation's name and its first clause.
 fn labelled_arrow(edge: &ExplainedEdge, is_broken: bool) -> Arrow {
-    let mut label = vec![edge.relation.clone()];
+    let words = relation_words(edge);
+    let mut label = vec![words.unwrap_or(&edge.relation).to_owned()];
     if is_broken {
-        let full_label = phrases::format_relation(edge);
-        if full_label.chars().count() <= MAX_LABEL_LENGTH {
-            label = vec![full_label];
-        }
-        if let [first, others @ ..] = edge.clauses.as_slice() {
+        let name = words.map(|_| edge.relation.clone());
+        let clause = edge.clauses.split_first().map(|(first, others)| {
             let more = if others.is_empty() { "" } else { " …" };
-            label.push(format!("{first}{more}"));
-        }
+            format!("{first}{more}")
+        });
+        let second: Vec<String> = name.into_iter().chain(clause).collect();
+        label.extend(Some(second.join(", ")).filter(|line| !line.is_empty()));
     }
     Arrow { from: event_index(edge.from), to: event_index(edge.to), label, kind: ArrowKind::Derived }
 }

@@ -70,8 +70,9 @@ impl ShaderPlace {
 pub fn render_page(answers: &[ShaderAnswer], command: &str) -> String {
     let title = answers.first().map_or_else(|| "Shaders".to_owned(), headline);
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE} \
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<meta property=\"og:title\" content=\"{0}\">\n\
+         <style>{STYLE} \
          .places {{ display: flex; flex-wrap: wrap; gap: 1em }} .places div {{ flex: 1 1 30em; min-width: 0 }} \
          .command {{ white-space: pre-wrap; overflow-wrap: anywhere }}</style>\n</head>\n<body>\n",
         escape(&title)

@@ -162,7 +162,7 @@ fn draw_picture(
     out.push_str("</g>\n");
     y += layout.height;
     y = draw_legend(out, &picture.arrows, y, width);
-    for note in &picture.notes {
+    for note in picture.notes.iter().chain(&picture.rules) {
         y = draw_text(out, note, y, width, "normal");
     }
     y + 2.0 * MARGIN
