@@ -246,6 +246,23 @@ pub fn deciding_inputs(
     Some(needs).filter(|needs| !needs.is_empty())
 }
 
+/// Returns true if some finding holds whatever the chosen values are, as [`judge_choice`] decides with every input
+/// that it tries.
+///
+/// `check`, `explain` and `run` are about one choice of inputs, whose findings all seem to depend on assumed values.
+/// Returns false if the walk reaches no answer.
+pub fn has_certain_finding(
+    module: &SpirvModule,
+    given: &AnalysisOptions,
+    mode: InputMode,
+    (model, budget): (&Model, Budget<'_>),
+) -> bool {
+    let given = AnalysisOptions { assertion: None, ..given.clone() };
+    choose_inputs(module, &given, mode, InputGrid::Chosen)
+        .and_then(|choice| judge_choice(module, &given, &choice, model, budget))
+        .is_ok_and(|result| result.report.verdict == GridVerdict::Racy)
+}
+
 /// Returns the inputs that were chosen differently, with their values in `own`.
 fn differing_inputs(
     module: &SpirvModule,

@@ -38,6 +38,12 @@ pub fn format_histogram(line: &RunLine) -> String {
     if let Some(why) = &shader.why {
         text += &format!("  {}\n", escape::escape_line(why));
     }
+    if line.verdict == VerdictWord::Undefined {
+        text += &format!(
+            "  `vk-litmus race {}` prints source lines and fixes\n",
+            escape::escape_line(&shader.file)
+        );
+    }
     text + "\n"
 }
 

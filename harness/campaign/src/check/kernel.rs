@@ -5,13 +5,13 @@
 
 pub mod explain;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use answers::{finding_record, needed_record, placed_refusal_text, refusal_text, source_location};
 use frontend::grid::NeededInput;
 use frontend::{
-    AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, InputNeeds, LiftFinding, Lifted, ModelQuery,
-    Refusal, SourcePosition, SpirvModule, Spot,
+    AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, InputMode, InputNeeds, LiftFinding, Lifted,
+    ModelQuery, Refusal, SourcePosition, SpirvModule, Spot,
 };
 use litmus::Race;
 use model::Budget;
@@ -194,19 +194,15 @@ pub fn check_module(
                 warnings.push(format!("{file}: inputs chosen by the tool: {chosen_inputs}"));
             }
             let mut needs = choice.needed_inputs(&module);
-            if checked.is_clean() && check_options.progress.is_none() && is_interpreter_model(model) {
-                let remaining = check_options.timeout.saturating_sub(started.elapsed());
-                let (until, stop) =
-                    (Some(DeadlinePredicate::new(stop_after(remaining))), stop_after(remaining));
-                let entry_options = AnalysisOptions { deadline: until, ..entry_options };
-                let limits = (model, Budget::until(&stop));
-                let open_inputs = frontend::deciding_inputs(
-                    &module,
-                    (&entry_options, &options),
-                    check_options.inputs,
-                    limits,
-                );
-                needs.inputs = open_inputs.unwrap_or(needs.inputs);
+            if check_options.progress.is_none() {
+                let walk = InputWalk {
+                    module: &module,
+                    given: &entry_options,
+                    own: &options,
+                    mode: check_options.inputs,
+                    time: check_options.timeout.saturating_sub(started.elapsed()),
+                };
+                walk.settle(&mut needs, model, (checked.is_clean(), checked.has_findings()));
             }
             apply_needed_inputs(file, &mut checked, needs);
             if let CheckResult::Answered(_, warnings, _) = &mut checked {
@@ -215,6 +211,44 @@ pub fn check_module(
             checked
         })
         .collect()
+}
+
+/// A walk over more inputs than those of one answer.
+pub(crate) struct InputWalk<'a> {
+    pub module: &'a SpirvModule,
+    /// The options of the user.
+    pub given: &'a AnalysisOptions,
+    /// The options of the answer.
+    pub own: &'a AnalysisOptions,
+    pub mode: InputMode,
+    /// The time limit.
+    pub time: Duration,
+}
+
+impl InputWalk<'_> {
+    /// Corrects the inputs that an answer depends on, so that `check` and `explain` agree with `race`.
+    ///
+    /// A clean answer depends on every input with which the walk finds something. Findings depend on no input if the
+    /// walk finds one whatever the assumed values are.
+    pub(crate) fn settle(
+        &self,
+        needs: &mut InputNeeds,
+        model: &model::Model,
+        (is_clean, has_findings): (bool, bool),
+    ) {
+        if !is_interpreter_model(model) {
+            return;
+        }
+        let (until, stop) = (DeadlinePredicate::new(stop_after(self.time)), stop_after(self.time));
+        let given = AnalysisOptions { deadline: Some(until), ..self.given.clone() };
+        let limits = (model, Budget::until(&stop));
+        if is_clean {
+            let open_inputs = frontend::deciding_inputs(self.module, (&given, self.own), self.mode, limits);
+            needs.inputs = open_inputs.unwrap_or(std::mem::take(&mut needs.inputs));
+        } else if has_findings && needs.decide_findings {
+            needs.decide_findings = !frontend::has_certain_finding(self.module, &given, self.mode, limits);
+        }
+    }
 }
 
 /// The part of the time that the search for inputs may take.

@@ -13,6 +13,7 @@ use runner::shader::{InputImage, InputShape, ShaderInput};
 use super::entry_point_options;
 use super::source::{Compilation, SourceModule, load_all};
 use crate::Failure;
+use crate::check::kernel::InputWalk;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::time_limit::stop_after;
 
@@ -91,12 +92,12 @@ fn analyze_module(
         return Err(Failure::input_message(format!("{file}: {}", module.describe_missing_entry_point())));
     }
     let mut all = Vec::with_capacity(entries.len());
-    for options in entries {
+    for given_options in entries {
         let choice =
-            frontend::choose_inputs(&module, &options, shader_file.inputs, frontend::InputGrid::Whole)
+            frontend::choose_inputs(&module, &given_options, shader_file.inputs, frontend::InputGrid::Whole)
                 .map_err(|refusal| to_failure(&refusal))?;
-        let chosen_inputs = choice.description(&options);
-        let options = choice.primary(&options);
+        let chosen_inputs = choice.description(&given_options);
+        let options = choice.primary(&given_options);
         let entry = options.entry.clone().unwrap_or_default();
         let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
         let mut analyzed = AnalyzedShader {
@@ -142,14 +143,14 @@ fn analyze_module(
         if !chosen_inputs.is_empty() {
             analyzed.notes.push(format!("inputs chosen by the tool: {chosen_inputs}"));
         }
-        let needs: Vec<String> = choice
-            .needed_inputs(&module)
-            .inputs
-            .into_iter()
-            .map(|needed| needed_record(needed).to_sentence())
-            .collect();
-        let is_open = !matches!(analyzed.expected, ExpectedContents::Undefined(_))
-            || choice.needed_inputs(&module).decide_findings;
+        let mut needs = choice.needed_inputs(&module);
+        let is_undefined = matches!(analyzed.expected, ExpectedContents::Undefined(_));
+        let (given, mode) = (&given_options, shader_file.inputs);
+        let walk = InputWalk { module: &module, given, own: &options, mode, time: timeout };
+        walk.settle(&mut needs, model, (false, is_undefined));
+        let is_open = !is_undefined || needs.decide_findings;
+        let needs: Vec<String> =
+            needs.inputs.into_iter().map(|needed| needed_record(needed).to_sentence()).collect();
         if !needs.is_empty() && is_open {
             let why = format!("needs-inputs: {}", needs.join("; "));
             analyzed.expected = ExpectedContents::Unknown { is_race_free: false, why };

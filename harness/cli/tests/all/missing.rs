@@ -272,6 +272,28 @@ fn every_analysis_needs_contents_that_decide_a_race() {
     }
 }
 
+/// A race that exists with any contents needs no inputs, although the trial of one choice cannot tell.
+#[test]
+fn every_analysis_reports_a_race_that_exists_with_any_contents() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let file = format!("{}/histogram-modulus.comp", folder());
+    for command in ["race", "check", "explain"] {
+        let ran = Ran::run(&mut vk_litmus([command, &file]));
+        assert_eq!(ran.code, 1, "{command}: {ran:?}");
+        assert!(ran.stdout.contains("data race on `Bins.bins["), "{command}: {ran:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["run", "--device", "sim", "--instances", "200", "--seed", "1", &file]);
+    let ran = Ran::run(command.current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stdout.contains("undefined") && ran.stdout.contains("prints source lines and fixes"),
+        "{ran:?}"
+    );
+}
+
 #[test]
 fn an_assertion_about_an_unknown_name_lists_the_names() {
     let file = format!("{}/assert-false.comp", folder());

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use answers::{needed_record, placed_refusal_text};
 use explanation::ShaderAnswer;
 use frontend::grid::NeededInput;
-use frontend::{AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, InputMode, ModelQuery};
+use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery};
 use litmus::Race;
 use model::Budget;
 use results::wire::{FindingPlace, FindingRecord, MendRecord};
 use results::write::race::{format_places, format_race as race_text};
 
-use super::LiftedEntryPoint;
-use crate::check::interpreter::{InterpretedEntryPoint, InterpreterExplanation, is_interpreter_model};
+use super::{InputWalk, LiftedEntryPoint};
+use crate::check::interpreter::{InterpretedEntryPoint, InterpreterExplanation};
 use crate::shader::entry_point_options;
 use crate::shader::race::{findings_page, to_page};
 use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
@@ -136,14 +136,10 @@ fn explain_module(
             shader_explanation.text += &format!("{chosen}\n");
             page.notes.push(chosen);
         }
-        if entry_outcome == CommandOutcome::Success && is_interpreter_model(model) {
-            let (until, stop) = (Some(DeadlinePredicate::new(stop_after(time))), stop_after(time));
-            let entry_options = AnalysisOptions { deadline: until, ..entry_options };
-            let limits = (model, Budget::until(&stop));
-            let open_inputs = frontend::deciding_inputs(&module, (&entry_options, &options), inputs, limits);
-            needs.inputs = open_inputs.unwrap_or(needs.inputs);
-        }
-        if needs.inputs.is_empty() || entry_outcome == CommandOutcome::RuleBroken && !needs.decide_findings {
+        let walk = InputWalk { module: &module, given: &entry_options, own: &options, mode: inputs, time };
+        let is_broken = entry_outcome == CommandOutcome::RuleBroken;
+        walk.settle(&mut needs, model, (entry_outcome == CommandOutcome::Success, is_broken));
+        if needs.inputs.is_empty() || is_broken && !needs.decide_findings {
             shader_explanation.text += &entry_text;
             shader_explanation.answers.push(page);
             shader_explanation.outcome.escalate_to(entry_outcome);
