@@ -17,13 +17,14 @@ pub struct Codegen {
     /// An embedded suite [default without a test: quick].
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// Devices, as for `run`, or compile-only ones: `radv:FAMILY`, `nvk:*` and others that `devices` lists.
+    /// Devices, as for `run`, or compile-only ones: `radv:FAMILY`, `nvk:*` and others that
+    /// `devices --compile-only` lists.
     ///
     /// Append `@VERSION` to select one of several Mesa versions.
     #[arg(long, value_name = "SEL", value_delimiter = ',', required = true)]
     pub device: Vec<String>,
     /// Output: machine code, intermediate representations, effects of relaxations, or memory orders
-    /// [default: whether every kernel compiles].
+    /// [default: asm for one test on one device, else a table of which kernels compile].
     #[arg(long, value_enum)]
     pub emit: Option<CodegenEmit>,
     /// Execute the machine code on an operational model, and report reachable forbidden outcomes.
@@ -38,7 +39,8 @@ pub struct Codegen {
     /// Forms of the kernels: merged, split, split.restrict, expression.restrict, vertex, vertex.restrict,
     /// fragment, fragment.restrict, mesh, task.
     ///
-    /// Default: all except mesh and task; with --explore, --baseline and --emit diff only the first three.
+    /// Default: all except mesh and task; with --explore, --baseline and --emit diff only the first three; for one
+    /// test on one device without --emit only merged.
     #[arg(long, value_name = "FORM", value_delimiter = ',')]
     pub form: Vec<Form>,
     /// Folder of Mesa installations for the compile-only devices: a system root, or the output of

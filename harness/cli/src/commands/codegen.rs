@@ -38,7 +38,11 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let targets = select_targets(&arguments.device, arguments.mesa.as_deref())?;
     let needs_run_forms =
         arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
+    // One test on one device: its code is what was asked for. Otherwise a table says which kernels compile.
+    let is_single = items.len() == 1 && targets.len() == 1 && arguments.format == CodegenFormat::Text;
+    let shows_code = is_single && arguments.emit.is_none() && !needs_run_forms;
     let forms = match arguments.form.as_slice() {
+        [] if shows_code => vec![Form::Merged],
         // The explorer runs compute dispatches only; one fixed set of forms keeps baselines comparable.
         [] if needs_run_forms => Form::DISPATCHED.to_vec(),
         [] => Form::default_forms(),
@@ -51,6 +55,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
         _ if arguments.explore => print_explored(&engine, &request, arguments.edits, printer)?,
         (Some(folder), _) => compare_baselines(&engine, &request, folder, arguments.bless, printer)?,
         (None, Some(CodegenEmit::Diff)) => print_relaxations(&engine, &request, printer)?,
+        (None, None) if shows_code => print_compiled(&engine, &request, Some(CodegenView::Code), printer)?,
         (None, emit) => print_compiled(&engine, &request, emit.and_then(to_view), printer)?,
     });
     Ok(outcome)

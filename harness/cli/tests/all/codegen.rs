@@ -254,6 +254,18 @@ fn an_unknown_family_lists_the_known_ones() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
+/// One test on one device prints its code; several print which kernels compile.
+#[test]
+fn a_single_test_prints_its_code() {
+    if !has_radv() {
+        return;
+    }
+    let single = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21"]);
+    assert!(single.code == 0 && single.stdout.contains("s_waitcnt"), "{single:?}");
+    let several = codegen(&["mp/MP+rel-acq", "mp/MP+rlx-rlx", "--device", "radv:navi21"]);
+    assert!(several.code == 0 && !several.stdout.contains("s_waitcnt"), "{several:?}");
+}
+
 #[test]
 fn a_driver_without_the_extension_is_skipped_by_its_name() {
     for driver in crate::common::software_drivers() {
