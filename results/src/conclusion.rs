@@ -66,7 +66,10 @@ fn conclude_device(device: &DeviceColumn, tally: &Tally, lines: &[&RunLine]) -> 
     let tests = plural(lines.len() as u64, "test");
     let mut sentence = match (violates, conforms) {
         (0, 0) => format!("{label}: none of {tests} was judged"),
-        (0, _) => format!("{label} kept every rule that was judged: {conforms} of {tests} conform"),
+        (0, _) => {
+            let conform = if lines.len() == 1 { "conforms" } else { "conform" };
+            format!("{label} kept every rule that was judged: {conforms} of {tests} {conform}")
+        }
         _ => {
             let weak = lines.iter().filter(|line| is_weak_violation(line)).count();
             let weak = describe_weak_violations(weak, violates);

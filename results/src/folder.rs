@@ -51,6 +51,14 @@ pub enum FolderError {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The folder cannot be created.
+    #[error("cannot create the results folder {path}: {source}; choose another one with --out DIR")]
+    Create {
+        /// The folder.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
@@ -67,7 +75,9 @@ impl FolderError {
             | FolderError::OlderPlan { .. }
             | FolderError::Journal(JournalError::InUse { .. }) => true,
             FolderError::Read(error) | FolderError::Journal(JournalError::Read(error)) => error.is_input(),
-            FolderError::Journal(JournalError::Io { .. }) | FolderError::Io { .. } => false,
+            FolderError::Journal(JournalError::Io { .. })
+            | FolderError::Create { .. }
+            | FolderError::Io { .. } => false,
         }
     }
 }
@@ -78,7 +88,7 @@ impl FolderError {
 /// # Errors
 /// Returns an error if it cannot be created.
 pub fn create_unique(parent: &Path, stamp: &str) -> Result<PathBuf, FolderError> {
-    let failed = |path: &Path, source| FolderError::Io { path: path.to_owned(), source };
+    let failed = |path: &Path, source| FolderError::Create { path: path.to_owned(), source };
     fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
     let mut number = 1_u32;
     loop {
@@ -122,7 +132,7 @@ impl ResultsFolder {
     /// Returns an error if it is not empty or cannot be written.
     pub fn start(path: &Path, plan: &PlanRecord) -> Result<ResultsFolder, FolderError> {
         ensure_empty(path)?;
-        fs::create_dir_all(path).map_err(|source| FolderError::Io { path: path.to_owned(), source })?;
+        fs::create_dir_all(path).map_err(|source| FolderError::Create { path: path.to_owned(), source })?;
         // The lock on the journal is the lock on the folder. Another run may have started and ended here
         // before we got it.
         let (journal, _) = Journal::open(&path.join(JOURNAL), plan)?;

@@ -295,6 +295,10 @@ fn place_labels(
     (width, height): (f64, f64),
 ) -> Vec<Rectangle> {
     let mut placed: Vec<Rectangle> = Vec::new();
+    let sample = |curve: &Curve| -> Vec<Point> {
+        (0..=36).filter_map(|step| curve.point_at(f64::from(step) / 36.0)).collect()
+    };
+    let curve_points: Vec<Vec<Point>> = curves.iter().map(sample).collect();
     for (index, (arrow, curve)) in arrows.iter().zip(curves).enumerate() {
         let (label_width, label_height) = label_size(arrow);
         let mut best: Option<(f64, Rectangle)> = None;
@@ -318,15 +322,15 @@ fn place_labels(
                 + f64::max(0.0, rectangle.x + label_width - width)
                 + f64::max(0.0, -rectangle.y)
                 + f64::max(0.0, rectangle.y + label_height - height);
-            let others = curves.iter().enumerate().filter(|(other, _)| *other != index);
-            let crossed = others
-                .flat_map(|(_, other)| {
-                    (0..=36).filter_map(move |step| other.point_at(f64::from(step) / 36.0))
-                })
-                .filter(|point| rectangle.contains(*point))
-                .count();
             let distance = 100.0 * (t - 0.5).abs() + 8.0 * shift.abs();
-            let cost = 100.0 * covered_area + 500.0 * outside + 40.0 * crossed as f64 + distance;
+            let lower_bound = 100.0 * covered_area + 500.0 * outside + distance;
+            if best.is_some_and(|(known, _)| lower_bound >= known) {
+                continue;
+            }
+            let others = curve_points.iter().enumerate().filter(|(other, _)| *other != index);
+            let crossed =
+                others.flat_map(|(_, points)| points).filter(|point| rectangle.contains(**point)).count();
+            let cost = lower_bound + 40.0 * crossed as f64;
             if best.is_none_or(|(known, _)| cost < known) {
                 best = Some((cost, rectangle));
             }

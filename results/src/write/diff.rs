@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::escape;
+use crate::number::plural;
 use crate::statistics::Proportion;
 use crate::wire::{Change, ChangeKind, DiffRecord, VerdictWord};
 use crate::write::number::{format_count, format_probability};
@@ -23,7 +24,8 @@ pub fn format_diff(diff: &DiffRecord) -> String {
         escape::escape_line(&diff.new.source),
         escape::escape_line(&diff.new.devices.join(", "))
     );
-    text += &format!("{} verdicts and {} rates compared", diff.compared, diff.rates);
+    let (verdicts, rates) = (plural(diff.compared as u64, "verdict"), plural(diff.rates as u64, "rate"));
+    text += &format!("{verdicts} and {rates} compared");
     text += &match diff.scatter {
         Some(scatter) if scatter.scale > 1.0 => {
             format!("; scheduling inflates the statistics {:.1} times, which is corrected\n", scatter.scale)

@@ -224,12 +224,19 @@ pub fn format_report(lines: &[RunLine], layout: TextLayout) -> String {
     text
 }
 
+/// The smallest number of tests for which a run on a terminal shows its power: a few tests find few faults, which
+/// reads like a failure.
+const MIN_TESTS_FOR_POWER: usize = 10;
+
 /// Formats the detection power of each device's run.
 fn format_powers(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for power in
         power::embedded_matrix().map(|matrix| power::compute_powers(matrix, lines)).unwrap_or_default()
     {
+        if lines.iter().filter(|line| line.device == power.device).count() < MIN_TESTS_FOR_POWER {
+            continue;
+        }
         let gaps = power.describe_gaps();
         let gaps = if gaps.is_empty() { gaps } else { format!("; less than all of: {gaps}") };
         text += &format!("power on {}: {}{gaps}\n", escape::escape_line(&power.device), power.summarize());

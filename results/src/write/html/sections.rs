@@ -9,6 +9,7 @@ use crate::conclusion;
 use crate::drift::significant_drifts;
 use crate::escape;
 use crate::mutants::MutantVerdicts;
+use crate::number::plural;
 use crate::portability::portability_class;
 use crate::power;
 use crate::report::{
@@ -157,6 +158,7 @@ fn render_powers(report: &Report) -> Markup {
         .map(|matrix| power::compute_powers(matrix, report.lines()))
         .unwrap_or_default();
     html! {
+        @if !powers.is_empty() { h2 { "Power" } }
         @for power in &powers {
             details class="power" {
                 summary { (EscapedLine(&power.device)) ": this run " (power.summarize()) }
@@ -206,7 +208,7 @@ fn render_device_card(device: &DeviceColumn, tally: &Tally, tests: usize) -> Mar
                     }
                 }
             }
-            p { (tally.weak) " tests showed weak outcomes, " (tally.weak_unseen) " allow some and showed none" br;
+            p { (plural(tally.weak as u64, "test")) " showed weak outcomes, " (tally.weak_unseen) " allow some and showed none" br;
                 (format_count(tally.instances)) " instances, " (format_count(tally.interleaved)) " interleaved" }
             @if device.unfinished > 0 {
                 p class="warning" { "Incomplete: " (device.unfinished) " of " (tests) " tests have no verdict" }
