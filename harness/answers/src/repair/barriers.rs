@@ -8,6 +8,7 @@ use results::wire::MendRecord;
 use super::divergence::BarrierNames;
 use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
 use super::finding::RepairTarget;
+use super::invocations::shared_variable_names;
 use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::update::update_fixes;
 use crate::scan::{has_word, is_identifier_character};
@@ -404,7 +405,8 @@ fn stronger_barrier(source: &ShaderText, call: &str) -> Option<String> {
 /// source of each part.
 ///
 /// The parts are the shader with the code before a barrier between the two lines, and with the code after it.
-/// The fix is valid if neither part has the finding.
+/// The fix is valid if neither part has the finding. Workgroup memory does not outlive a dispatch, so the parts must
+/// not share it.
 pub(super) fn split_dispatch(source: &ShaderText, target: &RepairTarget) -> Option<(SourceFix, Vec<String>)> {
     if !target.is_race() {
         return None;
@@ -434,6 +436,11 @@ pub(super) fn split_dispatch(source: &ShaderText, target: &RepairTarget) -> Opti
         return None;
     }
     let parts = vec![first.apply(&source.text)?, second.apply(&source.text)?];
+    // The declaration of a variable is in both parts.
+    let is_used = |part: &String, name: &str| word_offsets(part, name).nth(1).is_some();
+    if shared_variable_names(source).iter().any(|name| parts.iter().all(|part| is_used(part, name))) {
+        return None;
+    }
     let words = "run the code after this barrier in a second dispatch: a barrier orders the invocations of one \
                  workgroup, and no workgroup waits for others";
     let fix = SourceFix {

@@ -322,6 +322,15 @@ struct SharedVariable<'a> {
     sizes: Vec<&'a str>,
 }
 
+/// Returns the names of the variables in workgroup memory.
+pub(super) fn shared_variable_names(source: &ShaderText) -> Vec<&str> {
+    if source.language != RepairLanguage::Wgsl {
+        return parse_shared_variables(source).into_iter().map(|variable| variable.name).collect();
+    }
+    let declarations = source.plain.split("var<workgroup>").skip(1);
+    declarations.filter_map(|rest| rest.split(':').next()).map(str::trim).collect()
+}
+
 /// Returns the shared variables of GLSL and HLSL; those of WGSL are initialized.
 fn parse_shared_variables(source: &ShaderText) -> Vec<SharedVariable<'_>> {
     let word = match source.language {
