@@ -36,7 +36,7 @@ fn each_rule_finds_its_mistakes() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 28] = [
+    let cases: [(&str, &[(&str, u32)]); 29] = [
         ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
         (
             "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
@@ -78,6 +78,11 @@ fn each_rule_finds_its_mistakes() {
             "bool done = false;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\natomicAdd(data.value[0], 1u);\n\
              atomicExchange(data.flag, 0u);\ndone = true;\n}\n}\n",
             &[("lint:lock-in-every-lane", 3)],
+        ),
+        // A loop that ends once the flag is set waits for no lock.
+        (
+            "while (atomicExchange(data.flag, 1u) == 0u) {}\natomicAdd(data.value[0], 1u);\natomicExchange(data.flag, 0u);\n",
+            &[],
         ),
         // A bound on the attempts ends the loop without the lock.
         (

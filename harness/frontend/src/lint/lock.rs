@@ -199,8 +199,43 @@ impl<'m> ReachedFunction<'m> {
         };
         let results: HashMap<u32, &SpirvInstruction> =
             body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
+        let is_exit = |target: Option<u32>| target == Some(body.merge);
+        if self.is_taken(&results, exchange, condition).is_some_and(|taken| {
+            let targets: Vec<u32> = self.module.successors(&self.function.types, &code[*exit]).collect();
+            is_exit(targets.get(usize::from(!taken)).copied())
+        }) {
+            return None;
+        }
         let decided_ids = self.variables_decided_by(body, exchange.result);
         self.depends_only_on(&results, &decided_ids, condition, 0).then_some(exchange)
+    }
+
+    /// Returns a condition's value for a lock that is taken; `None` if it is not a comparison of the exchanged value.
+    ///
+    /// A loop that a taken lock ends is not one that waits for the lock.
+    fn is_taken(
+        &self,
+        results: &HashMap<u32, &SpirvInstruction>,
+        exchange: &SpirvInstruction,
+        condition: u32,
+    ) -> Option<bool> {
+        let number = |id: u32| {
+            let (_, SpirvConstant::Scalar(number)) = self.module.constants.get(&id)? else { return None };
+            Some(*number)
+        };
+        let SpirvOperation::Atomic(access) = self.module.operation(exchange) else { return None };
+        let stored = number(access.kind.value()?)?;
+        let comparison = results.get(&condition)?;
+        let [left, right] = *self.module.operands_of(comparison) else { return None };
+        let other = if left == exchange.result { right } else { left };
+        if ![left, right].contains(&exchange.result) {
+            return None;
+        }
+        match comparison.op {
+            Op::IEqual => Some(number(other)? == stored),
+            Op::INotEqual => Some(number(other)? != stored),
+            _ => None,
+        }
     }
 
     /// Returns the exchange and the local variables whose value in the loop depends only on it.
