@@ -274,6 +274,28 @@ fn stores_through_an_alias_affect_loads() {
     }
 }
 
+/// A race of two invocations of the kernel is named by its element, not by the place that the environment accesses.
+#[test]
+fn a_race_without_the_environment_is_named_by_its_element() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [before, after] = ["barrier();", ""].map(|barrier| {
+        let text = format!(
+            "#version 450\nlayout(local_size_x = 4) in;\nlayout(binding = 0) buffer A {{ uint a[]; }};\n\
+             layout(binding = 1) buffer B {{ uint b[]; }};\nshared uint s[4];\nvoid main() {{\n\
+             uint i = gl_LocalInvocationIndex;\ns[i] = a[i];\n{barrier}\nb[i] = s[3u - i];\n}}\n"
+        );
+        let path =
+            folder.path().join(format!("{}.comp", if barrier.is_empty() { "after" } else { "before" }));
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    });
+    let ran = Ran::run(&mut vk_litmus(["refine", &before, &after, "--open", "all"]));
+    assert!(ran.stdout.contains("AFTER races on `s["), "{ran:?}");
+}
+
 /// Only the named words of a buffer are open to other writers.
 #[test]
 fn single_words_are_opened_by_set_binding_and_index() {

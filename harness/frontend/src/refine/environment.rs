@@ -319,7 +319,11 @@ pub(super) fn find_environment(
             let found = locate_race(&second.case, search.model, search.budget).ok().flatten();
             let own = found.as_ref().and_then(|found| found.at.iter().copied().find(is_own));
             difference.after = own.or(difference.after);
-            let place = &environment.access;
+            // Invocations of the kernel may race with each other, wherever the environment accesses memory.
+            let place = match &found {
+                Some(found) if found.at.iter().all(is_own) => format!("`{}`", found.element),
+                Some(_) | None => environment.access.to_string(),
+            };
             difference.message = format!("in this environment AFTER races on {place}, BEFORE does not");
         }
         return Some(difference);
