@@ -180,7 +180,10 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
     }
     // Rule 6: `plain-update`.
     for (store, variable) in update::find_shared_updates(module) {
-        let name = module.display_name(variable);
+        let name = module.variables.get(&variable).map_or_else(
+            || module.display_name(variable),
+            |declared| module.variable_name(variable, declared.ty),
+        );
         let message =
             format!("every invocation loads, changes and stores the same word of `{name}`: use an atomic");
         add_finding(6, store, message);
