@@ -7,7 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{
-    MemoryEffect, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+    AtomicFunction, AtomicKind, MemoryEffect, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule,
+    SpirvOperation, SpirvType,
 };
 
 use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes};
@@ -461,12 +462,66 @@ fn used_ids(module: &SpirvModule, function: u32) -> HashSet<u32> {
 
 /// Returns the buffers that an entry point accesses atomically.
 pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Binding> {
+    atomic_members(module, function).into_iter().map(|(at, _)| at).collect()
+}
+
+/// The initial contents of memory in usual programs, other than zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StartValue {
+    /// The largest unsigned number.
+    Largest,
+    /// The number of elements or of users.
+    Count,
+}
+
+/// Returns the members of buffers that atomics change in one direction only, with their usual initial contents.
+///
+/// Plain accesses do not count.
+pub(crate) fn start_values(
+    module: &SpirvModule,
+    function: u32,
+) -> HashMap<(Binding, Option<u64>), StartValue> {
+    let mut all: HashMap<(Binding, Option<u64>), Option<StartValue>> = HashMap::new();
+    for function in reachable_functions(module, function) {
+        let roots = PointerRoots::from_function(module, function);
+        for instruction in &function.code {
+            let SpirvOperation::Atomic(access) = module.operation(instruction) else { continue };
+            let number = access.kind.value().and_then(|id| {
+                let (_, SpirvConstant::Scalar(bits)) = module.constants.get(&id)? else { return None };
+                Some(*bits)
+            });
+            let value = match access.kind {
+                AtomicKind::Load | AtomicKind::Store { .. } => continue,
+                AtomicKind::Update { function, value } => match (function, value, number) {
+                    (AtomicFunction::Min, ..) => Some(StartValue::Largest),
+                    // A way to read.
+                    (AtomicFunction::Add | AtomicFunction::Or | AtomicFunction::Max, _, Some(0)) => continue,
+                    (AtomicFunction::Add, _, Some(0xffff_ffff))
+                    | (AtomicFunction::Subtract, None, _)
+                    | (AtomicFunction::Subtract, _, Some(1)) => Some(StartValue::Count),
+                    _ => None,
+                },
+                AtomicKind::Exchange { .. } | AtomicKind::CompareExchange { .. } => None,
+            };
+            let (variable, member) = roots.find_root(access.pointer);
+            if let Some(at) = binding_of(module, variable) {
+                let known = all.entry((at, member)).or_insert(value);
+                *known = known.filter(|known| value == Some(*known));
+            }
+        }
+    }
+    all.into_iter().filter_map(|(at, value)| Some((at, value?))).collect()
+}
+
+/// Returns the members of buffers that an entry point accesses atomically; `None` if the member is unknown.
+pub(crate) fn atomic_members(module: &SpirvModule, function: u32) -> HashSet<(Binding, Option<u64>)> {
     let mut all = HashSet::new();
     for function in reachable_functions(module, function) {
         let roots = PointerRoots::from_function(module, function);
         for instruction in &function.code {
             if let SpirvOperation::Atomic(access) = module.operation(instruction) {
-                all.extend(binding_of(module, roots.find_root(access.pointer).0));
+                let (variable, member) = roots.find_root(access.pointer);
+                all.extend(binding_of(module, variable).map(|at| (at, member)));
             }
         }
     }

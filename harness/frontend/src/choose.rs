@@ -10,6 +10,7 @@
 mod conventions;
 mod elements;
 mod launch;
+mod rounds;
 mod search;
 mod settle;
 mod sharing;
@@ -24,7 +25,7 @@ use self::launch::{LaunchFindings, LaunchSearch, MissingLaunch};
 use self::search::InputSearch;
 use crate::assumed::{
     atomic_bindings, ends_in_runtime_array, has_atomic_pointees, local_size_constants, missing_inputs,
-    missing_launch, written_members,
+    missing_launch,
 };
 use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::dispatch::uses_subgroups;
@@ -83,6 +84,8 @@ pub struct InputChoice {
     conventions: Conventions,
     /// Races that vanish if loops have few rounds, with the inputs that bound these loops.
     due_to_bounds: BTreeMap<FindingKey, Vec<usize>>,
+    /// The inputs and the description of a race that needs extents which differ.
+    unequal_extents: Option<(Vec<usize>, String)>,
 }
 
 /// Grid and local size as far as they were chosen.
@@ -245,6 +248,7 @@ impl InputChoice {
             launch: LaunchChoice::default(),
             conventions: Conventions::default(),
             due_to_bounds: BTreeMap::new(),
+            unequal_extents: None,
         }
     }
 
@@ -409,6 +413,10 @@ impl InputChoice {
                 }
             }
         }
+        if let Some((inputs, text)) = &self.unequal_extents {
+            all.extend(inputs);
+            message.get_or_insert_with(|| text.clone());
+        }
         (all.into_iter().collect(), message)
     }
 }
@@ -524,33 +532,7 @@ fn search_inputs(
             wider_grid(stage).0.into_iter().map(u64::from).product::<u64>().max(sizes.iter().product());
     }
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
-    let written = written_members(module, function, true);
-    let stored = written_members(module, function, false);
-    let is_only_read = |input: &AssumedInput| {
-        let InputPlace::Scalar(at, offset, _) = input.place else { return false };
-        let member = member_at(module, &specialized, at, offset);
-        member.is_some_and(|member| !written.contains(&(at, None)) && !written.contains(&(at, Some(member))))
-    };
-    let is_counter = |input: &AssumedInput| match input.place {
-        InputPlace::Scalar(at, ..) | InputPlace::Contents(at) => atomics.contains(&at),
-        _ => false,
-    };
-    let inputs_where = |keep: &dyn Fn(&AssumedInput) -> bool| -> BTreeSet<usize> {
-        let inputs = start.assumed.iter().enumerate();
-        inputs.filter(|(_, input)| keep(input)).map(|(index, _)| index).collect()
-    };
-    // Another kernel does not compute what this one stores.
-    let is_array = |input: &AssumedInput| match input.place {
-        InputPlace::Contents(at) => {
-            is_counter(input) && !stored.iter().any(|(stored_place, _)| *stored_place == at)
-        }
-        _ => false,
-    };
-    let conventions = Conventions {
-        inputs: inputs_where(&is_counter),
-        read_only: inputs_where(&is_only_read),
-        arrays: inputs_where(&is_array),
-    };
+    let conventions = Conventions::of_entry(module, &specialized, (function, &atomics), &start);
     let mut search = InputSearch {
         module,
         conventions,
@@ -575,6 +557,7 @@ fn search_inputs(
         return Ok(InputChoice::without_assumptions(options.clone()));
     };
     let due_to_bounds = search.races_due_to_bounds(&all, function);
+    let unequal_extents = search.race_of_unequal_extents(&all);
     let is_sampled = search.trials.iter().any(|(start, _)| start.is_sampled);
     let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
     let found = match (launch.parts.is_empty(), is_sampled) {
@@ -583,7 +566,12 @@ fn search_inputs(
         (false, false) => launches.extend_choices(&mut all),
     };
     let choice = search.into_choice(&all, is_unchanged);
-    Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, due_to_bounds, ..choice })
+    Ok(InputChoice {
+        launch: LaunchChoice { found, ..choice.launch },
+        due_to_bounds,
+        unequal_extents,
+        ..choice
+    })
 }
 
 /// Returns the workgroups that run: those at both ends of each axis, if the grid is too large for a walk.
@@ -654,7 +642,7 @@ fn choose_launch(
 }
 
 /// Returns the member of a block at an offset, or `None` if no variable of this binding is a block.
-fn member_at(
+pub(super) fn member_at(
     module: &SpirvModule,
     specialized: &Specialized<'_>,
     binding: Binding,

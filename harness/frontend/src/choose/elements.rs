@@ -11,9 +11,30 @@ use crate::options::AnalysisOptions;
 const DISTINCT_FILL_WORDS: [(&str, &str); 2] = [("floats", "random"), ("iota", "iota")];
 
 impl InputSearch<'_> {
-    /// Returns options in which adjacent elements of integer contents are equal, as keys and indices may be, and in order,
-    /// as offsets are.
-    pub(super) fn with_coinciding_contents(&self, base: usize) -> Option<AnalysisOptions> {
+    /// Tries contents in which elements of integer contents are equal, as keys and indices may be; returns the first trial
+    /// with a race of keyed atomics that no other trial has.
+    ///
+    /// Adjacent elements are in order, as offsets are. But invocations that take the minimum of a place one after the other
+    /// pass only if their numbers fall.
+    pub(super) fn try_coinciding_contents(&mut self, base: usize, others: &[usize]) -> Option<usize> {
+        let words =
+            ["pairs", "small"].into_iter().take(if self.conventions.minima.is_empty() { 1 } else { 2 });
+        let mut shown = None;
+        for word in words {
+            let options = self.with_integer_contents(base, word)?;
+            let Some(at) = self.try_inputs(options) else { break };
+            let trial = &self.trials[at].1;
+            let is_known =
+                |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
+            let has_new_race = trial.findings.iter().any(|(key, found)| found.is_keyed && !is_known(key));
+            if has_new_race && trial.is_complete && self.is_conventional(at) {
+                shown = shown.or(Some(at));
+            }
+        }
+        shown
+    }
+
+    fn with_integer_contents(&self, base: usize, word: &str) -> Option<AnalysisOptions> {
         let mut options = self.trials[base].0.clone();
         let is_integer = |input: &&AssumedInput| input.kind == InputKind::Integer;
         let mut changed = false;
@@ -21,7 +42,7 @@ impl InputSearch<'_> {
             if let InputPlace::Contents(at) = input.place
                 && !self.atomics.contains(&at)
             {
-                set_contents(&mut options, at, "pairs");
+                set_contents(&mut options, at, word);
                 changed = true;
             }
         }

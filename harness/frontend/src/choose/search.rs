@@ -111,9 +111,49 @@ impl InputSearch<'_> {
                 others.push(at);
             }
         }
-        // Change one input at a time to reach further blocks.
+        primary = self.reach_blocked(primary, &mut others, covered);
+        primary = self.settle_findings(primary);
+        for other in &mut others {
+            *other = self.settle_findings(*other);
+        }
+        others.retain(|other| {
+            reaches_new_block(&self.trials[*other].1.reached, &self.trials[primary].1.reached)
+        });
+        let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
+        let settled = all.len();
+        all.extend(self.find_shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
+        all.extend(self.try_smaller_counts(&all));
+        all.extend(self.try_second_rounds(&all).filter(|_| all.len() < MAX_CHOICES));
+        all.extend(self.try_distinct_elements(&all).filter(|_| all.len() < MAX_CHOICES));
+        for base in all.clone() {
+            let shown = self.try_coinciding_contents(base, &all);
+            all.extend(shown.filter(|_| all.len() < MAX_CHOICES));
+        }
+        // Findings of the choices that came last are varied as well, so that it is known what they depend on.
+        for at in all.iter().skip(settled) {
+            self.settle_findings(*at);
+        }
+        Some(all)
+    }
+
+    /// Changes one input at a time to reach blocks that are not covered; returns the primary trial and adds others.
+    fn reach_blocked(
+        &mut self,
+        mut primary: usize,
+        others: &mut Vec<usize>,
+        mut covered: Vec<bool>,
+    ) -> usize {
         let mut tried: BTreeSet<(usize, String)> = BTreeSet::new();
-        while let Some((base, input, numbers)) = self.next_blocked(primary, &others, &covered, &tried) {
+        let mut shared_trial: Option<Option<usize>> = None;
+        loop {
+            let mut next = self.next_blocked(primary, others, &covered, &tried);
+            if next.is_none() {
+                // A count that one invocation alone passes reaches more, but lets no invocation wait for another.
+                let all: Vec<usize> = std::iter::once(primary).chain(others.iter().copied()).collect();
+                let base = *shared_trial.get_or_insert_with(|| self.find_shared_trial(&all));
+                next = base.and_then(|base| self.next_blocked(base, &[], &covered, &tried));
+            }
+            let Some((base, input, numbers)) = next else { break };
             for candidate in self.candidates(base, input, &numbers) {
                 let options = self.with_candidate(base, input, &candidate);
                 if !tried.insert((input, format!("{base} {candidate:?}"))) {
@@ -140,27 +180,7 @@ impl InputSearch<'_> {
                 break;
             }
         }
-        primary = self.settle_findings(primary);
-        for other in &mut others {
-            *other = self.settle_findings(*other);
-        }
-        others.retain(|other| {
-            reaches_new_block(&self.trials[*other].1.reached, &self.trials[primary].1.reached)
-        });
-        let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
-        let settled = all.len();
-        all.extend(self.find_shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
-        all.extend(self.try_smaller_counts(&all));
-        all.extend(self.try_distinct_elements(&all).filter(|_| all.len() < MAX_CHOICES));
-        for base in all.clone() {
-            let coinciding_trial = self.with_coinciding_contents(base);
-            coinciding_trial.and_then(|options| self.try_inputs(options));
-        }
-        // Findings of the choices that came last are varied as well, so that it is known what they depend on.
-        for at in all.iter().skip(settled) {
-            self.settle_findings(*at);
-        }
-        Some(all)
+        primary
     }
 
     /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
@@ -249,6 +269,7 @@ impl InputSearch<'_> {
             launch: LaunchChoice::default(),
             conventions: self.conventions,
             due_to_bounds: BTreeMap::new(),
+            unequal_extents: None,
         }
     }
 
@@ -399,10 +420,12 @@ impl InputSearch<'_> {
         contents: bool,
     ) -> AnalysisOptions {
         let mut options = start.clone();
-        for input in &start.assumed {
+        for (index, input) in start.assumed.iter().enumerate() {
+            let conventions = &self.conventions;
             match &input.place {
                 InputPlace::Contents(at) => {
                     let word = match input.kind {
+                        _ if contents && conventions.minima.contains(&index) => "ones",
                         _ if !contents || self.atomics.contains(at) => "zeros",
                         InputKind::Float(_) => "floats",
                         _ => "iota",
@@ -421,10 +444,14 @@ impl InputSearch<'_> {
                         self.set_pointee(&mut options, input, "iota");
                     }
                 }
+                InputPlace::Scalar(..) if contents && conventions.minima.contains(&index) => {
+                    set_scalar(&mut options, input, u64::MAX);
+                }
+                InputPlace::Scalar(..) if contents && conventions.falling.contains(&index) => {
+                    set_scalar(&mut options, input, number);
+                }
                 InputPlace::Push(..) | InputPlace::Scalar(..) if number > 0 => {
-                    let in_atomic =
-                        matches!(input.place, InputPlace::Scalar(at, ..) if self.atomics.contains(&at));
-                    if !in_atomic {
+                    if !conventions.inputs.contains(&index) {
                         set_scalar(&mut options, input, scalar_bits(input.kind, (number, float)));
                     }
                 }

@@ -198,12 +198,31 @@ impl Interpreter<'_> {
             .collect();
         sites.sort_unstable();
         if self.reported.insert((found.kind, sites)) {
-            found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
+            if !self.is_keyed_race(&found) {
+                found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
+            }
             if found.kind == FindingKind::Hang {
                 found.inputs |= self.influence.control;
             }
             self.findings.push(found);
         }
+    }
+
+    /// Returns true for a race in workgroup memory of an atomic at a place that inputs decide and a plain access at one that
+    /// they do not decide.
+    ///
+    /// An atomic expects that several invocations meet at its place, so they also meet the plain access: a histogram that is
+    /// cleared without a barrier races for all keys but a permutation.
+    pub fn is_keyed_race(&self, found: &SiteFinding) -> bool {
+        let [first, second] = found.at[..] else { return false };
+        let is_atomic = |site| self.program.workgroup_access(site);
+        let is_decided = |site| self.influence.inputs_at_site(site) != 0;
+        let is_keyed = |one, other| {
+            (is_atomic(one), is_atomic(other)) == (Some(true), Some(false))
+                && is_decided(one)
+                && !is_decided(other)
+        };
+        found.kind.is_race() && (is_keyed(first.0, second.0) || is_keyed(second.0, first.0))
     }
 
     /// Reports a race of two accesses.

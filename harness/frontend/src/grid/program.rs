@@ -565,6 +565,21 @@ impl<'m> DecodedProgram<'m> {
         }
     }
 
+    /// Returns true for an atomic access of workgroup memory and false for a plain one; `None` for other instructions.
+    pub fn workgroup_access(&self, site: u32) -> Option<bool> {
+        let operation = self.instruction_at(site)?.operation;
+        let (pointer, is_atomic) = if let SpirvOperation::Atomic(access) = operation {
+            (access.pointer, true)
+        } else if let SpirvOperation::Load { pointer, .. } | SpirvOperation::Store { pointer, .. } = operation
+        {
+            (pointer, false)
+        } else {
+            return None;
+        };
+        let class = self.pointee_of(self.type_of(pointer))?.0;
+        (class == StorageClass::Workgroup).then_some(is_atomic)
+    }
+
     /// Returns the number of the label of the block that contains a site.
     pub fn block_of(&self, site: u32) -> Option<u32> {
         let function_index = self.functions.partition_point(|function| function.first_site <= site);

@@ -52,8 +52,10 @@ pub(crate) struct TrialFinding {
     pub inputs: Vec<usize>,
     /// The assumed inputs that decided a branch before it, if the kind may be due to that.
     pub control: Vec<usize>,
-    /// True if one of its accesses reads.
+    /// True if one of its accesses reads, or if inputs decide the place of only one.
     pub has_read: bool,
+    /// See [`Interpreter::is_keyed_race`].
+    pub is_keyed: bool,
     /// The blocks of its instructions.
     pub blocks: Vec<u32>,
     /// The description, as one sentence.
@@ -315,7 +317,10 @@ pub(crate) fn run_trial(
             known.blocks = blocks;
             known.message.clone_from(&found.message);
             known.control = influence.control_inputs(found.kind);
-            known.has_read |= found.at.iter().any(|at| at.2 == Some(false));
+            let is_decided = |at: &(u32, _, _)| influence.inputs_at_site(at.0) != 0;
+            let has_decided = found.at.iter().any(is_decided);
+            known.has_read |= found.at.iter().any(|at| at.2 == Some(false) || has_decided && !is_decided(at));
+            known.is_keyed |= machine.is_keyed_race(found);
         }
         let reached = machine.blocks_entered(1);
         Trial {
