@@ -50,6 +50,8 @@
  *     copy-swap:N            one copy in N of at least 16 bytes exchanges the first two words
  *     no-image-fill:N        one copy of a buffer to an image in N is omitted
  *     no-image-read:N        one copy of an image to a buffer in N is omitted
+ *     image-fill-hole:N      one copy of a buffer to an image in N does not write 16 texels in the middle of each row
+ *     image-read-hole:N      the same for copies of an image to a buffer
  *     row-pitch:N            one copy of a buffer to an image in N reads the rows 16 texels too far apart
  *     other-layer:N          one view in N shows the second layer of its image
  *     shifted-view:N         one view of a texel buffer in N starts 256 bytes late

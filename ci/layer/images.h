@@ -53,11 +53,43 @@ typedef struct BoundImage {
 /* Bytes by which a texel buffer is shifted: a multiple of every driver's alignment. */
 enum { VIEW_SHIFT_BYTES = 256 };
 
+/* The formats of images, by the order of creation. */
+enum { IMAGES = 256, FORMAT_RGBA32 = 107, FORMAT_R64 = 110 };
+static struct { uint64_t image; int32_t format; } formats[IMAGES];
+static unsigned image_count;
+
+/* Returns the bytes of a texel. */
+static uint64_t texel_bytes(uint64_t image) {
+    for (unsigned i = 0; i < IMAGES; i++)
+        if (formats[i].image == image) return formats[i].format >= FORMAT_R64 ? 8 : formats[i].format >= FORMAT_RGBA32 ? 16 : 4;
+    return 4;
+}
+
+/* Texels that a copy omits. */
+enum { TEXEL_HOLE = 16 };
+
+/* Splits a copy of more than four holes into two parts, so that it omits texels in the middle of its rows. */
+static int omit_texels(const ImageCopy *whole, uint64_t bytes, ImageCopy parts[2]) {
+    uint32_t width = whole->extent.width, skipped = width / 2 + TEXEL_HOLE;
+    if (width <= 4 * TEXEL_HOLE) return 0;
+    parts[0] = parts[1] = *whole;
+    parts[0].row_texels = parts[1].row_texels = whole->row_texels ? whole->row_texels : width;
+    parts[0].extent.width = width / 2;
+    parts[1].extent.width = width - skipped;
+    parts[1].start[0] += (int32_t)skipped;
+    parts[1].offset += skipped * bytes;
+    return 1;
+}
+
 static Result layer_vkCreateImage(Handle handle, const ImageInfo *info, const void *allocator, uint64_t *created) {
     ImageInfo changed = *info;
     if (is_fault("other-layer")) changed.layers++;
-    return ((Result(*)(Handle, const ImageInfo *, const void *, uint64_t *))next_function(handle, "vkCreateImage"))(
+    Result result = ((Result(*)(Handle, const ImageInfo *, const void *, uint64_t *))next_function(handle, "vkCreateImage"))(
         handle, &changed, allocator, created);
+    if (result != SUCCESS) return result;
+    formats[image_count % IMAGES].image = *created;
+    formats[image_count++ % IMAGES].format = info->format;
+    return SUCCESS;
 }
 
 static Result layer_vkCreateImageView(Handle handle, const ImageViewInfo *info, const void *allocator, uint64_t *created) {
@@ -86,16 +118,20 @@ static void layer_vkCmdCopyBufferToImage(
         changed.extent.height--;
         changed.row_texels = changed.extent.width + 16;
     }
+    ImageCopy parts[2];
+    int has_hole = is_fault("image-fill-hole") && count == 1 && omit_texels(regions, texel_bytes(to), parts) && is_nth(&recorded);
     ((void (*)(Handle, uint64_t, uint64_t, int32_t, uint32_t, const ImageCopy *))next_function(commands, "vkCmdCopyBufferToImage"))(
-        commands, from, to, layout, count, count == 1 ? &changed : regions);
+        commands, from, to, layout, has_hole ? 2 : count, has_hole ? parts : count == 1 ? &changed : regions);
 }
 
 static void layer_vkCmdCopyImageToBuffer(
     Handle commands, uint64_t from, int32_t layout, uint64_t to, uint32_t count, const ImageCopy *regions) {
     static unsigned long recorded;
     if (is_fault("no-image-read") && is_nth(&recorded)) return;
+    ImageCopy parts[2];
+    int has_hole = is_fault("image-read-hole") && count == 1 && omit_texels(regions, texel_bytes(from), parts) && is_nth(&recorded);
     ((void (*)(Handle, uint64_t, int32_t, uint64_t, uint32_t, const ImageCopy *))next_function(commands, "vkCmdCopyImageToBuffer"))(
-        commands, from, layout, to, count, regions);
+        commands, from, layout, to, has_hole ? 2 : count, has_hole ? parts : regions);
 }
 
 /* Returns true if two writes of descriptors of the same type bind different memory. */

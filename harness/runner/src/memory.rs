@@ -27,7 +27,7 @@ use crate::dispatch::{Execution, Workgroups};
 use crate::graphics_draw::{self, ClaimBuffers, DrawMapping};
 use crate::initial::{InitialBuffer, InitialValues, MemorySalts};
 use crate::join::Join;
-use crate::readback::{CheckedWords, LocationWord, ReadBuffer, ReadbackCheck};
+use crate::readback::{CheckedWords, LocationWord, ReadBuffer, ReadbackCheck, SameWords};
 use crate::sampling::KernelLimits;
 
 const QUEUE: QueueId = QueueId(0);
@@ -294,6 +294,13 @@ impl ProgramPlan {
             };
             filled_images.push((image, from));
         }
+        // The contents of each image before the kernels.
+        let has_readback = verified && hosts.is_none();
+        let image_contents: Vec<BufferId> = (buffers.len() as u32..)
+            .take(if has_readback { filled_images.len() } else { 0 })
+            .map(BufferId)
+            .collect();
+        buffers.extend(image_contents.iter().map(|_| device(all_location_words, "contents of an image")));
         images.add_salted_views(&mut numbered);
         let mut texels = Vec::new();
         for (image, binding, storages) in
@@ -331,6 +338,7 @@ impl ProgramPlan {
         let mut steps = Vec::new();
         let mut kernels = Vec::new();
         let mut helpers = Vec::new();
+        let poisoned = |buffer| PlanStep::Fill { queue: QUEUE, buffer, value: poison };
         let zeroed = |buffer: &BufferId| PlanStep::Fill { queue: QUEUE, buffer: *buffer, value: 0 };
         let first_texels = texels.first().map_or(LOCATIONS, |(_, buffer)| *buffer);
         let helper = |helper: &ClassifierKernel, kernel: usize, workgroups| PlanStep::Dispatch {
@@ -345,7 +353,6 @@ impl ProgramPlan {
             steps.extend(rendezvous.iter().chain(claims.buffers()).map(zeroed));
             // An incomplete copy then leaves poison, not values of an earlier dispatch.
             let locations = || std::iter::once(LOCATIONS).chain(separate_locations);
-            let poisoned = |buffer| PlanStep::Fill { queue: QUEUE, buffer, value: poison };
             steps.extend(locations().map(poisoned));
             steps.push(barrier.clone());
             steps.push(copy(INITIAL, LOCATIONS));
@@ -354,6 +361,8 @@ impl ProgramPlan {
         }
         if let Some(classifier) = classifier {
             steps.extend(rendezvous.iter().chain(claims.buffers()).chain([&COUNTERS]).map(zeroed));
+            // Texels that are not copied then have no values of an earlier dispatch.
+            steps.extend(texels.iter().map(|(_, buffer)| poisoned(*buffer)));
             steps.push(barrier.clone());
             helpers.push(steps.len());
             steps.extend([helper(&classifier.reset, kernels.len(), classifier.workgroups), barrier.clone()]);
@@ -362,6 +371,12 @@ impl ProgramPlan {
         if !filled_images.is_empty() {
             let filled = filled_images.iter();
             steps.extend(filled.map(|(to, from)| PlanStep::ToImage { queue: QUEUE, from: *from, to: *to }));
+            steps.extend(image_contents.iter().copied().map(poisoned));
+            steps.push(barrier.clone());
+        }
+        if !image_contents.is_empty() {
+            let images = filled_images.iter().map(|(image, _)| *image).zip(image_contents.iter().copied());
+            steps.extend(images.map(|(from, to)| PlanStep::FromImage { queue: QUEUE, from, to }));
             steps.push(barrier.clone());
         }
         // Queue 0 initializes and reads back memory; the host synchronizes it with the other queues.
@@ -571,13 +586,16 @@ impl ProgramPlan {
             hosts,
             steps,
         };
-        let has_hosts = plan.hosts.is_some();
-        let readback = (verified && !has_hosts).then(|| {
+        let readback = has_readback.then(|| {
             let (on_host, locations_on_host) = match sharing {
                 MemorySharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
                 MemorySharing::Direct | MemorySharing::Counted => (RESULTS, LOCATIONS),
             };
-            let results = ReadBuffer { on_device: RESULTS, on_host, max_words: bounds.result_words };
+            let results = ReadBuffer {
+                on_device: RESULTS,
+                same: SameWords::OnHost(on_host),
+                max_words: bounds.result_words,
+            };
             let instances = bounds.result_words / u64::from(bounds.slots.max(1));
             let location = |own: &LocationWord| {
                 let elsewhere = final_buffers.iter().find(|copy| copy.storages.contains(&own.storage));
@@ -589,19 +607,32 @@ impl ProgramPlan {
                     Some(copy) => (copy.buffer, copy.buffer),
                     None => (LOCATIONS, locations_on_host),
                 };
-                (ReadBuffer { on_device, on_host, max_words: instances }, CheckedWords::Location(*own))
+                let same = SameWords::OnHost(on_host);
+                (ReadBuffer { on_device, same, max_words: instances }, CheckedWords::Location(*own))
             };
-            let checked: Vec<(ReadBuffer, CheckedWords)> = match classifier {
+            let mut checked: Vec<(ReadBuffer, CheckedWords)> = match classifier {
                 Some(classifier) => {
                     let most = classifier.buffer_words();
-                    let counters =
-                        ReadBuffer { on_device: COUNTERS, on_host: COUNTERS_BACK, max_words: most };
+                    let same = SameWords::OnHost(COUNTERS_BACK);
+                    let counters = ReadBuffer { on_device: COUNTERS, same, max_words: most };
                     vec![(counters, CheckedWords::Counters(most))]
                 }
                 None => std::iter::once((results, CheckedWords::Results))
                     .chain(location_words.iter().map(location))
                     .collect(),
             };
+            // Kernels access a storage in an image only there, so its words in the source are the initial ones.
+            for ((_, from), contents) in filled_images.iter().zip(&image_contents) {
+                for storage in program.image_storages() {
+                    for word in 0..bounds.storage_words {
+                        let words = CheckedWords::Location(LocationWord { storage, word });
+                        let pair = [(*from, SameWords::NextRange), (*contents, SameWords::Referenced)];
+                        checked.extend(pair.map(|(on_device, same)| {
+                            (ReadBuffer { on_device, same, max_words: instances }, words)
+                        }));
+                    }
+                }
+            }
             let (buffers, words): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
             ReadbackCheck::add_to_plan(&mut plan, QUEUE, &buffers).map(|check| (check, words))
         });
@@ -769,12 +800,17 @@ impl ProgramPlan {
                     prefix_mut(prepared.write(*buffer)?, used).fill(0);
                 }
                 self.claims.clear(prepared)?;
+                // Texels that are not copied then have no values of an earlier dispatch.
+                let used = self.used_location_words(parameters, instances);
+                for copy in &self.final_buffers {
+                    overwrite_words(prepared, copy.buffer, used, parameters.poison);
+                }
             }
             MemorySharing::Copied => {
                 // The device fills its own memory. If it skips that and everything else, the data of the last
                 // dispatch must not be in the read-back buffers.
                 overwrite_words(prepared, RESULTS_BACK, slots * instances, parameters.poison);
-                let used = (instances + 1) * parameters.stride as usize * self.initial.storage_words;
+                let used = self.used_location_words(parameters, instances);
                 let elsewhere = self.final_buffers.iter().map(|copy| copy.buffer);
                 let locations = elsewhere.chain((!self.location_words.is_empty()).then_some(LOCATIONS_BACK));
                 locations.for_each(|buffer| overwrite_words(prepared, buffer, used, parameters.poison));
@@ -787,6 +823,11 @@ impl ProgramPlan {
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of words of location memory up to the salts.
+    fn used_location_words(&self, parameters: &Parameters, instances: usize) -> usize {
+        (instances + 1) * parameters.stride as usize * self.initial.storage_words
     }
 
     /// Returns true if copies of final values outside of the location buffer contain their salts. After an
@@ -826,8 +867,8 @@ impl ProgramPlan {
         self.receipt_positions.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
     }
 
-    /// Checks the receipts and overflow words of all phases, then the checksums. Each workgroup leaves its
-    /// receipt once; in a draw it may do so several times.
+    /// Checks the receipts and overflow words of all phases, then the contents of images and the checksums. Each
+    /// workgroup leaves its receipt once; in a draw it may do so several times.
     ///
     /// # Errors
     /// If the device does not let the host read.
@@ -860,6 +901,11 @@ impl ProgramPlan {
         }
         if let Some(first) = parameters.first()
             && !self.are_copies_salted(prepared, first)?
+        {
+            return Ok(Execution::Incomplete);
+        }
+        if let Some((check, _)) = &self.readback
+            && !check.are_device_ranges_equal(prepared)?
         {
             return Ok(Execution::Incomplete);
         }

@@ -9,6 +9,9 @@
 //! Sound in one direction: if a checksum does not match, the dispatch is discarded for any cause. If all
 //! match, host and device read the same words, except with a probability of 2⁻³².
 //!
+//! A copy of a buffer to an image is verified in the same way: the checksum of the buffer must be that of the image, which
+//! another copy shows before the kernels run. If a driver omits texels, they have values of an earlier submission.
+//!
 //! The simulated GPU is not checked, because the host reads its memory directly. Tests with host threads are not
 //! checked, because their accesses may leave host and device with different views.
 
@@ -25,14 +28,25 @@ const MAX_WORKGROUPS: u64 = 1024;
 /// The difference between the salts of two submissions.
 const SALT_STEP: u32 = 0x9e37_79b9;
 
-/// A buffer that the host reads.
+/// A buffer of the device, and another with the same words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadBuffer {
     pub on_device: BufferId,
-    /// The buffer that the host reads: the same, or its copy.
-    pub on_host: BufferId,
+    /// The buffer with the same words.
+    pub same: SameWords,
     /// The largest number of words in a range.
     pub max_words: u64,
+}
+
+/// The buffer whose words must be those of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SameWords {
+    /// The buffer that the host reads: the same, or its copy.
+    OnHost(BufferId),
+    /// A buffer of the device: the next range of the plan.
+    NextRange,
+    /// None: the range before it refers to it.
+    Referenced,
 }
 
 /// A word of a storage that the host reads from each instance.
@@ -92,7 +106,7 @@ pub(crate) struct ReadbackCheck {
 struct CheckedRange {
     /// Its dispatch step.
     step: usize,
-    on_host: BufferId,
+    same: SameWords,
     /// The range of the submission in flight.
     range: WordRange,
 }
@@ -121,10 +135,10 @@ impl ReadbackCheck {
         plan.steps.push(PlanStep::Fill { queue, buffer: device_sums, value: 0 });
         plan.steps.push(PlanStep::Barrier { queue });
         let mut checked = Vec::with_capacity(buffers.len());
-        for ReadBuffer { on_device, on_host, max_words: most } in buffers.iter().copied() {
+        for ReadBuffer { on_device, same, max_words: most } in buffers.iter().copied() {
             let each = u64::from(checksum::WORKGROUP_SIZE) * WORDS_PER_INVOCATION;
             let workgroups = most.div_ceil(each).clamp(1, MAX_WORKGROUPS) as u32;
-            checked.push(CheckedRange { step: plan.steps.len(), on_host, range: WordRange::first_words(0) });
+            checked.push(CheckedRange { step: plan.steps.len(), same, range: WordRange::first_words(0) });
             plan.steps.push(PlanStep::Dispatch {
                 queue,
                 kernel,
@@ -170,12 +184,23 @@ impl ReadbackCheck {
     /// If the device does not let the host read.
     pub fn matches(&self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
         for (place, checked) in self.ranges.iter().enumerate() {
+            let SameWords::OnHost(on_host) = checked.same else { continue };
             let by_device = prepared.read(self.sums)?.get(place).copied();
-            let by_host = checked.range.checksum(prepared.read(checked.on_host)?, self.salt);
+            let by_host = checked.range.checksum(prepared.read(on_host)?, self.salt);
             if by_device.is_none() || by_device != by_host {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Returns true if the ranges of the device that must be equal have equal checksums.
+    ///
+    /// # Errors
+    /// If the device does not let the host read.
+    pub fn are_device_ranges_equal(&self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
+        let sums = prepared.read(self.sums)?;
+        let mut pairs = self.ranges.iter().enumerate().filter(|(_, own)| own.same == SameWords::NextRange);
+        Ok(pairs.all(|(place, _)| sums.get(place).is_some() && sums.get(place) == sums.get(place + 1)))
     }
 }

@@ -24,7 +24,7 @@ use shaders::checksum::WordRange;
 use crate::completion_marker::CompletionMarker;
 use crate::dispatch::Execution;
 use crate::error::Cause;
-use crate::readback::{ReadBuffer, ReadbackCheck};
+use crate::readback::{ReadBuffer, ReadbackCheck, SameWords};
 use crate::run::needs_readback_check;
 use crate::stress::Stress;
 use canaries::{Canaries, DispatchSteps};
@@ -237,7 +237,7 @@ impl ShaderPlanLayout {
                         // The device reads texels from their copy.
                         checked.extend(to.map(|to| ReadBuffer {
                             on_device: to,
-                            on_host: to,
+                            same: SameWords::OnHost(to),
                             max_words: most,
                         }));
                         (PlanStep::ToImage { queue: QUEUE, from: *from, to: own }, copy)
@@ -254,7 +254,7 @@ impl ShaderPlanLayout {
                         let copy = to.map(|to| PlanStep::Copy { queue: QUEUE, from: own, to });
                         checked.extend(to.map(|to| ReadBuffer {
                             on_device: own,
-                            on_host: to,
+                            same: SameWords::OnHost(to),
                             max_words: most,
                         }));
                         (PlanStep::Copy { queue: QUEUE, from: *from, to: own }, copy)

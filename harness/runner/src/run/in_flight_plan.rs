@@ -177,7 +177,9 @@ impl InFlightPlan<'_> {
     ) -> Result<Unwritten, Cause> {
         let (results, locations) = self.layout.readback_buffers();
         // Memory that the host cannot map is copied, as far as it was used.
-        let (counted, copied) = (self.layout.is_counted(), self.layout.is_copied());
+        let counted = self.layout.is_counted();
+        // Images are copied for every host.
+        let copied = self.layout.is_copied() || !self.layout.final_buffers.is_empty();
         let mut results =
             read_or_fetch(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
