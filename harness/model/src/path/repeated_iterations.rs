@@ -1,20 +1,25 @@
 //! Loop iterations that are omitted from a path, because they do not change the state of the thread.
 //!
-//! An iteration is redundant if it changes no live register, and if it only reads, writes back
-//! what it read, or stores to storages that no instruction reads. Removing its events from an execution leaves
-//! the values of all others. It removes order and adds none, so the rest stays consistent, and what raced still
-//! races. The stores take part in no release sequence, since no read-modify-write accesses their storage.
+//! An iteration is redundant if it changes no register whose value has an effect later, and if it only reads, writes
+//! back what it read, or stores to storages that no instruction reads. A counter of attempts has an effect if a branch
+//! reads it, so iterations of a loop that ends after some attempts are not redundant. Removing the events of a
+//! redundant iteration from an execution leaves the values of all others. It removes order and adds none, so the rest
+//! stays consistent, and what raced still races. The stores take part in no release sequence, since no
+//! read-modify-write accesses their storage.
 //!
 //! An omitted iteration loses two uses: one of its accesses may be one of the two that race, and a store of it
 //! may be the write that the final value is read from. Other threads may wait for later code of the thread, so
 //! the iteration cannot end a path instead. One race needs one iteration of a thread, and so does each
 //! final value. A path therefore has at most as many redundant iterations of one loop as these have uses.
+//!
+//! An iteration without events waits for nothing. If it changes a register that is read, the loop bound applies, even
+//! if the register has no effect: lifted code ends a path at its own bound with a loop that only counts.
 
 use litmus::{BranchRelation, Dialect, LocationId, Observable, RegisterId, Test, ThreadId, Value};
 
 use super::{PartialPath, StepKind};
 use crate::conflict::may_race;
-use crate::liveness::live_registers;
+use crate::liveness::{live_registers, strongly_live_registers};
 use crate::storage_values::{is_write_only, stored_values};
 use crate::symbolic::{ReadIndex, SymbolicValue};
 
@@ -23,6 +28,8 @@ use crate::symbolic::{ReadIndex, SymbolicValue};
 pub(super) struct LoopFacts {
     /// The live registers at each instruction.
     live: Vec<Vec<bool>>,
+    /// Those of them whose values may have an effect.
+    strongly_live: Vec<Vec<bool>>,
     /// For each instruction, true if it may race with another thread or read an undefined value.
     may_race: Vec<bool>,
     /// For each storage its values, if they are known and few.
@@ -56,6 +63,7 @@ impl LoopFacts {
         });
         LoopFacts {
             live: live_registers(instructions, observed),
+            strongly_live: strongly_live_registers(instructions, observed),
             may_race: races.collect(),
             stored: storages().map(|storage| stored_values(test, storage)).collect(),
             is_write_only: storages()
@@ -91,8 +99,8 @@ impl PartialPath {
         facts: &LoopFacts,
     ) -> Option<Vec<IterationUse>> {
         let head = self.loop_heads.iter().find(|head| head.label == label)?;
-        let live = facts.live.get(label)?;
         let (before, since) = self.path.steps.split_at(head.steps);
+        let live = if since.is_empty() { facts.live.get(label)? } else { facts.strongly_live.get(label)? };
         // The numbers of reads continue across iterations.
         let mut read = before.iter().filter(|step| step.kind.is_read()).count();
         let mut uses = Vec::new();

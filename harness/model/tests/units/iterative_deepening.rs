@@ -63,3 +63,38 @@ st.atom.dv.sc0 t, 1 | ;
 ";
     assert_eq!(predict(&format!("{wait}exists (P0:r0 == 1)")).race, Race::Racy);
 }
+
+/// The delay of a back-off has no effect, unless the question names it.
+#[test]
+fn delay_of_a_backoff_is_not_live() {
+    let lock = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+LC00: | st.atom.dv.sc0 f, 1 ;
+ld.atom.dv.sc0 r0, f | st.atom.dv.sc0 f, 0 ;
+beq r0, 0, LC01 | ;
+add r8, r8, r8 | ;
+add r8, r8, 1 | ;
+goto LC00 | ;
+LC01: | ;
+";
+    let free = predict(&format!("{lock}exists (P0:r0 == 1)"));
+    assert_eq!((free.can_meet_condition, free.truncated_runs), (Some(false), 0));
+    let delayed = predict(&format!("{lock}exists (P0:r8 == 7)"));
+    assert_eq!(delayed.can_meet_condition, Some(true));
+}
+
+/// Lifted code ends a path at its own loop bound with a loop that counts in a register: longer paths exist.
+#[test]
+fn loop_that_only_counts_is_a_cut() {
+    let cut = predict(
+        "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+rmw.atom.dv.sc0.cas r0, x, 0, 1 | rmw.atom.dv.sc0.cas r0, x, 0, 1 ;
+beq r0, 0, LC01 | beq r0, 0, LC01 ;
+LC00: | LC00: ;
+add r1, r1, 1 | add r1, r1, 1 ;
+goto LC00 | goto LC00 ;
+LC01: | LC01: ;
+st.atom.dv.sc0 x, 0 | st.atom.dv.sc0 x, 0 ;
+forall (P0:r0 == 0 /\\ P1:r0 == 0)",
+    );
+    assert_eq!((cut.can_miss_condition, cut.truncated_runs > 0), (None, true));
+}
