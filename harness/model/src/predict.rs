@@ -203,9 +203,14 @@ fn find_outcomes(
     if !strategy.lists_outcomes || !strategy.decides_first {
         return find(strategy, tracker);
     }
+    // A list needs paths that differ only in the final registers, which may be too many.
+    let list = |tracker: &BudgetTracker<'_>| match find(strategy, tracker) {
+        Err(PredictError::TooManyPaths { .. }) => Ok(Findings { timed_out: true, ..Findings::default() }),
+        found => found,
+    };
     let decision = strategy.without_list();
     let weight = step_weight(event_count(test, unroll));
-    let listed = tracker.attempt(strategy.first_listing_steps / weight, |tracker| find(strategy, tracker))?;
+    let listed = tracker.attempt(strategy.first_listing_steps / weight, list)?;
     if !listed.timed_out {
         if listed.truncated_combinations == 0 || !strategy.prefers_decision {
             return Ok(listed);
@@ -223,7 +228,7 @@ fn find_outcomes(
     }
     let steps =
         if strategy.prefers_decision { strategy.listing_steps / weight } else { strategy.listing_steps };
-    let listed = tracker.attempt(steps, |tracker| find(strategy, tracker))?;
+    let listed = tracker.attempt(steps, list)?;
     let is_shorter = strategy.prefers_decision
         && !decided.ended_early
         && listed.truncated_combinations > decided.truncated_combinations;
