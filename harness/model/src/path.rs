@@ -2,15 +2,17 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod carried_values;
 mod repeated_iterations;
 
 use litmus::{
-    Access, AccessKind, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId, LocationId,
-    MemoryAccess, NoEntry, Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    StorageClass, Test, ThreadId,
+    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId,
+    LocationId, MemoryAccess, NoEntry, Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope,
+    Semantics, StorageClass, Test, ThreadId,
 };
 
-use self::repeated_iterations::{LoopFacts, RepeatedIterations};
+use self::carried_values::PathPosition;
+use self::repeated_iterations::{LoopFacts, LoopReductions, RepeatedIterations};
 use crate::PredictError;
 use crate::cells::Extent;
 use crate::symbolic::{Constraint, ReadIndex, SymbolicValue};
@@ -32,6 +34,22 @@ pub struct ThreadPath {
     pub(crate) decisive_reads: Vec<ReadIndex>,
     /// The taken branches, by instruction.
     pub(crate) taken_branches: Vec<u16>,
+    /// True if it represents paths on which values depend on other reads ([`carried_values`]).
+    pub(crate) replaces_dependencies: bool,
+}
+
+impl ThreadPath {
+    /// Returns the outcome of a comparison for equality if an earlier constraint of the path decides it.
+    fn decided_equality(&self, comparison: &Constraint<ReadIndex>) -> Option<bool> {
+        let is_equal = comparison.requires_equality()?;
+        let sides = (&comparison.left, &comparison.right);
+        let is_same = |known: &&Constraint<ReadIndex>| {
+            known.scalar.bits() == comparison.scalar.bits()
+                && (sides == (&known.left, &known.right) || sides == (&known.right, &known.left))
+        };
+        let mut known = self.constraints.iter().filter(is_same);
+        known.find_map(Constraint::requires_equality).map(|known| known == is_equal)
+    }
 }
 
 /// The path of a thread as far as it is chosen: this path, or this or a later one.
@@ -137,13 +155,33 @@ pub(crate) fn enumerate_observed_paths(
     observed: &[bool],
     knows_text: bool,
 ) -> Result<Vec<ThreadPath>, PredictError> {
+    let reductions = if knows_text { LoopReductions::All } else { LoopReductions::AnyModel };
+    enumerate_reduced_paths(test, thread, unroll, observed, reductions)
+}
+
+/// Returns the paths of a thread with [`LoopReductions::UnreadStores`]; `None` if the loop bound cuts one off.
+fn enumerate_complete_paths(test: &Test, thread: ThreadId, unroll: u32) -> Option<Vec<ThreadPath>> {
+    let observed = vec![true; test.thread(thread).registers.len()];
+    let paths =
+        enumerate_reduced_paths(test, thread, unroll, &observed, LoopReductions::UnreadStores).ok()?;
+    paths.iter().all(|path| !path.truncated).then_some(paths)
+}
+
+fn enumerate_reduced_paths(
+    test: &Test,
+    thread: ThreadId,
+    unroll: u32,
+    observed: &[bool],
+    reductions: LoopReductions,
+) -> Result<Vec<ThreadPath>, PredictError> {
     let registers: Vec<_> = (0..test.thread(thread).registers.len())
         .map(|r| SymbolicValue::Known(test.initial_register(thread, RegisterId(r as u16))))
         .collect();
     let length = test.thread(thread).instructions.len();
     let instructions = &test.thread(thread).instructions;
     let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
-    let loops = if jumps { LoopFacts::new(test, thread, observed, knows_text) } else { LoopFacts::default() };
+    let loops =
+        if jumps { LoopFacts::new(test, thread, observed, unroll, reductions) } else { LoopFacts::default() };
     let mut enumerator = PathEnumerator { test, thread, unroll, loops, finished_paths: Vec::new() };
     let start = ThreadPath {
         steps: Vec::with_capacity(length),
@@ -153,6 +191,7 @@ pub(crate) fn enumerate_observed_paths(
         truncated: false,
         decisive_reads: Vec::new(),
         taken_branches: Vec::new(),
+        replaces_dependencies: false,
     };
     enumerator.enumerate_from(PartialPath {
         next_instruction: 0,
@@ -173,14 +212,7 @@ pub(crate) fn enumerate_observed_paths(
 /// be compatible.
 fn is_feasible(path: &ThreadPath) -> bool {
     let pinned = path.constraints.iter().filter_map(|constraint| {
-        let equal = match constraint.relation {
-            BranchRelation::Equal => constraint.holds,
-            BranchRelation::NotEqual => !constraint.holds,
-            BranchRelation::Less
-            | BranchRelation::LessOrEqual
-            | BranchRelation::Greater
-            | BranchRelation::GreaterOrEqual => false,
-        };
+        let equal = constraint.requires_equality() == Some(true);
         match (&constraint.left, &constraint.right) {
             (SymbolicValue::Read(read), SymbolicValue::Known(value)) | (SymbolicValue::Known(value), SymbolicValue::Read(read))
                 // A number with the same value in every type.
@@ -227,9 +259,11 @@ struct PartialPath {
 #[derive(Clone)]
 struct LoopHead {
     label: usize,
-    steps: usize,
+    position: PathPosition,
     registers: Vec<SymbolicValue<ReadIndex>>,
     comparisons: Comparisons,
+    /// The visit before this one.
+    previous: Option<Box<LoopHead>>,
 }
 
 /// The comparison that last assigned each condition register.
@@ -344,7 +378,8 @@ impl PathEnumerator<'_> {
         taken: Constraint<ReadIndex>,
         open: &mut Vec<PartialPath>,
     ) -> Result<bool, PredictError> {
-        match taken.is_satisfied(&mut |_| None) {
+        // A branch on the result of a compare-exchange repeats its comparison.
+        match taken.is_satisfied(&mut |_| None).or_else(|| state.path.decided_equality(&taken)) {
             Some(false) => Ok(true),
             Some(true) => {
                 state.path.taken_branches.push(at as u16);
@@ -387,10 +422,18 @@ impl PathEnumerator<'_> {
             }
             Compute::Arithmetic { destination, operation, left, right } => {
                 let scalar = self.test.register_type(self.thread, *destination);
+                // Adding zero copies a register, unless the value may be wider than the result.
+                let is_copy = matches!(operation, ArithmeticOperation::Add)
+                    && *right == Operand::Constant(0)
+                    && [scalar, self.operand_type(*left)].iter().all(|of| *of == ScalarType::default())
+                    && self.test.locations.iter().all(|location| location.scalar_type().bits() <= 32);
                 let (left, right) =
                     (operand_value(state, *left, scalar), operand_value(state, *right, scalar));
-                state.path.registers[usize::from(destination.0)] =
-                    SymbolicValue::new_operation(*operation, scalar, left, right);
+                state.path.registers[usize::from(destination.0)] = if is_copy {
+                    left
+                } else {
+                    SymbolicValue::new_operation(*operation, scalar, left, right)
+                };
             }
         }
     }
@@ -516,9 +559,11 @@ impl PathEnumerator<'_> {
         let position = self.label_position(target)?;
         if position <= at {
             let is_cut = match state.redundant_iteration_uses(position, &self.loops) {
-                Some(uses) if state.repeat_iteration(position, &uses) => None,
-                // Iterations that change nothing represent the loop completely, so the path is not cut.
-                Some(_) => Some(false),
+                Some(iteration) => {
+                    state.path.replaces_dependencies |= iteration.replaces_carried_value();
+                    // Iterations that change nothing represent the loop completely, so the path is not cut.
+                    if state.repeat_iteration(position, &iteration) { None } else { Some(false) }
+                }
                 None => {
                     state.jumps[at] += 1;
                     (state.jumps[at] >= self.unroll).then_some(true)
@@ -552,12 +597,14 @@ impl PathEnumerator<'_> {
 impl PartialPath {
     /// Records the state at a label.
     fn record_loop_head(&mut self, at: usize) {
-        self.loop_heads.retain(|head| head.label != at);
+        let known = self.loop_heads.iter().position(|head| head.label == at);
+        let previous = known.map(|index| Box::new(self.loop_heads.remove(index)));
         self.loop_heads.push(LoopHead {
             label: at,
-            steps: self.path.steps.len(),
+            position: PathPosition::of(&self.path),
             registers: self.path.registers.clone(),
             comparisons: self.comparisons.clone(),
+            previous: previous.map(|head| Box::new(LoopHead { previous: None, ..*head })),
         });
     }
 

@@ -107,7 +107,10 @@ pub(crate) fn predict_with_tracker(
         outcomes,
         race: race_status(&findings),
         // If the search was cut short, another race may exist.
-        race_thin_air: is_exhaustive && race_status(&findings) == Race::Racy && !findings.grounded.has_race(),
+        race_thin_air: is_exhaustive
+            && race_status(&findings) == Race::Racy
+            && !findings.grounded.has_race()
+            && !findings.replaces_dependencies,
         uninitialised_read: if test.has_undefined_locations() {
             answer(findings.raised.uninitialised)
         } else {
@@ -285,7 +288,9 @@ fn find_with_strategy(
         None
     };
     let explorer = PathExplorer::new(test, observables, &context, &reductions);
-    let mut findings = Findings { unlisted: !strategy.lists_outcomes, ..Findings::default() };
+    let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
+    let mut findings =
+        Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
     let PathReductions { symmetry, counter_locations, supply } = &reductions;
     let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
     // A list needs at least one step for each combination.
@@ -328,7 +333,12 @@ fn find_with_strategy(
         }
         // The outcomes became too many to list. The search starts again, with the reductions that
         // need no list.
-        findings = Findings { unlisted: true, timed_out: findings.timed_out, ..Findings::default() };
+        findings = Findings {
+            unlisted: true,
+            timed_out: findings.timed_out,
+            replaces_dependencies,
+            ..Findings::default()
+        };
     }
     let Some(spin_loops) = spin_loops else {
         explorer.explore_representatives(&paths, &|taken| !supply.can_continue(taken), &mut findings)?;

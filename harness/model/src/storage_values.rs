@@ -60,14 +60,14 @@ pub fn stored_values(test: &Test, storage: LocationId) -> Option<Vec<Value>> {
     Some(values)
 }
 
-/// Returns true if every access to the storage is a store of the whole.
-pub(crate) fn is_write_only(test: &Test, storage: LocationId) -> bool {
+/// Returns true if every access to the storage is one of the whole.
+pub(crate) fn is_always_whole(test: &Test, storage: LocationId) -> bool {
     let accesses =
         test.threads.iter().flat_map(|thread| &thread.instructions).filter_map(|i| i.kind.access());
     has_one_name(test, storage)
         && accesses
             .filter(|access| test.storage_of(access.place.location) == storage)
-            .all(|access| matches!(access.kind, AccessKind::Store(_)) && is_whole_scalar(test, access))
+            .all(|access| is_whole_scalar(test, access))
 }
 
 /// Returns true if the storage has one name and a constant initial value.

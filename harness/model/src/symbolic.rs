@@ -149,6 +149,18 @@ impl<R: Copy> Constraint<R> {
         Some(self.relation.holds(left, right) == self.holds)
     }
 
+    /// Returns true if both sides must be equal, false if they must not; `None` for other relations.
+    pub(crate) fn requires_equality(&self) -> Option<bool> {
+        match self.relation {
+            BranchRelation::Equal => Some(self.holds),
+            BranchRelation::NotEqual => Some(!self.holds),
+            BranchRelation::Less
+            | BranchRelation::LessOrEqual
+            | BranchRelation::Greater
+            | BranchRelation::GreaterOrEqual => None,
+        }
+    }
+
     /// Substitutes an expression for each read.
     pub(crate) fn substitute<S: Copy>(&self, substitution: &impl Fn(R) -> SymbolicValue<S>) -> Constraint<S> {
         Constraint {

@@ -233,3 +233,106 @@ fn turns_that_may_race_or_store_a_final_value() {
     let (racy, free) = (racy.get(), free.get());
     assert!(racy > cases / 30 && free > cases / 60, "{racy} with races and {free} without were compared");
 }
+
+/// Retry loops that store before each attempt, or carry a value to the next one, have the same races and answers
+/// as their first five turns.
+///
+/// The engine recognizes this only if no register that counts the turns has an effect. Some loops end after a few
+/// attempts.
+#[test]
+fn retries_that_store_or_carry_a_value() {
+    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let pick = |of: &'static [&'static str]| proptest::sample::select(of);
+    // The first column before the loop, the second in it.
+    let attempt = pick(&[
+        "| ld.atom.dv.sc0 r0, t; STORE; rmw.atom.rel.dv.sc0.semsc0.semav.cas r1, t, r0, 9; AGAIN; bne r1, r0, LC10",
+        "| ld.atom.acq.dv.sc0.semsc0.semvis r0, t; STORE; rmw.atom.dv.sc0.cas r1, t, r0, 9; AGAIN; bne r1, r0, LC10",
+        "ld.atom.dv.sc0 r0, t | add r3, r0, 0; STORE; rmw.atom.dv.sc0.cas r0, t, r3, 9; AGAIN; bne r0, r3, LC10",
+        "ld.atom.acq.dv.sc0.semsc0.semvis r0, t | add r3, r0, 0; STORE; ld.atom.dv.sc0 r0, t; AGAIN; bne r0, r3, LC10",
+        "ld.atom.dv.sc0 r0, t | add r3, r0, 0; STORE; ld.atom.acq.dv.sc0.semsc0.semvis r0, t; AGAIN; blt r3, r0, LC10",
+        "ld.atom.dv.sc0 r0, t | add r3, r0, 0; add r4, r3, 1; STORE; ld.atom.dv.sc0 r0, t; AGAIN; beq r0, r4, LC10",
+        "ld.atom.dv.sc0 r0, t | add r3, r0, 0; STORE; ld.atom.dv.sc0 r0, t; AGAIN; beq r0, r3, LC11; bne r3, 2, LC10",
+    ]);
+    let tries = pick(&[
+        "",
+        "",
+        "add r6, r6, r6; add r6, r6, 1",
+        "add r6, r6, 1; beq r6, 2, LC11",
+        "add r6, r6, 1; beq r6, 3, LC11",
+    ]);
+    let store = pick(&["st.atom.dv.sc0 n, r0", "st.atom.rel.dv.sc0.semsc0.semav n, r0", "st.sc0 n, r0", ""]);
+    let suffix = pick(&["st.atom.rel.dv.sc0.semsc0.semav y, 1", "add r5, r0, 0", "st.sc0 x, r0"]);
+    let writer = pick(&[
+        "st.atom.dv.sc0 t, 1; st.atom.dv.sc0 t, 2",
+        "st.atom.dv.sc0 t, 1; st.atom.dv.sc0 t, 0",
+        "rmw.atom.rel.dv.sc0.semsc0.semav.add r0, t, 1",
+        "st.sc0 x, 3; st.atom.rel.dv.sc0.semsc0.semav t, 1",
+    ]);
+    let reader = pick(&[
+        "ld.atom.acq.dv.sc0.semsc0.semvis r0, n; ld.atom.dv.sc0 r1, n",
+        "ld.atom.acq.dv.sc0.semsc0.semvis r0, y; ld.sc0 r1, n",
+        "ld.atom.acq.dv.sc0.semsc0.semvis r0, n; ld.sc0 r1, x",
+        "LC20:; ld.atom.acq.dv.sc0.semsc0.semvis r0, t; bne r0, 9, LC20; ld.sc0 r1, n",
+        "rmw.atom.dv.sc0.add r0, n, 4; add r1, r0, 0",
+        "st.atom.dv.sc0 n, 7; add r1, r0, 0; add r0, r0, 0",
+    ]);
+    let condition = pick(&[
+        "P2:r0 == 1 /\\ P2:r1 == 2",
+        "P2:r0 == 0 /\\ P2:r1 == 1",
+        "P2:r0 == 1",
+        "P2:r1 == 0",
+        "n == 1",
+        "P0:r0 == 2 /\\ P2:r0 == 1",
+        "P0:r0 == 0 /\\ t == 0",
+    ]);
+    let tests = (attempt, tries, store, suffix, writer, reader, condition, 0..2usize);
+    let (cases, rng_seed) = case_count_and_seed();
+    let config = Config { cases: cases / 3, rng_seed, failure_persistence: None, ..Config::default() };
+    let (racy, free) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
+    let found = TestRunner::new(config).run(
+        &tests,
+        |(attempt, tries, store, suffix, writer, reader, condition, together)| {
+            let program = |also: &str| {
+                let again = format!("add r9, r9, 1; {tries}");
+                let attempt = attempt.replace("STORE", store).replace("AGAIN", &again);
+                let (before, turn) = attempt.split_once('|').expect("two parts");
+                let columns = [
+                    format!("{before}; LC10:; {turn}; LC11:; {suffix}"),
+                    writer.to_owned(),
+                    reader.to_owned(),
+                ];
+                let table = waiting::table(&columns, |thread| thread * together);
+                let names = "x = 0; y = 0; t = 0; n = 0;";
+                let text = format!("VULKAN retries\n{{ {names} }}\n{table}exists ({also}({condition}))");
+                litmus::parse(&text, "retries").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+            };
+            let decide = |test: &Test, unroll| {
+                let options = PredictOptions { budget: Budget::UNLIMITED, unroll };
+                let prediction = predict_without_outcomes(test, &model, &options).unwrap();
+                let answers = (
+                    prediction.race == Race::Racy,
+                    prediction.can_meet_condition == Some(true),
+                    prediction.can_miss_condition == Some(true),
+                );
+                (answers, prediction.truncated_runs)
+            };
+            let reduced = program("");
+            let (answers, truncated) = decide(&reduced, if tries.contains("beq") { 4 } else { 2 });
+            if truncated > 0 {
+                return Ok(());
+            }
+            let count = if answers.0 { &racy } else { &free };
+            count.set(count.get() + 1);
+            let (counted, _) = decide(&program("P0:r9 == 19 \\/ "), 5);
+            if answers != counted {
+                let text = litmus::print(&reduced);
+                return Err(TestCaseError::fail(format!("{answers:?}, not {counted:?}\n{text}")));
+            }
+            Ok(())
+        },
+    );
+    found.unwrap();
+    let (racy, free) = (racy.get(), free.get());
+    println!("{racy} tests with races and {free} without");
+    assert!(racy > cases / 30 && free > cases / 30, "{racy} with races and {free} without were compared");
+}

@@ -30,6 +30,9 @@ pub(crate) struct Findings {
     pub(crate) needs_full_order: bool,
     /// Races and answers were all found before the search had seen every run.
     pub(crate) ended_early: bool,
+    /// The explored paths represent others with other dependencies, so races that are not grounded may be grounded
+    /// on these.
+    pub(crate) replaces_dependencies: bool,
 }
 
 /// The counters of the findings.

@@ -14,13 +14,21 @@
 //!
 //! An iteration without events waits for nothing. If it changes a register that is read, the loop bound applies, even
 //! if the register has no effect: lifted code ends a path at its own bound with a loop that only counts.
+//!
+//! Two extensions apply to the Vulkan memory model only. Iterations may replace a carried value
+//! ([`carried_values`](super::carried_values)). And stores may be left out that other threads rarely read, such as
+//! those to a stack's next pointer before each attempt to push. If no read-modify-write accesses the storage,
+//! and the thread does not read it, such a store is removed like one that nothing reads, unless a remaining read
+//! reads from it. Each read reads from one store. So an execution with the fewest events has at most as many
+//! iterations for this use as the other threads have reads of the storage. The paths of these threads must be
+//! complete without this extension, so that the number is known.
 
-use litmus::{BranchRelation, Dialect, LocationId, Observable, RegisterId, Test, ThreadId, Value};
+use litmus::{AccessKind, BranchRelation, Dialect, LocationId, Observable, Test, ThreadId, Value};
 
-use super::{PartialPath, StepKind};
+use super::{PartialPath, StepKind, ThreadStep, enumerate_complete_paths};
 use crate::conflict::may_race;
 use crate::liveness::{live_registers, strongly_live_registers};
-use crate::storage_values::{is_write_only, stored_values};
+use crate::storage_values::{is_always_whole, stored_values};
 use crate::symbolic::{ReadIndex, SymbolicValue};
 
 /// The facts about a thread with loops that decide if an iteration is redundant.
@@ -34,17 +42,36 @@ pub(super) struct LoopFacts {
     may_race: Vec<bool>,
     /// For each storage its values, if they are known and few.
     stored: Vec<Option<Vec<Value>>>,
-    /// For each storage, true if stores to it may be left out.
-    is_write_only: Vec<bool>,
+    /// For each storage whose stores may be left out, the number of reads of other threads that may read from them.
+    store_readers: Vec<Option<usize>>,
     /// For each storage, true if its final value is observed.
     is_observed: Vec<bool>,
+    /// True if iterations may be left out that only replace carried values.
+    replaces_carried_values: bool,
+}
+
+/// The loops whose iterations are redundant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoopReductions {
+    /// Those that hold under every model.
+    AnyModel,
+    /// Those that hold under the Vulkan memory model, with stores that nothing reads.
+    UnreadStores,
+    /// Those that hold under the Vulkan memory model.
+    All,
 }
 
 impl LoopFacts {
     /// Collects the facts about a thread whose final registers are observed as given.
     ///
-    /// Stores are left out only if `knows_text` is set: the model is the Vulkan memory model.
-    pub(super) fn new(test: &Test, thread: ThreadId, observed: &[bool], knows_text: bool) -> LoopFacts {
+    /// With the loop bound `unroll`, the paths of the other threads are enumerated if their reads must be counted.
+    pub(super) fn new(
+        test: &Test,
+        thread: ThreadId,
+        observed: &[bool],
+        unroll: u32,
+        reductions: LoopReductions,
+    ) -> LoopFacts {
         let instructions = &test.thread(thread).instructions;
         let is_plain =
             test.dialect != Dialect::Hsa && !test.has_undefined_locations() && test.system_sync.is_empty();
@@ -66,12 +93,62 @@ impl LoopFacts {
             strongly_live: strongly_live_registers(instructions, observed),
             may_race: races.collect(),
             stored: storages().map(|storage| stored_values(test, storage)).collect(),
-            is_write_only: storages()
-                .map(|storage| knows_text && is_plain && is_write_only(test, storage))
+            store_readers: storages()
+                .map(|storage| {
+                    if is_plain {
+                        count_store_readers(test, thread, storage, unroll, reductions)
+                    } else {
+                        None
+                    }
+                })
                 .collect(),
             is_observed: storages().map(is_observed).collect(),
+            replaces_carried_values: is_plain && reductions != LoopReductions::AnyModel,
         }
     }
+}
+
+/// Stores that more reads of other threads may read from are not left out: the paths would become too many.
+const MAX_STORE_READERS: usize = 4;
+
+/// Returns the number of reads of other threads from a storage; `None` if its stores may not be left out.
+fn count_store_readers(
+    test: &Test,
+    thread: ThreadId,
+    storage: LocationId,
+    unroll: u32,
+    reductions: LoopReductions,
+) -> Option<usize> {
+    if reductions == LoopReductions::AnyModel || !is_always_whole(test, storage) {
+        return None;
+    }
+    let mut stores_here = false;
+    let mut readers = Vec::new();
+    for (other, code) in test.threads.iter().enumerate() {
+        let accesses = code.instructions.iter().filter_map(|i| i.kind.access());
+        for access in accesses.filter(|access| test.storage_of(access.place.location) == storage) {
+            match access.kind {
+                AccessKind::Store(_) => stores_here |= other == usize::from(thread.0),
+                AccessKind::Load(_) | AccessKind::Await { .. } => readers.push(other),
+                AccessKind::Rmw { .. } => return None,
+            }
+        }
+    }
+    readers.dedup();
+    if readers.is_empty() || !stores_here {
+        return readers.is_empty().then_some(0);
+    }
+    if reductions == LoopReductions::UnreadStores || readers.contains(&usize::from(thread.0)) {
+        return None;
+    }
+    let reads =
+        |step: &&ThreadStep| matches!(&step.kind, StepKind::Read(memory) if memory.extent.storage == storage);
+    let count = |reader: usize| {
+        let paths = enumerate_complete_paths(test, ThreadId(reader as u16), unroll)?;
+        paths.iter().map(|path| path.steps.iter().filter(reads).count()).max()
+    };
+    let reads: Option<usize> = readers.into_iter().map(count).sum();
+    reads.filter(|reads| *reads <= MAX_STORE_READERS)
 }
 
 /// A use of an iteration that is otherwise redundant.
@@ -81,6 +158,32 @@ pub(super) enum IterationUse {
     Race,
     /// The final value of a storage may be one that it stores.
     FinalValue(LocationId),
+    /// A read of another thread may read from its store to this storage; the number of such reads.
+    StoreReader(LocationId, usize),
+}
+
+impl IterationUse {
+    /// Returns the number of iterations that have this use and no other iteration's.
+    fn iteration_limit(self) -> usize {
+        match self {
+            IterationUse::Race | IterationUse::FinalValue(_) => 1,
+            IterationUse::StoreReader(_, reads) => reads,
+        }
+    }
+}
+
+/// The uses of an iteration that is otherwise redundant.
+pub(super) struct RedundantIteration {
+    uses: Vec<IterationUse>,
+    /// Number of iterations that one use keeps.
+    iterations_per_use: usize,
+}
+
+impl RedundantIteration {
+    /// Returns true if it replaces a carried value.
+    pub(super) fn replaces_carried_value(&self) -> bool {
+        self.iterations_per_use > 1
+    }
 }
 
 /// The redundant iterations of one loop on a path.
@@ -89,6 +192,8 @@ pub(super) struct RepeatedIterations {
     label: usize,
     count: usize,
     uses: Vec<IterationUse>,
+    /// Number of iterations that one use keeps.
+    iterations_per_use: usize,
 }
 
 impl PartialPath {
@@ -97,9 +202,9 @@ impl PartialPath {
         &self,
         label: usize,
         facts: &LoopFacts,
-    ) -> Option<Vec<IterationUse>> {
+    ) -> Option<RedundantIteration> {
         let head = self.loop_heads.iter().find(|head| head.label == label)?;
-        let (before, since) = self.path.steps.split_at(head.steps);
+        let (before, since) = self.path.steps.split_at(head.position.steps);
         let live = if since.is_empty() { facts.live.get(label)? } else { facts.strongly_live.get(label)? };
         // The numbers of reads continue across iterations.
         let mut read = before.iter().filter(|step| step.kind.is_read()).count();
@@ -118,7 +223,11 @@ impl PartialPath {
                     if facts.is_observed.get(usize::from(storage.0)) == Some(&true) {
                         uses.push(IterationUse::FinalValue(storage));
                     }
-                    facts.is_write_only.get(usize::from(storage.0)) == Some(&true)
+                    let readers = facts.store_readers.get(usize::from(storage.0)).copied().flatten();
+                    if let Some(reads @ 1..) = readers {
+                        uses.push(IterationUse::StoreReader(storage, reads));
+                    }
+                    readers.is_some()
                 }
                 StepKind::ControlBarrier
                 | StepKind::SplitBarrier
@@ -132,31 +241,37 @@ impl PartialPath {
                 uses.push(IterationUse::Race);
             }
         }
-        let name = |register| RegisterId(register as u16);
-        let is_equal = live.iter().enumerate().filter(|(_, live)| **live).all(|(register, _)| {
-            self.path.registers[register] == head.registers[register]
-                && self.comparisons.comparison_of(name(register))
-                    == head.comparisons.comparison_of(name(register))
-        });
-        is_equal.then_some(uses)
+        if self.differing_registers(head, live).next().is_none() {
+            return Some(RedundantIteration { uses, iterations_per_use: 1 });
+        }
+        let is_replaced = facts.replaces_carried_values && self.only_replaces_carried_values(head, live);
+        is_replaced.then_some(RedundantIteration { uses, iterations_per_use: 2 })
     }
 
     /// Adds a redundant iteration to the path; false if the earlier ones of its loop suffice for all uses.
-    pub(super) fn repeat_iteration(&mut self, label: usize, uses: &[IterationUse]) -> bool {
+    pub(super) fn repeat_iteration(&mut self, label: usize, iteration: &RedundantIteration) -> bool {
         let at =
             self.repeated_iterations.iter().position(|turns| turns.label == label).unwrap_or_else(|| {
-                self.repeated_iterations.push(RepeatedIterations { label, count: 0, uses: Vec::new() });
+                self.repeated_iterations.push(RepeatedIterations {
+                    label,
+                    count: 0,
+                    uses: Vec::new(),
+                    iterations_per_use: 1,
+                });
                 self.repeated_iterations.len() - 1
             });
         let iterations = &mut self.repeated_iterations[at];
-        for new_use in uses {
+        for new_use in &iteration.uses {
             if !iterations.uses.contains(new_use) {
                 iterations.uses.push(*new_use);
             }
         }
+        iterations.iterations_per_use = iterations.iterations_per_use.max(iteration.iterations_per_use);
         // Each needed iteration has a use that no other has, so the number of iterations cannot
         // exceed the number of uses.
-        let is_needed = !uses.is_empty() && iterations.count < iterations.uses.len();
+        let limit: usize = iterations.uses.iter().map(|known| known.iteration_limit()).sum();
+        let is_needed =
+            !iteration.uses.is_empty() && iterations.count < limit * iterations.iterations_per_use;
         iterations.count += usize::from(is_needed);
         is_needed
     }

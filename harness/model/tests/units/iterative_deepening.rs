@@ -12,7 +12,7 @@ fn predict(threads: &str) -> litmus::Prediction {
         .unwrap()
 }
 
-/// The value of `r1` survives from the previous iteration, so no bound suffices for a list.
+/// The value of `r1` survives from the previous iteration, as one that each iteration replaces.
 const WAIT: &str = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
 LC00: | st.atom.dv.sc0 t, 1 ;
 ld.atom.dv.sc0 r0, f | st.atom.dv.sc0 f, 1 ;
@@ -30,7 +30,7 @@ fn loop_that_leaves_an_unobserved_register_is_decided_at_every_length() {
         (Race::Free, Some(false), 0)
     );
     let observed = predict(&format!("{WAIT}exists (P0:r1 == 2)"));
-    assert_eq!((observed.can_meet_condition, observed.truncated_runs > 0), (None, true));
+    assert_eq!((observed.can_meet_condition, observed.truncated_runs), (Some(false), 0));
 }
 
 #[test]
@@ -62,6 +62,70 @@ LC01: | ;
 st.atom.dv.sc0 t, 1 | ;
 ";
     assert_eq!(predict(&format!("{wait}exists (P0:r0 == 1)")).race, Race::Racy);
+}
+
+/// A retry loop that stores a copy of `x` before each attempt, and a thread that changes `x` between them.
+const RETRY: &str = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;
+LC00: | st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, f ;
+ld.atom.dv.sc0 r0, x | st.atom.dv.sc0 x, 2 | ld.atom.dv.sc0 r1, f ;
+st.atom.dv.sc0 f, r0 | st.atom.dv.sc0 x, 3 | READ ;
+rmw.atom.dv.sc0.cas r1, x, r0, 9 | | ;
+bne r1, r0, LC00 | | ;
+";
+
+/// A retry loop as in C: a failed attempt returns the value that the next one expects.
+const CARRY: &str = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;
+ld.atom.dv.sc0 r0, x | st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, f ;
+LC00: | st.atom.dv.sc0 x, 2 | ld.atom.dv.sc0 r1, f ;
+add r2, r0, 0 | st.atom.dv.sc0 x, 3 | READ ;
+st.atom.dv.sc0 f, r2 | | ;
+rmw.atom.dv.sc0.cas r0, x, r2, 9 | | ;
+bne r0, r2, LC00 | | ;
+";
+
+/// Each attempt stores a value that one of three reads may need.
+#[test]
+fn stores_of_failed_attempts_are_read() {
+    for retry in [RETRY, CARRY] {
+        let threads = retry.replace("READ", "ld.atom.dv.sc0 r2, f");
+        let seen = predict(&format!("{threads}exists (P2:r0 == 1 /\\ P2:r1 == 2 /\\ P2:r2 == 3)"));
+        assert_eq!((seen.race, seen.can_meet_condition), (Race::Free, Some(true)));
+        let backwards = predict(&format!("{threads}exists (P2:r0 == 2 /\\ P2:r1 == 1)"));
+        assert_eq!((backwards.can_meet_condition, backwards.truncated_runs), (Some(false), 0));
+    }
+}
+
+/// Read-modify-writes need the stores of failed attempts like loads do.
+#[test]
+fn stores_of_failed_attempts_are_exchanged() {
+    for retry in [RETRY, CARRY] {
+        let threads = retry.replace("READ", "ld.atom.dv.sc0 r2, f").replace("ld.atom.dv.sc0 r1, f", "");
+        let exchanges = |register| format!("rmw.atom.dv.sc0 {register}, f, 7");
+        let threads = threads.replace("ld.atom.dv.sc0 r0, f", &exchanges("r0"));
+        let threads = threads.replace("ld.atom.dv.sc0 r2, f", &exchanges("r2"));
+        let seen = predict(&format!("{threads}exists (P2:r0 == 1 /\\ P2:r2 == 2)"));
+        assert_eq!(seen.can_meet_condition, Some(true));
+        let backwards = predict(&format!("{threads}exists (P2:r0 == 2 /\\ P2:r2 == 1)"));
+        assert_eq!(backwards.can_meet_condition, Some(false));
+    }
+}
+
+/// A turn that replaces a carried value is needed if the loop compares the values otherwise than for being unequal.
+#[test]
+fn successive_values_are_not_left_out() {
+    let count = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+ld.atom.dv.sc0 r0, x | st.atom.dv.sc0 x, 1 ;
+add r5, r0, 0 | st.atom.dv.sc0 x, 2 ;
+LC00: | st.atom.dv.sc0 x, 3 ;
+add r2, r0, 0 | ;
+add r3, r2, 1 | ;
+ld.atom.dv.sc0 r0, x | ;
+beq r0, r3, LC00 | ;
+";
+    let climbed = predict(&format!("{count}exists (P0:r5 == 0 /\\ P0:r2 == 3)"));
+    assert_eq!(climbed.can_meet_condition, Some(true));
+    let skipped = predict(&format!("{count}exists (P0:r5 == 1 /\\ P0:r2 == 0)"));
+    assert_ne!(skipped.can_meet_condition, Some(true));
 }
 
 /// The delay of a back-off has no effect, unless the question names it.
