@@ -267,7 +267,7 @@ pub struct Run {
 /// `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Test files, folders, `-`, ids and globs of embedded tests; or shaders.
+    /// Tests: files, folders, `-`, ids, globs [default: all]; or shaders.
     ///
     /// Shader files: SPIR-V as .spv or .spvasm, GLSL by the extension of the stage (.comp, .vert, …), .hlsl,
     /// .slang or .wgsl.
@@ -505,8 +505,6 @@ pub enum Emit {
     Spv,
     /// SPIR-V assembly.
     Spvasm,
-    /// An Amber script. Not implemented.
-    Amber,
     /// The machine code of the device's compiler.
     Isa,
 }

@@ -79,7 +79,7 @@ impl RaceSpot {
         let missing = if self.missing.is_empty() {
             String::new()
         } else {
-            format!(" (none of {})", self.missing.join(", "))
+            format!(" (in none of the model's relations {})", self.missing.join(", "))
         };
         format!(
             "data race on `{}`: {}, {}, and the accesses are not ordered{missing}",

@@ -224,7 +224,11 @@ impl ResolvedQuestion {
                 (ty, offset) = (part.ty, offset + part.offset);
             }
             if !context.specialized.is_scalar(ty)? {
-                return Err(invalid_term(format!("`{term}` is not a scalar")));
+                let expected = match module.names_of_members(ty).first() {
+                    Some(member) => format!("a member such as `{term}.{member}`"),
+                    None => format!("an element such as `{term}[0]`"),
+                };
+                return Err(invalid_term(format!("`{term}` is not a scalar; expected {expected}")));
             }
             Ok((ty, offset))
         };

@@ -23,7 +23,7 @@ pub struct KernelArguments {
     /// Number of workgroups; the local size comes from the module.
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
     pub grid: Option<[u32; 3]>,
-    /// Only run this workgroup of the grid, and others that are given; for grids too large for a walk.
+    /// Run only this workgroup of the grid; may be repeated. For grids that are too large to run whole.
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_position, hide_short_help = true)]
     pub workgroup: Vec<[u32; 3]>,
     /// Invocations per subgroup [default: the workgroup size].
@@ -37,8 +37,8 @@ pub struct KernelArguments {
     pub push: Vec<String>,
     /// Initial contents of a buffer [default: chosen, see --inputs].
     ///
-    /// CONTENTS is a file, or zeros, ones, iota, pairs, spaced, small, random, floats or wide-floats with an optional size in bytes (`iota:1024`). The name of the
-    /// buffer, or a NAME of `--bind`, may stand for SET.BINDING.
+    /// CONTENTS is a file, or zeros, ones, iota, pairs, spaced, small, random, floats or wide-floats with an
+    /// optional size in bytes (`iota:1024`). Instead of SET.BINDING, give the buffer's name or a NAME of `--bind`.
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = parse_pair)]
     pub buffer: Vec<(String, String)>,
     /// Point a buffer-address member at a new buffer called NAME.

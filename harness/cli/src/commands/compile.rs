@@ -19,7 +19,6 @@ use crate::output::{StandardOutput, output_failure, write_file};
 pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     match arguments.emit {
         Emit::Spv | Emit::Spvasm => {}
-        Emit::Amber => return Err(Failure::not_available("`--emit amber`")),
         Emit::Isa if arguments.device.is_none() => {
             return Err(Failure::input_message("`--emit isa` needs a device: add `--device SEL`"));
         }

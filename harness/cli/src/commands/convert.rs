@@ -112,7 +112,9 @@ impl Syntax {
 /// Prints the litmus test of a shader. Missing inputs are 0.
 fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.to != Syntax::Litmus {
-        return Err(Failure::not_available("shaders but as --to litmus"));
+        return Err(Failure::input_message(format!(
+            "{file}: a shader is converted to a litmus test only: pass `--to litmus`"
+        )));
     }
     if arguments.out.is_some() {
         return Err(Failure::not_available("`--out` with a shader"));

@@ -69,7 +69,12 @@ pub fn print_devices(arguments: &Devices) -> Result<Outcome, Failure> {
         ];
         text += &format!("{index}: {name} ({kind})\n");
         text += &format!("   {device_name}\n");
-        text += &format!("   {driver_name} {driver_info}");
+        // SwiftShader leaves one of them empty.
+        let driver: Vec<&str> = [&driver_name, &driver_info].map(|text| text.trim()).to_vec();
+        text += &format!(
+            "   {}",
+            driver.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+        );
         if !api_version.is_empty() {
             text += &format!(", Vulkan {api_version}, UUID {uuid}");
         }

@@ -232,10 +232,10 @@ fn faults_page() -> String {
     );
     for row in FAULTS {
         let invisible = match row.expect {
-            ExpectedEffect::Invisible(why) => format!(" Invisible: {why}."),
+            ExpectedEffect::Invisible(why) => format!("; invisible: {why}"),
             ExpectedEffect::Violates | ExpectedEffect::Inconclusive => String::new(),
         };
-        let like = row.reference.map(|reference| format!(" As in {reference}.")).unwrap_or_default();
+        let like = row.reference.map(|reference| format!("; as in {reference}")).unwrap_or_default();
         let _ = writeln!(
             text,
             "| `{}` | {} | {}{} |",
@@ -308,7 +308,8 @@ const RENAMED_FIELDS: &str = "\n## Renamed fields\n\nDevelopment versions had ot
 | report | `would` in a missed fault | `found_by` |\n";
 
 fn schemas_page() -> Result<String, Failure> {
-    let mut text = "# JSON schemas\n\nEach record names its schema and version in the field `schema`.\n\n| file | record |\n|---|---|\n".to_owned();
+    let mut text = "# JSON schemas\n\nEach record names its schema and version in the field `schema`. The lists that `devices`, `faults`, `models` and `tests` print are arrays\n\
+         without one; new fields may be added to their objects.\n\n| file | record |\n|---|---|\n".to_owned();
     let mut files: Vec<_> = SCHEMAS.files().collect();
     files.sort_by_key(|file| file.path());
     for file in files {
