@@ -23,7 +23,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "DEQP_RUNNER_THREAD",
         "set by gtest-runner: the first verdicts of a test are reported again if it repeats the test",
     ),
-    ("LP_NUM_THREADS", "threads of lavapipe; set for workers if you do not set it"),
+    ("LP_NUM_THREADS", "threads of lavapipe; one per processor if unset"),
     ("RUST_LOG", "the log filter, instead of `--verbose`"),
     ("NO_COLOR", "if it is set, no output has colours"),
 ];

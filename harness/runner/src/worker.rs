@@ -39,23 +39,6 @@ const TWIN_BUDGET_DIVISOR: u32 = 3;
 /// Opens the device of a selector.
 pub type MakeDevice<'a> = &'a mut dyn FnMut(&str) -> Result<Box<dyn Device>, DeviceError>;
 
-/// Returns the default environment variables of a worker process, unless the user set them.
-///
-/// lavapipe starts one thread per processor, and each runs one workgroup at a time. Further threads of a test
-/// would never overlap with the others. More driver threads than processors have no measurable cost.
-pub fn default_environment() -> Vec<(&'static str, String)> {
-    if std::env::var_os(LAVAPIPE_THREADS).is_some() {
-        return Vec::new();
-    }
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    vec![(LAVAPIPE_THREADS, processors.max(MIN_DRIVER_THREADS).to_string())]
-}
-
-/// lavapipe's variable for the number of its threads.
-const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
-/// The minimum number of driver threads; few tests have more threads.
-const MIN_DRIVER_THREADS: usize = 8;
-
 /// Serves jobs from standard input until it ends. Devices are opened on first use and stay open.
 ///
 /// Standard output has only answers; output of drivers goes to standard error.

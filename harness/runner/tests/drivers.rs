@@ -95,10 +95,7 @@ fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<JobReport<S
         PoolCallbacks {
             make_command: &mut || {
                 let mut command = Command::new(std::env::current_exe().unwrap());
-                command
-                    .arg("worker")
-                    .envs(environment.loader_variables())
-                    .envs(runner::worker::default_environment());
+                command.arg("worker").envs(environment.loader_variables());
                 command
             },
             make_job: &mut |number, _| jobs[number].clone(),
