@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::wire::{RunLine, RunOutcome, VerdictWord};
 
 closed_enum! {
-    /// How the two answers compare.
+    /// The comparison of the two answers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PortabilityClass {
         /// Both models give the same answer to the question; without a question, they allow the same outcomes.

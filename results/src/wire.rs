@@ -391,7 +391,7 @@ pub struct HsaRun {
     pub race: RaceWord,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
-    /// How the two answers compare: `portable`, `model-only`, `vulkan-race` or `both-race`; null if one is
+    /// The comparison of the two answers: `portable`, `model-only`, `vulkan-race` or `both-race`; null if one is
     /// unknown.
     pub class: Option<String>,
     /// Whether HSA allows an outcome that satisfies the question's condition (for `forall`, that violates

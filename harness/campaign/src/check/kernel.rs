@@ -202,7 +202,11 @@ pub fn check_module(
                     mode: check_options.inputs,
                     time: check_options.timeout.saturating_sub(started.elapsed()),
                 };
-                walk.settle(&mut needs, model, (checked.is_clean(), checked.has_findings()));
+                if checked.is_clean() {
+                    walk.settle_clean_answer(&mut needs, model);
+                } else if checked.has_findings() {
+                    walk.settle_findings(&mut needs, model);
+                }
             }
             apply_needed_inputs(file, &mut checked, needs);
             if let CheckResult::Answered(_, warnings, _) = &mut checked {
@@ -213,7 +217,7 @@ pub fn check_module(
         .collect()
 }
 
-/// A walk over more inputs than those of one answer.
+/// A walk over more inputs than those of one answer, with which `check`, `explain` and `run` agree with `race`.
 pub(crate) struct InputWalk<'a> {
     pub module: &'a SpirvModule,
     /// The options of the user.
@@ -226,28 +230,38 @@ pub(crate) struct InputWalk<'a> {
 }
 
 impl InputWalk<'_> {
-    /// Corrects the inputs that an answer depends on, so that `check` and `explain` agree with `race`.
-    ///
-    /// A clean answer depends on every input with which the walk finds something. Findings depend on no input if the
-    /// walk finds one whatever the assumed values are.
-    pub(crate) fn settle(
+    /// Replaces the inputs that a clean answer depends on by those with which the walk finds something, if any.
+    pub(crate) fn settle_clean_answer(&self, needs: &mut InputNeeds, model: &model::Model) {
+        let open_inputs = self.with_limits(model, |given, limits| {
+            frontend::deciding_inputs(self.module, (given, self.own), self.mode, limits)
+        });
+        if let Some(open_inputs) = open_inputs.flatten() {
+            needs.inputs = open_inputs;
+        }
+    }
+
+    /// Removes the dependence of findings on inputs if the walk finds one whatever the assumed values are.
+    pub(crate) fn settle_findings(&self, needs: &mut InputNeeds, model: &model::Model) {
+        if needs.decide_findings {
+            let is_certain = self.with_limits(model, |given, limits| {
+                frontend::has_certain_finding(self.module, given, self.mode, limits)
+            });
+            needs.decide_findings = is_certain != Some(true);
+        }
+    }
+
+    /// Calls a function with the user's options and the limits of the walk; `None` if the model has no walk.
+    fn with_limits<T>(
         &self,
-        needs: &mut InputNeeds,
         model: &model::Model,
-        (is_clean, has_findings): (bool, bool),
-    ) {
+        walk: impl FnOnce(&AnalysisOptions, (&model::Model, Budget<'_>)) -> T,
+    ) -> Option<T> {
         if !is_interpreter_model(model) {
-            return;
+            return None;
         }
         let (until, stop) = (DeadlinePredicate::new(stop_after(self.time)), stop_after(self.time));
         let given = AnalysisOptions { deadline: Some(until), ..self.given.clone() };
-        let limits = (model, Budget::until(&stop));
-        if is_clean {
-            let open_inputs = frontend::deciding_inputs(self.module, (&given, self.own), self.mode, limits);
-            needs.inputs = open_inputs.unwrap_or(std::mem::take(&mut needs.inputs));
-        } else if has_findings && needs.decide_findings {
-            needs.decide_findings = !frontend::has_certain_finding(self.module, &given, self.mode, limits);
-        }
+        Some(walk(&given, (model, Budget::until(&stop))))
     }
 }
 

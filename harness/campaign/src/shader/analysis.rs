@@ -147,7 +147,9 @@ fn analyze_module(
         let is_undefined = matches!(analyzed.expected, ExpectedContents::Undefined(_));
         let (given, mode) = (&given_options, shader_file.inputs);
         let walk = InputWalk { module: &module, given, own: &options, mode, time: timeout };
-        walk.settle(&mut needs, model, (false, is_undefined));
+        if is_undefined {
+            walk.settle_findings(&mut needs, model);
+        }
         let is_open = !is_undefined || needs.decide_findings;
         let needs: Vec<String> =
             needs.inputs.into_iter().map(|needed| needed_record(needed).to_sentence()).collect();

@@ -38,7 +38,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let targets = select_targets(&arguments.device, arguments.mesa.as_deref())?;
     let needs_run_forms =
         arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
-    // One test on one device: its code is what was asked for. Otherwise a table says which kernels compile.
+    // A single test on one device shows its code. Otherwise a table shows which kernels compile.
     let is_single = items.len() == 1 && targets.len() == 1 && arguments.format == CodegenFormat::Text;
     let shows_code = is_single && arguments.emit.is_none() && !needs_run_forms;
     let forms = match arguments.form.as_slice() {

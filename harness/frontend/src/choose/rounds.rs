@@ -22,19 +22,19 @@ impl InputSearch<'_> {
         let base = *others.first()?;
         let bounds = self.deciding_numbers(base, &|number| number == 1);
         let options = self.trials[base].0.clone();
-        for at in bounds {
+        for bound in bounds {
             let mut options = options.clone();
-            let Some(input) = options.assumed.get(at).cloned() else { continue };
+            let Some(input) = options.assumed.get(bound).cloned() else { continue };
             set_scalar(&mut options, &input, 2);
-            let Some(at) = self.try_inputs(options) else { continue };
-            let trial = &self.trials[at].1;
+            let Some(index) = self.try_inputs(options) else { continue };
+            let trial = &self.trials[index].1;
             let has_new_race = trial.findings.iter().any(|(key, found)| {
                 let is_certain = found.inputs.is_empty() && found.control.is_empty();
-                let is_known = others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
+                let is_known = others.iter().any(|other| self.trials[*other].1.has_finding_like(key));
                 key.0 == FindingKind::Race && is_certain && !is_known
             });
-            if has_new_race && trial.is_complete && self.is_conventional(at) {
-                return Some(at);
+            if has_new_race && trial.is_complete && self.is_conventional(index) {
+                return Some(index);
             }
         }
         None
@@ -52,10 +52,10 @@ impl InputSearch<'_> {
         let (base, mut extents) = others.iter().find_map(extents_of)?;
         for _ in 0..2 {
             let mut options = self.trials[base].0.clone();
-            for (less, at) in extents.iter().enumerate() {
-                let Some(input) = options.assumed.get(*at).cloned() else { continue };
+            for (decrement, extent) in extents.iter().enumerate() {
+                let Some(input) = options.assumed.get(*extent).cloned() else { continue };
                 let number = input.describe_value(&options).parse::<u64>().unwrap_or_default();
-                set_scalar(&mut options, &input, number.saturating_sub(less as u64));
+                set_scalar(&mut options, &input, number.saturating_sub(decrement as u64));
             }
             let trial = self.try_inputs(options)?;
             let (is_conventional, trial) = (self.is_conventional(trial), &self.trials[trial].1);

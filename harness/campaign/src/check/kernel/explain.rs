@@ -138,7 +138,11 @@ fn explain_module(
         }
         let walk = InputWalk { module: &module, given: &entry_options, own: &options, mode: inputs, time };
         let is_broken = entry_outcome == CommandOutcome::RuleBroken;
-        walk.settle(&mut needs, model, (entry_outcome == CommandOutcome::Success, is_broken));
+        if is_broken {
+            walk.settle_findings(&mut needs, model);
+        } else if entry_outcome == CommandOutcome::Success {
+            walk.settle_clean_answer(&mut needs, model);
+        }
         if needs.inputs.is_empty() || is_broken && !needs.decide_findings {
             shader_explanation.text += &entry_text;
             shader_explanation.answers.push(page);
