@@ -15,7 +15,7 @@ const MAX_BOUND: u32 = 8;
 const MAX_CHEAP_BOUND: u32 = 32;
 
 /// Number of steps that a further loop bound may take to count as cheap.
-const CHEAP_STEPS: u64 = 100_000;
+const CHEAP_STEPS: u64 = 1_000_000;
 
 /// As [`predict`](crate::predict), with a growing loop bound.
 ///

@@ -162,3 +162,17 @@ forall (P0:r0 == 0 /\\ P1:r0 == 0)",
     );
     assert_eq!((cut.can_miss_condition, cut.truncated_runs > 0), (None, true));
 }
+
+/// The bound grows beyond 16 if that is cheap: each thread adds until it reads 16.
+#[test]
+fn threads_that_count_to_sixteen_are_decided() {
+    let count = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+LC00: | LC00: ;
+rmw.atom.dv.sc0.add r0, x, 1 | rmw.atom.dv.sc0.add r0, x, 1 ;
+blt r0, 16, LC00 | blt r0, 16, LC00 ;
+";
+    let counted = predict(&format!("{count}exists (x == 16)"));
+    assert_eq!((counted.can_meet_condition, counted.truncated_runs), (Some(false), 0));
+    let overshot = predict(&format!("{count}exists (x == 18)"));
+    assert_eq!(overshot.can_meet_condition, Some(true));
+}
