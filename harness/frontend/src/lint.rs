@@ -137,8 +137,9 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
     }
     // Rule 2: `lockstep`, once for each variable.
     if !facts.has_control_barrier {
+        let unshared = divergence::find_unshared_variables(module);
         for (variable, load) in &facts.shared_loads {
-            if facts.shared_stores.contains(variable) {
+            if facts.shared_stores.contains(variable) && !unshared.contains(variable) {
                 let name = module.display_name(*variable);
                 add_finding(
                     2,

@@ -36,7 +36,7 @@ fn each_rule_finds_its_mistakes() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 29] = [
+    let cases: [(&str, &[(&str, u32)]); 32] = [
         ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
         (
             "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
@@ -49,6 +49,13 @@ fn each_rule_finds_its_mistakes() {
         ),
         ("row[id] = id;\ndata.value[id] = row[1 - id];\n", &[("lint:lockstep", 2)]),
         ("row[id] = id;\nbarrier();\ndata.value[id] = row[1 - id];\n", &[]),
+        // An invocation has elements of its own, if it is the only one with this index.
+        ("row[id] = id;\ndata.value[id] = row[id];\n", &[]),
+        ("row[id / 2] = id;\ndata.value[id] = row[id / 2];\n", &[("lint:lockstep", 2)]),
+        (
+            "row[gl_LocalInvocationID.y] = id;\ndata.value[id] = row[gl_LocalInvocationID.y];\n",
+            &[("lint:lockstep", 2)],
+        ),
         ("if (id == 0) {\nbarrier();\n}\n", &[("lint:divergent-barrier", 2)]),
         (
             "for (uint s = 1; s < 4; s *= 2) {\nif (id % (2 * s) == 0) {\nrow[id] = s;\nbarrier();\n}\n}\n",

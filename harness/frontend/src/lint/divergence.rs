@@ -52,6 +52,38 @@ pub(super) fn divergent_barriers(
     found.into_values().collect()
 }
 
+/// Returns the workgroup variables in which each invocation accesses only elements of one index, which no other invocation
+/// of the workgroup has: private stacks and rows.
+pub(super) fn find_unshared_variables(module: &SpirvModule) -> BTreeSet<u32> {
+    let is_shared =
+        |id: &u32| module.variables.get(id).is_some_and(|variable| variable.class == StorageClass::Workgroup);
+    // For each variable, the positions of such an index in every access chain.
+    let mut own_indices: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    for entry in &module.entry_points {
+        let Some(declared) = module.declared_local_size(entry.function) else { continue };
+        let size = super::smallest_local_size(module, declared);
+        let own_index = Range(size.iter().product());
+        let analysis = UniformityAnalysis { module, size, written: HashSet::new() };
+        let flow = DataFlow::solve(module, entry.function, None, analysis);
+        for located in &flow.code {
+            let operation = module.operation(located.instruction);
+            let SpirvOperation::AccessChain { base, element: None, indices } = operation else {
+                let operands = module.operands_of(located.instruction).iter().filter(|id| is_shared(id));
+                operands.for_each(|id| own_indices.entry(*id).or_default().clear());
+                continue;
+            };
+            if is_shared(&base) {
+                let own =
+                    (0..indices.len()).filter(|at| flow.join_of_values(&indices[*at..=*at]) == own_index);
+                let own: BTreeSet<usize> = own.collect();
+                let known = own_indices.entry(base).or_insert_with(|| own.clone());
+                known.retain(|at| own.contains(at));
+            }
+        }
+    }
+    own_indices.into_iter().filter(|(_, positions)| !positions.is_empty()).map(|(id, _)| id).collect()
+}
+
 /// The values of one variable across the invocations of a workgroup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Uniformity {
