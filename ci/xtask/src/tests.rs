@@ -32,6 +32,10 @@ const SLOWEST_BINARIES: [&str; 6] =
 /// takes several times as long next to other tests.
 const EXCLUSIVE_BINARIES: [&str; 1] = ["runner drivers"];
 
+/// The longest test binary. Its tests wait for the programs that they start, so it has one more thread than processors: the
+/// processors stay busy when the other binaries have ended.
+const WAITING_BINARY: &str = "vk-litmus all";
+
 /// Environment of the tests, for variables that are not set: snapshots are compared and never written, and
 /// random tests have reduced counts and a fixed seed. `ci/soak` sets the full counts.
 const TEST_ENVIRONMENT: [(&str, &str); 4] = [
@@ -176,7 +180,8 @@ fn run_binaries(
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(TestRunOutcome::default()));
     let error = Mutex::new(None);
-    let run = |binary: &TestBinary| match run_binary(binary, processors, skipped) {
+    let threads = |binary: &TestBinary| processors + usize::from(binary.name == WAITING_BINARY);
+    let run = |binary: &TestBinary| match run_binary(binary, threads(binary), skipped) {
         Ok(finished) => {
             print_result(&mut outcome.lock().unwrap_or_else(PoisonError::into_inner), binary, finished);
         }

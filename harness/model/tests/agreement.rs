@@ -417,8 +417,8 @@ fn the_corpus() {
         .iter()
         .map(|(name, _)| Model::shipped(name).expect("a shipped model").unwrap())
         .collect();
-    // A soak compares every pair of a test and a model, other runs one in five.
-    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 5 };
+    // A soak compares every pair of a test and a model, other runs one in eight.
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 8 };
     let (mut compared, mut refused, mut too_large) = (0, 0, Vec::new());
     for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));

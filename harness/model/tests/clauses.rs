@@ -192,9 +192,9 @@ const SEARCH_SIZE: usize = 2;
 /// Number of additional random programs for surviving mutants.
 const RANDOM_PROGRAMS: u64 = 20_000;
 /// Sampling interval of the exhaustive search in normal runs.
-const SEARCH_SAMPLING_INTERVAL: usize = 4000;
+const SEARCH_SAMPLING_INTERVAL: usize = 6000;
 /// Sampling interval of the embedded tests in normal runs.
-const TEST_SAMPLING_INTERVAL: usize = 20;
+const TEST_SAMPLING_INTERVAL: usize = 30;
 
 fn list_entry(name: &str, mutation: &Mutation, known: &[SurvivingMutant]) -> Option<SurvivingMutant> {
     let same = |listed: &&SurvivingMutant| {

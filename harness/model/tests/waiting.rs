@@ -16,7 +16,7 @@ const MAX_EXECUTIONS: u64 = 1_000;
 fn case_count_and_seed() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
-        None => (600, RngSeed::Fixed(27)),
+        None => (300, RngSeed::Fixed(27)),
     }
 }
 

@@ -416,7 +416,7 @@ fn find_disagreements(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomPro
 /// Number of random programs to measure coverage, and the number that every run of the tests tries.
 const COVERAGE_PROGRAMS: (u64, u64) = (3_000, 40);
 /// Sampling interval of the mutants without `VK_LITMUS_SOAK`.
-const SAMPLED_MUTANTS: usize = 5;
+const SAMPLED_MUTANTS: usize = 8;
 
 /// Coverage of the generator: random programs kill mutants of the statements of the model. With
 /// `VK_LITMUS_SOAK`, more programs are tried and the survivors are listed.

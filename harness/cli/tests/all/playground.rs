@@ -37,14 +37,15 @@ fn the_simulated_gpu_answers_as_run_does() {
     }
 }
 
-/// Returns the shaders of the tests, and those of the cases if available.
+/// Returns the shaders of the tests, without slow ones, and those of the cases if available.
 fn shaders(extension: &str) -> Vec<PathBuf> {
     let shaders_folder = root().join("harness/cli/tests/all/shaders");
     let cases =
         std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("../cases/shaders"));
     let folders = std::iter::once(shaders_folder).chain(cases.filter(|folder| folder.is_dir()));
     let files = folders.flat_map(|folder| walkdir::WalkDir::new(folder).sort_by_file_name());
-    let files = files.map(|entry| entry.unwrap().into_path());
+    let files =
+        files.map(|entry| entry.unwrap().into_path()).filter(|file| !file.iter().any(|name| name == "slow"));
     files.filter(|file| file.extension().is_some_and(|own| own == extension)).collect()
 }
 
