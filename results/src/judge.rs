@@ -68,6 +68,21 @@ pub enum Ending {
     NullDevice,
 }
 
+impl Ending {
+    /// Returns the reason and the description of a run that did not finish.
+    pub fn failure(&self) -> Option<(Reason, &str)> {
+        match self {
+            Ending::Finished => None,
+            Ending::TimedOut(how) => Some((Reason::TimedOut, how)),
+            Ending::NoTime(how) => Some((Reason::NoTime, how)),
+            Ending::Crashed(how) => Some((Reason::Crashed, how)),
+            Ending::DeviceLost(how) => Some((Reason::DeviceLost, how)),
+            Ending::CountsDisagree(how) => Some((Reason::CountsDisagree, how)),
+            Ending::NullDevice => Some((Reason::NullDevice, "the device executes nothing")),
+        }
+    }
+}
+
 /// The verdict on one test, device and model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -341,17 +356,10 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
     let race = prediction.race;
     let inconclusive = |reason, detail: String| (Verdict::Inconclusive(reason), Some(detail));
 
-    let (end_reason, how) = match ending {
-        Ending::NullDevice => {
-            return inconclusive(Reason::NullDevice, "the device executes nothing".to_owned());
-        }
-        Ending::Finished => (None, None),
-        Ending::TimedOut(how) => (Some(Reason::TimedOut), Some(how)),
-        Ending::NoTime(how) => (Some(Reason::NoTime), Some(how)),
-        Ending::Crashed(how) => (Some(Reason::Crashed), Some(how)),
-        Ending::DeviceLost(how) => (Some(Reason::DeviceLost), Some(how)),
-        Ending::CountsDisagree(how) => (Some(Reason::CountsDisagree), Some(how)),
-    };
+    let failure = ending.failure();
+    if let Some((reason @ Reason::NullDevice, how)) = failure {
+        return inconclusive(reason, how.to_owned());
+    }
 
     // Under a model without any execution, every outcome would be a violation.
     if has_no_allowed_outcome(prediction) {
@@ -375,7 +383,7 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
         });
         proofs.extend(list_unexpected(unexpected));
         if !proofs.is_empty() {
-            if let (Some(reason), Some(how)) = (end_reason, how) {
+            if let Some((reason, how)) = failure {
                 proofs.push(format!("the run ended early: {} ({how})", reason.name()));
             }
             let missing_dispatches =
@@ -386,8 +394,8 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
         }
     }
 
-    if let (Some(reason), Some(how)) = (end_reason, how) {
-        return inconclusive(reason, how.clone());
+    if let Some((reason, how)) = failure {
+        return inconclusive(reason, how.to_owned());
     }
     // A failure of the twin counts as a failure of the test. A twin with zero dispatches did not run.
     let runs = [("", Some(observation)), ("of the twin, ", evidence.twin.map(|twin| twin.observation))];

@@ -25,7 +25,7 @@ pub use codegen::*;
 pub use diff::*;
 pub use environments::*;
 pub use finding::{EditRecord, FindingPlace, FindingRecord, MendRecord};
-pub use line_builders::{CheckContext, RunContext};
+pub use line_builders::{CheckContext, LineVerdict, RunContext};
 pub use lists::*;
 pub use models::*;
 pub use mutant::MutantSeen;

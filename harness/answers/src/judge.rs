@@ -4,7 +4,7 @@ use litmus::{Observation, Test};
 use model::{Budget, Model, PredictError, predict_with_growing_bound};
 use results::rejudge::outcome_from_state;
 use results::state::{self, State};
-use results::wire::{Hashes, RunContext, RunLine};
+use results::wire::{RunContext, RunLine};
 use results::{Ending, Evidence, judge};
 
 /// A test with the counts of a device.
@@ -76,17 +76,7 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
         id: request.id.to_owned(),
         device: request.device.to_owned(),
         model: prediction.model.clone(),
-        seed: 0,
-        stress: String::new(),
-        replay: String::new(),
-        memory: None,
-        counted_by_host: None,
-        spread: None,
-        hashes: Hashes::default(),
-        tool: env!("CARGO_PKG_VERSION").to_owned(),
-        driver: None,
-        hsa_comparison: None,
-        mutants: Vec::new(),
+        ..RunContext::default()
     };
     Ok(RunLine::new(test, observables, &judgement, context))
 }

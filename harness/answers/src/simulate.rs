@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use litmus::{Dialect, Prediction, Test};
 use model::{Budget, Model, PredictError, PredictOptions, predict};
 use plan::{Device, DeviceError};
-use results::wire::{DriverRecord, Hashes, RunContext, RunLine};
+use results::wire::{DriverRecord, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, judge};
 use runner::{Cause, RunError, RunMetadata, RunSettings, RunVariant, Stress};
 use sim::{Fault, SimDevice};
@@ -116,19 +116,13 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
             "vk-litmus run {} --device sim --instances {instances} --seed {seed}{fault_flag}",
             request.file
         ),
-        memory: None,
-        counted_by_host: None,
-        spread: None,
-        hashes: Hashes::default(),
-        tool: env!("CARGO_PKG_VERSION").to_owned(),
         driver: Some(DriverRecord {
             name: identity.driver_name.clone(),
             info: identity.driver_info.clone(),
             id: identity.driver_id,
             version: identity.driver_version,
         }),
-        hsa_comparison: None,
-        mutants: Vec::new(),
+        ..RunContext::default()
     };
     Ok(RunLine::new(test, &prediction.observables, &judgement, context))
 }

@@ -1,14 +1,13 @@
 //! The kinds of a run: litmus tests with outcome counts, tests of forward progress, and user shaders with
 //! buffer contents.
 
-use results::wire::DriverRecord;
-
 use std::time::Duration;
 
 use crate::shard::Shard;
 
 pub mod litmus;
 pub mod progress;
+mod result_line;
 pub mod shader;
 
 /// The options of a run other than its tests and devices.
@@ -38,13 +37,14 @@ pub struct RunOptions {
     pub grace: Duration,
 }
 
-/// Converts a driver's identity to its record.
-fn driver_record(identity: &plan::Identity) -> DriverRecord {
-    DriverRecord {
-        name: identity.driver_name.clone(),
-        info: identity.driver_info.clone(),
-        id: identity.driver_id,
-        version: identity.driver_version,
+impl RunOptions {
+    /// Returns the flags of a command that repeats a test.
+    fn replay_flags(&self) -> [(&'static str, Option<&str>); 3] {
+        [
+            ("fault", self.fault.as_deref()),
+            ("model", self.model.as_deref()),
+            ("stress", self.stress.as_deref()),
+        ]
     }
 }
 

@@ -205,14 +205,9 @@ pub(crate) fn job_ending<K: RunKind>(
 
 /// Returns how a run failed, if the device or the worker is the cause.
 pub(crate) fn device_failure(ending: &Result<Ending, String>) -> Option<Reason> {
-    match ending {
-        Ok(Ending::TimedOut(_)) => Some(Reason::TimedOut),
-        Ok(Ending::Crashed(_)) => Some(Reason::Crashed),
-        Ok(Ending::DeviceLost(_)) => Some(Reason::DeviceLost),
-        // A run that never started is not evidence about the device.
-        Ok(Ending::Finished | Ending::NullDevice | Ending::NoTime(_) | Ending::CountsDisagree(_))
-        | Err(_) => None,
-    }
+    let (reason, _) = ending.as_ref().ok()?.failure()?;
+    // A run that never started is not evidence about the device.
+    Some(reason).filter(|reason| matches!(reason, Reason::TimedOut | Reason::Crashed | Reason::DeviceLost))
 }
 
 #[derive(Debug)]

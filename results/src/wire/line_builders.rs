@@ -4,10 +4,10 @@ use litmus::{Prediction, QuestionKind, Race, Test};
 
 use super::{
     CHECK_SCHEMA, CheckLine, CheckOutcome, DriftRecord, DriverRecord, Executions, Hashes, HsaRun, LevelWord,
-    Query, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, SpreadRun, UnexpectedValues, VerdictWord,
+    Query, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord,
 };
 use crate::answer::answer_question;
-use crate::judge::{Judgement, Verdict, is_missing_execution};
+use crate::judge::{Judgement, Reason, Verdict, is_missing_execution};
 use crate::portability::HsaComparison;
 use crate::state::state_from_outcome;
 
@@ -89,11 +89,13 @@ impl CheckLine {
     }
 }
 
-/// The inputs of a run line other than the judgement.
-#[derive(Clone, Debug)]
+/// The facts that the line of every kind of run has, other than its verdict.
+#[derive(Clone, Debug, Default)]
 pub struct RunContext {
     /// Test id.
     pub id: String,
+    /// The name in the test's header, which [`RunLine::new`] fills in, or the entry point of a shader.
+    pub name: String,
     /// Name of the device.
     pub device: String,
     /// Name of the model.
@@ -104,22 +106,55 @@ pub struct RunContext {
     pub stress: String,
     /// A command that repeats the run.
     pub replay: String,
-    /// Memory type of the locations, if known.
-    pub memory: Option<String>,
-    /// Why the host counted although the stress requests counting on the device.
-    pub counted_by_host: Option<String>,
-    /// The part of the run under another layout.
-    pub spread: Option<SpreadRun>,
     /// Hashes of the inputs.
     pub hashes: Hashes,
-    /// Version of the tool.
-    pub tool: String,
     /// The driver, if known.
     pub driver: Option<DriverRecord>,
-    /// HSA's prediction, if the test was lowered from an HSA test.
-    pub hsa_comparison: Option<HsaComparison>,
-    /// The ids of the test's mutants in the same run.
-    pub mutants: Vec<String>,
+}
+
+/// A verdict as a run line publishes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineVerdict {
+    /// The verdict.
+    pub verdict: VerdictWord,
+    /// The published reason of `inconclusive`, or the reason of `skipped`.
+    pub reason: Option<String>,
+    /// An explanation in words.
+    pub detail: Option<String>,
+    /// True if the run could have shown a violation.
+    pub exercised: bool,
+}
+
+impl LineVerdict {
+    /// Creates a verdict without a reason on a run that was not exercised.
+    pub fn new(verdict: VerdictWord, detail: String) -> LineVerdict {
+        LineVerdict { verdict, reason: None, detail: Some(detail), exercised: false }
+    }
+
+    /// Creates an inconclusive verdict on a run that was not exercised.
+    pub fn inconclusive(reason: Reason, detail: String) -> LineVerdict {
+        let reason = Some(reason.name().to_owned());
+        LineVerdict { reason, ..LineVerdict::new(VerdictWord::Inconclusive, detail) }
+    }
+
+    /// Creates the verdict of a test that does not run, for the reason `why`.
+    pub fn skipped(why: &str) -> LineVerdict {
+        let reason = Some(why.to_owned());
+        LineVerdict { reason, ..LineVerdict::new(VerdictWord::Skipped, why.to_owned()) }
+    }
+}
+
+impl From<&Judgement> for LineVerdict {
+    fn from(judgement: &Judgement) -> LineVerdict {
+        let (verdict, reason) = match judgement.verdict {
+            Verdict::Conforms => (VerdictWord::Conforms, None),
+            Verdict::Violates => (VerdictWord::Violates, None),
+            Verdict::Undefined => (VerdictWord::Undefined, None),
+            Verdict::Inconclusive(reason) => (VerdictWord::Inconclusive, Some(reason.name().to_owned())),
+            Verdict::Skipped => (VerdictWord::Skipped, judgement.detail.clone()),
+        };
+        LineVerdict { verdict, reason, detail: judgement.detail.clone(), exercised: judgement.exercised }
+    }
 }
 
 impl HsaRun {
@@ -144,6 +179,28 @@ impl HsaRun {
 }
 
 impl RunLine {
+    /// Builds the fields that the line of every kind of run has; the others are empty.
+    pub fn with_verdict(verdict: LineVerdict, context: RunContext) -> RunLine {
+        RunLine {
+            schema: RUN_SCHEMA.to_owned(),
+            id: context.id,
+            name: context.name,
+            device: context.device,
+            model: context.model,
+            verdict: verdict.verdict,
+            reason: verdict.reason,
+            detail: verdict.detail,
+            exercised: verdict.exercised,
+            seed: context.seed,
+            stress: context.stress,
+            replay: context.replay,
+            hashes: context.hashes,
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            driver: context.driver,
+            ..RunLine::default()
+        }
+    }
+
     /// Builds the line of a judgement on `test`, whose rows list `observables`.
     pub fn new(
         test: &Test,
@@ -151,29 +208,9 @@ impl RunLine {
         judgement: &Judgement,
         context: RunContext,
     ) -> RunLine {
-        let (reason, detail) = match judgement.verdict {
-            Verdict::Skipped => (judgement.detail.clone(), judgement.detail.clone()),
-            Verdict::Inconclusive(reason) => (Some(reason.name().to_owned()), judgement.detail.clone()),
-            Verdict::Conforms | Verdict::Violates | Verdict::Undefined => (None, judgement.detail.clone()),
-        };
-        let passed = judgement.rows.iter().filter(|row| !row.predicted.filtered).map(|row| row.count).sum();
         RunLine {
-            schema: RUN_SCHEMA.to_owned(),
-            id: context.id,
             name: test.name.clone(),
-            device: context.device,
-            model: context.model,
-            verdict: match judgement.verdict {
-                Verdict::Conforms => VerdictWord::Conforms,
-                Verdict::Violates => VerdictWord::Violates,
-                Verdict::Undefined => VerdictWord::Undefined,
-                Verdict::Inconclusive(_) => VerdictWord::Inconclusive,
-                Verdict::Skipped => VerdictWord::Skipped,
-            },
             race: judgement.race.map(RaceWord::from),
-            reason,
-            detail,
-            exercised: judgement.exercised,
             instances: judgement.instances,
             interleaved: judgement.interleaved,
             not_executed: judgement.not_executed,
@@ -196,10 +233,7 @@ impl RunLine {
                         .question
                         .as_ref()
                         .map(|question| row.outcome.meets_condition(test, observables, &question.condition)),
-                    hsa: context
-                        .hsa_comparison
-                        .as_ref()
-                        .and_then(|beside| beside.allows.get(&row.outcome).copied()),
+                    hsa: None,
                 })
                 .collect(),
             unexpected: judgement
@@ -207,26 +241,14 @@ impl RunLine {
                 .iter()
                 .map(|u| UnexpectedValues { raw: u.raw.clone(), count: u.count })
                 .collect(),
-            seed: context.seed,
-            stress: context.stress,
-            replay: context.replay,
-            memory: context.memory,
-            counted_by_host: context.counted_by_host,
-            spread: context.spread,
             drift: judgement.drift.as_ref().map(|drift| DriftRecord {
                 state: state_from_outcome(test, observables, &drift.outcome),
                 earlier: drift.earlier,
                 later: drift.later,
                 p: drift.p,
             }),
-            progress: None,
-            shader: None,
-            hashes: context.hashes,
             question: test.question.as_ref().map(|question| question.to_text(test)),
-            tool: context.tool,
-            driver: context.driver,
-            hsa: context.hsa_comparison.as_ref().map(|beside| HsaRun::new(test, beside, passed)),
-            mutants: context.mutants,
+            ..RunLine::with_verdict(judgement.into(), context)
         }
     }
 }

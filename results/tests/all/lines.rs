@@ -17,19 +17,14 @@ fn context(id: &str) -> RunContext {
         seed: 7,
         stress: "cpu".into(),
         replay: format!("vk-litmus run {id} --device lavapipe --seed 7"),
-        counted_by_host: None,
-        spread: None,
-        memory: None,
         hashes: Hashes { test: "aa".into(), model: "bb".into(), kernel: "cc".into() },
-        tool: "0.1.0".into(),
         driver: Some(DriverRecord {
             name: "llvmpipe".into(),
             info: "Mesa 22.3.6".into(),
             id: 13,
             version: 1,
         }),
-        hsa_comparison: None,
-        mutants: Vec::new(),
+        ..RunContext::default()
     }
 }
 

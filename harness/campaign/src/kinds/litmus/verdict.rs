@@ -17,7 +17,7 @@ use super::planned::{DeviceTest, mark_filtered};
 use super::recorded::{RECORD_TIMEOUT, recompute_line};
 use super::{LitmusKind, TestBudget};
 use crate::certificates::prove_forbidden;
-use crate::kinds::{copyable_command, driver_record, quote_for_shell};
+use crate::kinds::result_line::{line_context, replay_command};
 use crate::run::{JudgedJob, device_failure, job_ending};
 use crate::time_limit::stop_after;
 
@@ -178,13 +178,7 @@ pub fn verify_recorded(run: &LitmusKind<'_>, cell: &DeviceTest, line: &RunLine) 
         true => verify_record(line, &planned.judged_test, prediction, &cell.model.hash)?,
         false => recompute_line(line, planned, &cell.model, RECORD_TIMEOUT)?,
     };
-    let line = RunLine { mutants: cell.mutants.clone(), ..line };
-    Ok(match &cell.hsa_comparison {
-        Some(comparison) => {
-            compare_with_hsa(&line, &planned.judged_test, &prediction.observables, comparison)
-        }
-        None => RunLine { hsa: None, ..line },
-    })
+    Ok(with_comparisons(run, cell, &prediction.observables, line))
 }
 
 /// Returns an upper limit of the instances of one test within the budget of the run.
@@ -301,64 +295,40 @@ fn build_line(
     judgement: &Judgement,
     facts: RunFacts,
 ) -> RunLine {
-    let LitmusKind { plan, options, seed, .. } = run;
+    let LitmusKind { plan, options, seed, .. } = *run;
     let item = &plan.tests[cell.test_index];
     let target = &plan.targets[cell.target_index];
-    let identity = &target.listed.identity;
     let instances = options.instances.or(Some(judgement.instances).filter(|n| *n > 0));
-    RunLine::new(
-        &item.judged_test,
-        observables,
-        judgement,
-        RunContext {
-            id: item.loaded.source.id.clone(),
-            device: target.name.clone(),
-            model: cell.model.model.name().to_owned(),
-            seed: *seed,
-            stress: target.stress.name.clone(),
-            replay: copyable_command(replay_command(
-                run,
-                &item.loaded.source.argument,
-                target.device_argument(),
-                instances,
-            )),
-            memory: facts.memory,
-            counted_by_host: facts.counted_by_host,
-            spread: facts.spread,
-            hashes: Hashes {
-                test: item.hash.clone(),
-                model: cell.model.hash.clone(),
-                kernel: cell.kernel_hash.clone(),
-            },
-            tool: env!("CARGO_PKG_VERSION").to_owned(),
-            driver: Some(driver_record(identity)),
-            hsa_comparison: cell.hsa_comparison.clone().map(|beside| (*beside).clone()),
-            mutants: cell.mutants.clone(),
-        },
-    )
+    let argument = item.loaded.source.argument.as_str();
+    let replay = replay_command(&[argument], target, seed, instances, &options.replay_flags());
+    let context = line_context(target, &cell.model, seed, replay);
+    let hashes =
+        Hashes { test: item.hash.clone(), kernel: cell.kernel_hash.clone(), ..context.hashes.clone() };
+    let context = RunContext { id: item.loaded.source.id.clone(), hashes, ..context };
+    let line = RunLine {
+        memory: facts.memory,
+        counted_by_host: facts.counted_by_host,
+        spread: facts.spread,
+        ..RunLine::new(&item.judged_test, observables, judgement, context)
+    };
+    with_comparisons(run, cell, observables, line)
 }
 
-/// Returns a command that runs one test again.
-fn replay_command(run: &LitmusKind<'_>, test: &str, device: &str, instances: Option<u64>) -> String {
-    let mut command = format!(
-        "vk-litmus run {} --device {} --seed {}",
-        quote_for_shell(test),
-        quote_for_shell(device),
-        run.seed
-    );
-    if let Some(instances) = instances {
-        command += &format!(" --instances {instances}");
+/// Adds HSA's answers and the mutants of the test to a line.
+fn with_comparisons(
+    run: &LitmusKind<'_>,
+    cell: &DeviceTest,
+    observables: &[litmus::Observable],
+    line: RunLine,
+) -> RunLine {
+    let line = RunLine { mutants: cell.mutants.clone(), hsa: None, ..line };
+    match &cell.hsa_comparison {
+        Some(comparison) => {
+            let test = &run.plan.tests[cell.test_index].judged_test;
+            compare_with_hsa(&line, test, observables, comparison)
+        }
+        None => line,
     }
-    if let Some(fault) = &run.options.fault {
-        command += &format!(" --fault {}", quote_for_shell(fault));
-    }
-    if let Some(model) = &run.options.model {
-        command += &format!(" --model {}", quote_for_shell(model));
-    }
-    if let Some(stress) = &run.options.stress {
-        command += &format!(" --stress {}", quote_for_shell(stress));
-    }
-    command
 }
 
 #[cfg(test)]

@@ -7,22 +7,23 @@
 
 use std::collections::BTreeMap;
 
+use litmus::corpus::PROGRESS_SUITE;
 use litmus::{InstructionKind, Race, Test};
 use model::progress::{
     CopyLevel, ObservedThread, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel,
     satisfies_progress_model,
 };
 use results::wire::{
-    HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
+    HangRecord, Hashes, LineVerdict, ProgressRun, RunContext, RunLine, RunOutcome, ThreadRecord, ThreadState,
+    VerdictWord,
 };
-use results::{Ending, Reason, state::State};
+use results::{Reason, state::State};
 use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::progress::{Answer, Hang, PlacementObservations, StoppedThread};
-use runner::wire::IncompleteReason;
 use shaders::progress::{ProgressKernel, SeparationLevel};
 
 use super::{ProgressKind, ProgressTestRun};
-use crate::kinds::{copyable_command, driver_record, quote_for_shell};
+use crate::kinds::result_line::{line_context, replay_command};
 use crate::probe;
 use crate::run::{JudgedJob, device_failure, job_ending};
 
@@ -42,33 +43,9 @@ impl KernelFacts {
     }
 }
 
-struct VerdictFields {
-    verdict: VerdictWord,
-    reason: Option<String>,
-    detail: Option<String>,
-    exercised: bool,
-}
-
-impl VerdictFields {
-    fn inconclusive(reason: Reason, detail: String) -> VerdictFields {
-        VerdictFields {
-            verdict: VerdictWord::Inconclusive,
-            reason: Some(reason.name().to_owned()),
-            detail: Some(detail),
-            exercised: false,
-        }
-    }
-}
-
 /// Returns the line of a test without a kernel or an answer of the checker.
 pub fn skipped_line(run: &ProgressKind<'_>, cell: &ProgressTestRun, why: &str) -> RunLine {
-    let fields = VerdictFields {
-        verdict: VerdictWord::Skipped,
-        reason: Some(why.to_owned()),
-        detail: Some(why.to_owned()),
-        exercised: false,
-    };
-    build_line(run, cell, fields, &PlacementObservations::default(), None)
+    build_line(run, cell, LineVerdict::skipped(why), &PlacementObservations::default(), None)
 }
 
 /// Judges a worker's report.
@@ -81,17 +58,8 @@ pub fn judge_report(
     let Attempt { end, snapshot, .. } = report.last;
     let ending = job_ending::<ProgressKind<'_>>(&end, before);
     let failure = device_failure(&ending);
-    let failure_reason = |ending: &Ending| match ending {
-        Ending::Finished => None,
-        Ending::NullDevice => Some((Reason::NullDevice, IncompleteReason::NullDevice.to_string())),
-        Ending::TimedOut(why) => Some((Reason::TimedOut, why.clone())),
-        Ending::NoTime(why) => Some((Reason::NoTime, why.clone())),
-        Ending::Crashed(why) => Some((Reason::Crashed, why.clone())),
-        Ending::DeviceLost(why) => Some((Reason::DeviceLost, why.clone())),
-        Ending::CountsDisagree(why) => Some((Reason::CountsDisagree, why.clone())),
-    };
     let failed = match &ending {
-        Ok(ending) => failure_reason(ending).map(|(reason, why)| VerdictFields::inconclusive(reason, why)),
+        Ok(ending) => ending.failure().map(|(reason, why)| LineVerdict::inconclusive(reason, why.to_owned())),
         Err(missing) => {
             return JudgedJob { line: skipped_line(run, cell, missing), failure, validation: Vec::new() };
         }
@@ -101,7 +69,7 @@ pub fn judge_report(
         AttemptEnd::Failed(_) => (snapshot.unwrap_or_default(), Vec::new()),
         AttemptEnd::NotRun(why) => {
             let fields =
-                failed.unwrap_or_else(|| VerdictFields::inconclusive(Reason::Crashed, why.to_string()));
+                failed.unwrap_or_else(|| LineVerdict::inconclusive(Reason::Crashed, why.to_string()));
             let line = build_line(run, cell, fields, &PlacementObservations::default(), None);
             return JudgedJob { line, failure, validation: Vec::new() };
         }
@@ -116,29 +84,22 @@ fn verdict_fields(
     cell: &ProgressTestRun,
     observations: &PlacementObservations,
     progress: &ProgressRun,
-    failure: Option<VerdictFields>,
-) -> VerdictFields {
+    failure: Option<LineVerdict>,
+) -> LineVerdict {
     let is_racy =
         matches!(&run.plan.tests[cell.test_index].termination, Ok(verdicts) if verdicts.race == Race::Racy);
     if is_racy {
-        return VerdictFields {
-            verdict: VerdictWord::Undefined,
-            reason: None,
-            detail: Some("the program races, so its loops have no progress guarantee".to_owned()),
-            exercised: observations.waited > 0,
-        };
+        let detail = "the program races, so its loops have no progress guarantee".to_owned();
+        let exercised = observations.waited > 0;
+        return LineVerdict { exercised, ..LineVerdict::new(VerdictWord::Undefined, detail) };
     }
     let detail = describe_run(run, observations, progress);
     // A later failure does not cancel a broken claim.
     if let Some(claim) = run.plan.devices[cell.device_index].claim
         && breaks_claim(run, cell, observations, &claim)
     {
-        return VerdictFields {
-            verdict: VerdictWord::Violates,
-            reason: None,
-            detail: Some(format!("{detail}; expected {claim}")),
-            exercised: true,
-        };
+        let detail = format!("{detail}; expected {claim}");
+        return LineVerdict { exercised: true, ..LineVerdict::new(VerdictWord::Violates, detail) };
     }
     if let Some(failure) = failure {
         return failure;
@@ -154,16 +115,16 @@ fn verdict_fields(
                 )
             }
         };
-        return VerdictFields::inconclusive(Reason::NotExecuted, why);
+        return LineVerdict::inconclusive(Reason::NotExecuted, why);
     }
     if observations.waited == 0 {
-        return VerdictFields::inconclusive(Reason::NotExercised, format!("{detail}; no thread had to wait"));
+        return LineVerdict::inconclusive(Reason::NotExercised, format!("{detail}; no thread had to wait"));
     }
     if !observations.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
         let why = format!("{detail}, although no thread starved: the device may be slow");
-        return VerdictFields { exercised: true, ..VerdictFields::inconclusive(Reason::TimedOut, why) };
+        return LineVerdict { exercised: true, ..LineVerdict::inconclusive(Reason::TimedOut, why) };
     }
-    VerdictFields { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }
+    LineVerdict { exercised: true, ..LineVerdict::new(VerdictWord::Conforms, detail) }
 }
 
 fn describe_run(
@@ -442,72 +403,48 @@ fn count_outcomes(test: &Test, observations: &PlacementObservations) -> Vec<RunO
 fn build_line(
     run: &ProgressKind<'_>,
     cell: &ProgressTestRun,
-    fields: VerdictFields,
+    fields: LineVerdict,
     observations: &PlacementObservations,
     progress: Option<ProgressRun>,
 ) -> RunLine {
     let item = &run.plan.tests[cell.test_index];
     let tested = &run.plan.devices[cell.device_index];
     let test = &item.loaded.test;
-    let ProgressKind { seed, .. } = *run;
-    let id = cell.id.clone();
     let base_argument = item.loaded.source.argument.split('@').next().unwrap_or_default();
     let argument = format!("{base_argument}@{}", cell.placement.name());
-    let mut replay = format!("vk-litmus run {} --suite progress", quote_for_shell(&argument));
-    replay += &format!(" --device {} --seed {seed}", quote_for_shell(tested.target.device_argument()));
-    if let Some(instances) = run.options.instances {
-        replay += &format!(" --instances {instances}");
-    }
-    if let Some(model) = run.plan.scheduler {
-        replay += &format!(" --progress {model}");
-    }
-    RunLine {
-        schema: RUN_SCHEMA.to_owned(),
-        id,
+    let scheduler = run.plan.scheduler.map(|model| model.to_string());
+    let replay = replay_command(
+        &[&argument, "--suite", PROGRESS_SUITE],
+        &tested.target,
+        run.seed,
+        run.options.instances,
+        &[("progress", scheduler.as_deref())],
+    );
+    let context = line_context(&tested.target, &run.plan.chosen, run.seed, replay);
+    let hashes = Hashes {
+        test: item.hash.clone(),
+        kernel: cell.kernel_facts.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
+        ..context.hashes.clone()
+    };
+    let context = RunContext {
+        id: cell.id.clone(),
         name: test.name.clone(),
-        device: tested.target.name.clone(),
-        model: run.plan.chosen.model.name().to_owned(),
-        verdict: fields.verdict,
+        stress: run.plan.stress_text(),
+        hashes,
+        ..context
+    };
+    let is_skipped = fields.verdict == VerdictWord::Skipped;
+    RunLine {
         race: match &item.termination {
-            Ok(verdicts) if fields.verdict != VerdictWord::Skipped && verdicts.race != Race::Unknown => {
-                Some(verdicts.race.into())
-            }
+            Ok(verdicts) if !is_skipped && verdicts.race != Race::Unknown => Some(verdicts.race.into()),
             _ => None,
         },
-        reason: fields.reason,
-        detail: fields.detail,
-        exercised: fields.exercised,
         instances: u64::from(observations.runs),
-        interleaved: 0,
-        repeated: 0,
         not_executed: u64::from(observations.not_executed),
-        unresolved: 0,
         seconds: observations.seconds,
-        batches: None,
-        outcomes: if fields.verdict == VerdictWord::Skipped {
-            Vec::new()
-        } else {
-            count_outcomes(test, observations)
-        },
-        unexpected: Vec::new(),
-        seed,
-        stress: run.plan.stress_text(),
-        replay: copyable_command(replay),
-        memory: None,
-        counted_by_host: None,
-        spread: None,
-        drift: None,
+        outcomes: if is_skipped { Vec::new() } else { count_outcomes(test, observations) },
         progress,
-        shader: None,
-        hashes: Hashes {
-            test: item.hash.clone(),
-            model: run.plan.chosen.hash.clone(),
-            kernel: cell.kernel_facts.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
-        },
         question: test.question.as_ref().map(|question| question.to_text(test)),
-        tool: env!("CARGO_PKG_VERSION").to_owned(),
-        driver: Some(driver_record(&tested.target.listed.identity)),
-        hsa: None,
-        mutants: Vec::new(),
+        ..RunLine::with_verdict(fields, context)
     }
 }

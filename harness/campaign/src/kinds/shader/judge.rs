@@ -8,44 +8,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::judge::EXERCISED_THRESHOLD;
 use results::state::State;
 use results::wire::{
-    ClaimRecord, ContentRecord, Hashes, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, ShaderBuffer, ShaderRun,
-    UnexpectedValues, VerdictWord,
+    ClaimRecord, ContentRecord, Hashes, LineVerdict, RaceWord, RunContext, RunLine, RunOutcome, ShaderBuffer,
+    ShaderRun, UnexpectedValues, VerdictWord,
 };
 use results::{Ending, EvidenceCheck, Reason, Verdict, weigh_violation};
 use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
 use super::{AnalyzedShader, ExpectedContents, FinalNumber, ShaderKind, overlapping_words};
-use crate::kinds::{copyable_command, driver_record, quote_for_shell};
+use crate::kinds::result_line::{line_context, replay_command};
 use crate::run::{JudgedJob, device_failure, job_ending};
 
 /// The largest number of contents in a list.
 const MAX_LISTED_CONTENTS: usize = 256;
 
 pub(super) fn skipped_line(run: &ShaderKind<'_>, cell: usize, missing: &str) -> RunLine {
-    let verdict = LineVerdict {
-        verdict: VerdictWord::Skipped,
-        reason: Some(missing.to_owned()),
-        detail: Some(missing.to_owned()),
-    };
-    build_line(run, cell, &ShaderObservations::default(), EvaluatedContents::default(), verdict)
-}
-
-/// The verdict fields of a line.
-struct LineVerdict {
-    verdict: VerdictWord,
-    reason: Option<String>,
-    detail: Option<String>,
-}
-
-impl LineVerdict {
-    fn inconclusive(reason: Reason, detail: String) -> LineVerdict {
-        LineVerdict {
-            verdict: VerdictWord::Inconclusive,
-            reason: Some(reason.name().to_owned()),
-            detail: Some(detail),
-        }
-    }
+    build_line(
+        run,
+        cell,
+        &ShaderObservations::default(),
+        EvaluatedContents::default(),
+        LineVerdict::skipped(missing),
+    )
 }
 
 #[derive(Default)]
@@ -116,7 +100,10 @@ pub(super) fn judge_report(
     }
     let evaluated = evaluate_contents(shader, &observations);
     let bound = target.listed.capabilities.loop_budget.filter(|_| shader.has_loops);
-    let verdict = derive_verdict(shader, &observations, &evaluated, ending.ok().as_ref(), bound);
+    let verdict = LineVerdict {
+        exercised: observations.dispatches >= EXERCISED_THRESHOLD,
+        ..derive_verdict(shader, &observations, &evaluated, ending.ok().as_ref(), bound)
+    };
     JudgedJob { line: build_line(run, cell, &observations, evaluated, verdict), failure, validation }
 }
 
@@ -127,15 +114,6 @@ fn derive_verdict(
     ending: Option<&Ending>,
     bound: Option<u32>,
 ) -> LineVerdict {
-    let failure = match ending {
-        None | Some(Ending::Finished) => None,
-        Some(Ending::NullDevice) => Some((Reason::NullDevice, "the device executes nothing".to_owned())),
-        Some(Ending::TimedOut(why)) => Some((Reason::TimedOut, why.clone())),
-        Some(Ending::NoTime(why)) => Some((Reason::NoTime, why.clone())),
-        Some(Ending::Crashed(why)) => Some((Reason::Crashed, why.clone())),
-        Some(Ending::DeviceLost(why)) => Some((Reason::DeviceLost, why.clone())),
-        Some(Ending::CountsDisagree(why)) => Some((Reason::CountsDisagree, why.clone())),
-    };
     if let (count @ 1.., Some(what)) = &evaluated.forbidden {
         let what = format!(
             "{count} of {} dispatches left contents that no execution produces: {what}",
@@ -154,11 +132,11 @@ fn derive_verdict(
         let (verdict, detail) = weigh_violation(&what, missing.as_deref(), EvidenceCheck::NeighbourReceipts);
         return match verdict {
             Verdict::Inconclusive(reason) => LineVerdict::inconclusive(reason, detail),
-            _ => LineVerdict { verdict: VerdictWord::Violates, reason: None, detail: Some(detail) },
+            _ => LineVerdict::new(VerdictWord::Violates, detail),
         };
     }
-    if let Some((reason, why)) = failure {
-        return LineVerdict::inconclusive(reason, why);
+    if let Some((reason, why)) = ending.and_then(Ending::failure) {
+        return LineVerdict::inconclusive(reason, why.to_owned());
     }
     let (different, dispatches) = (observations.different, observations.dispatches);
     if dispatches == 0 && observations.not_executed == 0 {
@@ -166,11 +144,9 @@ fn derive_verdict(
     }
     let spread = format!("{different} different contents in {dispatches} dispatches");
     match &shader.expected {
-        ExpectedContents::Undefined(why) => LineVerdict {
-            verdict: VerdictWord::Undefined,
-            reason: None,
-            detail: Some(format!("every content is allowed: {why}; {spread}")),
-        },
+        ExpectedContents::Undefined(why) => {
+            LineVerdict::new(VerdictWord::Undefined, format!("every content is allowed: {why}; {spread}"))
+        }
         _ if observations.not_executed > 0 => {
             let why = match (observations.not_executed, observations.left_out) {
                 (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),
@@ -198,7 +174,7 @@ fn derive_verdict(
         ExpectedContents::Known { contents, .. } => {
             let allowed = contents.values().filter(|content_verdict| content_verdict.allowed).count();
             let detail = format!("{spread}, of {allowed} that the model allows");
-            LineVerdict { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail) }
+            LineVerdict::new(VerdictWord::Conforms, detail)
         }
     }
 }
@@ -365,19 +341,10 @@ fn build_line(
     let (target, shader, hash) = run.plan.shader_run(cell);
     let ShaderKind { options, seed, .. } = run;
     let is_skipped = verdict.verdict == VerdictWord::Skipped;
-    let mut replay = format!("vk-litmus run {}", quote_for_shell(&shader.file));
-    for word in &shader.flags {
-        replay += &format!(" {}", quote_for_shell(word));
-    }
-    replay += &format!(" --device {} --seed {seed}", quote_for_shell(target.device_argument()));
-    if let Some(instances) = options.instances.or(Some(observations.dispatches).filter(|count| *count > 0)) {
-        replay += &format!(" --instances {instances}");
-    }
-    for (flag, value) in [("fault", &options.fault), ("model", &options.model), ("stress", &options.stress)] {
-        if let Some(value) = value {
-            replay += &format!(" --{flag} {}", quote_for_shell(value));
-        }
-    }
+    let words: Vec<&str> = std::iter::once(&shader.file).chain(&shader.flags).map(String::as_str).collect();
+    let instances = options.instances.or(Some(observations.dispatches).filter(|count| *count > 0));
+    let replay = replay_command(&words, target, *seed, instances, &options.replay_flags());
+    let context = line_context(target, &run.plan.chosen, *seed, replay);
     let (race, why) = match &shader.expected {
         ExpectedContents::Known { .. } => (RaceWord::Free, None),
         ExpectedContents::Undefined(why) => (RaceWord::Racy, Some(why.clone())),
@@ -396,34 +363,19 @@ fn build_line(
         }
     };
     let listed: u64 = evaluated.contents.iter().map(|content| content.count).sum();
+    let hashes = Hashes {
+        test: hash.to_owned(),
+        kernel: runner::hash_kernels(&shader.shader.words),
+        ..context.hashes.clone()
+    };
+    let context = RunContext { id: shader.id.clone(), name: shader.shader.entry.clone(), hashes, ..context };
     RunLine {
-        schema: RUN_SCHEMA.to_owned(),
-        id: shader.id.clone(),
-        name: shader.shader.entry.clone(),
-        device: target.name.clone(),
-        model: run.plan.chosen.model.name().to_owned(),
-        verdict: verdict.verdict,
         race: Some(race).filter(|_| !is_skipped),
-        reason: verdict.reason,
-        detail: verdict.detail,
-        exercised: observations.dispatches >= EXERCISED_THRESHOLD,
         instances: observations.dispatches,
-        interleaved: 0,
-        repeated: 0,
         not_executed: observations.not_executed,
-        unresolved: 0,
         seconds: observations.seconds,
-        batches: None,
         outcomes: if is_skipped { Vec::new() } else { evaluated.outcomes },
         unexpected: evaluated.unexpected,
-        seed: *seed,
-        stress: target.stress.name.clone(),
-        replay: copyable_command(replay),
-        memory: None,
-        counted_by_host: None,
-        spread: None,
-        drift: None,
-        progress: None,
         shader: Some(ShaderRun {
             file: shader.file.clone(),
             entry: shader.shader.entry.clone(),
@@ -442,15 +394,7 @@ fn build_line(
                 .map(|claim| ClaimRecord { text: claim.text.clone(), broken: evaluated.claim_violations }),
             notes: shader.notes.clone(),
         }),
-        hashes: Hashes {
-            test: hash.to_owned(),
-            model: run.plan.chosen.hash.clone(),
-            kernel: runner::hash_kernels(&shader.shader.words),
-        },
         question: shader.claim.as_ref().map(|claim| format!("forall ({})", claim.text)),
-        tool: env!("CARGO_PKG_VERSION").to_owned(),
-        driver: Some(driver_record(&target.listed.identity)),
-        hsa: None,
-        mutants: Vec::new(),
+        ..RunLine::with_verdict(verdict, context)
     }
 }
