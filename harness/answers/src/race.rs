@@ -84,9 +84,6 @@ pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>
         }
         Err(why) => return refused_entry(placed_refusal_text(file, &why)),
     };
-    if entries.is_empty() {
-        return refused_entry(format!("{file}: {}", module.describe_missing_entry_point()));
-    }
     let analyze_entry = |options: AnalysisOptions| {
         find_entry_races(question, &module, &options).unwrap_or_else(|why| {
             (refused_line(file, options.entry.as_deref().unwrap_or_default(), &options, why), Vec::new())

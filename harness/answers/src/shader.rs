@@ -16,14 +16,18 @@ pub struct EntryOptions {
 /// Returns the options for each entry point of a module, or for the one that they name.
 ///
 /// # Errors
-/// If an input names an unknown item of the module, or has the wrong type.
+/// If there is no entry point, or an input names an unknown item of the module or has the wrong type.
 pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<EntryOptions, Refusal> {
     let options = &frontend::resolve_names(module, options)?;
     let unused = frontend::unused_inputs(module, options)?.iter().map(ToString::to_string).collect();
     let names = match &options.entry {
         Some(entry) => vec![entry.clone()],
-        None => module.entry_points().into_iter().map(str::to_owned).collect(),
+        None => module.entry_points().into_iter().map(str::to_owned).collect::<Vec<_>>(),
     };
+    if names.is_empty() {
+        let missing = Problem::EntryPoint(module.describe_missing_entry_point());
+        return Err(missing.located_at(SourcePosition::Module));
+    }
     let entries = names.into_iter().map(|entry| AnalysisOptions { entry: Some(entry), ..options.clone() });
     Ok(EntryOptions { entries: entries.collect(), unused })
 }

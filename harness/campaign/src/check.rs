@@ -1,10 +1,7 @@
 //! `check`: a model's answer about a test or a shader as one published line: outcomes, races, queries that
 //! fail, and termination.
 
-mod entry;
-mod interpreter;
 pub mod kernel;
-mod undecided;
 
 use std::time::{Duration, Instant};
 

@@ -4,6 +4,7 @@ pub mod analysis;
 pub mod open_memory;
 pub mod race;
 pub mod refine;
+pub(crate) mod shader_analysis;
 pub mod source;
 
 use answers::{EntryOptions, entry_options};
@@ -13,7 +14,7 @@ use frontend::{AnalysisOptions, Refusal, SpirvModule, UnsetOverride};
 /// the module does not use. `unset` has the overrides whose values its compiler assumed.
 ///
 /// # Errors
-/// If inputs name nothing in the module, or have the wrong type.
+/// If there is no entry point, or inputs name nothing in the module or have the wrong type.
 pub fn entry_point_options(
     file: &str,
     module: &SpirvModule,

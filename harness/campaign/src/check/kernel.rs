@@ -1,48 +1,38 @@
 //! Checks shaders: one line for each entry point.
 //!
 //! The lifter translates an entry point to litmus tests that the model answers. If that leaves a question
-//! open, the grid interpreter ([`InterpretedEntryPoint`]) executes the whole grid.
+//! open, the grid interpreter executes the whole grid. [`ShaderAnalysis`] has the steps that `check` shares with
+//! `explain` and `run`.
 
 pub mod explain;
+mod interpreter;
+mod undecided;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use answers::{finding_record, needed_record, placed_refusal_text, refusal_text, source_location};
-use frontend::grid::NeededInput;
+use answers::{finding_record, placed_refusal_text, refusal_text, source_location};
 use frontend::{
-    AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, InputMode, InputNeeds, LiftFinding, Lifted,
-    ModelQuery, Refusal, SourcePosition, SpirvModule, Spot,
+    AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, LiftFinding, Lifted, ModelQuery, Refusal,
+    SourcePosition, SpirvModule, Spot,
 };
 use litmus::Race;
 use model::Budget;
 use model::progress::{ProgressLimits, check_termination};
 use results::wire::{
-    CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord, RejectedLine,
+    CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord,
+    RejectedLine,
 };
 
-use super::entry::entry_line;
-use super::interpreter::{InterpretedEntryPoint, is_interpreter_model};
-use super::undecided::{self, UndecidedShader};
+use self::undecided::describe_refusal;
 use super::{CheckOptions, CheckResult};
-use crate::shader::entry_point_options;
-use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
+use crate::shader::shader_analysis::{AnswerStatus, ShaderAnalysis, is_interpreter_model, read_entry_points};
+use crate::shader::source::{SourceError, SourceModule};
 use crate::source::RejectedSource;
 use crate::time_limit::stop_after;
 use crate::{CommandOutcome, Failure};
 
-/// Checks every entry point of a shader, or the one in `options`.
-pub fn check_shader(
-    file: &str,
-    compilation: &Compilation,
-    options: &AnalysisOptions,
-    model: &model::Model,
-    check_options: CheckOptions,
-) -> Vec<CheckResult> {
-    let modules = load_all(file, compilation).into_iter();
-    modules.flat_map(|module| check_module(file, module, options, model, check_options)).collect()
-}
-
-/// Checks the entry points of a module.
+/// Checks every entry point of a module, or the one in `options`.
 pub fn check_module(
     file: &str,
     shader: Result<SourceModule, SourceError>,
@@ -50,17 +40,6 @@ pub fn check_module(
     model: &model::Model,
     check_options: CheckOptions,
 ) -> Vec<CheckResult> {
-    let reject_refusal = |refusal: &Refusal| {
-        let line = match refusal.place {
-            SourcePosition::Line(line) => line.max(1),
-            SourcePosition::Word(_) | SourcePosition::Module => 1,
-        };
-        let failure = Failure::input_message(placed_refusal_text(file, refusal));
-        let error = refusal_text(&Refusal { place: SourcePosition::Module, ..refusal.clone() });
-        let line = RejectedLine { file: file.to_owned(), error, line, column: 1 };
-        CheckResult::Rejected(RejectedSource { line, failure })
-    };
-    let reject = |error: String| CheckResult::Rejected(RejectedSource::without_position(file, error));
     let shader = match shader {
         Ok(shader) => shader,
         Err(error) => {
@@ -69,17 +48,10 @@ pub fn check_module(
             return vec![CheckResult::Rejected(RejectedSource { line, failure: error.to_failure() })];
         }
     };
-    let module = match frontend::read_bound_module(&shader.bytes, options) {
-        Ok(module) => module,
-        Err(refusal) => return vec![reject_refusal(&refusal)],
+    let (module, entries) = match read_entry_points(file, &shader, options) {
+        Ok(read) => read,
+        Err(refusal) => return vec![reject_refusal(file, &refusal, &[])],
     };
-    let entries = match entry_point_options(file, &module, &shader.unset, options) {
-        Ok(entries) => entries,
-        Err(refusal) => return vec![reject_refusal(&refusal)],
-    };
-    if entries.is_empty() {
-        return vec![reject(module.describe_missing_entry_point())];
-    }
     let invalid: Vec<String> = frontend::invalid_uses(&module)
         .iter()
         .map(|invalid_use| {
@@ -88,252 +60,223 @@ pub fn check_module(
             format!("{file}{line}: invalid SPIR-V: {}", invalid_use.message)
         })
         .collect();
-    // A module that is also refused has no answer to warn about.
-    let reject_refusal = |refusal: &Refusal| {
-        let mut checked = reject_refusal(refusal);
-        if let (false, CheckResult::Rejected(rejected)) = (invalid.is_empty(), &mut checked) {
-            let all = invalid.join("; ");
-            rejected.failure = Failure::input_message(format!("{}; {all}", rejected.failure.report()));
-            rejected.line.error = format!("{}; {all}", rejected.line.error);
+    let check = |given: &AnalysisOptions| {
+        match check_entry_point((file, &shader, &module), given, model, check_options) {
+            Ok(mut checked) => {
+                if let CheckResult::Answered(_, warnings, _) = &mut checked {
+                    warnings.splice(0..0, invalid.iter().cloned());
+                }
+                checked
+            }
+            // A refused module has no answer to warn about.
+            Err(refusal) => reject_refusal(file, &refusal, &invalid),
         }
-        checked
     };
-    entries
-        .into_iter()
-        .map(|entry_options| {
-            let started = Instant::now();
-            let options = entry_options.clone();
-            if let Err(refusal) = frontend::check_claim(&module, &options) {
-                return reject_refusal(&refusal);
-            }
-            let until = DeadlinePredicate::new(stop_after(check_options.timeout / SEARCH_TIME_DIVISOR));
-            let search_options = AnalysisOptions { deadline: Some(until), ..options.clone() };
-            let choice =
-                match frontend::choose_inputs(&module, &search_options, check_options.inputs, InputGrid::One)
-                {
-                    Ok(choice) => choice,
-                    Err(refusal) => return reject_refusal(&refusal),
-                };
-            let chosen_inputs = choice.description(&options);
-            let options = choice.primary(&options);
-            let compiler = shader.compiler.as_deref();
-            // The grid interpreter takes the cases that are too large for the lifter or that the model leaves
-            // open.
-            let interpreted_entry =
-                InterpretedEntryPoint { file, module: &module, compiler, options: &options };
-            let answer_lifted = |options: &AnalysisOptions| -> Result<_, Refusal> {
-                let until = Some(DeadlinePredicate::new(stop_after(
-                    check_options.timeout.saturating_sub(started.elapsed()),
-                )));
-                let lifted =
-                    frontend::lift(&module, &AnalysisOptions { deadline: until, ..options.clone() })?;
-                let lifted_entry =
-                    LiftedEntryPoint { file, module: &module, compiler, options, lifted: &lifted };
-                let answer = lifted_entry.check_with_model(model, check_options, started);
-                let is_open = answer.as_ref().map_or(true, |answered| lifted_entry.leaves_open(answered));
-                Ok((answer, is_open))
-            };
-            let lifted_answer = retry_with_larger_bounds(&options, check_options, started, answer_lifted);
-            let is_open = lifted_answer.as_ref().map_or(true, |(_, open)| *open);
-            let no_answer_reason = match &lifted_answer {
-                Err(refusal) => undecided::describe_refusal(refusal),
-                Ok((answered, _)) => {
-                    answered.as_ref().err().map(|why| format!(": {why}")).unwrap_or_default()
-                }
-            };
-            let (interpreted, why) = match is_open
-                .then(|| interpreted_entry.check(model, check_options, started, &no_answer_reason))
-            {
-                Some(Ok(walked)) => (Some(walked), None),
-                Some(Err(why)) => (None, why),
-                None => (None, None),
-            };
-            let interpreted = interpreted
-                .filter(|walked| !walked.is_unknown() || !matches!(&lifted_answer, Ok((Ok(_), _))));
-            let unknown = match (&interpreted, &lifted_answer) {
-                (Some(checked), _) | (None, Ok((Ok(checked), _))) => checked.is_unknown(),
-                (None, _) => false,
-            };
-            let undecided =
-                UndecidedShader { module: &module, options: &options, model, timeout: check_options.timeout };
-            // If a finding exists, a reason that the model cannot answer does not matter.
-            let has_findings = interpreted.as_ref().is_some_and(CheckResult::has_findings);
-            let needs_explanation =
-                !(has_findings && matches!(&lifted_answer, Err(refusal) if !refusal.what.is_limit()));
-            let explain = || undecided.describe_limit(lifted_answer.as_ref().map(|(answered, _)| answered));
-            let explanation = (unknown && needs_explanation).then(explain);
-            let mut checked = match (interpreted, lifted_answer) {
-                (Some(walked), _) => walked,
-                (None, Ok((answered, _))) => answered.unwrap_or_else(reject),
-                (None, Err(refusal)) => {
-                    // The grid may be too large for the model while another limit stops the interpreter.
-                    let exhausted = refusal.what.is_exhausted();
-                    let interpreter_refusal =
-                        why.filter(|why| why.what.is_exhausted() || !exhausted && refusal.what.is_limit());
-                    match interpreter_refusal {
-                        None if exhausted => {
-                            let words = undecided.describe_limit(Err(&refusal)).unwrap_or_default();
-                            timed_out_result(file, &options, model, (started, words))
-                        }
-                        Some(why) if exhausted || why.what.is_exhausted() => timed_out_result(
-                            file,
-                            &options,
-                            model,
-                            (started, undecided.describe_interpreter_limit(&why)),
-                        ),
-                        interpreter_refusal => reject_refusal(&interpreter_refusal.unwrap_or(refusal)),
-                    }
-                }
-            };
-            if let (Some(explanation), CheckResult::Answered(_, warnings, _)) =
-                (explanation.flatten(), &mut checked)
-            {
-                warnings.push(format!("{file}: {explanation}"));
-            }
-            if let (false, CheckResult::Answered(_, warnings, _)) = (chosen_inputs.is_empty(), &mut checked) {
-                warnings.push(format!("{file}: inputs chosen by the tool: {chosen_inputs}"));
-            }
-            let mut needs = choice.needed_inputs(&module);
-            if check_options.progress.is_none() {
-                let walk = InputWalk {
-                    module: &module,
-                    given: &entry_options,
-                    own: &options,
-                    mode: check_options.inputs,
-                    time: check_options.timeout.saturating_sub(started.elapsed()),
-                };
-                if checked.is_clean() {
-                    walk.settle_clean_answer(&mut needs, model);
-                } else if checked.has_findings() {
-                    walk.settle_findings(&mut needs, model);
-                }
-            }
-            apply_needed_inputs(file, &mut checked, needs);
-            if let CheckResult::Answered(_, warnings, _) = &mut checked {
-                warnings.splice(0..0, invalid.iter().cloned());
-            }
-            checked
-        })
-        .collect()
+    entries.iter().map(check).collect()
 }
 
-/// A walk over more inputs than those of one answer, with which `check`, `explain` and `run` agree with `race`.
-pub(crate) struct InputWalk<'a> {
-    pub module: &'a SpirvModule,
-    /// The options of the user.
-    pub given: &'a AnalysisOptions,
-    /// The options of the answer.
-    pub own: &'a AnalysisOptions,
-    pub mode: InputMode,
-    /// The time limit.
-    pub time: Duration,
+/// Rejects a module, with its invalid uses.
+fn reject_refusal(file: &str, refusal: &Refusal, invalid: &[String]) -> CheckResult {
+    let line = match refusal.place {
+        SourcePosition::Line(line) => line.max(1),
+        SourcePosition::Word(_) | SourcePosition::Module => 1,
+    };
+    let with_invalid =
+        |text: String| std::iter::once(text).chain(invalid.iter().cloned()).collect::<Vec<_>>().join("; ");
+    let failure = Failure::input_message(with_invalid(placed_refusal_text(file, refusal)));
+    let error = refusal_text(&Refusal { place: SourcePosition::Module, ..refusal.clone() });
+    let line = RejectedLine { file: file.to_owned(), error: with_invalid(error), line, column: 1 };
+    CheckResult::Rejected(RejectedSource { line, failure })
 }
 
-impl InputWalk<'_> {
-    /// Replaces the inputs that a clean answer depends on by those with which the walk finds something, if any.
-    pub(crate) fn settle_clean_answer(&self, needs: &mut InputNeeds, model: &model::Model) {
-        let open_inputs = self.with_limits(model, |given, limits| {
-            frontend::deciding_inputs(self.module, (given, self.own), self.mode, limits)
-        });
-        if let Some(open_inputs) = open_inputs.flatten() {
-            needs.inputs = open_inputs;
-        }
-    }
-
-    /// Removes the dependence of findings on inputs if the walk finds one whatever the assumed values are.
-    pub(crate) fn settle_findings(&self, needs: &mut InputNeeds, model: &model::Model) {
-        if needs.decide_findings {
-            let is_certain = self.with_limits(model, |given, limits| {
-                frontend::has_certain_finding(self.module, given, self.mode, limits)
-            });
-            needs.decide_findings = is_certain != Some(true);
-        }
-    }
-
-    /// Calls a function with the user's options and the limits of the walk; `None` if the model has no walk.
-    fn with_limits<T>(
-        &self,
-        model: &model::Model,
-        walk: impl FnOnce(&AnalysisOptions, (&model::Model, Budget<'_>)) -> T,
-    ) -> Option<T> {
-        if !is_interpreter_model(model) {
-            return None;
-        }
-        let (until, stop) = (DeadlinePredicate::new(stop_after(self.time)), stop_after(self.time));
-        let given = AnalysisOptions { deadline: Some(until), ..self.given.clone() };
-        Some(walk(&given, (model, Budget::until(&stop))))
-    }
+/// Checks one entry point.
+///
+/// # Errors
+/// The refusal of the lifter, or that of the interpreter if it says more.
+fn check_entry_point(
+    source: (&str, &SourceModule, &SpirvModule),
+    given: &AnalysisOptions,
+    model: &model::Model,
+    check_options: CheckOptions,
+) -> Result<CheckResult, Refusal> {
+    let started = Instant::now();
+    let (_, _, module) = source;
+    frontend::check_claim(module, given)?;
+    let search_time = check_options.timeout / SEARCH_TIME_DIVISOR;
+    let inputs = (check_options.inputs, InputGrid::One);
+    let analysis = ShaderAnalysis::new(source, given, model, inputs, Some(search_time))?;
+    let check = EntryPointCheck { analysis: &analysis, check_options, started };
+    Ok(check.settle_answer(check.answer()?))
 }
 
 /// The part of the time that the search for inputs may take.
 const SEARCH_TIME_DIVISOR: u32 = 4;
 
-/// Replaces an answer that depends on inputs that no option supplies.
-fn apply_needed_inputs(file: &str, checked: &mut CheckResult, mut needs: InputNeeds) {
-    let CheckResult::Answered(line, warnings, outcome) = checked else { return };
-    if line.two_workgroup_finding.is_some() && !needs.inputs.iter().any(|needed| needed.name == "grid") {
-        needs.inputs.push(NeededInput::missing_grid());
-    }
-    let has_findings = line.findings.as_ref().is_some_and(|all| !all.is_empty());
-    if needs.inputs.is_empty()
-        || has_findings && !needs.decide_findings
-        || !has_findings && line.race == RaceWord::Racy
-    {
-        return;
-    }
-    let is_assertion_broken =
-        line.queries.iter().any(|query| query.expected.is_some() && query.holds == Some(false));
-    (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
-    *outcome = if is_assertion_broken { CommandOutcome::RuleBroken } else { CommandOutcome::Environment };
-    line.needs = needs.inputs.into_iter().map(needed_record).collect();
-    warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.to_sentence())));
-}
-
-/// Returns the line of an entry point for which both the lifter and the interpreter ran out of time, with
-/// the reason `why`.
-fn timed_out_result(
-    file: &str,
-    options: &AnalysisOptions,
-    model: &model::Model,
-    (started, why): (Instant, String),
-) -> CheckResult {
-    let queries = options.assertion.iter();
-    let queries =
-        queries.map(|claim| Query { text: format!("forall ({claim})"), holds: None, expected: Some(true) });
-    let entry = options.entry.as_deref().unwrap_or("main");
-    let line = CheckLine {
-        queries: queries.collect(),
-        findings: Some(Vec::new()),
-        bound: options.unroll.unwrap_or(options.max_open_iterations()),
-        ..entry_line(file, entry, model, Race::Unknown, started)
-    };
-    CheckResult::Answered(Box::new(line), vec![format!("{file}: {why}")], CommandOutcome::Environment)
-}
-
-/// The answer about a shader, and true if it leaves every question open.
-type EntryPointAnswer = (Result<CheckResult, String>, bool);
-
-/// Repeats a question with larger loop bounds while an unknown answer is due to the bound and time remains.
-fn retry_with_larger_bounds(
-    options: &AnalysisOptions,
-    check_options: CheckOptions,
+/// The check of an entry point.
+pub(super) struct EntryPointCheck<'a> {
+    pub(super) analysis: &'a ShaderAnalysis<'a>,
+    pub(super) check_options: CheckOptions,
     started: Instant,
-    answer: impl Fn(&AnalysisOptions) -> Result<EntryPointAnswer, Refusal>,
-) -> Result<EntryPointAnswer, Refusal> {
-    let mut best = answer(options)?;
-    for bodies in RETRY_LOOP_BOUNDS {
-        let is_cut = best.0.as_ref().is_ok_and(is_cut_short);
-        if !is_cut || options.unroll.is_some() || started.elapsed() > check_options.timeout / 4 {
-            break;
-        }
-        match answer(&AnalysisOptions { max_open_iterations: Some(bodies), ..options.clone() }) {
-            Ok(deeper) if deeper.0.as_ref().is_ok_and(|deeper| !leaves_unknown(deeper)) => return Ok(deeper),
-            Ok(deeper) if deeper.0.as_ref().is_ok_and(is_cut_short) => best = deeper,
-            // More bodies exceed the time or the lifter: keep the answer with fewer.
-            Ok(_) | Err(_) => break,
+}
+
+/// The model's answer, and true if it leaves every question open.
+type ModelCheck = (Result<CheckResult, String>, bool);
+
+impl EntryPointCheck<'_> {
+    pub(super) fn remaining_time(&self) -> Duration {
+        self.check_options.timeout.saturating_sub(self.started.elapsed())
+    }
+
+    /// Returns a line with only the race verdict and the time.
+    pub(super) fn entry_line(&self, entry: &str, race: Race) -> CheckLine {
+        let ShaderAnalysis { file, model, .. } = *self.analysis;
+        let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
+        CheckLine {
+            schema: CHECK_SCHEMA.to_owned(),
+            id: format!("{stem}:{entry}"),
+            file: file.to_owned(),
+            name: entry.to_owned(),
+            model: model.name().to_owned(),
+            race: race.into(),
+            micros: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            outcomes_listed: Some(false),
+            ..CheckLine::default()
         }
     }
-    Ok(best)
+
+    /// Answers by the model, or by a walk over the grid if the model leaves every question open.
+    ///
+    /// # Errors
+    /// The refusal of the lifter, or that of the interpreter if it says more.
+    fn answer(&self) -> Result<CheckResult, Refusal> {
+        let file = self.analysis.file;
+        let by_model = self.answer_with_growing_bound();
+        let is_open = by_model.as_ref().map_or(true, |(_, is_open)| *is_open);
+        let no_answer_reason = match &by_model {
+            Err(refusal) => describe_refusal(refusal),
+            Ok((answer, _)) => answer.as_ref().err().map(|why| format!(": {why}")).unwrap_or_default(),
+        };
+        let (by_walk, walk_refusal) = match is_open.then(|| self.check_by_walk(&no_answer_reason)) {
+            Some(Ok(walked)) => (Some(walked), None),
+            Some(Err(why)) => (None, why),
+            None => (None, None),
+        };
+        let by_walk = by_walk.filter(|walked| !walked.is_unknown() || !matches!(&by_model, Ok((Ok(_), _))));
+        let is_unknown = match (&by_walk, &by_model) {
+            (Some(checked), _) | (None, Ok((Ok(checked), _))) => checked.is_unknown(),
+            (None, _) => false,
+        };
+        // If a finding exists, a reason that the model cannot answer does not matter.
+        let has_findings = by_walk.as_ref().is_some_and(CheckResult::has_findings);
+        let needs_explanation =
+            !(has_findings && matches!(&by_model, Err(refusal) if !refusal.what.is_limit()));
+        let explain = || self.describe_limit(by_model.as_ref().map(|(answer, _)| answer));
+        let explanation = (is_unknown && needs_explanation).then(explain).flatten();
+        let mut checked = match (by_walk, by_model) {
+            (Some(checked), _) | (None, Ok((Ok(checked), _))) => checked,
+            (None, Ok((Err(why), _))) => CheckResult::Rejected(RejectedSource::without_position(file, why)),
+            (None, Err(refusal)) => self.result_without_answer(refusal, walk_refusal)?,
+        };
+        if let (Some(explanation), CheckResult::Answered(_, warnings, _)) = (explanation, &mut checked) {
+            warnings.push(format!("{file}: {explanation}"));
+        }
+        Ok(checked)
+    }
+
+    /// Answers by the model, with larger loop bounds while an unknown answer is due to the bound and time
+    /// remains.
+    fn answer_with_growing_bound(&self) -> Result<ModelCheck, Refusal> {
+        let options = &self.analysis.options;
+        let mut best = self.answer_by_model(options)?;
+        for bodies in RETRY_LOOP_BOUNDS {
+            let is_cut = best.0.as_ref().is_ok_and(is_cut_short);
+            let time = self.check_options.timeout / 4;
+            if !is_cut || options.unroll.is_some() || self.started.elapsed() > time {
+                break;
+            }
+            match self
+                .answer_by_model(&AnalysisOptions { max_open_iterations: Some(bodies), ..options.clone() })
+            {
+                Ok(deeper) if deeper.0.as_ref().is_ok_and(|deeper| !leaves_unknown(deeper)) => {
+                    return Ok(deeper);
+                }
+                Ok(deeper) if deeper.0.as_ref().is_ok_and(is_cut_short) => best = deeper,
+                // More bodies exceed the time or the lifter: keep the answer with fewer.
+                Ok(_) | Err(_) => break,
+            }
+        }
+        Ok(best)
+    }
+
+    fn answer_by_model(&self, options: &AnalysisOptions) -> Result<ModelCheck, Refusal> {
+        let until = Some(DeadlinePredicate::new(stop_after(self.remaining_time())));
+        let lifted =
+            frontend::lift(self.analysis.module, &AnalysisOptions { deadline: until, ..options.clone() })?;
+        let lifted_entry = LiftedEntryPoint { analysis: self.analysis, options, lifted: &lifted };
+        let answer = lifted_entry.check_with_model(self);
+        let is_open = answer.as_ref().map_or(true, |answered| lifted_entry.leaves_open(answered));
+        Ok((answer, is_open))
+    }
+
+    /// Returns the result if neither the model nor the interpreter has an answer: it is undecided if a limit of
+    /// time or steps is the reason.
+    ///
+    /// # Errors
+    /// The refusal of the lifter, or that of the interpreter if it says more.
+    fn result_without_answer(
+        &self,
+        refusal: Refusal,
+        walk_refusal: Option<Refusal>,
+    ) -> Result<CheckResult, Refusal> {
+        // The grid may be too large for the model while another limit stops the interpreter.
+        let is_exhausted = refusal.what.is_exhausted();
+        let walk_refusal =
+            walk_refusal.filter(|why| why.what.is_exhausted() || !is_exhausted && refusal.what.is_limit());
+        let why = match walk_refusal {
+            None if is_exhausted => self.describe_limit(Err(&refusal)).unwrap_or_default(),
+            Some(why) if is_exhausted || why.what.is_exhausted() => self.describe_interpreter_limit(&why),
+            walk_refusal => return Err(walk_refusal.unwrap_or(refusal)),
+        };
+        let ShaderAnalysis { file, ref options, .. } = *self.analysis;
+        let unanswered =
+            |claim| Query { text: format!("forall ({claim})"), holds: None, expected: Some(true) };
+        let entry = options.entry.as_deref().unwrap_or("main");
+        let line = CheckLine {
+            queries: options.assertion.iter().map(unanswered).collect(),
+            findings: Some(Vec::new()),
+            bound: options.unroll.unwrap_or(options.max_open_iterations()),
+            ..self.entry_line(entry, Race::Unknown)
+        };
+        let warnings = vec![format!("{file}: {why}")];
+        Ok(CheckResult::Answered(Box::new(line), warnings, CommandOutcome::Environment))
+    }
+
+    /// Replaces an answer that depends on inputs that no option supplies, and names the chosen inputs.
+    fn settle_answer(&self, checked: CheckResult) -> CheckResult {
+        let status = if checked.is_clean() {
+            AnswerStatus::Clean
+        } else if checked.has_findings() {
+            AnswerStatus::Findings
+        } else {
+            AnswerStatus::Open
+        };
+        let CheckResult::Answered(mut line, mut warnings, mut outcome) = checked else { return checked };
+        let file = self.analysis.file;
+        warnings.extend(self.analysis.choice_note().map(|note| format!("{file}: {note}")));
+        let needs_grid = line.two_workgroup_finding.is_some();
+        let time = self.check_options.progress.is_none().then(|| self.remaining_time());
+        line.needs = self.analysis.needed_inputs(status, needs_grid, time);
+        if !line.needs.is_empty() {
+            let is_broken = |query: &Query| query.expected.is_some() && query.holds == Some(false);
+            outcome = match line.queries.iter().any(is_broken) {
+                true => CommandOutcome::RuleBroken,
+                false => CommandOutcome::Environment,
+            };
+            (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
+            warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.to_sentence())));
+        }
+        CheckResult::Answered(line, warnings, outcome)
+    }
 }
 
 /// Loop bounds to try after the default one.
@@ -355,23 +298,17 @@ fn is_cut_short(checked: &CheckResult) -> bool {
 }
 
 struct LiftedEntryPoint<'a> {
-    file: &'a str,
-    module: &'a SpirvModule,
-    /// The compiler, if the file is source code.
-    compiler: Option<&'a str>,
+    analysis: &'a ShaderAnalysis<'a>,
+    /// The options of the lifter.
     options: &'a AnalysisOptions,
     lifted: &'a Lifted,
 }
 
 impl LiftedEntryPoint<'_> {
-    fn check_with_model(
-        &self,
-        model: &model::Model,
-        check_options: CheckOptions,
-        started: Instant,
-    ) -> Result<CheckResult, String> {
+    fn check_with_model(&self, check: &EntryPointCheck<'_>) -> Result<CheckResult, String> {
+        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
         let lifted = self.lifted;
-        let stop = stop_after(check_options.timeout.saturating_sub(started.elapsed()));
+        let stop = stop_after(check.remaining_time());
         let budget = Budget::until(&stop);
         let query = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: true };
         let answer = frontend::answer_with_model(lifted, model, &query).map_err(|error| error.to_string())?;
@@ -385,24 +322,22 @@ impl LiftedEntryPoint<'_> {
         let mut findings: Vec<FindingRecord> =
             race.into_iter().map(|(message, at)| FindingRecord::new("race", message, at)).collect();
         findings.extend(answer.findings.iter().map(|finding| self.lift_finding_record(finding)));
-        if findings.is_empty() && check_options.progress.is_none() {
-            findings.extend(self.findings_outside_model(model));
+        if findings.is_empty() && check.check_options.progress.is_none() {
+            findings.extend(self.findings_outside_model());
         }
         let mut outcome =
             if findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
-        let mut warnings: Vec<String> =
-            self.notes().iter().map(|note| format!("{}: {note}", self.file)).collect();
-        warnings.push(format!("{}: {}", self.file, self.describe_coverage()));
+        let mut warnings: Vec<String> = self.notes().iter().map(|note| format!("{file}: {note}")).collect();
+        warnings.push(format!("{file}: {}", self.describe_coverage()));
         let probes_two_workgroups = findings.is_empty() && lifted.question.is_none();
         let two_workgroup_finding = if probes_two_workgroups {
-            frontend::find_with_two_workgroups(self.module, self.options)
+            frontend::find_with_two_workgroups(module, self.options)
         } else {
             None
         };
-        warnings.extend(two_workgroup_finding.iter().map(|wider| format!("{}: {wider}", self.file)));
+        warnings.extend(two_workgroup_finding.iter().map(|wider| format!("{file}: {wider}")));
         if answer.is_out_of_time {
-            warnings
-                .push(format!("{}: warning: not everything was answered within the time limit", self.file));
+            warnings.push(format!("{file}: warning: not everything was answered within the time limit"));
         }
         let queries: Vec<Query> = lifted
             .question
@@ -418,13 +353,13 @@ impl LiftedEntryPoint<'_> {
         for query in queries.iter().filter(|query| query.expected.is_some()) {
             if query.holds == Some(false) {
                 outcome.escalate_to(CommandOutcome::RuleBroken);
-                warnings.push(format!("{}: `{}` does not hold", self.file, query.text));
+                warnings.push(format!("{file}: `{}` does not hold", query.text));
             } else if query.holds.is_none() {
                 outcome.escalate_to(CommandOutcome::Environment);
-                warnings.push(format!("{}: `{}` has no answer", self.file, query.text));
+                warnings.push(format!("{file}: `{}` has no answer", query.text));
             }
         }
-        let progress = self.check_progress(model, check_options, budget, answer.race)?;
+        let progress = self.check_progress(check.check_options, budget, answer.race)?;
         let line = CheckLine {
             queries,
             executions: Executions {
@@ -436,9 +371,9 @@ impl LiftedEntryPoint<'_> {
             runs: answer.runs,
             progress,
             findings: Some(findings),
-            compiler: self.compiler.map(str::to_owned),
+            compiler: self.analysis.compiler.map(str::to_owned),
             two_workgroup_finding,
-            ..entry_line(self.file, &lifted.entry, model, answer.race, started)
+            ..check.entry_line(&lifted.entry, answer.race)
         };
         Ok(CheckResult::Answered(Box::new(line), warnings, outcome))
     }
@@ -457,18 +392,18 @@ impl LiftedEntryPoint<'_> {
 
     /// Returns the findings other than races that only the interpreter sees: endless loops and uninitialised
     /// reads.
-    fn findings_outside_model(&self, model: &model::Model) -> Vec<FindingRecord> {
+    fn findings_outside_model(&self) -> Vec<FindingRecord> {
+        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
         if !is_interpreter_model(model) {
             return Vec::new();
         }
-        let found = frontend::findings_outside_model(self.module, self.options);
-        found.iter().map(|found| finding_record(self.file, self.module, found)).collect()
+        let found = frontend::findings_outside_model(module, self.options);
+        found.iter().map(|found| finding_record(file, module, found)).collect()
     }
 
     /// Returns the notes about how the shader was read.
     fn notes(&self) -> Vec<String> {
-        let compiled = self.compiler.map(|compiler| format!("compiled by {compiler}"));
-        compiled.into_iter().chain(self.lifted.notes.iter().cloned()).collect()
+        self.analysis.compiler_note().into_iter().chain(self.lifted.notes.iter().cloned()).collect()
     }
 
     /// Describes which inputs, invocations and loop bounds the answer covers.
@@ -494,7 +429,7 @@ impl LiftedEntryPoint<'_> {
     }
 
     fn finding_place(&self, spot: &Spot) -> FindingPlace {
-        let (file, line) = source_location(self.file, self.module, spot.line, spot.place);
+        let (file, line) = source_location(self.analysis.file, self.analysis.module, spot.line, spot.place);
         let invocation = self.lifted.invocations.get(usize::from(spot.thread));
         FindingPlace {
             file: Some(file),
@@ -514,7 +449,6 @@ impl LiftedEntryPoint<'_> {
 
     fn check_progress(
         &self,
-        model: &model::Model,
         check_options: CheckOptions,
         budget: Budget<'_>,
         race: Race,
@@ -536,7 +470,8 @@ impl LiftedEntryPoint<'_> {
         progress_answer.terminates = Some(true);
         for case in &self.lifted.cases {
             let limits = ProgressLimits::with_budget(budget);
-            let answer = check_termination(&case.test, model, progress_model, *fairness, &limits);
+            let answer =
+                check_termination(&case.test, self.analysis.model, progress_model, *fairness, &limits);
             let answer = answer.map_err(|error| error.to_string())?;
             progress_answer.memory = answer.memory.name().to_owned();
             if answer.terminates != Some(true) {

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answers::{needed_record, placed_refusal_text, source_refusal_text};
-use frontend::{AnalysisOptions, FinalCell, FinalContents, KernelDispatch, Problem, Refusal, SpirvModule};
+use answers::{placed_refusal_text, source_refusal_text};
+use frontend::{
+    AnalysisOptions, FinalCell, FinalContents, InputGrid, KernelDispatch, Problem, Refusal, SpirvModule,
+};
 use model::Model;
+use results::wire::NeededRecord;
 use runner::shader::{InputImage, InputShape, ShaderInput};
 
-use super::entry_point_options;
-use super::source::{Compilation, SourceModule, load_all};
+use super::shader_analysis::{AnswerStatus, ShaderAnalysis, read_entry_points};
+use super::source::{Compilation, load_all};
 use crate::Failure;
-use crate::check::kernel::InputWalk;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::time_limit::stop_after;
 
@@ -50,14 +52,74 @@ pub fn analyze_file(
     model: &Model,
     timeout: Duration,
 ) -> Result<Vec<AnalyzedShader>, Failure> {
+    let file = shader_file.file;
+    let to_failure = |refusal: Refusal| Failure::input_message(placed_refusal_text(file, &refusal));
     let mut all = Vec::new();
-    for shader in load_all(shader_file.file, &shader_file.compilation) {
-        all.extend(analyze_module(
-            shader_file,
-            &shader.map_err(|error| error.to_failure())?,
-            model,
-            timeout,
-        )?);
+    for shader in load_all(file, &shader_file.compilation) {
+        let shader = shader.map_err(|error| error.to_failure())?;
+        require_whole_grid(shader_file.options, "a dispatch runs every workgroup of the grid")?;
+        let (module, entries) = read_entry_points(file, &shader, shader_file.options).map_err(to_failure)?;
+        let module = Arc::new(module);
+        for given in &entries {
+            let inputs = (shader_file.inputs, InputGrid::Whole);
+            let analysis = ShaderAnalysis::new((file, &shader, &module), given, model, inputs, None);
+            let analysis = analysis.map_err(to_failure)?;
+            let options = &analysis.options;
+            let entry = options.entry.clone().unwrap_or_default();
+            let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
+            let mut analyzed = AnalyzedShader {
+                id: format!("{stem}:{entry}"),
+                file: file.to_owned(),
+                flags: shader_file.flags.to_vec(),
+                compiler: shader.compiler.clone(),
+                shader: runner::shader::Shader { entry, grid: [1; 3], ..runner::shader::Shader::default() },
+                buffer_names: Vec::new(),
+                word_names: Arc::new(|places| places.iter().map(|place| format!("{place:?}")).collect()),
+                local_size: [1; 3],
+                workgroup_bytes: 0,
+                required_features: Vec::new(),
+                unsupported_capabilities: Vec::new(),
+                has_loops: false,
+                expected: ExpectedContents::Unknown {
+                    is_race_free: false,
+                    why: "it was not analyzed".to_owned(),
+                },
+                claim: None,
+                notes: Vec::new(),
+                unavailable_reason: None,
+            };
+            match frontend::plan_dispatch(&module, options) {
+                Ok(dispatch)
+                    if dispatch
+                        .required_features
+                        .iter()
+                        .any(|group| group.contains(&Feature::BufferDeviceAddress)) =>
+                {
+                    // `plan_dispatch` refuses only addresses that are known.
+                    let what = "dispatching buffers that are accessed by device address";
+                    analyzed.unavailable_reason = Some(format!("not available: {what}"));
+                }
+                Ok(dispatch) => analyze_dispatch(&mut analyzed, dispatch, &module, options, model, timeout)
+                    .map_err(to_failure)?,
+                // An unsupported feature is not an error of the shader.
+                Err(Refusal { what: Problem::Unsupported(what), .. }) => {
+                    analyzed.unavailable_reason = Some(format!("not available: {what}"));
+                }
+                Err(refusal) => return Err(to_failure(refusal)),
+            }
+            analyzed.notes.extend(analysis.choice_note());
+            let status = match analyzed.expected {
+                ExpectedContents::Undefined(_) => AnswerStatus::Findings,
+                ExpectedContents::Known { .. } | ExpectedContents::Unknown { .. } => AnswerStatus::Open,
+            };
+            let needs = analysis.needed_inputs(status, false, Some(timeout));
+            if !needs.is_empty() {
+                let needs: Vec<String> = needs.iter().map(NeededRecord::to_sentence).collect();
+                let why = format!("needs-inputs: {}", needs.join("; "));
+                analyzed.expected = ExpectedContents::Unknown { is_race_free: false, why };
+            }
+            all.push(analyzed);
+        }
     }
     Ok(all)
 }
@@ -70,96 +132,6 @@ pub(super) fn require_whole_grid(options: &AnalysisOptions, why: &str) -> Result
             "--workgroup: {why}; expected `race`, `check`, `explain` or `convert`"
         ))),
     }
-}
-
-/// Returns the entry points of a module.
-fn analyze_module(
-    shader_file: &ShaderFileInputs<'_>,
-    shader: &SourceModule,
-    model: &Model,
-    timeout: Duration,
-) -> Result<Vec<AnalyzedShader>, Failure> {
-    let file = shader_file.file;
-    let to_failure = |refusal: &Refusal| Failure::input_message(placed_refusal_text(file, refusal));
-    require_whole_grid(shader_file.options, "a dispatch runs every workgroup of the grid")?;
-    let module = Arc::new(
-        frontend::read_bound_module(&shader.bytes, shader_file.options)
-            .map_err(|refusal| to_failure(&refusal))?,
-    );
-    let entries = entry_point_options(file, &module, &shader.unset, shader_file.options)
-        .map_err(|refusal| to_failure(&refusal))?;
-    if entries.is_empty() {
-        return Err(Failure::input_message(format!("{file}: {}", module.describe_missing_entry_point())));
-    }
-    let mut all = Vec::with_capacity(entries.len());
-    for given_options in entries {
-        let choice =
-            frontend::choose_inputs(&module, &given_options, shader_file.inputs, frontend::InputGrid::Whole)
-                .map_err(|refusal| to_failure(&refusal))?;
-        let chosen_inputs = choice.description(&given_options);
-        let options = choice.primary(&given_options);
-        let entry = options.entry.clone().unwrap_or_default();
-        let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
-        let mut analyzed = AnalyzedShader {
-            id: format!("{stem}:{entry}"),
-            file: file.to_owned(),
-            flags: shader_file.flags.to_vec(),
-            compiler: shader.compiler.clone(),
-            shader: runner::shader::Shader { entry, grid: [1; 3], ..runner::shader::Shader::default() },
-            buffer_names: Vec::new(),
-            word_names: Arc::new(|places| places.iter().map(|place| format!("{place:?}")).collect()),
-            local_size: [1; 3],
-            workgroup_bytes: 0,
-            required_features: Vec::new(),
-            unsupported_capabilities: Vec::new(),
-            has_loops: false,
-            expected: ExpectedContents::Unknown {
-                is_race_free: false,
-                why: "it was not analyzed".to_owned(),
-            },
-            claim: None,
-            notes: Vec::new(),
-            unavailable_reason: None,
-        };
-        match frontend::plan_dispatch(&module, &options) {
-            Ok(dispatch)
-                if dispatch
-                    .required_features
-                    .iter()
-                    .any(|group| group.contains(&Feature::BufferDeviceAddress)) =>
-            {
-                // `plan_dispatch` refuses only addresses that are known.
-                let what = "dispatching buffers that are accessed by device address";
-                analyzed.unavailable_reason = Some(format!("not available: {what}"));
-            }
-            Ok(dispatch) => analyze_dispatch(&mut analyzed, dispatch, &module, &options, model, timeout)
-                .map_err(|refusal| to_failure(&refusal))?,
-            // An unsupported feature is not an error of the shader.
-            Err(Refusal { what: Problem::Unsupported(what), .. }) => {
-                analyzed.unavailable_reason = Some(format!("not available: {what}"));
-            }
-            Err(refusal) => return Err(to_failure(&refusal)),
-        }
-        if !chosen_inputs.is_empty() {
-            analyzed.notes.push(format!("inputs chosen by the tool: {chosen_inputs}"));
-        }
-        let mut needs = choice.needed_inputs(&module);
-        let is_undefined = matches!(analyzed.expected, ExpectedContents::Undefined(_));
-        let (given, mode) = (&given_options, shader_file.inputs);
-        let walk = InputWalk { module: &module, given, own: &options, mode, time: timeout };
-        if is_undefined {
-            walk.settle_findings(&mut needs, model);
-        }
-        let is_open = !is_undefined || needs.decide_findings;
-        let needs: Vec<String> =
-            needs.inputs.into_iter().map(|needed| needed_record(needed).to_sentence()).collect();
-        if !needs.is_empty() && is_open {
-            let why = format!("needs-inputs: {}", needs.join("; "));
-            analyzed.expected = ExpectedContents::Unknown { is_race_free: false, why };
-        }
-        all.push(analyzed);
-    }
-    Ok(all)
 }
 
 fn analyze_dispatch(

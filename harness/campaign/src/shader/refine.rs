@@ -115,10 +115,6 @@ fn compare_modules(
         |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
     let known = entry_point_options(before.file, &before.module, &before.unset, options)
         .map_err(|refusal| to_failure(&refusal))?;
-    if known.is_empty() {
-        let what = before.module.describe_missing_entry_point();
-        return Err(Failure::input_message(format!("{}: {what}", before.file)));
-    }
     let others = after.module.entry_points();
     let mut lines = Vec::with_capacity(known.len());
     for given in &known {

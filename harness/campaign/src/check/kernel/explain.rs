@@ -2,20 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use answers::{needed_record, placed_refusal_text};
+use answers::placed_refusal_text;
 use explanation::ShaderAnswer;
-use frontend::grid::NeededInput;
-use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery};
+use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, Refusal};
 use litmus::Race;
 use model::Budget;
-use results::wire::{FindingPlace, FindingRecord, MendRecord};
+use results::wire::{FindingPlace, FindingRecord, MendRecord, NeededRecord};
 use results::write::race::{format_places, format_race as race_text};
 
-use super::{InputWalk, LiftedEntryPoint};
-use crate::check::interpreter::{InterpretedEntryPoint, InterpreterExplanation};
-use crate::shader::entry_point_options;
+use super::LiftedEntryPoint;
+use super::interpreter::InterpreterExplanation;
 use crate::shader::race::{findings_page, to_page};
-use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
+use crate::shader::shader_analysis::{AnswerStatus, ShaderAnalysis, read_entry_points};
+use crate::shader::source::{Compilation, load_all};
 use crate::time_limit::stop_after;
 use crate::{CommandOutcome, Failure};
 
@@ -38,128 +37,104 @@ pub fn explain_shader(
     compilation: &Compilation,
     options: &AnalysisOptions,
     model: &model::Model,
-    limits: (Duration, InputMode),
+    (time, inputs): (Duration, InputMode),
 ) -> Result<ShaderExplanation, Failure> {
+    let to_failure = |refusal: Refusal| Failure::input_message(placed_refusal_text(file, &refusal));
     let mut shader_explanation = ShaderExplanation::default();
     for shader in load_all(file, compilation) {
-        explain_module(&mut shader_explanation, file, shader, options, model, limits)?;
+        let shader = shader.map_err(|error| error.to_failure())?;
+        let (module, entries) = read_entry_points(file, &shader, options).map_err(to_failure)?;
+        for given in &entries {
+            let inputs = (inputs, InputGrid::One);
+            let analysis = ShaderAnalysis::new((file, &shader, &module), given, model, inputs, None);
+            let analysis = analysis.map_err(to_failure)?;
+            let mut explanation = explain_entry_point(&analysis, time).map_err(Failure::input_message)?;
+            if let Some(note) = analysis.choice_note() {
+                shader_explanation.text += &format!("{note}\n");
+                explanation.page.notes.push(note);
+            }
+            let status = match explanation.outcome {
+                CommandOutcome::RuleBroken => AnswerStatus::Findings,
+                CommandOutcome::Success => AnswerStatus::Clean,
+                CommandOutcome::Environment | CommandOutcome::Untested | CommandOutcome::Input => {
+                    AnswerStatus::Open
+                }
+            };
+            let needs = analysis.needed_inputs(status, explanation.needs_grid, Some(time));
+            if !needs.is_empty() {
+                let entry = analysis.options.entry.as_deref().unwrap_or("main");
+                explanation.text = format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
+                explanation.outcome = CommandOutcome::Environment;
+                (explanation.page.verdict, explanation.page.findings) =
+                    ("needs-inputs".to_owned(), Vec::new());
+                for sentence in needs.iter().map(NeededRecord::to_sentence) {
+                    explanation.text += &format!("  {sentence}\n");
+                    explanation.page.notes.push(sentence);
+                }
+            }
+            shader_explanation.text += &explanation.text;
+            shader_explanation.answers.push(explanation.page);
+            shader_explanation.outcome.escalate_to(explanation.outcome);
+        }
     }
     Ok(shader_explanation)
 }
 
-/// Explains the entry points of a module.
-fn explain_module(
-    shader_explanation: &mut ShaderExplanation,
-    file: &str,
-    shader: Result<SourceModule, SourceError>,
-    options: &AnalysisOptions,
-    model: &model::Model,
-    (time, inputs): (Duration, InputMode),
-) -> Result<(), Failure> {
-    let shader = shader.map_err(|error| error.to_failure())?;
-    let module = frontend::read_bound_module(&shader.bytes, options)
-        .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    let entries = entry_point_options(file, &module, &shader.unset, options)
-        .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    for entry_options in entries {
-        let choice = frontend::choose_inputs(&module, &entry_options, inputs, InputGrid::One)
-            .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-        let (options, mut needs) = (choice.primary(&entry_options), choice.needed_inputs(&module));
-        let entry = options.entry.as_deref().unwrap_or("main");
-        let compiler = shader.compiler.as_deref();
-        let explain = |options: &AnalysisOptions| match frontend::lift(&module, options) {
-            Ok(lifted) => {
-                let kernel = LiftedEntryPoint { file, module: &module, compiler, options, lifted: &lifted };
-                kernel.explain_with_model(model, time).map_err(|error| format!("{file}: {error}"))
-            }
-            Err(refusal) => Err(placed_refusal_text(file, &refusal)),
-        };
-        let interpreted_entry = InterpretedEntryPoint { file, module: &module, compiler, options: &options };
-        let answer = explain(&options);
-        // The interpreter does not bound loops, so it is not used if the user gave a bound.
-        let is_open =
-            answer.as_ref().map_or(true, |explanation| explanation.is_open && options.unroll.is_none());
-        let interpreted = if is_open { interpreted_entry.explain(model, time) } else { None };
-        let (entry_text, mut page, entry_outcome) = match (interpreted, answer) {
-            (Some(InterpreterExplanation { line, outcome, pairs, needs_grid }), _) => {
-                if needs_grid {
-                    needs.inputs.push(NeededInput::missing_grid());
-                }
-                let (mut text, mut page) = (race_text(&line), to_page(&line));
-                if let Some(compiler) = compiler {
-                    text += &format!("  compiled by {compiler}\n");
-                    page.notes.push(format!("compiled by {compiler}"));
-                }
-                // Two racing invocations race with any others present, so cause and fix are computed for the
-                // pair only.
-                let started = Instant::now();
-                let mut is_first = true;
-                for race in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {
-                    race.reason = Some("Why: no synchronization orders the two accesses.".to_owned());
-                }
-                for (finding, only) in pairs.into_iter().take(MAX_PAIRS) {
-                    if started.elapsed() > time {
-                        break;
-                    }
-                    let pair_explanation =
-                        explain(&AnalysisOptions { only_invocations: only, ..options.clone() });
-                    let is_racy = |explanation: &EntryExplanation| {
-                        explanation.outcome == CommandOutcome::RuleBroken && !explanation.is_open
-                    };
-                    let Some(explanation) = pair_explanation.ok().filter(is_racy) else { continue };
-                    if let Some(page_finding) = page.findings.get_mut(finding) {
-                        page_finding.reason = explanation.reason.or(page_finding.reason.take());
-                    }
-                    if std::mem::take(&mut is_first) {
-                        text += &format!("\nThe two invocations alone are {}", explanation.text);
-                    }
-                }
-                (text, page, outcome)
-            }
-            (None, Ok(explanation)) => {
-                let (mut text, mut page) = (explanation.text, explanation.page);
-                if let Some(words) = explanation.two_workgroup_finding {
-                    text += &format!("{words}\n");
-                    page.notes.push(words);
-                    needs.inputs.push(NeededInput::missing_grid());
-                }
-                if let Some(found) = page.findings.first_mut() {
-                    found.reason = explanation.reason;
-                }
-                (text, page, explanation.outcome)
-            }
-            (None, Err(why)) => return Err(Failure::input_message(why)),
-        };
-        let chosen_inputs = choice.description(&entry_options);
-        if !chosen_inputs.is_empty() {
-            let chosen = format!("inputs chosen by the tool: {chosen_inputs}");
-            shader_explanation.text += &format!("{chosen}\n");
-            page.notes.push(chosen);
+/// Explains an entry point by the model, or by a walk over the grid if the model leaves the question open.
+///
+/// # Errors
+/// Why neither has an answer.
+fn explain_entry_point(analysis: &ShaderAnalysis<'_>, time: Duration) -> Result<EntryExplanation, String> {
+    let ShaderAnalysis { file, module, .. } = *analysis;
+    let explain = |options: &AnalysisOptions| match frontend::lift(module, options) {
+        Ok(lifted) => {
+            let kernel = LiftedEntryPoint { analysis, options, lifted: &lifted };
+            kernel.explain_with_model(time).map_err(|error| format!("{file}: {error}"))
         }
-        let walk = InputWalk { module: &module, given: &entry_options, own: &options, mode: inputs, time };
-        let is_broken = entry_outcome == CommandOutcome::RuleBroken;
-        if is_broken {
-            walk.settle_findings(&mut needs, model);
-        } else if entry_outcome == CommandOutcome::Success {
-            walk.settle_clean_answer(&mut needs, model);
+        Err(refusal) => Err(placed_refusal_text(file, &refusal)),
+    };
+    let by_model = explain(&analysis.options);
+    // The interpreter does not bound loops, so it is not used if the user gave a bound.
+    let is_open = by_model
+        .as_ref()
+        .map_or(true, |explanation| explanation.is_open && analysis.options.unroll.is_none());
+    let by_walk = if is_open { analysis.explain_by_walk(time) } else { None };
+    let Some(InterpreterExplanation { line, outcome, pairs, needs_grid }) = by_walk else {
+        let mut explanation = by_model?;
+        if let Some(found) = explanation.page.findings.first_mut() {
+            found.reason = explanation.reason.take();
         }
-        if needs.inputs.is_empty() || is_broken && !needs.decide_findings {
-            shader_explanation.text += &entry_text;
-            shader_explanation.answers.push(page);
-            shader_explanation.outcome.escalate_to(entry_outcome);
-            continue;
-        }
-        shader_explanation.text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
-        (page.verdict, page.findings) = ("needs-inputs".to_owned(), Vec::new());
-        for needed in needs.inputs {
-            let sentence = needed_record(needed).to_sentence();
-            shader_explanation.text += &format!("  {sentence}\n");
-            page.notes.push(sentence);
-        }
-        shader_explanation.answers.push(page);
-        shader_explanation.outcome.escalate_to(CommandOutcome::Environment);
+        return Ok(explanation);
+    };
+    let (mut text, mut page) = (race_text(&line), to_page(&line));
+    if let Some(note) = analysis.compiler_note() {
+        text += &format!("  {note}\n");
+        page.notes.push(note);
     }
-    Ok(())
+    // Two racing invocations race with any others present, so cause and fix are computed for the pair only.
+    let started = Instant::now();
+    let mut is_first = true;
+    for race in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {
+        race.reason = Some("Why: no synchronization orders the two accesses.".to_owned());
+    }
+    for (finding, only) in pairs.into_iter().take(MAX_PAIRS) {
+        if started.elapsed() > time {
+            break;
+        }
+        let pair_explanation =
+            explain(&AnalysisOptions { only_invocations: only, ..analysis.options.clone() });
+        let is_racy = |explanation: &EntryExplanation| {
+            explanation.outcome == CommandOutcome::RuleBroken && !explanation.is_open
+        };
+        let Some(explanation) = pair_explanation.ok().filter(is_racy) else { continue };
+        if let Some(page_finding) = page.findings.get_mut(finding) {
+            page_finding.reason = explanation.reason.or(page_finding.reason.take());
+        }
+        if std::mem::take(&mut is_first) {
+            text += &format!("\nThe two invocations alone are {}", explanation.text);
+        }
+    }
+    Ok(EntryExplanation { text, page, reason: None, outcome, is_open: false, needs_grid })
 }
 
 /// The largest number of racing pairs that are explained.
@@ -173,8 +148,8 @@ struct EntryExplanation {
     outcome: CommandOutcome,
     /// True if nothing was found, or the position is unknown.
     is_open: bool,
-    /// The finding that appears with two workgroups, in words, if no grid was given.
-    two_workgroup_finding: Option<String>,
+    /// True if no grid was given and two workgroups have a finding that one has not.
+    needs_grid: bool,
 }
 
 /// Returns whether a claim holds, in words.
@@ -187,7 +162,8 @@ fn describe_answer(holds: Option<bool>) -> &'static str {
 }
 
 impl LiftedEntryPoint<'_> {
-    fn explain_with_model(&self, model: &model::Model, time: Duration) -> Result<EntryExplanation, String> {
+    fn explain_with_model(&self, time: Duration) -> Result<EntryExplanation, String> {
+        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
         let lifted = self.lifted;
         let (half, stop) = (stop_after(time / 2), stop_after(time));
         let query = ModelQuery {
@@ -214,7 +190,7 @@ impl LiftedEntryPoint<'_> {
         let mut findings: Vec<FindingRecord> =
             answer.findings.iter().map(|found| self.lift_finding_record(found)).collect();
         if findings.is_empty() && answer.race != Race::Racy {
-            findings = self.findings_outside_model(model);
+            findings = self.findings_outside_model();
         }
         for record in &findings {
             outcome.escalate_to(CommandOutcome::RuleBroken);
@@ -261,9 +237,9 @@ impl LiftedEntryPoint<'_> {
         } else if is_broken && !is_open {
             let unreduced_options = AnalysisOptions { keep_all: true, ..self.options.clone() };
             let unreduced =
-                frontend::lift(self.module, &unreduced_options).map_err(|refusal| refusal.to_string())?;
+                frontend::lift(module, &unreduced_options).map_err(|refusal| refusal.to_string())?;
             let race = answer.race_spot.as_ref();
-            let fix = frontend::fix_races(self.module, &unreduced, model, race, &query).map_err(failed)?;
+            let fix = frontend::fix_races(module, &unreduced, model, race, &query).map_err(failed)?;
             if fix.changes.is_empty() {
                 text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);
             } else {
@@ -285,12 +261,17 @@ impl LiftedEntryPoint<'_> {
         }
         let is_clean = answer.race == Race::Free && lifted.question.is_none();
         let two_workgroup_finding =
-            is_clean.then(|| frontend::find_with_two_workgroups(self.module, self.options)).flatten();
+            is_clean.then(|| frontend::find_with_two_workgroups(module, self.options)).flatten();
         let holds =
             lifted.question.as_ref().map(|question| format!("{question} {}", describe_answer(answer.holds)));
         let notes = holds.into_iter().chain([self.describe_coverage()]).chain(self.notes()).collect();
-        let title = format!("{} {}", self.file, lifted.entry);
-        let page = findings_page(title, headline.to_owned(), notes, &findings, self.file);
-        Ok(EntryExplanation { text, page, reason, outcome, is_open, two_workgroup_finding })
+        let title = format!("{file} {}", lifted.entry);
+        let mut page = findings_page(title, headline.to_owned(), notes, &findings, file);
+        let needs_grid = two_workgroup_finding.is_some();
+        if let Some(words) = two_workgroup_finding {
+            text += &format!("{words}\n");
+            page.notes.push(words);
+        }
+        Ok(EntryExplanation { text, page, reason, outcome, is_open, needs_grid })
     }
 }

@@ -1,15 +1,13 @@
 //! Explains an undecided shader: the limit that stopped the model, and the option that raises it.
 
-use std::time::Duration;
-
 use answers::refusal_text;
 use frontend::{
     AnalysisOptions, DeadlinePredicate, FindingKind, ModelQuery, Problem, Refusal, SourcePosition,
-    SpirvModule,
 };
-use model::{Budget, Model};
+use model::Budget;
 
-use super::CheckResult;
+use super::EntryPointCheck;
+use crate::check::CheckResult;
 use crate::time_limit::stop_after;
 
 /// Factor for the time limit that is suggested.
@@ -32,19 +30,12 @@ pub fn describe_refusal(refusal: &Refusal) -> String {
     }
 }
 
-/// An undecided shader with the options of its check.
-pub struct UndecidedShader<'a> {
-    pub module: &'a SpirvModule,
-    /// The inputs and the entry point.
-    pub options: &'a AnalysisOptions,
-    pub model: &'a Model,
-    /// The time limit that was reached.
-    pub timeout: Duration,
-}
-
-impl UndecidedShader<'_> {
+impl EntryPointCheck<'_> {
     /// Returns the limit that stopped the model and the option that raises it; None if no option helps.
-    pub fn describe_limit(&self, answered: Result<&Result<CheckResult, String>, &Refusal>) -> Option<String> {
+    pub(super) fn describe_limit(
+        &self,
+        answered: Result<&Result<CheckResult, String>, &Refusal>,
+    ) -> Option<String> {
         let (why, option) = match answered {
             Ok(Ok(CheckResult::Answered(line, ..))) if line.cut > 0 => {
                 let why = format!("the model cut off runs after {} iterations of a loop", line.bound);
@@ -59,7 +50,7 @@ impl UndecidedShader<'_> {
             }
             Ok(Ok(_)) => return None,
             Ok(Err(why)) => {
-                (format!("the model cannot be used: {why}"), self.suggest_loop_bound(self.options))
+                (format!("the model cannot be used: {why}"), self.suggest_loop_bound(&self.analysis.options))
             }
             Err(Refusal { what: Problem::OutOfTime | Problem::TooFewSchedules { .. }, .. }) => {
                 self.time_limit_texts()
@@ -75,7 +66,7 @@ impl UndecidedShader<'_> {
                 };
                 (
                     format!("the model supports at most {bound} {what}{place}"),
-                    self.suggest_loop_bound(self.options),
+                    self.suggest_loop_bound(&self.analysis.options),
                 )
             }
             Err(Refusal { what, place }) => {
@@ -91,7 +82,7 @@ impl UndecidedShader<'_> {
     }
 
     /// Describes the limit that stopped the interpreter.
-    pub fn describe_interpreter_limit(&self, refusal: &Refusal) -> String {
+    pub(super) fn describe_interpreter_limit(&self, refusal: &Refusal) -> String {
         match &refusal.what {
             Problem::Budget { bound, .. } => {
                 format!("unknown: the execution of the whole grid does not end within {bound} steps")
@@ -105,7 +96,7 @@ impl UndecidedShader<'_> {
 
     /// Returns the texts for a reached time limit.
     fn time_limit_texts(&self) -> (String, String) {
-        let seconds = (self.timeout * SUGGESTED_TIMEOUT_FACTOR).as_secs().max(1);
+        let seconds = (self.check_options.timeout * SUGGESTED_TIMEOUT_FACTOR).as_secs().max(1);
         (
             "the time limit of the model was reached".to_owned(),
             format!("`--timeout {seconds}s` gives it more time"),
@@ -115,14 +106,14 @@ impl UndecidedShader<'_> {
     /// Suggests the largest loop bound with which the model accepts the kernel.
     fn suggest_loop_bound(&self, options: &AnalysisOptions) -> String {
         let never_stop = || false;
-        let until = Some(DeadlinePredicate::new(stop_after(self.timeout / 2)));
+        let until = Some(DeadlinePredicate::new(stop_after(self.check_options.timeout / 2)));
         let is_accepted = |bodies: &&u32| {
             let options =
                 AnalysisOptions { unroll: Some(**bodies), deadline: until.clone(), ..options.clone() };
-            let Ok(lifted) = frontend::lift(self.module, &options) else { return false };
+            let Ok(lifted) = frontend::lift(self.analysis.module, &options) else { return false };
             let budget = Budget::until(&never_stop).with_step_limit(ACCEPTANCE_CHECK_STEPS);
             let query = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: false };
-            frontend::answer_with_model(&lifted, self.model, &query).is_ok()
+            frontend::answer_with_model(&lifted, self.analysis.model, &query).is_ok()
         };
         let is_below_bound = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
         match LOOP_BOUNDS.iter().filter(is_below_bound).find(is_accepted) {
@@ -136,9 +127,10 @@ impl UndecidedShader<'_> {
 
     /// Suggests the largest grid that the model accepts.
     fn suggest_grid(&self, bound: usize) -> String {
-        let until = Some(DeadlinePredicate::new(stop_after(self.timeout)));
-        let options = AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.options.clone() };
-        match frontend::lift(self.module, &options) {
+        let until = Some(DeadlinePredicate::new(stop_after(self.check_options.timeout)));
+        let options =
+            AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.analysis.options.clone() };
+        match frontend::lift(self.analysis.module, &options) {
             Err(Refusal { what: Problem::Budget { what, .. }, .. }) if what.starts_with("invocations") => {
                 "one workgroup alone exceeds the limit: reduce its size with `--spec` if specialization \
                  constants set it"
