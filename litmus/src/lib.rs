@@ -36,6 +36,7 @@ pub mod glsl;
 pub mod hsa;
 pub mod khronos;
 pub mod metadata;
+pub mod minimize;
 pub mod outcome;
 pub mod overlap;
 pub mod schedule;

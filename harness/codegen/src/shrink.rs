@@ -1,10 +1,10 @@
-//! Test case reduction (delta debugging): finds a small test that still has a property.
+//! Test case reduction: finds a small test that still has a property.
 //!
-//! It removes threads, instructions and strengths one at a time; cf. Zeller and Hildebrandt, "Simplifying and
-//! Isolating Failure-Inducing Input" (TSE 2002). It is used for tests on which a compiler crashes. The
-//! predicate may be slow (it starts a compiler), so large pieces are tried first. Every candidate is a test
-//! that survives printing and parsing.
+//! It removes threads, instructions and strengths one at a time ([`descend`]). It is used for tests on which a
+//! compiler crashes. The predicate may be slow (it starts a compiler), so large pieces are tried first. Every
+//! candidate is a test that survives printing and parsing.
 
+use litmus::minimize::descend;
 use litmus::{LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,27 +27,17 @@ pub fn shrink(
 ) -> Reduction {
     let mut best = test.clone();
     let mut evaluations = 0;
-    loop {
-        let mut smaller = None;
-        for candidate in list_smaller_tests(&best).into_iter().chain(weaker(&best)) {
-            let Some(candidate) = reparse(&candidate) else { continue };
-            if candidate == best || test_size(&candidate) > test_size(&best) {
-                continue;
-            }
-            if evaluations == max_evaluations {
-                return Reduction { test: best, evaluations, is_minimal: false };
-            }
-            evaluations += 1;
-            if holds(&candidate) {
-                smaller = Some(candidate);
-                break;
-            }
+    let candidates = |best: &Test| list_smaller_tests(best).into_iter().chain(weaker(best)).collect();
+    let ended = descend(&mut best, candidates, |candidate, best| {
+        let is_smaller = |candidate: &Test| candidate != best && test_size(candidate) <= test_size(best);
+        let Some(candidate) = reparse(&candidate).filter(is_smaller) else { return Ok(None) };
+        if evaluations == max_evaluations {
+            return Err(());
         }
-        match smaller {
-            Some(smaller) => best = smaller,
-            None => return Reduction { test: best, evaluations, is_minimal: true },
-        }
-    }
+        evaluations += 1;
+        Ok(holds(&candidate).then_some(candidate))
+    });
+    Reduction { test: best, evaluations, is_minimal: ended.is_ok() }
 }
 
 /// Returns the printed test, parsed again; `None` if it does not parse.

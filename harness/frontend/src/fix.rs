@@ -13,6 +13,7 @@ mod walk_fixes;
 
 use std::collections::BTreeSet;
 
+use litmus::minimize::find_set_of_size;
 use litmus::{
     Condition, Instruction, InstructionKind, Question, QuestionKind, Race, Scope, Semantics, Span,
     StorageClass, Test,
@@ -176,29 +177,6 @@ pub fn fix_races(
     Ok(FixResult { changes: Vec::new(), tried_candidates: search.tried })
 }
 
-/// Returns the first combination of `count` candidates that `f` accepts; `None` if the search was aborted.
-fn find_combination<T>(
-    candidate_count: usize,
-    count: usize,
-    mut tried: impl FnMut(&[usize]) -> Option<Option<T>>,
-) -> Option<Option<T>> {
-    let mut chosen: Vec<usize> = (0..count).collect();
-    while chosen.last().is_some_and(|last| *last < candidate_count) {
-        if let Some(found) = tried(&chosen)? {
-            return Some(Some(found));
-        }
-        // The next combination in lexicographic order.
-        let Some(position) = (0..count).rev().find(|at| chosen[*at] + count - at < candidate_count) else {
-            break;
-        };
-        chosen[position] += 1;
-        for at in position + 1..count {
-            chosen[at] = chosen[at - 1] + 1;
-        }
-    }
-    Some(None)
-}
-
 struct LitmusFixSearch<'a> {
     lifted: &'a Lifted,
     model: &'a Model,
@@ -212,16 +190,16 @@ impl LitmusFixSearch<'_> {
         candidates: &[SuggestedChange],
         count: usize,
     ) -> Result<Option<Vec<SuggestedChange>>, PredictError> {
-        let found = find_combination(candidates.len(), count, |chosen| {
+        let found = find_set_of_size(candidates.len(), count, |chosen| {
             let changes: Vec<&SuggestedChange> = chosen.iter().map(|index| &candidates[*index]).collect();
             match self.fixes_all(&changes) {
-                Ok(true) => Some(Some(Ok(changes.into_iter().cloned().collect()))),
-                // The outer `None` ends the search.
-                Ok(false) => (self.tried < MAX_TRIALS).then_some(None),
-                Err(error) => Some(Some(Err(error))),
+                Ok(true) => Ok(Some(changes.into_iter().cloned().collect())),
+                Ok(false) if self.tried < MAX_TRIALS => Ok(None),
+                Ok(false) => Err(None),
+                Err(error) => Err(Some(error)),
             }
         });
-        found.flatten().transpose()
+        found.or_else(|error: Option<PredictError>| error.map_or(Ok(None), Err))
     }
 
     fn fixes_all(&mut self, changes: &[&SuggestedChange]) -> Result<bool, PredictError> {

@@ -1,17 +1,17 @@
-//! Minimizes a race to a small litmus test, by greedy delta debugging.
+//! Minimizes a race to a small litmus test.
 //!
 //! Only the two racing invocations are lifted. Then instructions are removed one at a time while the model
-//! still reports the race (a one-minimal variant of ddmin, Zeller and Hildebrandt, IEEE TSE 2002,
-//! <https://doi.org/10.1109/32.988498>).
+//! still reports the race ([`remove_chunks`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{Access, Flow, InstructionKind, LocationId, LocationInit, Race, Test};
+use litmus::minimize::remove_chunks;
+use litmus::{Access, Flow, Instruction, InstructionKind, LocationId, LocationInit, Race, Test};
 use model::{Budget, Model};
 use spirv_reader::SpirvModule;
 
 use crate::answer::{ModelQuery, answer_with_model};
-use crate::finding::{FindingKind, Spot};
+use crate::finding::FindingKind;
 use crate::grid::GridFinding;
 use crate::lift::lift;
 use crate::options::AnalysisOptions;
@@ -53,41 +53,37 @@ pub fn minimize_race(
     let races =
         |test: &Test| model::predict(test, model, &model_options).is_ok_and(|found| found.race == Race::Racy);
     let case = lifted.cases.iter().find(|case| races(&case.test))?;
-    let mut test = Test { question: None, filter: None, ..case.test.clone() };
-    // Keep one instruction of each access, so that it stays the same race. For an unpublished write, also
-    // keep everything that could publish it.
-    let published = finding.kind == FindingKind::UnpublishedRead;
-    let places = [one.place, other.place];
-    let named = |thread: usize, spot: &Spot| places.get(thread) == Some(&spot.place);
-    let mut origins = case.origins.clone();
-    let mut trials = 0;
-    loop {
-        let mut changed = false;
-        for thread in 0..test.threads.len().min(origins.len()) {
-            // From the end: indices of earlier instructions stay valid, and uses go before
-            // definitions.
-            for at in (0..test.threads[thread].instructions.len().min(origins[thread].len())).rev() {
-                let is_last_of_access = named(thread, &origins[thread][at])
-                    && origins[thread].iter().filter(|spot| named(thread, spot)).count() == 1;
-                let must_stay = is_last_of_access
-                    || published && synchronizes(&test.threads[thread].instructions[at].kind);
-                if must_stay || trials >= MAX_TRIALS || is_jump_target(&test, thread, at) {
-                    continue;
-                }
-                trials += 1;
-                let mut smaller = test.clone();
-                smaller.threads[thread].instructions.remove(at);
-                if races(&smaller) {
-                    test = smaller;
-                    origins[thread].remove(at);
-                    changed = true;
-                }
-            }
-        }
-        if !changed {
-            break;
-        }
+    let whole = Test { question: None, filter: None, ..case.test.clone() };
+    let mut kept: Vec<InstructionIndex> = Vec::new();
+    for (thread, (code, origins)) in whole.threads.iter().zip(&case.origins).enumerate() {
+        // From the end, because uses go before definitions.
+        kept.extend((0..code.instructions.len().min(origins.len())).rev().map(|at| (thread, at)));
     }
+    // One instruction of each access stays, so that it stays the same race. For an unpublished write, everything
+    // that could publish it stays too.
+    let places = [one.place, other.place];
+    let essentials = |indices: &[InstructionIndex]| -> BTreeSet<(usize, Option<usize>)> {
+        let parts = |&(thread, at): &InstructionIndex| {
+            let is_of_access = places.get(thread) == Some(&case.origins[thread][at].place);
+            let may_publish = finding.kind == FindingKind::UnpublishedRead
+                && synchronizes(&whole.threads[thread].instructions[at].kind);
+            [is_of_access.then_some((thread, None)), may_publish.then_some((thread, Some(at)))]
+        };
+        indices.iter().flat_map(parts).flatten().collect()
+    };
+    let all = essentials(&kept);
+    let mut trials = 0;
+    let mut is_same_race = |fewer: &[InstructionIndex]| {
+        let smaller = with_instructions(&whole, fewer);
+        if essentials(fewer) != all || lacks_label(&smaller) {
+            return Ok(false);
+        }
+        trials += 1;
+        if trials > MAX_TRIALS { Err(()) } else { Ok(races(&smaller)) }
+    };
+    // At the limit, the smallest test so far remains.
+    while remove_chunks(&mut kept, 1, &mut is_same_race) == Ok(true) {}
+    let test = with_instructions(&whole, &kept);
     let pruned = without_unused_locations(&test);
     Some(if races(&pruned) { pruned } else { test })
 }
@@ -103,15 +99,29 @@ fn synchronizes(kind: &InstructionKind) -> bool {
     }
 }
 
-/// Returns true if an instruction is a label that its thread jumps to.
-fn is_jump_target(test: &Test, thread: usize, at: usize) -> bool {
-    let code = &test.threads[thread].instructions;
-    let InstructionKind::Flow(Flow::Label(label)) = code[at].kind else { return false };
-    code.iter().any(|instruction| match &instruction.kind {
-        InstructionKind::Flow(Flow::Goto(to)) => *to == label,
-        InstructionKind::Flow(Flow::Branch { target, .. }) => *target == label,
+/// A thread and the index of one of its instructions.
+type InstructionIndex = (usize, usize);
+
+/// Returns a test with only some of its instructions.
+fn with_instructions(test: &Test, kept: &[InstructionIndex]) -> Test {
+    let mut smaller = test.clone();
+    for (thread, code) in smaller.threads.iter_mut().enumerate() {
+        let mut index = 0..;
+        code.instructions.retain(|_| index.next().is_some_and(|at| kept.contains(&(thread, at))));
+    }
+    smaller
+}
+
+/// Returns true if a thread jumps to a label that it does not have.
+fn lacks_label(test: &Test) -> bool {
+    let is_missing = |code: &[Instruction], kind: &InstructionKind| match kind {
+        InstructionKind::Flow(
+            Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
+        ) => !code.iter().any(|label| label.kind == InstructionKind::Flow(Flow::Label(*target))),
         _ => false,
-    })
+    };
+    let mut threads = test.threads.iter().map(|thread| &thread.instructions);
+    threads.any(|code| code.iter().any(|instruction| is_missing(code, &instruction.kind)))
 }
 
 /// Removes locations without accesses.

@@ -13,6 +13,7 @@ use frontend::{
     RefinementVerdict, SpirvModule, Spot, UnsetOverride,
 };
 use litmus::Test;
+use litmus::minimize::ddmin;
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 
@@ -439,41 +440,25 @@ fn expand_passes(words: &[u8], command: &str) -> String {
 }
 
 /// Returns the shortest found command line that still breaks, if it is shorter than `command`.
-///
-/// Removes halves, quarters and so on of the passes, down to single ones (Zeller and Hildebrandt, *Simplifying
-/// and isolating failure-inducing input*, TSE 2002).
 fn reduce_passes(command: &str, expanded: &str, breaks: impl Fn(&str) -> bool) -> Option<String> {
-    let mut words: Vec<&str> = expanded.split_whitespace().collect();
-    let mut runs = 0;
-    let count = |words: &[&str]| words.iter().filter(|word| is_pass(word)).count();
     // The list of a preset may name internal passes.
-    if expanded != command && !breaks(expanded) {
-        words = command.split_whitespace().collect();
-    }
-    let mut size = count(&words).div_ceil(2);
-    while size > 0 && count(&words) > 1 && runs < MAX_REDUCTIONS {
-        let mut start = 0;
-        let mut is_shorter = false;
-        while start < count(&words) && runs < MAX_REDUCTIONS {
-            let mut number = 0;
-            let mut fewer = words.clone();
-            fewer.retain(|word| {
-                number += usize::from(is_pass(word));
-                !is_pass(word) || number <= start || number > start + size
-            });
-            runs += 1;
-            if count(&fewer) > 0 && breaks(&fewer.join(" ")) {
-                words = fewer;
-                is_shorter = true;
-            } else {
-                start += size;
-            }
+    let line = if expanded != command && !breaks(expanded) { command } else { expanded };
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let with_passes = |passes: &[usize]| {
+        let is_kept = |(index, word): &(usize, &&str)| !is_pass(word) || passes.contains(index);
+        words.iter().enumerate().filter(is_kept).map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+    };
+    let mut passes: Vec<usize> = (0..words.len()).filter(|index| is_pass(words[*index])).collect();
+    let mut runs = 0;
+    // At the limit, the shortest list so far remains.
+    let _ = ddmin(&mut passes, |fewer| {
+        if runs == MAX_REDUCTIONS {
+            return Err(());
         }
-        if !is_shorter || size > 1 {
-            size /= 2;
-        }
-    }
-    let shortest = words.join(" ");
+        runs += 1;
+        Ok(!fewer.is_empty() && breaks(&with_passes(fewer)))
+    });
+    let shortest = with_passes(&passes);
     (shortest != command).then_some(shortest)
 }
 

@@ -4,14 +4,16 @@
 //! miss a fix; a fix that it returns removed the finding and added none.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
+use litmus::minimize::{find_set_of_size, remove_chunks};
 use litmus::{Scope, StorageClass};
 use spirv_reader::{SpirvModule, read_module};
 
+use super::SourceLanguage;
 use super::candidates::ModuleCandidates;
 use super::change::{KernelChange, ModuleChange};
 use super::edit::ModuleEdit;
-use super::{SourceLanguage, find_combination};
 use crate::error::SourcePosition;
 use crate::finding::FindingKind;
 use crate::grid::{self, GridFinding, GridReport, GridVerdict};
@@ -124,6 +126,9 @@ struct FixSearch<'a> {
 
 type FoundFix = (Vec<KernelChange>, Vec<GridFinding>);
 
+/// The budget of a search ended it.
+struct BudgetExhausted;
+
 /// Returns true if a finding was removed and no new one appeared.
 fn has_fewer_findings(found: &[GridFinding], target: &GridFinding, before: &[&GridFinding]) -> bool {
     found
@@ -152,22 +157,21 @@ impl FixSearch<'_> {
             {
                 return Some(found);
             }
-            let clean = find_combination(candidates.len(), count, |chosen| {
+            let clean = find_set_of_size(candidates.len(), count, |chosen| {
                 let chosen: Vec<&KernelChange> = chosen.iter().map(|index| &candidates[*index]).collect();
-                let Some(found) = self.try_changes(&chosen)? else { return Some(None) };
+                let Some(found) = self.try_changes(&chosen).ok_or(BudgetExhausted)? else { return Ok(None) };
                 if found.is_empty() {
-                    return Some(Some((chosen.into_iter().cloned().collect(), found)));
+                    return Ok(Some((chosen.into_iter().cloned().collect(), found)));
                 }
                 if best_fix.is_none() && has_fewer_findings(&found, target, before) {
                     best_fix = Some((chosen.into_iter().cloned().collect(), found));
                 }
-                Some(None)
+                Ok(None)
             });
             match clean {
-                Some(Some(found)) => return Some(found),
-                // The search budget is exhausted.
-                None => break,
-                Some(None) => {}
+                Ok(Some(found)) => return Some(found),
+                Err(BudgetExhausted) => break,
+                Ok(None) => {}
             }
             if best_fix.is_some() {
                 return best_fix;
@@ -195,20 +199,18 @@ impl FixSearch<'_> {
                 .filter(|change| apply_changes(self.module, &[change]).is_some())
                 .cloned()
                 .collect();
-            let try_combination = |search: &mut Self, way: &[KernelChange]| {
-                let found = search.try_changes(&way.iter().collect::<Vec<_>>())?;
+            let mut try_combination = |changes: &[KernelChange]| {
+                let found = self.try_changes(&changes.iter().collect::<Vec<_>>())?;
                 Some(found.filter(|found| has_fewer_findings(found, target, before)))
             };
-            let Some(mut found) = try_combination(self, &combination)? else { continue };
-            let mut at = 0;
-            while at < combination.len() && combination.len() > 1 {
-                let mut without = combination.clone();
-                without.remove(at);
-                match try_combination(self, &without).flatten().filter(|now| now.len() <= found.len()) {
-                    Some(now) => (combination, found) = (without, now),
-                    None => at += 1,
-                }
-            }
+            let Some(mut found) = try_combination(&combination)? else { continue };
+            let Ok(_) = remove_chunks(&mut combination, 1, |fewer| {
+                let now = (!fewer.is_empty()).then(|| try_combination(fewer)).flatten().flatten();
+                let fewer_findings = now.filter(|now| now.len() <= found.len());
+                let is_better = fewer_findings.is_some();
+                found = fewer_findings.unwrap_or_else(|| found.clone());
+                Ok::<_, Infallible>(is_better)
+            });
             return Some((combination, found));
         }
         None

@@ -8,8 +8,10 @@
 //! Executions that the search finds are recorded as witnesses.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use certificate::{EventStructure, ExecutionChoice, FlagGroup, ProofStep, WitnessExecution, find_outcomes};
+use litmus::minimize::remove_chunks;
 use litmus::{Outcome, Test, Value};
 
 use crate::PredictError;
@@ -392,18 +394,14 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         &mut self,
         holds: &dyn Fn(&Self) -> bool,
     ) -> Result<Vec<ExecutionChoice>, ProofFailure> {
-        let mut needed = self.decisions.clone();
-        for index in (0..needed.len()).rev() {
+        let mut needed: Vec<ExecutionChoice> = self.decisions.iter().rev().cloned().collect();
+        remove_chunks(&mut needed, 1, |fewer| {
             if self.tracker.spend(1) {
                 return Err(ProofFailure::BudgetExhausted);
             }
-            let mut fewer = needed.clone();
-            fewer.remove(index);
-            self.evaluate_bounds(&fewer);
-            if holds(self) {
-                needed = fewer;
-            }
-        }
+            self.evaluate_bounds(fewer);
+            Ok(holds(self))
+        })?;
         needed.sort_unstable();
         Ok(needed)
     }
@@ -559,14 +557,8 @@ fn minimize_choices(
     choices: &[ExecutionChoice],
     holds: impl Fn(&[ExecutionChoice]) -> bool,
 ) -> Vec<ExecutionChoice> {
-    let mut needed = choices.to_vec();
-    for index in (0..needed.len()).rev() {
-        let mut fewer = needed.clone();
-        fewer.remove(index);
-        if holds(&fewer) {
-            needed = fewer;
-        }
-    }
+    let mut needed: Vec<ExecutionChoice> = choices.iter().rev().cloned().collect();
+    let Ok(_) = remove_chunks(&mut needed, 1, |fewer| Ok::<_, Infallible>(holds(fewer)));
     needed.sort_unstable();
     needed
 }

@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use litmus::minimize::descend;
 use litmus::{
     Access, Expectation, Flow, InstructionKind, Metadata, Observable, Outcome, Race, Reachability, Span,
     StorageClass, Term, Test, ThreadId,
@@ -391,27 +392,20 @@ impl ModelPair<'_> {
     /// Reduces the test while the difference remains, and records the verdicts of both models.
     fn reduce(&self, test: Test) -> Result<Distinction, PredictError> {
         let initial_difference = self.compare_models(&test)?;
-        let mut test = without_question(test);
+        let test = without_question(test);
         // Without its question a test shows at least the same registers.
-        let mut difference = self.compare_models(&test)?.or(initial_difference);
-        loop {
-            let mut smaller = None;
-            for candidate in
-                smaller_tests(&test).into_iter().filter(|smaller| self.constraints.is_satisfied_by(smaller))
-            {
-                let candidate_difference = self.compare_models(&candidate)?;
-                // Stronger differences are smaller, so reduction never trades a difference for a
-                // weaker one.
-                if candidate_difference.is_some() && candidate_difference <= difference {
-                    smaller = Some((candidate, candidate_difference));
-                    break;
-                }
+        let difference = self.compare_models(&test)?.or(initial_difference);
+        let mut best = (test, difference);
+        let candidates = |(test, _): &(Test, Option<Difference>)| smaller_tests(test);
+        descend(&mut best, candidates, |candidate, (_, difference)| {
+            if !self.constraints.is_satisfied_by(&candidate) {
+                return Ok(None);
             }
-            match smaller {
-                Some((candidate, now)) => (test, difference) = (candidate, now),
-                None => break,
-            }
-        }
+            // Stronger differences are smaller, so reduction never trades a difference for a weaker one.
+            let now = self.compare_models(&candidate)?;
+            Ok((now.is_some() && now <= *difference).then_some((candidate, now)))
+        })?;
+        let (mut test, _) = best;
         let (first, second) = self.predict_both(&test)?;
         let difference = Difference::compare(&first, &second).unwrap_or(Difference::Executions);
         let observables = test.observables();
