@@ -90,7 +90,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
             );
             let (observation, ending) = match result {
                 Ok(observation) => (observation, Ending::Finished),
-                Err(RunError { cause, observation: seen }) => (*seen, to_ending(&cause)),
+                Err(RunError { cause, observation: seen }) => (*seen, run_ending(&cause)),
             };
             judge(&Evidence {
                 test: &program,
@@ -128,7 +128,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
 }
 
 /// Returns how a failed run ended.
-fn to_ending(cause: &Cause) -> Ending {
+pub fn run_ending(cause: &Cause) -> Ending {
     let why = cause.to_string();
     match cause {
         Cause::Device(DeviceError::DeviceLost(_)) => Ending::DeviceLost(why),

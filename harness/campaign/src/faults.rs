@@ -168,15 +168,9 @@ fn run_case(
     ) {
         Ok(observation) => Ok((observation, Ok(Ending::Finished))),
         Err(error) => {
-            let why = error.cause.to_string();
-            let ending = match error.cause {
-                Cause::Device(plan::DeviceError::Unsupported(_)) => Err(why),
-                Cause::Device(plan::DeviceError::DeviceLost(_)) => Ok(Ending::DeviceLost(why)),
-                Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => {
-                    Ok(Ending::TimedOut(why))
-                }
-                Cause::Disagreement { .. } => Ok(Ending::CountsDisagree(why)),
-                _ => Ok(Ending::Crashed(why)),
+            let ending = match &error.cause {
+                cause @ Cause::Device(plan::DeviceError::Unsupported(_)) => Err(cause.to_string()),
+                cause => Ok(answers::run_ending(cause)),
             };
             Ok((*error.observation, ending))
         }
