@@ -117,8 +117,16 @@ impl MemoryHeap {
         texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(call_error("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
-        if let BufferMemory::Typed(kind) = image.memory {
-            let (memory, _) = self.allocate_dedicated_memory(&requirements, kind)?;
+        let dedicated = match image.memory {
+            BufferMemory::Typed(kind) => Some(self.find_memory_type(&requirements, kind)?),
+            BufferMemory::Private => self.mappable_private_type(&requirements),
+            BufferMemory::Device
+            | BufferMemory::Readback
+            | BufferMemory::Shared
+            | BufferMemory::Mapped(_) => None,
+        };
+        if let Some(index) = dedicated {
+            let memory = self.allocate_dedicated_memory(&requirements, index)?;
             texels.dedicated_memory = memory;
             // SAFETY: the memory was made for this image, which is bound once.
             unsafe { self.raw.bind_image_memory(texels.raw, memory, 0) }

@@ -111,6 +111,11 @@ impl MemoryHeap {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
+            BufferMemory::Private => match self.mappable_private_type(&requirements) {
+                // The allocator would map it.
+                Some(index) => return self.bind_dedicated_type(buffer, &requirements, index),
+                None => MemoryLocation::GpuOnly,
+            },
             BufferMemory::Typed(kind) => return self.bind_dedicated_memory(buffer, &requirements, kind),
             BufferMemory::Mapped(kind) => {
                 self.bind_dedicated_memory(buffer, &requirements, kind)?;
@@ -143,9 +148,19 @@ impl MemoryHeap {
         requirements: &vk::MemoryRequirements,
         kind: MemoryKind,
     ) -> Result<(), DeviceError> {
-        let (memory, flags) = self.allocate_dedicated_memory(requirements, kind)?;
-        buffer.dedicated_memory = memory;
-        buffer.properties = flags;
+        let index = self.find_memory_type(requirements, kind)?;
+        self.bind_dedicated_type(buffer, requirements, index)
+    }
+
+    /// Binds a buffer to a dedicated allocation that is not mapped.
+    fn bind_dedicated_type(
+        &self,
+        buffer: &mut DeviceBuffer,
+        requirements: &vk::MemoryRequirements,
+        index: u32,
+    ) -> Result<(), DeviceError> {
+        buffer.dedicated_memory = self.allocate_dedicated_memory(requirements, index)?;
+        buffer.properties = self.types.get(index as usize).copied().unwrap_or_default();
         // SAFETY: the memory was made for this buffer, which is bound once.
         unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.dedicated_memory, 0) }
             .map_err(call_error("vkBindBufferMemory"))
@@ -176,17 +191,48 @@ impl MemoryHeap {
         })
     }
 
-    /// Allocates dedicated memory of the first matching type; returns it with the type's properties.
-    pub(crate) fn allocate_dedicated_memory(
+    /// Returns the first memory type of a kind.
+    pub(crate) fn find_memory_type(
         &self,
         requirements: &vk::MemoryRequirements,
         kind: MemoryKind,
-    ) -> Result<(vk::DeviceMemory, vk::MemoryPropertyFlags), DeviceError> {
-        let found = (0_u32..).zip(&self.types).find(|(index, flags)| {
-            requirements.memory_type_bits & (1 << index) != 0
-                && properties_of(**flags).is_some_and(|properties| kind.matches_type(properties))
-        });
-        let (index, flags) = found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()))?;
+    ) -> Result<u32, DeviceError> {
+        let is_of_kind = |flags| properties_of(flags).is_some_and(|properties| kind.matches_type(properties));
+        let found = self.first_type(requirements, is_of_kind);
+        found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()))
+    }
+
+    /// Returns the type for private memory if it is host-visible; `None` if the allocator finds another one.
+    pub(crate) fn mappable_private_type(&self, requirements: &vk::MemoryRequirements) -> Option<u32> {
+        type Flags = vk::MemoryPropertyFlags;
+        let usual = |flags: Flags| properties_of(flags).is_some();
+        let is_local = |flags: Flags| usual(flags) && flags.contains(Flags::DEVICE_LOCAL);
+        let hidden = |flags: Flags| is_local(flags) && !flags.contains(Flags::HOST_VISIBLE);
+        if self.first_type(requirements, hidden).is_some() {
+            return None;
+        }
+        self.first_type(requirements, is_local).or_else(|| self.first_type(requirements, usual))
+    }
+
+    fn first_type(
+        &self,
+        requirements: &vk::MemoryRequirements,
+        is_wanted: impl Fn(vk::MemoryPropertyFlags) -> bool,
+    ) -> Option<u32> {
+        let allowed =
+            |index: u32| 1_u32.checked_shl(index).is_some_and(|bit| requirements.memory_type_bits & bit != 0);
+        (0_u32..)
+            .zip(&self.types)
+            .find(|(index, flags)| allowed(*index) && is_wanted(**flags))
+            .map(|(index, _)| index)
+    }
+
+    /// Allocates dedicated memory of a type.
+    pub(crate) fn allocate_dedicated_memory(
+        &self,
+        requirements: &vk::MemoryRequirements,
+        index: u32,
+    ) -> Result<vk::DeviceMemory, DeviceError> {
         // Permitted whenever the feature is enabled, even if this buffer has no address.
         let mut flags_info =
             vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
@@ -196,9 +242,7 @@ impl MemoryHeap {
             info = info.push_next(&mut flags_info);
         }
         // SAFETY: the device lives, and the index is one of its memory types.
-        let memory =
-            unsafe { self.raw.allocate_memory(&info, None) }.map_err(call_error("vkAllocateMemory"))?;
-        Ok((memory, *flags))
+        unsafe { self.raw.allocate_memory(&info, None) }.map_err(call_error("vkAllocateMemory"))
     }
 
     /// Destroys a buffer. Nothing on the device may use it.

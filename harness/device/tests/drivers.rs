@@ -383,10 +383,12 @@ fn unmapped_memory_cannot_be_read_without_a_copy() {
             let device = VulkanDevice::open(selector, DeviceOptions { staging, validation: false }).unwrap();
             let mut b = Builder::new();
             let (copied, hidden) = (b.buffer(1, BufferMemory::Device), b.buffer(1, BufferMemory::Device));
+            let private = b.buffer(1, BufferMemory::Private);
             b.expose(copied);
             let mut prepared = b.prepare(&device);
             assert!(prepared.read(copied).is_ok());
-            assert!(prepared.read(BufferId(2)).is_err());
+            assert!(prepared.read(private).is_err() && prepared.write(private).is_err());
+            assert!(prepared.read(BufferId(3)).is_err());
             // On unified memory, all memory is host-visible.
             let mapped = prepared.read(hidden).is_ok();
             assert_eq!(prepared.write(hidden).is_ok(), mapped);

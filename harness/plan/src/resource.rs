@@ -34,6 +34,8 @@ pub struct Buffer {
 pub enum BufferMemory {
     /// Device-local if possible; also host-visible only on unified memory.
     Device,
+    /// Device-local if possible, and never mapped: a driver cannot confuse it with memory of the host.
+    Private,
     /// Host-visible and cached: results that the host reads.
     Readback,
     /// Host-visible and coherent: the host accesses it while kernels run.

@@ -23,7 +23,7 @@ pub(super) const MEMORY_TYPES: [MemoryProperties; 4] = {
 pub(super) fn memory_type(memory: BufferMemory) -> Option<MemoryProperties> {
     let [local, coherent, cached, _] = MEMORY_TYPES;
     match memory {
-        BufferMemory::Device => Some(local),
+        BufferMemory::Device | BufferMemory::Private => Some(local),
         BufferMemory::Shared => Some(coherent),
         BufferMemory::Readback => Some(cached),
         BufferMemory::Typed(kind) | BufferMemory::Mapped(kind) => {
