@@ -388,8 +388,12 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
             }
             let missing_dispatches =
                 has_unexplained_dispatches(evidence, observation).then(|| describe_missing(observation));
-            let (verdict, detail) =
-                weigh_violation(&proofs.join("; "), missing_dispatches.as_deref(), EvidenceCheck::OwnReceipt);
+            // After a broken read, the host may have read other words than a receipt covers.
+            let check = match observation.misread_dispatches {
+                0 => EvidenceCheck::OwnReceipt,
+                _ => EvidenceCheck::NeighbourReceipts,
+            };
+            let (verdict, detail) = weigh_violation(&proofs.join("; "), missing_dispatches.as_deref(), check);
             return (verdict, Some(detail));
         }
     }
@@ -591,10 +595,13 @@ fn has_unexplained_dispatches(evidence: &Evidence<'_>, seen: &Observation) -> bo
 /// Describes the dispatches that were not executed as requested.
 fn describe_missing(seen: &Observation) -> String {
     let Observation { discarded_dispatches, dispatches, not_executed, .. } = seen;
-    let mut text = format!(
-        "{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not \
-         executed as requested"
-    );
+    let mut text = match discarded_dispatches {
+        0 => format!("{dispatches} dispatches"),
+        _ => format!(
+            "{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not \
+             executed as requested"
+        ),
+    };
     if seen.partially_written > 0 {
         text += &format!(", {} of them were written in part", seen.partially_written);
     }
@@ -617,7 +624,7 @@ const WEAK_EVIDENCE: &str = "weak evidence";
 pub enum EvidenceCheck {
     /// Each workgroup has a receipt, so the record was executed even if others were not.
     OwnReceipt,
-    /// Only dispatches next to it have receipts.
+    /// Only dispatches next to it have receipts, or the host reads other words than the device has.
     NeighbourReceipts,
 }
 

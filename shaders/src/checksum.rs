@@ -49,6 +49,11 @@ impl WordRange {
             step => sum(selected.iter().step_by((step as usize).max(1)), salt),
         })
     }
+
+    /// Returns the checksum if all words of the range are `word`.
+    pub fn checksum_of_constant(self, word: u32, salt: u32) -> u32 {
+        (0..self.count).fold(0, |sum, position| sum.wrapping_add(hash_word(word, position, salt)))
+    }
 }
 
 fn sum<'a>(words: impl Iterator<Item = &'a u32>, salt: u32) -> u32 {

@@ -10,6 +10,8 @@
 
 use plan::{Buffer, BufferId, BufferMemory, DeviceError, Plan, PlanStep, Prepared, QueueId};
 
+use crate::host_copy::{BufferPrefix, HostCopy};
+
 /// The constant that the device writes.
 const WRITTEN: u32 = 0x3c96_e15b;
 
@@ -49,12 +51,17 @@ impl CompletionMarker {
         Ok(())
     }
 
+    /// Returns both words, for the host.
+    pub fn prefixes(self) -> [BufferPrefix; 2] {
+        [self.word, self.previous].map(BufferPrefix::whole)
+    }
+
     /// Returns true if the last submission wrote the marker exactly once.
     ///
     /// # Errors
-    /// If the device does not let the host read.
-    pub fn is_written(self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
-        let word = prepared.read(self.word)?.first() == Some(&WRITTEN);
-        Ok(word && prepared.read(self.previous)?.first() == Some(&!WRITTEN))
+    /// If the words were not copied.
+    pub fn is_written(self, copied: &HostCopy) -> Result<bool, DeviceError> {
+        let word = copied.words(self.word)?.first() == Some(&WRITTEN);
+        Ok(word && copied.words(self.previous)?.first() == Some(&!WRITTEN))
     }
 }

@@ -121,16 +121,17 @@ pub(crate) fn claim_words(program: &Program, workgroups: u32) -> u64 {
 }
 
 /// The claim buffers of a plan, one for each drawn kernel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ClaimBuffers {
     buffers: Vec<BufferId>,
     words: u64,
+    memory: BufferMemory,
 }
 
 impl ClaimBuffers {
     /// Creates an empty set of buffers with this many words each.
-    pub fn new(words: u64) -> ClaimBuffers {
-        ClaimBuffers { buffers: Vec::new(), words }
+    pub fn new(words: u64, memory: BufferMemory) -> ClaimBuffers {
+        ClaimBuffers { buffers: Vec::new(), words, memory }
     }
 
     pub fn buffers(&self) -> &[BufferId] {
@@ -141,7 +142,7 @@ impl ClaimBuffers {
     pub fn add(&mut self, kernel: &CompiledKernel, buffers: &mut Vec<Buffer>) -> Option<BufferId> {
         DrawMapping::for_kernel(kernel)?;
         let id = BufferId(buffers.len() as u32);
-        buffers.push(Buffer { words: self.words, memory: BufferMemory::Device, name: "claims" });
+        buffers.push(Buffer { words: self.words, memory: self.memory, name: "claims" });
         self.buffers.push(id);
         Some(id)
     }

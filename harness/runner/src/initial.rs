@@ -93,7 +93,7 @@ impl InitialValues {
 }
 
 /// Returns a word of a storage's value, the low one first; the remaining words of a unit are zero.
-fn value_word(value: u128, word: usize) -> u32 {
+pub(crate) fn value_word(value: u128, word: usize) -> u32 {
     if word < 4 { (value >> (32 * word)) as u32 } else { 0 }
 }
 

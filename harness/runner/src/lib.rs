@@ -24,6 +24,7 @@ mod error;
 mod exercise;
 mod graphics_draw;
 mod host;
+mod host_copy;
 mod initial;
 mod interval_counts;
 mod join;

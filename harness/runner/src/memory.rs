@@ -25,9 +25,10 @@ use crate::classify::Classifier;
 use crate::completion_marker::CompletionMarker;
 use crate::dispatch::{Execution, Workgroups};
 use crate::graphics_draw::{self, ClaimBuffers, DrawMapping};
-use crate::initial::{InitialBuffer, InitialValues, MemorySalts};
+use crate::host_copy::{BufferPrefix, HostCopy};
+use crate::initial::{InitialBuffer, InitialValues, MemorySalts, value_word};
 use crate::join::Join;
-use crate::readback::{CheckedWords, LocationWord, ReadBuffer, ReadbackCheck, SameWords};
+use crate::readback::{CheckedWords, ExpectedWords, LocationWord, ReadBuffer, ReadbackCheck};
 use crate::sampling::KernelLimits;
 
 const QUEUE: QueueId = QueueId(0);
@@ -45,7 +46,8 @@ const COUNTERS_BACK: BufferId = BufferId(3);
 /// How host and kernel share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemorySharing {
-    /// The host uses the memory of the kernel directly; only cheap if host and device share a processor.
+    /// The host uses the memory of the kernel directly: only on the simulated GPU. A driver could change
+    /// memory that the host has mapped while kernels run.
     Direct,
     /// The device fills its own memory, and copies to and from host memory.
     Copied,
@@ -66,7 +68,7 @@ impl MemorySharing {
         }
         let reachable = !matches!(memory, BufferMemory::Typed(_) | BufferMemory::Mapped(_))
             && program.separate_storages().is_empty();
-        if capabilities.is_cpu && reachable { MemorySharing::Direct } else { MemorySharing::Copied }
+        if capabilities.shares_choices && reachable { MemorySharing::Direct } else { MemorySharing::Copied }
     }
 }
 
@@ -98,8 +100,9 @@ pub(crate) struct ProgramPlan {
     sharing: MemorySharing,
     /// The words of the locations that the host reads.
     location_words: Vec<LocationWord>,
-    /// The checksums of the words that the host reads, and the contents of each range.
-    readback: Option<(ReadbackCheck, Vec<CheckedWords>)>,
+    /// The checksums of initial values, then those of the words that the host reads, with the contents of each
+    /// range.
+    checks: Vec<(ReadbackCheck, Vec<CheckedWords>)>,
     /// The salts of the submission in flight.
     salts: MemorySalts,
     /// As [`CompiledKernel::lanes`].
@@ -216,13 +219,18 @@ impl ProgramPlan {
     ) -> ProgramPlan {
         let with_locations = !location_words.is_empty();
         let buffer = |words, memory, name| Buffer { words, memory, name };
-        let device = |words, name| buffer(words, BufferMemory::Device, name);
+        // A driver may write to mapped memory at any time.
+        let private = match sharing {
+            MemorySharing::Direct => BufferMemory::Device,
+            MemorySharing::Copied | MemorySharing::Counted => BufferMemory::Private,
+        };
+        let memory = if memory == BufferMemory::Device { private } else { memory };
+        let device = |words, name| buffer(words, private, name);
         let all_location_words = bounds.location_words();
         // If a variant separates locations, only these have the requested memory; the others have device
         // memory.
         let is_apart = !program.separate_storages().is_empty();
-        let location_memory =
-            if is_apart && !program.has_separate_owned { BufferMemory::Device } else { memory };
+        let location_memory = if is_apart && !program.has_separate_owned { private } else { memory };
         let mut buffers = vec![
             buffer(all_location_words, location_memory, "locations"),
             device(bounds.result_buffer_words(), "results"),
@@ -247,7 +255,7 @@ impl ProgramPlan {
         let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, copied, name| {
             let id = BufferId(buffers.len() as u32);
             // A device that counts reads them itself.
-            let memory = if classifier.is_some() { BufferMemory::Device } else { BufferMemory::Readback };
+            let memory = if classifier.is_some() { private } else { BufferMemory::Readback };
             buffers.push(buffer(all_location_words, memory, name));
             final_buffers.push(FinalBuffer { buffer: id, storages, copied });
             id
@@ -319,7 +327,7 @@ impl ProgramPlan {
         }
 
         // In the order of the kernels.
-        let mut claims = ClaimBuffers::new(bounds.claim_words);
+        let mut claims = ClaimBuffers::new(bounds.claim_words, private);
         let claimed: Vec<Option<BufferId>> =
             program.kernels().map(|kernel| claims.add(kernel, &mut buffers)).collect();
         let mut claimed = claimed.into_iter();
@@ -379,6 +387,7 @@ impl ProgramPlan {
             steps.extend(images.map(|(from, to)| PlanStep::FromImage { queue: QUEUE, from, to }));
             steps.push(barrier.clone());
         }
+        let initialized_at = steps.len();
         // Queue 0 initializes and reads back memory; the host synchronizes it with the other queues.
         let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
@@ -586,17 +595,45 @@ impl ProgramPlan {
             hosts,
             steps,
         };
-        let readback = has_readback.then(|| {
+        let mut checks = Vec::new();
+        if has_readback {
             let (on_host, locations_on_host) = match sharing {
                 MemorySharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
                 MemorySharing::Direct | MemorySharing::Counted => (RESULTS, LOCATIONS),
             };
+            let instances = bounds.result_words / u64::from(bounds.slots.max(1));
+            // A device that counts has reset its memory itself.
+            let mut initialized = Vec::new();
+            if sharing != MemorySharing::Counted {
+                for (storage, value) in (0..).zip(&program.initial_values) {
+                    let is_separate = program.separate_storages().contains(&storage);
+                    let on_device = separate_locations.filter(|_| is_separate).unwrap_or(LOCATIONS);
+                    initialized.push((on_device, storage, *value));
+                }
+            }
+            // Kernels access a storage in an image only there.
+            for contents in &image_contents {
+                let value = |storage: u32| program.initial_values.get(storage as usize).copied();
+                let storages = program.image_storages().into_iter();
+                initialized
+                    .extend(storages.map(|storage| (*contents, storage, value(storage).unwrap_or_default())));
+            }
+            let words = 0..bounds.storage_words;
+            let initialized: Vec<(ReadBuffer, CheckedWords)> = initialized
+                .into_iter()
+                .flat_map(|(on_device, storage, value)| {
+                    words.clone().map(move |word| {
+                        let expected = ExpectedWords::Constant(value_word(value, word as usize));
+                        let words = CheckedWords::Location(LocationWord { storage, word });
+                        (ReadBuffer { on_device, expected, max_words: instances }, words)
+                    })
+                })
+                .collect();
             let results = ReadBuffer {
                 on_device: RESULTS,
-                same: SameWords::OnHost(on_host),
+                expected: ExpectedWords::OnHost(on_host),
                 max_words: bounds.result_words,
             };
-            let instances = bounds.result_words / u64::from(bounds.slots.max(1));
             let location = |own: &LocationWord| {
                 let elsewhere = final_buffers.iter().find(|copy| copy.storages.contains(&own.storage));
                 let (on_device, on_host) = match elsewhere {
@@ -607,35 +644,32 @@ impl ProgramPlan {
                     Some(copy) => (copy.buffer, copy.buffer),
                     None => (LOCATIONS, locations_on_host),
                 };
-                let same = SameWords::OnHost(on_host);
-                (ReadBuffer { on_device, same, max_words: instances }, CheckedWords::Location(*own))
+                let expected = ExpectedWords::OnHost(on_host);
+                (ReadBuffer { on_device, expected, max_words: instances }, CheckedWords::Location(*own))
             };
-            let mut checked: Vec<(ReadBuffer, CheckedWords)> = match classifier {
+            let read: Vec<(ReadBuffer, CheckedWords)> = match classifier {
                 Some(classifier) => {
                     let most = classifier.buffer_words();
-                    let same = SameWords::OnHost(COUNTERS_BACK);
-                    let counters = ReadBuffer { on_device: COUNTERS, same, max_words: most };
+                    let expected = ExpectedWords::OnHost(COUNTERS_BACK);
+                    let counters = ReadBuffer { on_device: COUNTERS, expected, max_words: most };
                     vec![(counters, CheckedWords::Counters(most))]
                 }
                 None => std::iter::once((results, CheckedWords::Results))
                     .chain(location_words.iter().map(location))
                     .collect(),
             };
-            // Kernels access a storage in an image only there, so its words in the source are the initial ones.
-            for ((_, from), contents) in filled_images.iter().zip(&image_contents) {
-                for storage in program.image_storages() {
-                    for word in 0..bounds.storage_words {
-                        let words = CheckedWords::Location(LocationWord { storage, word });
-                        let pair = [(*from, SameWords::NextRange), (*contents, SameWords::Referenced)];
-                        checked.extend(pair.map(|(on_device, same)| {
-                            (ReadBuffer { on_device, same, max_words: instances }, words)
-                        }));
-                    }
-                }
-            }
-            let (buffers, words): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
-            ReadbackCheck::add_to_plan(&mut plan, QUEUE, &buffers).map(|check| (check, words))
-        });
+            let (buffers, words): (Vec<_>, Vec<_>) = initialized.into_iter().unzip();
+            let length = plan.steps.len();
+            let check = ReadbackCheck::insert_into_plan(&mut plan, QUEUE, &buffers, initialized_at);
+            checks.extend(check.map(|check| (check, words)));
+            let inserted = plan.steps.len() - length;
+            let later = dispatches.iter_mut().map(|dispatch| &mut dispatch.step).chain(&mut helpers);
+            later.filter(|step| **step >= initialized_at).for_each(|step| *step += inserted);
+            let (buffers, words): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+            let end = plan.steps.len();
+            let check = ReadbackCheck::insert_into_plan(&mut plan, QUEUE, &buffers, end);
+            checks.extend(check.map(|check| (check, words)));
+        }
         let mark = CompletionMarker::add_to_plan(&mut plan, QUEUE);
         ProgramPlan {
             plan,
@@ -652,7 +686,7 @@ impl ProgramPlan {
             overflow_words: program.phases.iter().map(|phase| phase.overflow_word() as usize).collect(),
             sharing,
             location_words: location_words.to_vec(),
-            readback: readback.flatten(),
+            checks,
             salts: MemorySalts::new(numbered),
             lanes: bounds.lanes,
             initial_buffers: sources,
@@ -728,7 +762,7 @@ impl ProgramPlan {
         let steps = [dispatch, PlanStep::Submit { queue }];
         // The new steps are inserted at the start, so that all recorded positions move.
         let own = self.dispatches.iter_mut().map(|dispatch| &mut dispatch.step);
-        let checks = self.readback.iter_mut().flat_map(|(check, _)| check.dispatch_steps());
+        let checks = self.checks.iter_mut().flat_map(|(check, _)| check.dispatch_steps());
         own.chain(&mut self.helpers).chain(checks).for_each(|step| *step += steps.len());
         self.plan.steps.splice(0..0, steps);
         self.queue_stress_step = Some(0);
@@ -786,7 +820,7 @@ impl ProgramPlan {
         for source in &mut self.initial_buffers {
             source.reset(prepared, (&self.initial, &self.salts), parameters, instances)?;
         }
-        if let Some((check, checked)) = &mut self.readback {
+        for (check, checked) in &mut self.checks {
             let unit_words = self.initial.storage_words;
             let ranges =
                 checked.iter().map(|words| words.word_range(parameters, instances, slots, unit_words));
@@ -835,17 +869,13 @@ impl ProgramPlan {
     ///
     /// # Errors
     /// If the device does not let the host read.
-    fn are_copies_salted(
-        &self,
-        prepared: &mut dyn Prepared,
-        parameters: &Parameters,
-    ) -> Result<bool, DeviceError> {
+    fn are_copies_salted(&self, copied: &HostCopy, parameters: &Parameters) -> Result<bool, DeviceError> {
         let instances = parameters.instance_count(self.lanes);
-        for FinalBuffer { buffer, storages, copied } in
+        for FinalBuffer { buffer, storages, copied: memory } in
             self.final_buffers.iter().filter(|_| !self.is_counted())
         {
-            let salt = self.salts.salt_of(*copied);
-            let words = prepared.read(*buffer)?;
+            let salt = self.salts.salt_of(*memory);
+            let words = copied.words(*buffer)?;
             let mut places =
                 storages.iter().map(|storage| parameters.unit_index(instances, *storage) as usize);
             if !places.all(|unit| words.get(unit * self.initial.storage_words) == Some(&salt)) {
@@ -867,14 +897,41 @@ impl ProgramPlan {
         self.receipt_positions.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
     }
 
-    /// Checks the receipts and overflow words of all phases, then the contents of images and the checksums. Each
-    /// workgroup leaves its receipt once; in a draw it may do so several times.
+    /// Returns everything that the host reads after a submission of `instances`.
+    pub fn read_prefixes(
+        &self,
+        parameters: &Parameters,
+        instances: usize,
+        slots: usize,
+    ) -> Vec<BufferPrefix> {
+        let (results, locations) = self.readback_buffers();
+        let used = self.used_location_words(parameters, instances);
+        let mut prefixes = match self.is_counted() {
+            true => vec![BufferPrefix::whole(COUNTERS_BACK)],
+            false => {
+                let location = (!self.location_words.is_empty()).then_some(locations);
+                let elsewhere = self.final_buffers.iter().map(|copy| copy.buffer);
+                let locations = location.into_iter().chain(elsewhere);
+                let results = BufferPrefix { buffer: results, words: slots * instances };
+                std::iter::once(results)
+                    .chain(locations.map(|buffer| BufferPrefix { buffer, words: used }))
+                    .collect()
+            }
+        };
+        prefixes.extend(self.receipts.iter().copied().map(BufferPrefix::whole));
+        prefixes.extend(self.checks.iter().map(|(check, _)| check.sums()));
+        prefixes.extend(self.marker.prefixes());
+        prefixes
+    }
+
+    /// Checks the receipts and overflow words of all phases, then salts and checksums. Each workgroup leaves its
+    /// receipt once; in a draw it may do so several times.
     ///
     /// # Errors
-    /// If the device does not let the host read.
+    /// If a buffer was not copied.
     pub fn check_execution(
         &self,
-        prepared: &mut dyn Prepared,
+        copied: &HostCopy,
         parameters: &[Parameters],
     ) -> Result<Execution, DeviceError> {
         for signed @ ReceiptPosition { phase, spacing, first, count, .. } in &self.receipt_positions {
@@ -882,7 +939,7 @@ impl ProgramPlan {
                 return Ok(Execution::Incomplete);
             };
             let (receipt, groups) = (signed.expected_receipt(of_phase, &self.salts), of_phase.groups);
-            let places = prepared.read(*buffer)?.chunks_exact((*spacing).max(1));
+            let places = copied.words(*buffer)?.chunks_exact((*spacing).max(1));
             let all = |place: &[u32]| {
                 let own = place.get(*first..).and_then(|own| own.get(..*count));
                 own.is_some_and(|own| own.iter().all(|found| signed.is_receipt(*found, receipt)))
@@ -893,24 +950,23 @@ impl ProgramPlan {
         }
         let mut outside = 0;
         for (buffer, word) in self.receipts.iter().zip(&self.overflow_words) {
-            let Some(found) = prepared.read(*buffer)?.get(*word) else { return Ok(Execution::Incomplete) };
+            let Some(found) = copied.words(*buffer)?.get(*word) else { return Ok(Execution::Incomplete) };
             outside += u64::from(*found);
         }
         if outside > 0 {
             return Ok(Execution::Excessive { outside });
         }
         if let Some(first) = parameters.first()
-            && !self.are_copies_salted(prepared, first)?
+            && !self.are_copies_salted(copied, first)?
         {
             return Ok(Execution::Incomplete);
         }
-        if let Some((check, _)) = &self.readback
-            && !check.are_device_ranges_equal(prepared)?
-        {
-            return Ok(Execution::Incomplete);
+        for (check, _) in &self.checks {
+            if !check.matches(copied)? {
+                return Ok(Execution::Misread);
+            }
         }
-        let matches = self.readback.as_ref().map(|(check, _)| check.matches(prepared)).transpose()?;
-        Ok(if matches == Some(false) { Execution::Misread } else { Execution::AsRequested })
+        Ok(Execution::AsRequested)
     }
 
     /// Returns the salt that the counting kernel reads in a buffer.
@@ -954,16 +1010,6 @@ impl ProgramPlan {
             MemorySharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
         }
     }
-}
-
-/// Returns the words of a mapped buffer, or fetches the first ones of a buffer that is not mapped.
-pub(crate) fn read_or_fetch(
-    prepared: &mut dyn Prepared,
-    is_unmapped: bool,
-    buffer: BufferId,
-    used: usize,
-) -> Result<&[u32], DeviceError> {
-    if is_unmapped { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
 }
 
 /// Transfers a buffer between queues of different families, after all queues have finished earlier work.

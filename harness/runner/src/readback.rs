@@ -9,8 +9,8 @@
 //! Sound in one direction: if a checksum does not match, the dispatch is discarded for any cause. If all
 //! match, host and device read the same words, except with a probability of 2⁻³².
 //!
-//! A copy of a buffer to an image is verified in the same way: the checksum of the buffer must be that of the image, which
-//! another copy shows before the kernels run. If a driver omits texels, they have values of an earlier submission.
+//! Initial values are verified in the same way before the kernels run: a driver may change them in host memory, copy
+//! a part of them, or omit texels, which then have values of an earlier submission.
 //!
 //! The simulated GPU is not checked, because the host reads its memory directly. Tests with host threads are not
 //! checked, because their accesses may leave host and device with different views.
@@ -21,6 +21,8 @@ use plan::{
 use shaders::Parameters;
 use shaders::checksum::{self, WordRange};
 
+use crate::host_copy::{BufferPrefix, HostCopy};
+
 /// The words of each invocation in the largest range.
 const WORDS_PER_INVOCATION: u64 = 64;
 /// The maximum number of workgroups, more than any device runs concurrently.
@@ -28,25 +30,22 @@ const MAX_WORKGROUPS: u64 = 1024;
 /// The difference between the salts of two submissions.
 const SALT_STEP: u32 = 0x9e37_79b9;
 
-/// A buffer of the device, and another with the same words.
+/// A buffer of the device, and the words that it must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadBuffer {
     pub on_device: BufferId,
-    /// The buffer with the same words.
-    pub same: SameWords,
+    pub expected: ExpectedWords,
     /// The largest number of words in a range.
     pub max_words: u64,
 }
 
-/// The buffer whose words must be those of a range.
+/// The words that a range of a device buffer must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SameWords {
-    /// The buffer that the host reads: the same, or its copy.
+pub(crate) enum ExpectedWords {
+    /// Those of a buffer that the host reads or has written: the same, or its copy.
     OnHost(BufferId),
-    /// A buffer of the device: the next range of the plan.
-    NextRange,
-    /// None: the range before it refers to it.
-    Referenced,
+    /// The same word everywhere.
+    Constant(u32),
 }
 
 /// A word of a storage that the host reads from each instance.
@@ -106,14 +105,20 @@ pub(crate) struct ReadbackCheck {
 struct CheckedRange {
     /// Its dispatch step.
     step: usize,
-    same: SameWords,
+    expected: ExpectedWords,
     /// The range of the submission in flight.
     range: WordRange,
 }
 
 impl ReadbackCheck {
-    /// Appends the checksums of one range of each buffer to a plan, on a queue; `None` without buffers.
-    pub fn add_to_plan(plan: &mut Plan, queue: QueueId, buffers: &[ReadBuffer]) -> Option<ReadbackCheck> {
+    /// Inserts the checksums of one range of each buffer before the step `at` of a plan, on a queue; `None`
+    /// without buffers.
+    pub fn insert_into_plan(
+        plan: &mut Plan,
+        queue: QueueId,
+        buffers: &[ReadBuffer],
+        at: usize,
+    ) -> Option<ReadbackCheck> {
         if buffers.is_empty() {
             return None;
         }
@@ -121,7 +126,7 @@ impl ReadbackCheck {
             plan.buffers.push(Buffer { words: buffers.len() as u64, memory, name });
             BufferId(plan.buffers.len() as u32 - 1)
         };
-        let device_sums = buffer(BufferMemory::Device, "checksums");
+        let device_sums = buffer(BufferMemory::Private, "checksums");
         let sums = buffer(BufferMemory::Readback, "checksums for the host");
         let kernel = KernelId(plan.kernels.len() as u32);
         plan.kernels.push(Kernel {
@@ -131,15 +136,18 @@ impl ReadbackCheck {
             ..Kernel::default()
         });
         // Their push constants change with each submission, and only this command buffer is recorded again.
-        plan.steps.push(PlanStep::CommandBuffer { queue });
-        plan.steps.push(PlanStep::Fill { queue, buffer: device_sums, value: 0 });
-        plan.steps.push(PlanStep::Barrier { queue });
+        let mut steps = vec![
+            PlanStep::CommandBuffer { queue },
+            PlanStep::Fill { queue, buffer: device_sums, value: 0 },
+            PlanStep::Barrier { queue },
+        ];
         let mut checked = Vec::with_capacity(buffers.len());
-        for ReadBuffer { on_device, same, max_words: most } in buffers.iter().copied() {
+        for ReadBuffer { on_device, expected, max_words: most } in buffers.iter().copied() {
             let each = u64::from(checksum::WORKGROUP_SIZE) * WORDS_PER_INVOCATION;
             let workgroups = most.div_ceil(each).clamp(1, MAX_WORKGROUPS) as u32;
-            checked.push(CheckedRange { step: plan.steps.len(), same, range: WordRange::first_words(0) });
-            plan.steps.push(PlanStep::Dispatch {
+            let step = at + steps.len();
+            checked.push(CheckedRange { step, expected, range: WordRange::first_words(0) });
+            steps.push(PlanStep::Dispatch {
                 queue,
                 kernel,
                 workgroups,
@@ -147,11 +155,12 @@ impl ReadbackCheck {
                 push_constants: vec![0; checksum::PUSH_CONSTANT_BYTES as usize],
             });
         }
-        plan.steps.extend([
+        steps.extend([
             PlanStep::Barrier { queue },
             PlanStep::Copy { queue, from: device_sums, to: sums },
             PlanStep::ToHost { queue, buffer: sums },
         ]);
+        plan.steps.splice(at..at, steps);
         Some(ReadbackCheck { sums, ranges: checked, salt: 0 })
     }
 
@@ -178,29 +187,26 @@ impl ReadbackCheck {
         Ok(())
     }
 
-    /// Returns true if the host reads the words that the device has.
+    /// Returns the buffer of the checksums, for the host.
+    pub fn sums(&self) -> BufferPrefix {
+        BufferPrefix::whole(self.sums)
+    }
+
+    /// Returns true if the device has the expected words, where those of the host are `copied`.
     ///
     /// # Errors
-    /// If the device does not let the host read.
-    pub fn matches(&self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
+    /// If a buffer was not copied.
+    pub fn matches(&self, copied: &HostCopy) -> Result<bool, DeviceError> {
+        let sums = copied.words(self.sums)?;
         for (place, checked) in self.ranges.iter().enumerate() {
-            let SameWords::OnHost(on_host) = checked.same else { continue };
-            let by_device = prepared.read(self.sums)?.get(place).copied();
-            let by_host = checked.range.checksum(prepared.read(on_host)?, self.salt);
-            if by_device.is_none() || by_device != by_host {
+            let expected = match checked.expected {
+                ExpectedWords::OnHost(buffer) => checked.range.checksum(copied.words(buffer)?, self.salt),
+                ExpectedWords::Constant(word) => Some(checked.range.checksum_of_constant(word, self.salt)),
+            };
+            if expected.is_none() || sums.get(place).copied() != expected {
                 return Ok(false);
             }
         }
         Ok(true)
-    }
-
-    /// Returns true if the ranges of the device that must be equal have equal checksums.
-    ///
-    /// # Errors
-    /// If the device does not let the host read.
-    pub fn are_device_ranges_equal(&self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
-        let sums = prepared.read(self.sums)?;
-        let mut pairs = self.ranges.iter().enumerate().filter(|(_, own)| own.same == SameWords::NextRange);
-        Ok(pairs.all(|(place, _)| sums.get(place).is_some() && sums.get(place) == sums.get(place + 1)))
     }
 }

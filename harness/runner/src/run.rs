@@ -21,6 +21,7 @@ use crate::count::{Counter, Unwritten};
 use crate::dispatch::{Execution, Workgroups};
 use crate::error::{Cause, RunError};
 use crate::host;
+use crate::host_copy::HostCopy;
 use crate::interval_counts::IntervalCounts;
 use crate::join::Join;
 use crate::memory::{LOCATIONS, MemorySharing, ProgramPlan};
@@ -168,6 +169,11 @@ impl RunTally {
         self.record_dispatch(Unwritten::whole_dispatch(instances));
     }
 
+    /// Records a counted dispatch whose words have changed since.
+    fn record_late_change(&mut self) {
+        self.misread += 1;
+    }
+
     /// Records a dispatch that was counted, or discarded because of its `unwritten` instances.
     fn record_dispatch(&mut self, unwritten: Unwritten) {
         self.dispatches += 1;
@@ -313,7 +319,7 @@ impl<'d> TestRun<'d> {
             }
         }
         tally.duration = Some(tally.started.elapsed());
-        Ok(())
+        self.plans_in_flight.iter_mut().try_for_each(|place| place.check_late_changes(tally))
     }
 
     /// Returns the number of concurrent submissions; one if a single dispatch can run all requested
@@ -391,6 +397,8 @@ impl<'d> TestRun<'d> {
             workgroups,
             in_flight: None,
             phase_parameters: Vec::new(),
+            copied: HostCopy::default(),
+            is_copy_counted: false,
             results: Vec::new(),
             locations: Vec::new(),
         })
@@ -427,6 +435,7 @@ impl<'d> TestRun<'d> {
         let instances = self.instance_count(&parameters) as usize;
         let Some(place) = self.plans_in_flight.get_mut(number) else { return Ok(()) };
         let slots = self.bounds.slots as usize;
+        place.check_late_changes(tally)?;
         place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
         if self.hosts.is_some() {
             let layout = host::host_layout(&parameters, instances, self.bounds.storage_words as usize);
@@ -475,7 +484,10 @@ impl<'d> TestRun<'d> {
         }
         // A plan whose size is fixed is replaced only if its dispatches became too large for the
         // intended duration.
-        if self.plans_in_flight.get(number).is_some_and(|place| place.workgroups.groups > self.max_groups) {
+        if let Some(place) = self.plans_in_flight.get_mut(number)
+            && place.workgroups.groups > self.max_groups
+        {
+            place.check_late_changes(tally)?;
             let place = self.prepare(tally)?;
             self.plans_in_flight.splice(number..=number, [place]);
         }

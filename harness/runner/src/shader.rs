@@ -24,7 +24,8 @@ use shaders::checksum::WordRange;
 use crate::completion_marker::CompletionMarker;
 use crate::dispatch::Execution;
 use crate::error::Cause;
-use crate::readback::{ReadBuffer, ReadbackCheck, SameWords};
+use crate::host_copy::{BufferPrefix, HostCopy};
+use crate::readback::{ExpectedWords, ReadBuffer, ReadbackCheck};
 use crate::run::needs_readback_check;
 use crate::stress::Stress;
 use canaries::{Canaries, DispatchSteps};
@@ -176,9 +177,9 @@ struct ShaderPlanLayout {
     stress_steps: Vec<usize>,
     /// Detects partial or repeated execution of a submission.
     canaries: Canaries,
-    /// The checksums of all read-back buffers, and the words of each.
-    readback: Option<ReadbackCheck>,
-    checked_words: Vec<u64>,
+    /// The checksums of all buffers before the shader, then those of all read-back buffers, with the words of
+    /// each.
+    checks: Vec<(ReadbackCheck, Vec<u64>)>,
     /// The marker for complete execution of a submission.
     marker: CompletionMarker,
 }
@@ -209,7 +210,7 @@ impl ShaderPlanLayout {
         plan.kernels.extend(stress.map(StressDispatch::kernel));
         let (mut prepare, mut run, mut read_back) = (Vec::new(), Vec::new(), Vec::new());
         let mut read = Vec::new();
-        let mut checked = Vec::new();
+        let (mut initialized, mut checked) = (Vec::new(), Vec::new());
         let (mut filled, mut image_checks) = (Vec::new(), Vec::new());
         for _ in 0..dispatches {
             let mut steps = DispatchSteps::default();
@@ -237,13 +238,13 @@ impl ShaderPlanLayout {
                         // The device reads texels from their copy.
                         checked.extend(to.map(|to| ReadBuffer {
                             on_device: to,
-                            same: SameWords::OnHost(to),
+                            expected: ExpectedWords::OnHost(to),
                             max_words: most,
                         }));
                         (PlanStep::ToImage { queue: QUEUE, from: *from, to: own }, copy)
                     }
                     None => {
-                        let own = buffer(&mut plan, input.len(), BufferMemory::Device, "buffer of a shader");
+                        let own = buffer(&mut plan, input.len(), BufferMemory::Private, "buffer of a shader");
                         match input.image {
                             // A texel buffer is bound as an image.
                             Some(texels) => {
@@ -251,10 +252,15 @@ impl ShaderPlanLayout {
                             }
                             None => bindings.push(own),
                         }
+                        initialized.push(ReadBuffer {
+                            on_device: own,
+                            expected: ExpectedWords::OnHost(*from),
+                            max_words: input.len(),
+                        });
                         let copy = to.map(|to| PlanStep::Copy { queue: QUEUE, from: own, to });
                         checked.extend(to.map(|to| ReadBuffer {
                             on_device: own,
-                            same: SameWords::OnHost(to),
+                            expected: ExpectedWords::OnHost(to),
                             max_words: most,
                         }));
                         (PlanStep::Copy { queue: QUEUE, from: *from, to: own }, copy)
@@ -288,15 +294,21 @@ impl ShaderPlanLayout {
             image_checks.push(PlanStep::Barrier { queue: QUEUE });
             prepare.extend(image_checks);
         }
+        let initialized_at = prepare.len();
         // No barriers between the dispatches: they use different buffers, and may overlap.
         plan.steps = prepare.into_iter().chain(run).chain(read_back).collect();
+        let mut checks = Vec::new();
+        for (buffers, is_initial) in [(initialized, true), (checked, false)] {
+            let at = if is_initial { initialized_at } else { plan.steps.len() };
+            if !verified {
+                continue;
+            }
+            let check = ReadbackCheck::insert_into_plan(&mut plan, QUEUE, &buffers, at);
+            let words = buffers.iter().map(|buffer| buffer.max_words).collect();
+            checks.extend(check.map(|check| (check, words)));
+        }
         let hammers = dispatch_steps_of(&plan, STRESS_KERNEL);
         canaries.steps = dispatch_steps_of(&plan, canaries::KERNEL);
-        if !verified {
-            checked.clear();
-        }
-        let readback = ReadbackCheck::add_to_plan(&mut plan, QUEUE, &checked);
-        let checked = checked.iter().map(|buffer| buffer.max_words).collect();
         let mark = CompletionMarker::add_to_plan(&mut plan, QUEUE);
         ShaderPlanLayout {
             plan,
@@ -305,8 +317,7 @@ impl ShaderPlanLayout {
             initial_images: filled,
             stress_steps: hammers,
             canaries,
-            readback,
-            checked_words: checked,
+            checks,
             marker: mark,
         }
     }
@@ -323,19 +334,42 @@ impl ShaderPlanLayout {
         Ok(())
     }
 
-    /// Returns true if every image had its initial contents before the shader.
-    fn are_images_initialized(
+    /// Returns everything that the host reads after a submission.
+    fn read_prefixes(&self) -> Vec<BufferPrefix> {
+        let contents = self.readback_buffers.iter().flatten();
+        let images = self.initial_images.iter().map(|(buffer, _)| buffer);
+        let buffers = contents.chain(images).copied().chain(self.canaries.read_buffers());
+        let sums = self.checks.iter().map(|(check, _)| check.sums());
+        buffers.map(BufferPrefix::whole).chain(self.marker.prefixes()).chain(sums).collect()
+    }
+
+    /// Compares the copied words of a submission with the requested execution.
+    ///
+    /// # Errors
+    /// If a buffer was not copied.
+    fn check_execution(
         &self,
         shader: &Shader,
-        prepared: &mut dyn Prepared,
-    ) -> Result<bool, DeviceError> {
-        for (buffer, number) in &self.initial_images {
-            let initial = shader.buffers.get(*number).map(ShaderInput::words).unwrap_or_default();
-            if prepared.read(*buffer)?.get(..initial.len()) != Some(&initial) {
-                return Ok(false);
+        copied: &HostCopy,
+        submission: u64,
+    ) -> Result<Execution, DeviceError> {
+        let execution = self.canaries.check_execution(copied, submission)?;
+        if execution != Execution::AsRequested {
+            return Ok(execution);
+        }
+        for (check, _) in &self.checks {
+            if !check.matches(copied)? {
+                return Ok(Execution::Misread);
             }
         }
-        Ok(true)
+        // Every image had its initial contents before the shader.
+        for (buffer, number) in &self.initial_images {
+            let initial = shader.buffers.get(*number).map(ShaderInput::words).unwrap_or_default();
+            if copied.words(*buffer)?.get(..initial.len()) != Some(&initial) {
+                return Ok(Execution::Incomplete);
+            }
+        }
+        Ok(Execution::AsRequested)
     }
 }
 
@@ -356,7 +390,7 @@ fn add_image(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<Buf
     };
     // Unknown formats are refused when a shader is read, so this default is never used.
     let format = ImageFormat::from_spirv(image.format).unwrap_or(ImageFormat::Unsigned);
-    plan.images.push(Image { shape, format, memory: BufferMemory::Device, name: "image of a shader" });
+    plan.images.push(Image { shape, format, memory: BufferMemory::Private, name: "image of a shader" });
     ImageId(plan.images.len() as u32 - 1)
 }
 
@@ -395,8 +429,13 @@ fn run_dispatches(
     let verified = needs_readback_check(device.capabilities());
     let mut layout = ShaderPlanLayout::new(shader, dispatches, stress.as_ref(), 0, verified);
     let mut prepared = prepare(device, shader, &layout)?;
+    let mut copied = initial_copy(shader, &layout);
     let mut took = Duration::ZERO;
+    let mut is_copy_counted = false;
     for submission in 0_u64.. {
+        if std::mem::take(&mut is_copy_counted) && !copied.is_unchanged(prepared.as_mut())? {
+            counted.record_incomplete(Execution::Misread);
+        }
         let left = settings.instances.map(|wanted| wanted.saturating_sub(counted.dispatches()));
         // One dispatch is always made: preparing it may take longer than the time.
         let late = submission > 0 && settings.time.is_some_and(|time| since.elapsed() >= time);
@@ -414,6 +453,7 @@ fn run_dispatches(
             let turn = submission.ilog2() as usize;
             layout = ShaderPlanLayout::new(shader, dispatches, stress.as_ref(), turn, verified);
             prepared = prepare(device, shader, &layout)?;
+            copied = initial_copy(shader, &layout);
         }
         device.reseed(settings.seed.wrapping_add(submission));
         if submission % REDRAW_INTERVAL == 0
@@ -426,9 +466,9 @@ fn run_dispatches(
         }
         layout.poison_readback(prepared.as_mut())?;
         layout.canaries.set_input(prepared.as_mut(), submission)?;
-        if let Some(readback) = &mut layout.readback {
+        for (check, words) in &mut layout.checks {
             let range = |words: &u64| WordRange::first_words(u32::try_from(*words).unwrap_or(u32::MAX));
-            readback.set_ranges(prepared.as_mut(), layout.checked_words.iter().map(range))?;
+            check.set_ranges(prepared.as_mut(), words.iter().map(range))?;
         }
         layout.marker.clear(prepared.as_mut())?;
         let began = Instant::now();
@@ -441,28 +481,25 @@ fn run_dispatches(
         }
         took = began.elapsed();
         counted.add_time(took);
-        let written = layout.marker.is_written(prepared.as_mut())?;
-        let mut execution = layout.canaries.check_execution(prepared.as_mut(), submission)?;
-        if execution == Execution::AsRequested
-            && let Some(readback) = &layout.readback
-            && !readback.matches(prepared.as_mut())?
-        {
-            execution = Execution::Misread;
-        }
-        if execution == Execution::AsRequested && !layout.are_images_initialized(shader, prepared.as_mut())? {
-            execution = Execution::Incomplete;
-        }
+        copied.update(prepared.as_mut(), layout.read_prefixes())?;
+        let written = layout.marker.is_written(&copied)?;
+        let execution = layout.check_execution(shader, &copied, submission)?;
         let is_complete = execution == Execution::AsRequested;
         if written && !is_complete {
             counted.record_incomplete(execution);
         }
         for back in layout.readback_buffers.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
             // Without contents, a dispatch counts as not executed.
-            count_contents(prepared.as_mut(), if written && is_complete { back } else { &[] }, counted)?;
+            count_contents(&copied, if written && is_complete { back } else { &[] }, counted)?;
         }
+        // The memory is compared with the copy at the latest time.
+        is_copy_counted = written && is_complete;
         if on_run(&|| counted.observations()).is_break() {
             break;
         }
+    }
+    if is_copy_counted && !copied.is_unchanged(prepared.as_mut())? {
+        counted.record_incomplete(Execution::Misread);
     }
     Ok(())
 }
@@ -480,6 +517,15 @@ fn prepare<'d>(
         }
     }
     Ok(prepared)
+}
+
+/// Returns a copy that has the initial contents only, with which checksums of the device are compared.
+fn initial_copy(shader: &Shader, layout: &ShaderPlanLayout) -> HostCopy {
+    let mut copied = HostCopy::default();
+    for (input, buffer) in shader.buffers.iter().zip(&layout.initial) {
+        copied.insert(*buffer, input.words());
+    }
+    copied
 }
 
 fn submit_and_wait(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
@@ -500,13 +546,13 @@ fn submit_and_wait(prepared: &mut dyn Prepared, patience: Duration) -> Result<()
 
 /// Counts the contents after a dispatch; without read-back buffers, as not executed.
 fn count_contents(
-    prepared: &mut dyn Prepared,
+    copied: &HostCopy,
     back: &[BufferId],
     counted: &mut ContentCounts,
 ) -> Result<(), DeviceError> {
     let mut all = counted.empty_contents();
     for buffer in back {
-        all.add(prepared.read(*buffer)?);
+        all.add(copied.words(*buffer)?);
     }
     counted.count_contents(all, POISON);
     Ok(())

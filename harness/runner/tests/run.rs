@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use common::{FakeDevice, SubmissionEnd, execute_all_roles, execute_role, kernel, store_buffering};
+use common::{
+    FakeDevice, HostFault, SubmissionEnd, execute_all_roles, execute_role, kernel, store_buffering,
+};
 use litmus::{Observation, Outcome, Value};
 use plan::{DeviceError, PlanStep};
 use runner::{
@@ -411,7 +413,7 @@ fn memory_stress_has_separate_workgroups_and_memory() {
     assert!(stress.iter().any(|words| *words != stress[0]), "drawn for each dispatch");
 
     // Only memory stress uses scratch memory, and each queue has its scratch buffer. The checksums of
-    // everything that the host reads are last.
+    // initial values are first, and those of everything that the host reads are last.
     assert_eq!(plan.queues.iter().map(|queue| queue.family).collect::<Vec<_>>(), [0, 1]);
     let dispatches: Vec<Vec<&str>> = plan
         .steps
@@ -424,8 +426,29 @@ fn memory_stress_has_separate_workgroups_and_memory() {
         })
         .collect();
     let own = vec!["locations", "locations", "results", "rendezvous", "scratch"];
-    let checked = ["results", "locations"].map(|read| vec![read, "checksums"]);
-    assert_eq!(dispatches, [vec![vec!["scratch of the other queue"], own], checked.to_vec()].concat());
+    let checked = |buffer: &'static str| vec![buffer, "checksums"];
+    let before = [vec!["scratch of the other queue"], checked("locations"), checked("locations")];
+    let after = [own, checked("results"), checked("locations")];
+    assert_eq!(dispatches, [before, after].concat());
+}
+
+/// A dispatch whose results change after they were counted is misread, without being discarded.
+#[test]
+fn results_that_change_after_the_count_are_misread() {
+    let mut device = FakeDevice::conforming(false);
+    device.host_fault = Some(HostFault::LateResult);
+    let seen = observe(&device, &settings(1_000)).unwrap();
+    assert!(seen.accounted_instances() >= 1_000);
+    assert_eq!((seen.misread_dispatches, seen.discarded_dispatches), (seen.dispatches, 0));
+}
+
+/// The device verifies initial values, so that no instance with another one counts.
+#[test]
+fn dispatches_with_wrong_initial_values_are_discarded() {
+    let mut device = FakeDevice::conforming(false);
+    device.host_fault = Some(HostFault::InitialValue);
+    let seen = observe(&device, &settings(1_000)).unwrap();
+    assert_eq!((seen.accounted_instances(), seen.misread_dispatches), (0, seen.dispatches));
 }
 
 /// Kernels without code for memory stress have no stress workgroups.

@@ -360,7 +360,7 @@ fn invocations_outside_the_grid_are_inconclusive() {
 }
 
 /// If the host reads other words than the device wrote, the verdict is neither `conforms` nor `violates`, for
-/// every loop bound. A violation in the remaining dispatches is weak evidence.
+/// every loop bound.
 #[test]
 fn misread_dispatches_are_inconclusive() {
     let misread = |counts| Observation {
@@ -388,9 +388,30 @@ fn misread_dispatches_are_inconclusive() {
         assert_eq!(judgement.detail.as_deref(), Some(expected));
         let forbidden = prediction(&store_buffering(Synchronization::Nothing), false, Race::Free);
         let judgement = judge_observation(&forbidden, &misread([300, 50_000, 50_000, 300]));
-        assert_eq!(judgement.verdict, Verdict::Violates);
+        assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
         let detail = judgement.detail.unwrap();
         assert!(detail.starts_with(&format!("weak evidence ({expected})")), "{detail}");
+    }
+}
+
+/// If the words change after they were counted, no instance is discarded, and the verdict is the same.
+#[test]
+fn words_that_change_after_the_count_are_inconclusive() {
+    let seen = Observation { misread_dispatches: 1, ..observation([300, 50_000, 50_000, 300]) };
+    let test = store_buffering(Synchronization::Nothing);
+    for prediction in [weak_allowed(Race::Free).1, prediction(&test, false, Race::Free)] {
+        let judgement = judge(&Evidence {
+            test: &test,
+            prediction: &prediction,
+            observation: &seen,
+            ending: &Ending::Finished,
+            twin: None,
+            explaining_limit: None,
+            is_stage_serial: false,
+        });
+        assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+        let cause = "the host read other words than the device computed checksums over (dispatches: 1)";
+        assert!(judgement.detail.unwrap().contains(cause));
     }
 }
 

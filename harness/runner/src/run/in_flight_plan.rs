@@ -14,7 +14,8 @@ use crate::count::{Counter, DispatchMemory, Unwritten, unit_index};
 use crate::dispatch::{Execution, Workgroups};
 use crate::error::Cause;
 use crate::host;
-use crate::memory::{FinalBuffer, ProgramPlan, read_or_fetch};
+use crate::host_copy::{BufferPrefix, HostCopy};
+use crate::memory::{FinalBuffer, ProgramPlan};
 use crate::processor;
 
 #[derive(Clone, Copy, Debug)]
@@ -46,9 +47,13 @@ pub(super) struct InFlightPlan<'d> {
     pub(super) workgroups: Workgroups,
     pub(super) in_flight: Option<InFlightDispatch>,
     pub(super) phase_parameters: Vec<Parameters>,
-    /// A copy of the results, needed while locations are read.
+    /// The words that the last submission left for the host.
+    pub(super) copied: HostCopy,
+    /// These words were counted, and not compared with the memory since.
+    pub(super) is_copy_counted: bool,
+    /// The results, if those of host threads are among them or the device's memory is fetched.
     pub(super) results: Vec<u32>,
-    /// A copy of the locations, including those in images.
+    /// The locations, including those in images.
     pub(super) locations: Vec<u32>,
 }
 
@@ -90,8 +95,10 @@ impl InFlightPlan<'_> {
         tally: &mut RunTally,
     ) -> Result<(), Cause> {
         let prepared = self.prepared.as_mut();
-        let execution = match self.layout.marker.is_written(prepared)? {
-            true => self.layout.check_execution(prepared, &self.phase_parameters)?,
+        let prefixes = self.layout.read_prefixes(parameters, instances, tally.counter.slots());
+        self.copied.update(prepared, prefixes)?;
+        let execution = match self.layout.marker.is_written(&self.copied)? {
+            true => self.layout.check_execution(&self.copied, &self.phase_parameters)?,
             false => Execution::Incomplete,
         };
         if execution != Execution::AsRequested {
@@ -111,6 +118,15 @@ impl InFlightPlan<'_> {
             }
         }
         tally.repeated += repeated;
+        self.is_copy_counted = true;
+        Ok(())
+    }
+
+    /// Compares the words of a counted dispatch with the memory before it is used again, at the latest time.
+    pub(super) fn check_late_changes(&mut self, tally: &mut RunTally) -> Result<(), Cause> {
+        if std::mem::take(&mut self.is_copy_counted) && !self.copied.is_unchanged(self.prepared.as_mut())? {
+            tally.record_late_change();
+        }
         Ok(())
     }
 
@@ -124,7 +140,7 @@ impl InFlightPlan<'_> {
         compared: bool,
         tally: &mut RunTally,
     ) -> Result<(), Cause> {
-        let counters = self.prepared.read(self.layout.counters_readback())?;
+        let counters = self.copied.words(self.layout.counters_readback())?;
         let counters =
             match classifier.verify_receipts(counters, parameters, &|role| self.layout.counted_salt(role)) {
                 Ok(counters) => counters,
@@ -176,66 +192,49 @@ impl InFlightPlan<'_> {
         counter: &mut Counter,
     ) -> Result<Unwritten, Cause> {
         let (results, locations) = self.layout.readback_buffers();
-        // Memory that the host cannot map is copied, as far as it was used.
-        let counted = self.layout.is_counted();
         // Images are copied for every host.
-        let copied = self.layout.is_copied() || !self.layout.final_buffers.is_empty();
-        let mut results =
-            read_or_fetch(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
-        let mut words: &[u32] = &[];
-        let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::count_report_slots);
-        if counter.reads_locations() {
-            // Reading borrows the prepared plan, so the results are copied before locations are read.
+        let is_copied = self.layout.is_copied() || !self.layout.final_buffers.is_empty();
+        let used = instances * parameters.stride as usize * counter.storage_words() as usize;
+        let finals = || self.layout.final_buffers.iter().map(|copy| copy.buffer);
+        if self.layout.is_counted() {
+            // Memory that the host cannot map is fetched, as far as it was used.
+            let read = counter.reads_locations().then_some(locations).into_iter().chain(finals());
+            let read = read.map(|buffer| BufferPrefix { buffer, words: used });
+            let results = BufferPrefix { buffer: results, words: counter.slots() * instances };
+            self.copied.fetch(self.prepared.as_mut(), std::iter::once(results).chain(read))?;
+        }
+        let mut results = self.copied.words(results)?;
+        if self.layout.plan.hosts.as_ref().map_or(0, host::count_report_slots) > 0 {
             self.results.clear();
             self.results.extend_from_slice(results);
-            if hosts > 0 {
-                host::copy_reports(
-                    &mut self.results,
-                    self.prepared.host_reports()?,
-                    counter.slots(),
-                    instances,
-                );
-            }
-            results = &self.results;
-            let used = instances * parameters.stride as usize * counter.storage_words() as usize;
-            if !self.layout.final_buffers.is_empty() {
-                self.locations.clear();
-                self.locations.extend_from_slice(read_or_fetch(
-                    self.prepared.as_mut(),
-                    counted,
-                    locations,
-                    used,
-                )?);
-                let unit_words = self.layout.storage_words();
-                // Storages in images or in separate memory replace their units of the location buffer.
-                for FinalBuffer { buffer, storages, .. } in &self.layout.final_buffers {
-                    let theirs = read_or_fetch(self.prepared.as_mut(), counted, *buffer, used)?;
-                    for storage in storages {
-                        let units = (0..instances).map(|n| unit_index(parameters, n, *storage as usize));
-                        for start in units.map(|unit| unit * unit_words) {
-                            let unit = start..start + unit_words;
-                            if let (Some(words), Some(theirs)) =
-                                (self.locations.get_mut(unit.clone()), theirs.get(unit))
-                            {
-                                words.copy_from_slice(theirs);
-                            }
+            let reports = self.prepared.host_reports()?;
+            results = host::copy_reports(&mut self.results, reports, counter.slots(), instances);
+        }
+        let mut words: &[u32] = &[];
+        if counter.reads_locations() {
+            words = self.copied.words(locations)?;
+        }
+        if counter.reads_locations() && !self.layout.final_buffers.is_empty() {
+            self.locations.clear();
+            self.locations.extend_from_slice(words);
+            let unit_words = self.layout.storage_words();
+            // Storages in images or in separate memory replace their units of the location buffer.
+            for FinalBuffer { buffer, storages, .. } in &self.layout.final_buffers {
+                let theirs = self.copied.words(*buffer)?;
+                for storage in storages {
+                    let units = (0..instances).map(|n| unit_index(parameters, n, *storage as usize));
+                    for start in units.map(|unit| unit * unit_words) {
+                        let unit = start..start + unit_words;
+                        if let (Some(words), Some(theirs)) =
+                            (self.locations.get_mut(unit.clone()), theirs.get(unit))
+                        {
+                            words.copy_from_slice(theirs);
                         }
                     }
                 }
-                words = &self.locations;
-            } else {
-                words = read_or_fetch(self.prepared.as_mut(), counted, locations, used)?;
             }
-        } else if hosts > 0 {
-            self.results.clear();
-            self.results.extend_from_slice(results);
-            results = host::copy_reports(
-                &mut self.results,
-                self.prepared.host_reports()?,
-                counter.slots(),
-                instances,
-            );
+            words = &self.locations;
         }
-        counter.count(&DispatchMemory { parameters, instances, results, locations: words, is_copied: copied })
+        counter.count(&DispatchMemory { parameters, instances, results, locations: words, is_copied })
     }
 }

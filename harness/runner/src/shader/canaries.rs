@@ -22,6 +22,7 @@ use shaders::canary::{
 
 use super::QUEUE;
 use crate::dispatch::Execution;
+use crate::host_copy::HostCopy;
 
 /// The kernel of all canaries.
 pub(super) const KERNEL: KernelId = KernelId(1);
@@ -76,7 +77,7 @@ impl Canaries {
     /// Adds a canary to the steps of a dispatch, each time at another position, so that a device that omits
     /// every nth command omits some canaries.
     pub fn add_canary(&mut self, plan: &mut Plan, steps: &mut DispatchSteps) {
-        let own = add_buffer(plan, self.workgroups, BufferMemory::Device, "canary");
+        let own = add_buffer(plan, self.workgroups, BufferMemory::Private, "canary");
         let answer =
             add_buffer(plan, self.workgroups, BufferMemory::Readback, "canary results, for the host");
         // The position among the other steps changes from canary to canary.
@@ -112,7 +113,7 @@ impl Canaries {
         plan.images.push(Image {
             shape: ImageShape::TwoDimensional { width: self.workgroups, height: 1 },
             format: ImageFormat::Unsigned,
-            memory: BufferMemory::Device,
+            memory: BufferMemory::Private,
             name: "image of a canary",
         });
         plan.kernels.get_mut(KERNEL.0 as usize).into_iter().for_each(|kernel| kernel.images.push(image));
@@ -147,30 +148,31 @@ impl Canaries {
         Ok(())
     }
 
+    /// Returns the buffers that the host reads.
+    pub fn read_buffers(&self) -> impl Iterator<Item = BufferId> {
+        self.answers.iter().copied().chain(self.texels)
+    }
+
     /// Checks that every workgroup answered, that none was executed twice, and that there were no others.
     ///
     /// # Errors
-    /// If the device does not let the host read.
-    pub fn check_execution(
-        &self,
-        prepared: &mut dyn Prepared,
-        submission: u64,
-    ) -> Result<Execution, DeviceError> {
+    /// If a buffer was not copied.
+    pub fn check_execution(&self, copied: &HostCopy, submission: u64) -> Result<Execution, DeviceError> {
         let input = input_word(submission);
         let [first, second] = expected_answer(input);
         let is_executed_once = |words: &[u32]| {
-            let [copied, _, own @ ..] = words else { return false };
-            *copied == input && own == [first, second] && !is_repeated(words, input)
+            let [input_copy, _, own @ ..] = words else { return false };
+            *input_copy == input && own == [first, second] && !is_repeated(words, input)
         };
         if let Some(texels) = self.texels {
-            let own = prepared.read(texels)?.get(..self.workgroups as usize);
+            let own = copied.words(texels)?.get(..self.workgroups as usize);
             if !own.is_some_and(|own| own.iter().all(|texel| *texel == second)) {
                 return Ok(Execution::Incomplete);
             }
         }
         let mut outside = 0;
         for answer in &self.answers {
-            let (workgroups, rest) = prepared.read(*answer)?.as_chunks::<{ WORDS as usize }>();
+            let (workgroups, rest) = copied.words(*answer)?.as_chunks::<{ WORDS as usize }>();
             let [overflow, ..] = rest else { return Ok(Execution::Incomplete) };
             if workgroups.len() < self.workgroups as usize
                 || !workgroups.iter().all(|words| is_executed_once(words))

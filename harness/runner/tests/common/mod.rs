@@ -136,6 +136,15 @@ pub enum SubmissionEnd {
     Lost,
 }
 
+/// A wrong change of memory that the host reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostFault {
+    /// A result changes after the host has read it.
+    LateResult,
+    /// An initial value changes before the device copies it.
+    InitialValue,
+}
+
 pub struct FakeDevice {
     pub identity: Identity,
     pub capabilities: Capabilities,
@@ -143,6 +152,8 @@ pub struct FakeDevice {
     /// True if it executes submissions, whatever its capabilities are.
     pub executes: bool,
     pub script: Script,
+    /// Memory of the host that the device changes wrongly.
+    pub host_fault: Option<HostFault>,
     pub poll_duration: Duration,
     pub submissions: Cell<u64>,
     /// The parameters of each submission.
@@ -177,6 +188,7 @@ impl FakeDevice {
             can_set_workgroups: true,
             executes: true,
             script: Box::new(script),
+            host_fault: None,
             poll_duration: Duration::ZERO,
             submissions: Cell::default(),
             dispatch_parameters: RefCell::default(),
@@ -218,7 +230,13 @@ impl Device for FakeDevice {
             assert!(buffer.words * 4 <= self.capabilities.max_storage_buffer_bytes, "{}", buffer.name);
         }
         let buffers = plan.buffers.iter().map(|buffer| vec![0xcccc_cccc; buffer.words as usize]).collect();
-        Ok(Box::new(FakePrepared { device: self, plan: plan.clone(), buffers, in_flight: None }))
+        Ok(Box::new(FakePrepared {
+            device: self,
+            plan: plan.clone(),
+            buffers,
+            in_flight: None,
+            result_reads: 0,
+        }))
     }
 }
 
@@ -249,13 +267,17 @@ struct FakePrepared<'d> {
     plan: Plan,
     buffers: Vec<Vec<u32>>,
     in_flight: Option<SubmissionEnd>,
+    /// Reads of the results of the last submission.
+    result_reads: u32,
 }
 
 impl FakePrepared<'_> {
     fn host_buffer_index(&self, buffer: BufferId) -> Result<usize, DeviceError> {
         let number = buffer.0 as usize;
-        let hidden =
-            self.plan.buffers[number].memory == BufferMemory::Device && !self.device.capabilities.is_cpu;
+        let hidden = match self.plan.buffers[number].memory {
+            BufferMemory::Device => !self.device.capabilities.is_cpu,
+            memory => memory == BufferMemory::Private,
+        };
         if self.in_flight.is_some() {
             return Err(DeviceError::Busy);
         }
@@ -269,11 +291,17 @@ impl Prepared for FakePrepared<'_> {
             return Err(DeviceError::Busy);
         }
         let mut end = SubmissionEnd::Ends;
+        self.result_reads = 0;
         for step in self.plan.steps.clone() {
             match step {
                 PlanStep::Fill { buffer, value, .. } => self.buffers[buffer.0 as usize].fill(value),
                 PlanStep::Copy { from, to, .. } => {
-                    let words = self.buffers[from.0 as usize].clone();
+                    let source = from.0 as usize;
+                    let is_initial = self.plan.buffers[source].name == "initial values";
+                    if is_initial && self.device.host_fault == Some(HostFault::InitialValue) {
+                        self.buffers[source][0] = 5;
+                    }
+                    let words = self.buffers[source].clone();
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
                 }
                 PlanStep::Dispatch { bindings, push_constants, .. }
@@ -381,6 +409,12 @@ impl Prepared for FakePrepared<'_> {
 
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
         let number = self.host_buffer_index(buffer)?;
+        if self.plan.buffers[number].name == "results for the host" {
+            self.result_reads += 1;
+            if self.device.host_fault == Some(HostFault::LateResult) && self.result_reads > 1 {
+                self.buffers[number][0] ^= 1;
+            }
+        }
         Ok(&self.buffers[number])
     }
 

@@ -147,8 +147,10 @@ fn derive_verdict(
         ExpectedContents::Undefined(why) => {
             LineVerdict::new(VerdictWord::Undefined, format!("every content is allowed: {why}; {spread}"))
         }
-        _ if observations.not_executed > 0 => {
+        _ if observations.not_executed > 0 || observations.left_out > 0 => {
             let why = match (observations.not_executed, observations.left_out) {
+                (0, _) => describe_left_out(observations)
+                    .unwrap_or_else(|| "the device executed a submission in part".to_owned()),
                 (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),
                 (dispatches, _) => match describe_left_out(observations) {
                     Some(why) => format!("{dispatches} dispatches are not counted; {why}"),
