@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use device::{DriverEnvironment, Mesa};
-use runner::pool;
+use runner::pool::WorkerMark;
 
 use crate::Failure;
 
@@ -119,8 +119,9 @@ pub fn run_single_answer_worker(
     task: &WorkerTask,
     timeout: Duration,
 ) -> Result<WorkerOutput, Failure> {
-    let mut child = process
-        .command(&program_path()?, task)
+    let mut command = process.command(&program_path()?, task);
+    let mark = WorkerMark::add_to(&mut command);
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -148,14 +149,14 @@ pub fn run_single_answer_worker(
             Err(_) if remaining.is_zero() => {
                 let _ = child.kill();
                 let _ = child.wait();
-                pool::kill_process_group(&child);
+                mark.kill_remaining(&child);
                 return Ok(WorkerOutput::TimedOut);
             }
             // A process that a driver forked may keep the output open.
             Err(_) if !has_exited => {
                 has_exited = child.try_wait().map_err(Failure::environment_error)?.is_some();
                 if has_exited {
-                    pool::kill_process_group(&child);
+                    mark.kill_remaining(&child);
                 }
             }
             Err(_) => {}
@@ -163,7 +164,7 @@ pub fn run_single_answer_worker(
     };
     let status = child.wait().map_err(Failure::environment_error)?;
     if !has_exited {
-        pool::kill_process_group(&child);
+        mark.kill_remaining(&child);
     }
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     let answer = text.rsplit_once(SEPARATOR).map(|(_, line)| line.trim_end().to_owned());

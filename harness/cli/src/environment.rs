@@ -11,6 +11,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("VK_LITMUS_SWIFTSHADER_ICD", "the driver file of SwiftShader, if it is not in a known place"),
     ("VK_LITMUS_EXTRA_ICDS", "driver files in addition to those of the system, separated by colons"),
     ("VK_LITMUS_COMPILERS", "the folder of `ci/compilers`, with drivers for compile-only devices"),
+    ("VK_LITMUS_WORKER", "set by the program for its workers: the mark of a worker and its descendants"),
     ("VK_LITMUS_COMPILE_ONLY", "set by the program for its workers: the chip of a compile-only device"),
     ("VK_LITMUS_COMPLETE", "set by shells that request completions"),
     (

@@ -60,14 +60,19 @@ fn process_tree(root: u32) -> Vec<u32> {
     let mut next = 0;
     while let Some(pid) = all.get(next).copied().filter(|_| all.len() < MAX_PROCESSES) {
         next += 1;
-        // The kernel lists a child with the thread that started it.
-        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            all.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-        }
+        all.extend(children_of(pid));
     }
     all
+}
+
+/// Returns the children of a process.
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
+    // The kernel lists a child with the thread that started it.
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let numbers =
+        |list: String| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>();
+    lists.flat_map(numbers).collect()
 }
 
 /// Returns the resident memory of a process.

@@ -8,6 +8,7 @@
 //! open a GPU, and blocks every other process meanwhile. A dozen workers that start together would exceed the
 //! limit on silence.
 
+mod orphans;
 mod worker;
 
 use std::collections::VecDeque;
@@ -21,7 +22,7 @@ use serde::de::DeserializeOwned;
 
 use crate::memory_limit;
 use crate::wire::{Request, VERSION, WorkerMessage};
-pub use worker::kill_process_group;
+pub use orphans::WorkerMark;
 use worker::{Worker, WorkerNotification};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -129,6 +129,19 @@ fn forked_processes_are_killed() {
     }
 }
 
+/// A process in another session has no process group in common with the worker.
+#[test]
+#[cfg(target_os = "linux")]
+fn processes_in_other_sessions_are_killed() {
+    let script = "next; setsid -f sh -c 'sleep 900 <&- >&- 2>&- & echo $! > {}; wait' <&- >&- 2>&-; \
+                  while [ ! -s {} ]; do sleep 0.01; done; answer $(cat {}); next";
+    let file = std::env::temp_dir().join(format!("orphan-{}", std::process::id()));
+    let reports = run(&patient_limits(), 1, &script.replace("{}", file.to_str().unwrap()));
+    std::fs::remove_file(&file).unwrap();
+    let status = format!("/proc/{}/stat", describe_ends(&reports)[0]);
+    assert!(!std::path::Path::new(&status).exists());
+}
+
 #[test]
 fn a_panic_has_its_message() {
     let script =

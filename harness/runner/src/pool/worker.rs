@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::orphans::WorkerMark;
 use crate::memory_limit;
 use crate::wire::RECORD_SEPARATOR;
 
@@ -28,10 +29,12 @@ pub(super) enum WorkerNotification {
     Ended,
 }
 
-/// A worker process in its own process group, so that processes that its driver starts end with it.
+/// A worker process with a mark and in its own process group, so that processes that its driver starts end with
+/// it.
 #[derive(Debug)]
 pub(super) struct Worker {
     child: Child,
+    mark: WorkerMark,
     /// The exit status. The process group is killed when it becomes known, and never again: its id may be
     /// reused.
     status: Option<ExitStatus>,
@@ -50,6 +53,7 @@ impl Worker {
     ) -> io::Result<Worker> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mark = WorkerMark::add_to(&mut command);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         memory_limit::prefer_for_oom_killer(&child);
@@ -88,7 +92,7 @@ impl Worker {
         });
         match threads {
             Ok(stderr_reader) => {
-                Ok(Worker { child, status: None, generation, requests, stderr, stderr_reader })
+                Ok(Worker { child, mark, status: None, generation, requests, stderr, stderr_reader })
             }
             Err(error) => {
                 // No thread could be created. The process may have ended already.
@@ -174,7 +178,7 @@ impl Worker {
         while self.status.is_none() {
             match self.child.try_wait() {
                 Ok(Some(status)) => {
-                    kill_process_group(&self.child);
+                    self.mark.kill_remaining(&self.child);
                     self.status = Some(status);
                 }
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
@@ -187,21 +191,6 @@ impl Worker {
         }
         self.status
     }
-}
-
-/// Kills the remaining processes of an exited group leader, on systems with process groups. Call it only
-/// once: the id may be reused.
-pub fn kill_process_group(child: &Child) {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Pid, Signal, kill_process_group};
-        // Most workers leave no process.
-        if kill_process_group(Pid::from_child(child), Signal::KILL).is_ok() {
-            tracing::debug!("terminating processes left by a worker");
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = child;
 }
 
 #[cfg(unix)]
