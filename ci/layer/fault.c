@@ -13,6 +13,13 @@
  *     flipped-bits:N         after one wait in N, one bit is inverted in every fourth word that the host reads
  *     swapped-words:N        the same, with words of different instances exchanged
  *     stale-words:N          the same, with the words of an earlier wait
+ *     late-words:N           from wait N on, each word of mapped memory that is 0 or 1 is inverted 2 ms after the wait, once
+ *                            for each wait
+ *     late-bit:N             the same, for one bit of one word of each memory
+ *     stuck-bit:N            from wait N on, one bit in each page of mapped memory is set
+ *     early-words:N          before one submission in N, each word of mapped memory that is 0 or 1 is inverted
+ *     early-bit:N            the same, for one bit in each page of mapped memory
+ *     running-words:N        the same as late-words, but during submissions
  *     twice:N                one submission in N executes twice in sequence
  *     no-dispatch:N          one dispatch in N is left out when it is recorded
  *     twice-dispatch:N       one dispatch in N is recorded twice
@@ -85,12 +92,16 @@
  *     crash:CALL, hang:CALL  the call crashes or hangs
  *     memory:CALL            the call allocates memory without limit
  *     fork:CALL              the call forks a process that keeps all open files
+ *     daemon:CALL            the same, in a new session
+ *     leave:CALL             the call forks a process that continues in a new session, and the caller exits
  *
  * faults.tsv has the expected verdict for each. A test builds this file with `cc` and compares. It is not shipped.
  *
  * It needs no Vulkan headers: layer.h declares the structures that it reads. */
 
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -180,6 +191,15 @@ static Result inject_call_fault(const char *call) {
         sleep(600);
         _exit(0);
     }
+    if (is_fault("daemon") && fork() == 0) {
+        setsid();
+        if (fork() == 0) sleep(600);
+        _exit(0);
+    }
+    if (is_fault("leave")) {
+        if (fork() != 0) _exit(0);
+        setsid();
+    }
     if (is_fault("lost")) return DEVICE_LOST;
     if (is_fault("unknown")) return -123456;
     static unsigned long calls;
@@ -253,8 +273,10 @@ static Result layer_vkBindBufferMemory(Handle handle, uint64_t buffer, uint64_t 
 }
 
 static void layer_vkFreeMemory(Handle handle, uint64_t memory, const void *allocator) {
+    pthread_mutex_lock(&mapped_lock);
     for (unsigned i = 0; i < mapped_count; i++)
         if (mapped[i].memory == memory) mapped[i] = mapped[--mapped_count];
+    pthread_mutex_unlock(&mapped_lock);
     ((void (*)(Handle, uint64_t, const void *))next_function(handle, "vkFreeMemory"))(handle, memory, allocator);
 }
 
@@ -471,6 +493,8 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo
         (Result(*)(Handle, uint32_t, const SubmitInfo *, uint64_t))next_function(queue, "vkQueueSubmit");
     submissions++;
     last_queue = queue;
+    if (is_fault("early-words") || is_fault("early-bit")) change_mapped_memory(submissions % fault_number() == 0);
+    if (is_fault("running-words")) change_later(submissions % fault_number() == 0);
     if (is_fault("device-lost") && submissions >= fault_number()) return DEVICE_LOST;
     if (is_fault("lost-once") && submissions == fault_number()) return DEVICE_LOST;
     static struct { uint32_t count; Handle commands[8]; } earlier;
@@ -537,6 +561,8 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
         if (is_fault("endless-wait")) return TIMEOUT;
         if (is_fault("garbage")) overwrite_mapped_memory(0x5eed1234u);
         if (is_fault("zeros")) overwrite_mapped_memory(0);
+        if (is_fault("stuck-bit")) change_mapped_memory(1);
+        if (is_fault("late-words") || is_fault("late-bit")) change_later(1);
     }
     if (result == SUCCESS && is_fault("one-way-map")) update_mapped_copies();
     if (result == SUCCESS && (is_fault("flipped-bits") || is_fault("swapped-words") || is_fault("stale-words"))) corrupt_results();

@@ -2,6 +2,8 @@
 
 static struct { uint64_t memory, size; void *pointer, *copy; } mapped[4096];
 static unsigned mapped_count;
+/* Guards the list while a thread of the layer uses it. */
+static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Writes the device's words to the copies that the program has mapped. */
 static void update_mapped_copies(void) {
@@ -66,4 +68,58 @@ static void corrupt_results(void) {
             if (is_fault("swapped-words")) exchange_with_different_result(group, count - at);
         }
     }
+}
+
+/* Bytes of a page, and the position of the changed word in a page. */
+enum { PAGE_BYTES = 4096, CHANGED_BYTE = 128 };
+
+/* Changes of a word at a byte position. */
+typedef uint32_t ChangedWord(uint32_t word, uint64_t at);
+static uint32_t inverted_small_word(uint32_t word, uint64_t at) {
+    (void)at;
+    return word <= 1 ? !word : word;
+}
+static uint32_t inverted_bit(uint32_t word, uint64_t at) {
+    return at == 3 * PAGE_BYTES + CHANGED_BYTE ? word ^ 1 : word;
+}
+static uint32_t set_bit(uint32_t word, uint64_t at) {
+    return at % PAGE_BYTES == CHANGED_BYTE ? word | 1 : word;
+}
+
+static ChangedWord *selected_change(void) {
+    if (is_fault("late-bit")) return inverted_bit;
+    if (is_fault("stuck-bit") || is_fault("early-bit")) return set_bit;
+    return inverted_small_word;
+}
+
+/* Changes all mapped memory, according to the fault. */
+static void change_mapped_memory(int changes) {
+    ChangedWord *change = selected_change();
+    pthread_mutex_lock(&mapped_lock);
+    for (unsigned i = 0; changes && i < mapped_count; i++) {
+        uint32_t *words = mapped[i].pointer;
+        uint64_t count = mapped[i].size / 4 < MAX_SEARCHED_WORDS ? mapped[i].size / 4 : MAX_SEARCHED_WORDS;
+        for (uint64_t word = 0; words && word < count; word++) {
+            uint32_t changed = change(words[word], 4 * word);
+            if (changed != words[word]) words[word] = changed;
+        }
+    }
+    pthread_mutex_unlock(&mapped_lock);
+}
+
+static atomic_flag is_changing = ATOMIC_FLAG_INIT;
+
+static void *change_after_delay(void *unused) {
+    (void)unused;
+    usleep(is_fault("running-words") ? 300 : 2000);
+    change_mapped_memory(1);
+    atomic_flag_clear(&is_changing);
+    return NULL;
+}
+
+/* Changes all mapped memory in another thread after a short time, unless such a thread runs already. */
+static void change_later(int changes) {
+    pthread_t thread;
+    if (!changes || atomic_flag_test_and_set(&is_changing)) return;
+    if (pthread_create(&thread, NULL, change_after_delay, NULL) == 0) pthread_detach(thread);
 }

@@ -230,6 +230,25 @@ fn draws_with_wrong_push_constants_are_discarded() {
     }
 }
 
+/// A driver may fork processes that leave the session of the worker. They end with the run.
+#[test]
+#[cfg(target_os = "linux")]
+fn processes_of_drivers_end_with_the_run() {
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let Some(layer) = Layer::build_layer("fault") else { return };
+    for fault in ["daemon:vkCreateInstance", "leave:vkCreateDevice"] {
+        let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", driver, "--instances", "100000"]);
+        let ran = Ran::run(with_fault(command.current_dir(layer.folder()), fault, layer.folder()));
+        let mark = format!("VK_LAYER_PATH={}", layer.folder().display());
+        let is_left = |process: &std::fs::DirEntry| {
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        };
+        let left = std::fs::read_dir("/proc").unwrap().flatten().filter(is_left).count();
+        assert_eq!(left, 0, "{fault}: {ran:?}");
+    }
+}
+
 /// The receipt buffer has an entry for each workgroup of an instance.
 #[test]
 fn workgroups_executed_twice_are_detected() {
