@@ -109,7 +109,7 @@ exec vk-litmus "$@" --device sim
 }
 
 /// Compares lines with a pattern. `…` matches any text in a line; a line `…` matches any lines.
-fn matches_pattern(lines: &[&str], pattern: &[&str]) -> bool {
+pub fn matches_pattern(lines: &[&str], pattern: &[&str]) -> bool {
     match pattern.split_first() {
         None => lines.is_empty(),
         Some((&"…", rest)) => (0..=lines.len()).any(|skipped| matches_pattern(&lines[skipped..], rest)),
