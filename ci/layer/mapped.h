@@ -20,7 +20,7 @@ static void overwrite_mapped_memory(uint32_t value) {
 
 /* Number of words that are changed together, number of words per memory that are searched for results, and limit of the
  * distance of exchanged words. */
-enum { GROUP_WORDS = 4, MAX_SEARCHED_WORDS = 1 << 18, MAX_DISTANCE = 4096 };
+enum { GROUP_WORDS = 4, MAX_SEARCHED_WORDS = 1 << 21, MAX_DISTANCE = 4096 };
 
 /* Returns true for small numbers that are not all zero. Results of tests have this form; other words of the program do not. */
 static int look_like_results(const uint32_t *words) {
@@ -49,17 +49,21 @@ static Handle last_queue;
 /* Changes the results in each mapped memory. No work may be running: the device would see the change. */
 static void corrupt_results(void) {
     static struct { uint64_t memory; uint32_t words[MAX_SEARCHED_WORDS]; } earlier_results[64];
-    static unsigned long waits;
+    static unsigned long waits, next_slot;
     int corrupts = is_nth(&waits);
     if (last_queue) ((Result(*)(Handle))next_function(last_queue, "vkQueueWaitIdle"))(last_queue);
-    for (unsigned i = 0; i < mapped_count && i < sizeof earlier_results / sizeof *earlier_results; i++) {
+    enum { SLOTS = sizeof earlier_results / sizeof *earlier_results };
+    for (unsigned i = 0; i < mapped_count; i++) {
+        if (!mapped[i].pointer) continue;
+        unsigned slot = 0;
+        while (slot < SLOTS && earlier_results[slot].memory != mapped[i].memory) slot++;
+        int has_earlier = slot < SLOTS;
+        if (!has_earlier) slot = next_slot++ % SLOTS;
         uint64_t count = mapped[i].size / 4 < MAX_SEARCHED_WORDS ? mapped[i].size / 4 : MAX_SEARCHED_WORDS;
-        int has_earlier = earlier_results[i].memory == mapped[i].memory;
         uint32_t *words = mapped[i].pointer;
-        if (!words) continue;
-        earlier_results[i].memory = mapped[i].memory;
+        earlier_results[slot].memory = mapped[i].memory;
         for (uint64_t at = 0; at + GROUP_WORDS <= count; at += GROUP_WORDS) {
-            uint32_t *earlier = earlier_results[i].words + at, *group = words + at;
+            uint32_t *earlier = earlier_results[slot].words + at, *group = words + at;
             int is_stale = has_earlier && corrupts && is_fault("stale-words") && look_like_results(earlier) && look_like_results(group);
             if (is_stale) memcpy(group, earlier, GROUP_WORDS * sizeof *group);
             else memcpy(earlier, group, GROUP_WORDS * sizeof *group);

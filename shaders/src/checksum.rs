@@ -108,6 +108,10 @@ pub fn kernel() -> Vec<u32> {
     let before = module.emit_word(Op::IMul, &[workgroup, size]);
     let own = module.emit_word(Op::IAdd, &[before, local]);
     let invocations = module.emit_word(Op::IMul, &[workgroups, size]);
+    // A count of another dispatch ends at the length of the buffer.
+    let length = module.array_length(buffer);
+    let is_shorter = module.emit_bool(Op::ULessThan, &[count, length]);
+    let count = module.emit_word(Op::Select, &[is_shorter, count, length]);
     let within = |module: &mut ModuleBuilder, buffer: Word, index: Word| {
         let length = module.array_length(buffer);
         let is_within = module.emit_bool(Op::ULessThan, &[index, length]);
