@@ -20,7 +20,7 @@ static void overwrite_mapped_memory(uint32_t value) {
 
 /* Number of words that are changed together, number of words per memory that are searched for results, and limit of the
  * distance of exchanged words. */
-enum { GROUP_WORDS = 4, MAX_SEARCHED_WORDS = 1 << 21, MAX_DISTANCE = 4096 };
+enum { GROUP_WORDS = 4, MAX_SEARCHED_WORDS = 1 << 20, MAX_DISTANCE = 4096 };
 
 /* Returns true for small numbers that are not all zero. Results of tests have this form; other words of the program do not. */
 static int look_like_results(const uint32_t *words) {
@@ -50,7 +50,8 @@ static Handle last_queue;
 static void corrupt_results(void) {
     static struct { uint64_t memory; uint32_t words[MAX_SEARCHED_WORDS]; } earlier_results[64];
     static unsigned long waits, next_slot;
-    int corrupts = is_nth(&waits);
+    int corrupts = is_nth(&waits), is_stale_fault = is_fault("stale-words"), is_bit_fault = is_fault("flipped-bits");
+    int is_swap_fault = is_fault("swapped-words");
     if (last_queue) ((Result(*)(Handle))next_function(last_queue, "vkQueueWaitIdle"))(last_queue);
     enum { SLOTS = sizeof earlier_results / sizeof *earlier_results };
     for (unsigned i = 0; i < mapped_count; i++) {
@@ -64,12 +65,12 @@ static void corrupt_results(void) {
         earlier_results[slot].memory = mapped[i].memory;
         for (uint64_t at = 0; at + GROUP_WORDS <= count; at += GROUP_WORDS) {
             uint32_t *earlier = earlier_results[slot].words + at, *group = words + at;
-            int is_stale = has_earlier && corrupts && is_fault("stale-words") && look_like_results(earlier) && look_like_results(group);
+            int is_stale = has_earlier && corrupts && is_stale_fault && look_like_results(earlier) && look_like_results(group);
             if (is_stale) memcpy(group, earlier, GROUP_WORDS * sizeof *group);
-            else memcpy(earlier, group, GROUP_WORDS * sizeof *group);
+            else if (is_stale_fault) memcpy(earlier, group, GROUP_WORDS * sizeof *group);
             if (!corrupts || !look_like_results(group)) continue;
-            if (is_fault("flipped-bits")) *group ^= 1;
-            if (is_fault("swapped-words")) exchange_with_different_result(group, count - at);
+            if (is_bit_fault) *group ^= 1;
+            if (is_swap_fault) exchange_with_different_result(group, count - at);
         }
     }
 }
