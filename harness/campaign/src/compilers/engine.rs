@@ -136,13 +136,14 @@ impl CompilerEngine {
         results
     }
 
-    /// Returns true if the compiler crashes on these kernels, without finding out on which.
-    pub fn crashes(&self, target: &CompilerTarget, kernels: &[KernelToCompile]) -> bool {
-        self.run_jobs(target, &[kernels]).into_iter().any(|answer| match answer {
-            Ok(answer) => {
-                result(kernels.len(), answer).iter().any(|made| matches!(made, KernelResult::Crashed(_)))
-            }
-            Err(_) => true,
+    /// Returns how the compiler crashes on these kernels, without finding out on which; `None` if it compiles all.
+    pub fn crash_message(&self, target: &CompilerTarget, kernels: &[KernelToCompile]) -> Option<String> {
+        self.run_jobs(target, &[kernels]).into_iter().find_map(|answer| match answer {
+            Ok(answer) => result(kernels.len(), answer).into_iter().find_map(|made| match made {
+                KernelResult::Crashed(message) => Some(message),
+                KernelResult::Compiled(_) | KernelResult::MissingFeature(_) => None,
+            }),
+            Err(message) => Some(message),
         })
     }
 
