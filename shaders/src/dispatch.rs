@@ -308,8 +308,7 @@ impl WordArithmetic for DispatchEmitter<'_> {
             return known;
         }
         let fixed = self.context.fixed_dispatch;
-        let fixed = fixed.and_then(|fixed| fixed.parameters.words().get(parameter as usize).copied());
-        let loaded = match fixed {
+        let loaded = match fixed.map(|fixed| fixed.parameters.word(parameter)) {
             Some(value) => self.module.constant(value),
             None => self.module.push_constant(self.parameters_block, parameter as u32),
         };

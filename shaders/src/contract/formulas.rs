@@ -166,9 +166,9 @@ pub(crate) fn receipt_hash<A: WordArithmetic>(
 const RECEIPT_FACTOR: u32 = 0x9e37_79b1;
 
 /// Arithmetic on numbers.
-struct ConcreteArithmetic([u32; Parameters::WORDS as usize]);
+struct ConcreteArithmetic<'p>(&'p Parameters);
 
-impl WordArithmetic for ConcreteArithmetic {
+impl WordArithmetic for ConcreteArithmetic<'_> {
     type Word = u32;
 
     fn constant(&mut self, value: u32) -> u32 {
@@ -176,7 +176,7 @@ impl WordArithmetic for ConcreteArithmetic {
     }
 
     fn parameter(&mut self, parameter: Parameter) -> u32 {
-        self.0.get(parameter as usize).copied().unwrap_or_default()
+        self.0.word(parameter)
     }
 
     /// Computes like a device, where division by 0 is undefined.
@@ -194,13 +194,13 @@ impl WordArithmetic for ConcreteArithmetic {
 impl Parameters {
     /// Returns class and group of a workgroup, for this many classes.
     pub fn class_and_group(&self, workgroup: u32, classes: u32) -> (u32, u32) {
-        class_and_group(&mut ConcreteArithmetic(self.words()), workgroup, classes)
+        class_and_group(&mut ConcreteArithmetic(self), workgroup, classes)
     }
 
     /// Returns the instance of a slot of a class and a group in a round, for this many lanes. The class
     /// counts those of all concurrent kernels.
     pub fn instance_index(&self, lanes: u32, class_and_group: (u32, u32), slot: u32, round: u32) -> u32 {
-        let numbers = &mut ConcreteArithmetic(self.words());
+        let numbers = &mut ConcreteArithmetic(self);
         let seat = instance_slot(numbers, (lanes, 0), class_and_group, slot);
         instance_index(numbers, &seat, round)
     }
@@ -208,17 +208,17 @@ impl Parameters {
     /// Returns the receipt of these parameters, by a kernel with this identity. `memory` has the lengths of its
     /// buffers, then the salts that it reads.
     pub fn receipt(&self, identity: u32, memory: &[u32]) -> u32 {
-        receipt_hash(&mut ConcreteArithmetic(self.words()), identity, memory)
+        receipt_hash(&mut ConcreteArithmetic(self), identity, memory)
     }
 
     /// Returns the instances of the dispatch, for this many lanes.
     pub fn instance_count(&self, lanes: u32) -> u32 {
-        instance_slot(&mut ConcreteArithmetic(self.words()), (lanes, 0), (0, 0), 0).total
+        instance_slot(&mut ConcreteArithmetic(self), (lanes, 0), (0, 0), 0).total
     }
 
     /// Returns the index of a storage's unit of location memory.
     pub fn unit_index(&self, instance: u32, storage: u32) -> u32 {
-        let numbers = &mut ConcreteArithmetic(self.words());
+        let numbers = &mut ConcreteArithmetic(self);
         let first = numbers.multiply(instance, self.stride);
         unit_index(numbers, first, storage)
     }
@@ -226,6 +226,6 @@ impl Parameters {
     /// Returns the index of the word of a result slot, for this many lanes.
     pub fn result_word(&self, lanes: u32, slot: u32, instance: u32) -> u32 {
         let total = self.instance_count(lanes);
-        result_word(&mut ConcreteArithmetic(self.words()), slot, total, instance)
+        result_word(&mut ConcreteArithmetic(self), slot, total, instance)
     }
 }

@@ -33,8 +33,14 @@ macro_rules! push_constants {
             /// Returns the words in the order of the fields.
             pub fn words(self) -> [u32; Self::WORDS as usize] {
                 let mut words = [0; Self::WORDS as usize];
-                words.iter_mut().zip([$(self.$field),*]).for_each(|(word, value)| *word = value);
+                words.iter_mut().zip($Name::ALL).for_each(|(word, name)| *word = self.word(name));
                 words
+            }
+
+            pub(crate) fn word(&self, name: $Name) -> u32 {
+                match name {
+                    $($Name::$Word => self.$field,)*
+                }
             }
 
             /// Returns the push constants in their binary form: little-endian words in the order of the
