@@ -30,7 +30,7 @@ pub enum CheckResult {
 }
 
 impl CheckResult {
-    /// Returns true if the shader has a race or another finding.
+    /// Returns true if the shader has findings.
     fn has_findings(&self) -> bool {
         matches!(self, CheckResult::Answered(line, ..) if line.findings.as_ref().is_some_and(|all| !all.is_empty()))
     }

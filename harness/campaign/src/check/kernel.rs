@@ -265,7 +265,11 @@ impl EntryPointCheck<'_> {
         warnings.extend(self.analysis.choice_note().map(|note| format!("{file}: {note}")));
         let needs_grid = line.two_workgroup_finding.is_some();
         let time = self.check_options.progress.is_none().then(|| self.remaining_time());
-        line.needs = self.analysis.needed_inputs(status, needs_grid, time);
+        // A race that the model does not place has no finding, and stands.
+        let is_unplaced_race = line.race == RaceWord::Racy && status != AnswerStatus::Findings;
+        if !is_unplaced_race {
+            line.needs = self.analysis.needed_inputs(status, needs_grid, time);
+        }
         if !line.needs.is_empty() {
             let is_broken = |query: &Query| query.expected.is_some() && query.holds == Some(false);
             outcome = match line.queries.iter().any(is_broken) {
