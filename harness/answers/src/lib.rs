@@ -32,4 +32,4 @@ pub use repair::EditableSource;
 pub use shader::{
     EntryOptions, entry_options, placed_refusal_text, refusal_text, source_location, source_refusal_text,
 };
-pub use simulate::{SimulationError, SimulationRequest, run_ending, simulate_test};
+pub use simulate::{SimulationError, SimulationRequest, driver_record, run_ending, simulate_test};

@@ -16,7 +16,7 @@ pub struct EntryOptions {
 /// Returns the options for each entry point of a module, or for the one that they name.
 ///
 /// # Errors
-/// If there is no entry point, or an input names an unknown item of the module or has the wrong type.
+/// If it has no entry point, or an input names an unknown item of the module or has the wrong type.
 pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<EntryOptions, Refusal> {
     let options = &frontend::resolve_names(module, options)?;
     let unused = frontend::unused_inputs(module, options)?.iter().map(ToString::to_string).collect();

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use litmus::{Dialect, Prediction, Test};
 use model::{Budget, Model, PredictError, PredictOptions, predict};
-use plan::{Device, DeviceError};
+use plan::{Device, DeviceError, Identity};
 use results::wire::{DriverRecord, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, judge};
 use runner::{Cause, RunError, RunMetadata, RunSettings, RunVariant, Stress};
@@ -116,15 +116,20 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
             "vk-litmus run {} --device sim --instances {instances} --seed {seed}{fault_flag}",
             request.file
         ),
-        driver: Some(DriverRecord {
-            name: identity.driver_name.clone(),
-            info: identity.driver_info.clone(),
-            id: identity.driver_id,
-            version: identity.driver_version,
-        }),
+        driver: Some(driver_record(identity)),
         ..RunContext::default()
     };
     Ok(RunLine::new(test, &prediction.observables, &judgement, context))
+}
+
+/// Returns the record of a device's driver.
+pub fn driver_record(identity: &Identity) -> DriverRecord {
+    DriverRecord {
+        name: identity.driver_name.clone(),
+        info: identity.driver_info.clone(),
+        id: identity.driver_id,
+        version: identity.driver_version,
+    }
 }
 
 /// Returns how a failed run ended.

@@ -14,7 +14,7 @@ use frontend::{AnalysisOptions, Refusal, SpirvModule, UnsetOverride};
 /// the module does not use. `unset` has the overrides whose values its compiler assumed.
 ///
 /// # Errors
-/// If there is no entry point, or inputs name nothing in the module or have the wrong type.
+/// If the module has no entry point, or inputs name nothing in the module or have the wrong type.
 pub fn entry_point_options(
     file: &str,
     module: &SpirvModule,

@@ -1,6 +1,6 @@
 //! The parts of a run line that the kinds of a run share: its device, its model, and the command that repeats it.
 
-use results::wire::{DriverRecord, Hashes, RunContext};
+use results::wire::{Hashes, RunContext};
 
 use super::{copyable_command, quote_for_shell};
 use crate::models::LoadedModel;
@@ -13,7 +13,6 @@ pub(super) fn line_context(
     seed: u64,
     replay: String,
 ) -> RunContext {
-    let identity = &target.listed.identity;
     RunContext {
         device: target.name.clone(),
         model: chosen.model.name().to_owned(),
@@ -21,12 +20,7 @@ pub(super) fn line_context(
         stress: target.stress.name.clone(),
         replay,
         hashes: Hashes { model: chosen.hash.clone(), ..Hashes::default() },
-        driver: Some(DriverRecord {
-            name: identity.driver_name.clone(),
-            info: identity.driver_info.clone(),
-            id: identity.driver_id,
-            version: identity.driver_version,
-        }),
+        driver: Some(answers::driver_record(&target.listed.identity)),
         ..RunContext::default()
     }
 }

@@ -142,7 +142,7 @@ fn an_undecided_answer_names_the_limit() {
         (
             "points.geom",
             "layout(points) in; layout(points, max_vertices = 1) out; void main() {}",
-            &["check", "race", "run"][..],
+            &["check", "explain", "race", "run"][..],
             (2, "no entry point of a compute, vertex, fragment, task or mesh shader; `main`"),
         ),
         // A check that reaches the limit of time or steps has no findings.

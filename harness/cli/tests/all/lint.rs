@@ -49,7 +49,7 @@ fn each_rule_finds_its_mistakes() {
         ),
         ("row[id] = id;\ndata.value[id] = row[1 - id];\n", &[("lint:lockstep", 2)]),
         ("row[id] = id;\nbarrier();\ndata.value[id] = row[1 - id];\n", &[]),
-        // An invocation has elements of its own, if it is the only one with this index.
+        // No other invocation accesses an element, if its index differs for every invocation.
         ("row[id] = id;\ndata.value[id] = row[id];\n", &[]),
         ("row[id / 2] = id;\ndata.value[id] = row[id / 2];\n", &[("lint:lockstep", 2)]),
         (
