@@ -2,7 +2,7 @@
 //!
 //! `cargo test` runs binaries one after another, so a binary whose tests wait for devices leaves processors
 //! idle. This module runs one binary per processor, and one more, in parallel; the slowest of the previous
-//! run start first, and tests that wait on drivers run alone after them. Doc tests run last, through cargo.
+//! run start first, and tests that wait on drivers run alone after them. Doc tests run beside them, through cargo.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,10 +56,14 @@ pub fn parse_name_list(list: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Runs every test of the workspace, or of the given packages.
 pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
     let selection = package_arguments(packages);
-    let outcome = run_binaries(root, &selection, &|_| true, &[])?;
     let mut doc_command = cargo_command(root);
-    doc_command.arg("test").args(&selection).args(["--doc", "--no-fail-fast"]).stderr(Stdio::inherit());
-    let doc_output = doc_command.output().map_err(ChoreError::Start)?;
+    doc_command.arg("test").args(&selection).args(["--doc", "--no-fail-fast"]);
+    doc_command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    // They run beside the binaries: cargo compiles the examples of one package after another.
+    let doc_tests = doc_command.spawn().map_err(ChoreError::Start)?;
+    let outcome = run_binaries(root, &selection, &|_| true, &[]);
+    let doc_output = doc_tests.wait_with_output().map_err(ChoreError::Start)?;
+    let outcome = outcome?;
     let text = String::from_utf8_lossy(&doc_output.stdout);
     if !doc_output.status.success() {
         println!("{text}");
