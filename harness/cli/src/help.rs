@@ -108,7 +108,8 @@ fn format_groups(command: &Command) -> String {
     let visible: Vec<&Command> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let width = visible.iter().map(|command| command.get_name().len()).max().unwrap_or(0);
     let line = |command: &Command| {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        // Without colours, which `to_string` would look for in every start of the program.
+        let about = command.get_about().map(|about| about.ansi().to_string()).unwrap_or_default();
         format!("  {:width$}  {about}\n", command.get_name())
     };
     let mut text = String::new();

@@ -120,14 +120,14 @@ pub fn list_surviving_mutants() -> (&'static str, Vec<SurvivingMutant>) {
     (description, lines.filter_map(entry).collect())
 }
 
-/// Returns all mutants of a model that are valid models. Statements of files for which `is_mutated_file` returns
-/// false stay unchanged.
-pub fn generate_mutants(model: &Model, is_mutated_file: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
+/// Returns all mutants of a model that are valid models. Statements stay unchanged if `is_mutated` returns false for the name of
+/// their file and the clauses that they cite.
+pub fn generate_mutants(model: &Model, is_mutated: &dyn Fn(&str, &[String]) -> bool) -> Vec<Mutant> {
     let ast = model.ast();
     let mut found = Vec::new();
     for (index, statement) in ast.statements.iter().enumerate() {
         let Some(source) = ast.sources.get(usize::from(statement.span.source.0)) else { continue };
-        if !is_mutated_file(&source.name) {
+        if !is_mutated(&source.name, &statement.clauses) {
             continue;
         }
         let mut add = |name: &str, change: String, replacement: Option<StatementKind>| {

@@ -131,7 +131,7 @@ fn find_killer(mutant: &Mutant, judged: &[(String, Test, PredictionSummary)]) ->
 fn mutants_are_changes_of_named_statements() {
     for (name, file) in MUTATED_MODELS {
         let model = Model::shipped(name).unwrap().unwrap();
-        let all = generate_mutants(&model, &|source| file.is_none_or(|file| file == source));
+        let all = generate_mutants(&model, &|source, _| file.is_none_or(|file| file == source));
         assert!(!all.is_empty(), "{name}");
         let mut places: BTreeMap<(String, String), u32> = BTreeMap::new();
         for mutant in &all {
@@ -159,7 +159,7 @@ fn tests_detect_the_removal_of_each_pillar() {
     ];
     for name in ["vulkan", "hsa"] {
         let model = Model::shipped(name).unwrap().unwrap();
-        let all = generate_mutants(&model, &|_| true);
+        let all = generate_mutants(&model, &|_, _| true);
         let judged = judge_tests(&model);
         for (_, statement, change) in pillars.iter().filter(|(of, ..)| *of == name) {
             let mutant = all
@@ -274,7 +274,7 @@ fn no_searched_program_kills_a_listed_mutant() {
         let random = mutant_programs::generate_programs(&model, 0, drawn);
         sizes.1 += random.len();
         programs.extend(random);
-        let all = generate_mutants(&model, &|source| file.is_none_or(|file| file == source));
+        let all = generate_mutants(&model, &|source, _| file.is_none_or(|file| file == source));
         let surviving: Vec<&Mutant> = all
             .iter()
             .filter(|mutant| match full || bless {

@@ -426,7 +426,7 @@ fn random_programs_need_the_statements() {
     let mut report = String::new();
     for (name, file) in MUTATED_MODELS.iter().filter(|(name, _)| *name != "hsa") {
         let model = Model::shipped(name).unwrap().unwrap();
-        let mut alive = generate_mutants(&model, &|source| file.is_none_or(|file| file == source));
+        let mut alive = generate_mutants(&model, &|source, _| file.is_none_or(|file| file == source));
         if !full {
             alive = alive.into_iter().step_by(SAMPLED_MUTANTS).collect();
         }

@@ -126,7 +126,7 @@ fn mutant_rows(tests: &[EmbeddedTest]) -> Result<Vec<MutantRow>, Failure> {
         let Some(model) = Model::shipped(name) else { continue };
         let model = model.map_err(Failure::input)?;
         let judged = judge_tests(&model, tests)?;
-        let all = generate_mutants(&model, &|source| file.is_none_or(|file| source == file));
+        let all = generate_mutants(&model, &|source, _| file.is_none_or(|file| source == file));
         rows.extend(parallel_map(&all, |mutant| mutant_row(name, mutant, &judged, &known, bound)));
     }
     Ok(rows)

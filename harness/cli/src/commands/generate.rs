@@ -169,8 +169,7 @@ fn write_clause_tests(
     destination: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let mut changed = generate_mutants(model, &|_| true);
-    changed.retain(|mutant| mutant.mutation.clauses.iter().any(|cited| cited == clause));
+    let changed = generate_mutants(model, &|_, clauses| clauses.iter().any(|cited| cited == clause));
     if changed.is_empty() {
         let name = model.name();
         return Err(Failure::input_message(format!(

@@ -17,7 +17,7 @@ use super::plan::{Axiom, CompiledModel, Definition, NodeId, NodeLabel, Statement
 use super::prelude;
 use super::source::{CatSpan, SourceText};
 use super::vocabulary::{ClassFamilies, Vocabulary};
-use std::collections::HashMap;
+use crate::quick::QuickMap;
 use std::sync::Arc;
 
 /// Bound on the nesting depth of expressions after inlining.
@@ -49,8 +49,8 @@ pub fn compile(
         groups: Vec::new(),
         in_recursive_binding: false,
         calls: Vec::new(),
-        memoized_calls: HashMap::new(),
-        functions: HashMap::new(),
+        memoized_calls: QuickMap::default(),
+        functions: QuickMap::default(),
         procedures: Vec::new(),
         axioms: Vec::new(),
         labels: Vec::new(),
@@ -174,12 +174,12 @@ struct CatCompiler<'m> {
     in_recursive_binding: bool,
     calls: Vec<(&'m str, CatSpan)>,
     /// Memoized calls, keyed by the function's location, its scope and its arguments.
-    memoized_calls: HashMap<(CatSpan, ScopeId, Vec<LoweredTerm<'m>>), LoweredTerm<'m>>,
+    memoized_calls: QuickMap<(CatSpan, ScopeId, Vec<LoweredTerm<'m>>), LoweredTerm<'m>>,
     /// The procedures in source order, each with its scope.
     procedures: Vec<(&'m Procedure, ScopeId)>,
     axioms: Vec<Axiom>,
     /// The statements that define functions, by the position of the function's name.
-    functions: HashMap<CatSpan, StatementId>,
+    functions: QuickMap<CatSpan, StatementId>,
     labels: Vec<NodeLabel>,
     depth: usize,
     steps: usize,

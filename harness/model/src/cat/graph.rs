@@ -6,7 +6,7 @@
 
 use super::plan::{BaseReference, GroupId, NameId, NodeId, NodeKind, PlanNode, StatementId};
 use super::vocabulary::{ClassFamilies, Membership, Vocabulary};
-use std::collections::HashMap;
+use crate::quick::QuickMap;
 
 pub(crate) struct ExpressionGraph<'a> {
     vocabulary: &'a Vocabulary,
@@ -16,7 +16,7 @@ pub(crate) struct ExpressionGraph<'a> {
     pub(crate) names: Vec<String>,
     /// Change frequency of each node's value: the maximum over its operands.
     ranks: Vec<u8>,
-    node_ids: HashMap<PlanNode, NodeId>,
+    node_ids: QuickMap<PlanNode, NodeId>,
     /// The statement that new nodes are made for.
     pub(crate) statement: StatementId,
 }
@@ -30,7 +30,7 @@ impl<'a> ExpressionGraph<'a> {
             origins: Vec::new(),
             names: Vec::new(),
             ranks: Vec::new(),
-            node_ids: HashMap::new(),
+            node_ids: QuickMap::default(),
             statement: StatementId(0),
         }
     }
