@@ -1,5 +1,5 @@
-//! Every test of the corpus, and of other projects if available. Kernels are valid, correspond to the test
-//! and are reproducible; other tests are refused with a rule.
+//! Every test of the corpus, and of other projects if available. Kernels are valid and correspond to the
+//! test (`identity` has their bytes); other tests are refused with a rule.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -59,7 +59,6 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
             match shaders::compile(&test, &config) {
                 Ok(kernel) => {
                     tally.kernels += 1;
-                    assert_eq!(shaders::compile(&test, &config).unwrap().words, kernel.words, "{name}");
                     kernel_oracle::lift::verify(&test, &kernel)
                         .map_err(|error| format!("{name}: {error}"))
                         .unwrap();

@@ -54,7 +54,12 @@ fn the_quick_suite_compiles_for_every_generation() {
     if !has_radv() {
         return;
     }
-    let found = lines(&["--suite", "quick", "--device", &devices(&FAMILIES)]);
+    // The others compile a few tests in `committed_machine_code_is_current`.
+    let families = match std::env::var_os("VK_LITMUS_SOAK") {
+        Some(_) => &FAMILIES[..],
+        None => &["polaris10", "navi31"],
+    };
+    let found = lines(&["--suite", "quick", "--device", &devices(families)]);
     let schema = schema("codegen.schema.json");
     assert_valid(&schema, &found[0]);
     let (compiled, left): (Vec<&Value>, Vec<&Value>) =
@@ -70,9 +75,9 @@ fn the_quick_suite_compiles_for_every_generation() {
         assert_eq!(line["verdict"], "skipped", "{line:#}");
         assert!(line["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{line:#}");
     }
-    let tests = found.len() / FAMILIES.len();
+    let tests = found.len() / families.len();
     assert!(tests > 60 && compiled.len() > 9 * left.len(), "{tests} tests, {} skipped", left.len());
-    assert_eq!(tests * FAMILIES.len(), found.len());
+    assert_eq!(tests * families.len(), found.len());
     // Two threads, each in a workgroup: one kernel for both, and one for each.
     let mp = found.iter().find(|line| line["id"] == "mp/MP+rel-acq").unwrap();
     let kernels = mp["kernels"].as_array().unwrap();

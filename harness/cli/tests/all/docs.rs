@@ -89,7 +89,7 @@ fn folder() -> tempfile::TempDir {
         r#"#!/bin/bash
 case "$1 $*" in
 *--time* | *--instances* | *--resume*) ;;
-run\ *) set -- "$@" --instances 20000 ;;
+run\ *) set -- "$@" --instances 4000 ;;
 esac
 exec '{}' "$@"
 "#,

@@ -269,10 +269,10 @@ fn many_workgroups_of_an_instance_are_executed() {
     let text = format!("VULKAN many\n{{ x = 0; }}\n{places}{adds}exists (x == 32)\n");
     std::fs::write(folder.path().join("many.litmus"), text).unwrap();
     let mut command =
-        vk_litmus(["run", "many.litmus", "--device", "sim", "--instances", "500", "--seed", "1"]);
+        vk_litmus(["run", "many.litmus", "--device", "sim", "--instances", "50", "--seed", "1"]);
     let ran = Ran::run(command.args(["--format", "json"]).current_dir(folder.path()));
     let line = &ran.json_lines()[0];
-    assert!(line["instances"].as_u64().unwrap() >= 500 && line["not_executed"] == 0, "{ran:?}");
+    assert!(line["instances"].as_u64().unwrap() >= 50 && line["not_executed"] == 0, "{ran:?}");
 }
 
 /// Seven threads increment: 5,040 outcomes, all allowed, exceed the histogram. Outcomes beyond it are

@@ -78,7 +78,7 @@ fn a_device_of_vulkan_1_1_runs_the_supported_tests() {
         let run = ["run", "sb/SB+rlx-rlx", "barrier/MP+cbar", "--device", driver, "--stress", "small"];
         let ran = Ran::run(
             vk_litmus(run)
-                .args(["--instances", "20000", "--format", "json", "--validate"])
+                .args(["--instances", "2000", "--format", "json", "--validate"])
                 .env("VK_LITMUS_MASK", "apiVersion=1.1")
                 .current_dir(folder.path()),
         );
@@ -90,7 +90,7 @@ fn a_device_of_vulkan_1_1_runs_the_supported_tests() {
         assert_eq!(lines.len(), 2, "{driver}: {ran:?}");
         for line in lines {
             assert!(line["id"].as_str().unwrap().ends_with("@glsl450.vulkan11"), "{line}");
-            assert!(line["instances"].as_u64() >= Some(20_000), "{driver}: {line}");
+            assert!(line["instances"].as_u64() >= Some(2_000), "{driver}: {line}");
             assert_ne!(line["verdict"], "violates", "{driver}: {line}");
         }
     }
