@@ -759,9 +759,9 @@ fn all_tests() -> Vec<Test> {
     tests
 }
 
-/// Returns one in six of all tests; a soak returns all.
+/// Returns one in ten of all tests; a soak returns all.
 fn sampled_tests() -> Vec<Test> {
-    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 6 };
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 10 };
     all_tests().into_iter().step_by(share).collect()
 }
 

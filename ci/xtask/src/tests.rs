@@ -1,7 +1,7 @@
 //! Runs the test binaries of the workspace, several at a time, and records their times.
 //!
 //! `cargo test` runs binaries one after another, so a binary whose tests wait for devices leaves processors
-//! idle. This module runs one binary per processor, and one more, in parallel; the slowest of the previous
+//! idle. This module runs one binary per processor in parallel, each with one thread per processor; the slowest of the previous
 //! run start first, and tests that wait on drivers run alone after them. Doc tests run beside them, through cargo.
 
 use std::collections::BTreeMap;
@@ -199,7 +199,7 @@ fn run_binaries(
                 run(&binary);
             }
         };
-        (0..=processors).for_each(|_| {
+        (0..processors).for_each(|_| {
             scope.spawn(work);
         });
     });

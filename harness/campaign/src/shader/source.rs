@@ -194,8 +194,7 @@ pub fn compile_edited_text(
     entry: Option<&str>,
     compilation: &Compilation,
 ) -> Option<Vec<u8>> {
-    let compilation = Compilation { is_cached: false, ..compilation.clone() };
-    let mut source = ShaderSource::read(file, &compilation).ok().filter(|source| !source.is_preprocessed)?;
+    let mut source = ShaderSource::read(file, compilation).ok().filter(|source| !source.is_preprocessed)?;
     source.text = decode_text(text.as_bytes()).0;
     let mut units = source.retry_with_found_folders(|source| source.compile_units()).ok()?;
     units.retain(|unit| unit.entry.as_deref() == entry);

@@ -1,7 +1,7 @@
 //! Drivers that return wrong results, hang, crash or lose the device. Each row of ci/layer/faults.tsv has the
 //! expected verdict.
 //!
-//! A Vulkan layer, built here with `cc`, injects the faults. `PROPTEST_RNG_SEED` selects thirty faults and
+//! A Vulkan layer, built here with `cc`, injects the faults. `PROPTEST_RNG_SEED` selects fifteen faults and
 //! one run of each; `VK_LITMUS_LAYER_FAULTS=all` tries all of them on every software driver.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::{Layer, Ran, software_drivers, vk_litmus};
 
 /// Number of faults in one run of the tests.
-const MAX_FAULTS_PER_RUN: usize = 30;
+const MAX_FAULTS_PER_RUN: usize = 15;
 
 /// Number of parallel runs, including hanging ones.
 const PARALLEL_RUNS: usize = 4;

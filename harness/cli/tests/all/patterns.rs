@@ -71,7 +71,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
     let folder = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
     // A soak, and a run that updates the files, take all patterns.
-    let share = if is_blessing() || std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 2 };
+    let share = if is_blessing() || std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
     for pattern in patterns().into_iter().step_by(share) {
         for form in &pattern.forms {
             let file = folder.path().join(format!("{}.comp", form.name));

@@ -15,7 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use crate::sample::{FAMILIES, parsed, question, samples};
 
 /// The largest number of states per placement for the oracle.
-const LIMIT: usize = 10_000;
+const LIMIT: usize = 5_000;
 
 /// Tests with a small state space: two waves or slightly more, of several shapes and forms.
 const SMALL: [&str; 16] = [
