@@ -56,25 +56,28 @@ fn the_corpus_in_stages() {
     let mut table = String::new();
     // The table covers all tests; outside of a soak, one kernel in 18 is validated and lifted.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 18 };
+    let with_compute_program = |(number, entry): (usize, litmus::corpus::EmbeddedFile)| {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let test = litmus::convert::to_device_program(&test).ok()?;
+        let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
+        let config = KernelConfig { thread_loops: number % 3 > 0, has_stress: number % 5 == 0, ..config };
+        compile_program(&test, &config, Pipelines::Merged).ok()?;
+        Some((number, entry, test, config))
+    };
+    let tests: Vec<_> =
+        litmus::corpus::tests().into_iter().enumerate().filter_map(with_compute_program).collect();
     for (index, stage) in STAGES.into_iter().chain(MIXED).enumerate() {
-        let (mut compute, mut told, mut draws) = (0, 0, 0);
+        let compute = tests.len();
+        let (mut told, mut draws) = (0, 0);
         let mut refused: BTreeMap<String, usize> = BTreeMap::new();
-        for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
-            let test = litmus::parse(entry.text, &entry.id).unwrap();
-            let Ok(test) = litmus::convert::to_device_program(&test) else { continue };
-            let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
-            let config = KernelConfig { thread_loops: number % 3 > 0, has_stress: number % 5 == 0, ..config };
-            if compile_program(&test, &config, Pipelines::Merged).is_err() {
-                continue;
-            }
-            compute += 1;
-            match compile_program(&test, &in_stage(config, stage), Pipelines::Merged) {
+        for (number, entry, test, config) in &tests {
+            match compile_program(test, &in_stage(*config, stage), Pipelines::Merged) {
                 Ok(program) => {
                     told += 1;
                     draws += check_draws(&validator, stage, &program);
-                    if (number + index).is_multiple_of(share) {
+                    if (*number + index).is_multiple_of(share) {
                         program.kernels().for_each(|kernel| check(&mut validator, &entry.id, kernel));
-                        check_correspondence(&entry.id, &test, &program);
+                        check_correspondence(&entry.id, test, &program);
                     }
                 }
                 Err(CompileError::NotPlaceable { rule }) => *refused.entry(rule).or_default() += 1,

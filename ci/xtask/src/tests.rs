@@ -42,7 +42,7 @@ const TEST_ENVIRONMENT: [(&str, &str); 4] = [
     ("INSTA_UPDATE", "no"),
     ("PROPTEST_RNG_SEED", "1"),
     ("PROPTEST_CASES", "16"),
-    ("VK_LITMUS_FUZZ_CASES", "1500"),
+    ("VK_LITMUS_FUZZ_CASES", "1000"),
 ];
 
 /// Returns the names in a list with their line numbers from 1; lines that begin with `#` are comments.

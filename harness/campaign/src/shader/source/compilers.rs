@@ -206,7 +206,7 @@ impl Compiler {
             key.add(included.path.as_os_str().as_encoded_bytes());
             key.add(included.text.as_bytes());
         }
-        let is_cached = source.has_known_inputs();
+        let is_cached = source.compilation.is_cached && source.has_known_inputs();
         let module = |stored: StoredModule| SourceModule {
             bytes: stored.bytes,
             compiler: Some(stored.compiler),
