@@ -890,6 +890,8 @@ fn kernels_keep_the_contract_in_every_shape() {
 fn invocations_outside_the_grid_only_count_themselves() {
     let mut tests = sampled_tests();
     tests.retain(|test| test.interlock_order().is_none());
+    // A soak runs both configurations of each test, other runs one.
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 2 };
     let excesses = [
         SurplusWork { workgroups: 1, ..SurplusWork::NONE },
         SurplusWork { workgroups: 31, ..SurplusWork::NONE },
@@ -904,7 +906,8 @@ fn invocations_outside_the_grid_only_count_themselves() {
         let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
         let parallel = KernelConfig { parallel: true, lanes: 5, ..NARROW };
         let waiting = RendezvousParameters { spin: 40, interval: 2, hold: 1 };
-        for config in [[LAVAPIPE, stressed], [loops, parallel]][index / 5 % 2] {
+        let configurations = [[LAVAPIPE, stressed], [loops, parallel]][index / 5 % 2];
+        for config in configurations.into_iter().skip(index / 10 % share).step_by(share) {
             let pick = &mut shuffled(index as u64);
             runs += usize::from(check_under(test, &config, waiting, excess, pick));
         }
@@ -923,7 +926,7 @@ fn invocations_outside_the_grid_only_count_themselves() {
 #[test]
 fn surplus_rounds_are_counted() {
     let (mut runs, mut looping) = (0, 0);
-    for (index, test) in all_tests().iter().enumerate().step_by(7) {
+    for (index, test) in all_tests().iter().enumerate().step_by(14) {
         let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
         let parallel = KernelConfig { parallel: true, lanes: 5, ..NARROW };
         looping += usize::from(shaders::compile(test, &loops).is_ok_and(|kernel| kernel.thread_loops > 0));

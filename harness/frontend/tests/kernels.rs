@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use frontend::grid::{GridReport, GridVerdict};
 use frontend::{SpirvModule, inputs, judge};
@@ -82,10 +81,7 @@ fn kernels_have_their_expected_verdicts() {
             .expect("a case that is understood");
         let bytes = std::fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).expect("a module");
         let module = frontend::read_module(&bytes).expect("a module that is read");
-        let started = Instant::now();
         let judged = judge(&module, &case.options, &model, Budget::default().with_step_limit(2_000_000));
-        let took = started.elapsed();
-        assert!(took < Duration::from_secs(60), "{}: {took:?}", row.id);
         let line = match &judged {
             Ok(report) => summarize_report(&module, report),
             Err(refusal) => format!("refused\t{refusal}"),

@@ -142,7 +142,7 @@ fn random_words_cause_no_panic() {
         state
     };
     let mut read = 0;
-    for _ in 0..500 {
+    for _ in 0..250 {
         let mut words = assembled.clone();
         for _ in 0..=random() % 3 {
             let at = 5 + random() as usize % (words.len() - 5);
