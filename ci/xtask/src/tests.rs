@@ -1,8 +1,9 @@
 //! Runs the test binaries of the workspace, several at a time, and records their times.
 //!
 //! `cargo test` runs binaries one after another, so a binary whose tests wait for devices leaves processors
-//! idle. This module runs one binary per processor in parallel, each with one thread per processor; the slowest of the previous
-//! run start first, and tests that wait on drivers run alone after them. Doc tests run beside them, through cargo.
+//! idle. This module runs one binary per processor in parallel, each with one thread per processor. The
+//! slowest of the previous run start first, and tests that wait on drivers run alone after them. Doc tests run
+//! beside them, through cargo.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -349,7 +349,7 @@ fn stages_are_accounted_for(driver: &str) {
     ];
     let ways = ["", "barrier", "event", "submit", "semaphore", "timeline", "fence"];
     let mut jobs = Vec::new();
-    // A soak runs every combination. Otherwise each of these runs in one of both stages.
+    // A soak runs every combination. Otherwise each runs in one of the two stages.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 2 };
     for (place, stage) in ["vertex", "fragment"].into_iter().enumerate() {
         let mut add = |kind: &str, file: &str, variant: String, stress: Option<Stress>| {

@@ -196,6 +196,7 @@ pub fn compile_edited_text(
 ) -> Option<Vec<u8>> {
     let mut source = ShaderSource::read(file, compilation).ok().filter(|source| !source.is_preprocessed)?;
     source.text = decode_text(text.as_bytes()).0;
+    source.update_include_tree();
     let mut units = source.retry_with_found_folders(|source| source.compile_units()).ok()?;
     units.retain(|unit| unit.entry.as_deref() == entry);
     let [unit] = &mut units[..] else { return None };
@@ -275,6 +276,15 @@ impl ShaderSource<'_> {
         }
     }
 
+    /// Reads the included files again, after a change of the text or of the include folders.
+    fn update_include_tree(&mut self) {
+        if self.language != ShaderLanguage::Wgsl {
+            self.include_tree =
+                IncludeTree::read(Path::new(self.file), &self.text, &self.compilation.includes);
+            self.note_missing_definitions();
+        }
+    }
+
     /// Repeats an attempt with each found folder of a missing include file.
     fn retry_with_found_folders<T>(
         &mut self,
@@ -290,9 +300,7 @@ impl ShaderSource<'_> {
                 break;
             };
             self.compilation.includes.push(folder);
-            self.include_tree =
-                IncludeTree::read(Path::new(self.file), &self.text, &self.compilation.includes);
-            self.note_missing_definitions();
+            self.update_include_tree();
         }
         attempt(self)
     }

@@ -310,7 +310,7 @@ fn resume_retries_tests_without_time() {
     assert!(last.contains("`vk-litmus report out` lists them"), "{first:?}");
     let summary = std::fs::read_to_string(folder.path().join("out/summary.txt")).unwrap();
     assert!(summary.starts_with("Incomplete: 3 of 4 tests did not run. "), "{summary}");
-    let resumed = run(&["run", "--resume", "out", "--time", "3s", "--format", "json"]);
+    let resumed = run(&["run", "--resume", "out", "--time", "10s", "--format", "json"]);
     assert!(
         resumed.stderr.contains("1 of 4 tests have a verdict; running 3 again that had too little time"),
         "{resumed:?}"
@@ -319,10 +319,10 @@ fn resume_retries_tests_without_time() {
     assert_eq!(late, 0, "{resumed:?}");
     let plan = std::fs::read_to_string(folder.path().join("out/plan.json")).unwrap();
     let plan: Value = serde_json::from_str(&plan).unwrap();
-    assert_eq!(plan["budget"], "1ms a device, then 3s a device");
+    assert_eq!(plan["budget"], "1ms a device, then 10s a device");
     let other = run(&["run", "--resume", "out", "--instances", "500"]);
     assert_eq!(other.code, 2, "{other:?}");
-    let difference = "the time or number of instances is `1ms a device, then 3s a device` there and `500 instances a test` here";
+    let difference = "the time or number of instances is `1ms a device, then 10s a device` there and `500 instances a test` here";
     assert!(other.stderr.replace("\n  │", "").contains(difference), "{other:?}");
 }
 

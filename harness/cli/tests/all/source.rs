@@ -1,5 +1,6 @@
 //! Shader sources, compiled by the installed compilers.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
@@ -207,25 +208,55 @@ fn stored_modules_are_reused_until_a_source_changes() {
     };
     let (first, size) = compiler(&[]);
     assert!(first.starts_with("glslangValidator ") && size == 4, "{first} {size}");
-    // The module of the source, and those of the fixes that were tried.
     let stored: Vec<_> = fs::read_dir(at("cache/vk-litmus/modules")).unwrap().collect();
-    let stored = stored.into_iter().map(|entry| entry.unwrap().path());
-    let stored: Vec<_> = stored.map(|path| (fs::read(&path).unwrap(), path)).collect();
-    // A changed compiler name in the stored modules shows that a stored module is used.
-    for (bytes, path) in &stored {
-        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
-        let header = String::from_utf8_lossy(&bytes[..end]).replace("glslangValidator", "stored");
-        fs::write(path, [header.as_bytes(), &bytes[end..]].concat()).unwrap();
-    }
+    let [stored] = &stored[..] else { panic!("{stored:?}") };
+    // A changed compiler name in the stored module shows that the stored module is used.
+    let path = stored.as_ref().unwrap().path();
+    let bytes = fs::read(&path).unwrap();
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let header = String::from_utf8_lossy(&bytes[..end]).replace("glslangValidator", "stored");
+    fs::write(&path, [header.as_bytes(), &bytes[end..]].concat()).unwrap();
     assert!(compiler(&[]).0.starts_with("stored "));
     assert_eq!(compiler(&["--no-cache"]), (first.clone(), 4));
     // A damaged module is compiled again, and so is a module with a changed include file.
-    for (bytes, path) in &stored {
-        fs::write(path, &bytes[..bytes.len() - 4]).unwrap();
-    }
+    fs::write(&path, &bytes[..bytes.len() - 4]).unwrap();
     assert_eq!(compiler(&[]), (first.clone(), 4));
     fs::write(at("size.glsl"), "#define SIZE 8\n").unwrap();
     assert_eq!(compiler(&[]), (first, 8));
+}
+
+/// A second analysis of an unchanged source compiles neither the source nor its fixes again.
+#[test]
+fn modules_of_fixes_are_stored() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer B { uint b[]; };
+shared uint s[64];
+void main() {
+    s[gl_LocalInvocationIndex] = gl_LocalInvocationIndex;
+    b[gl_GlobalInvocationID.x] = s[63 - gl_LocalInvocationIndex];
+}
+";
+    fs::write(folder.path().join("k.comp"), text).unwrap();
+    let race = || {
+        let mut command = vk_litmus(["race", "k.comp", "--format", "json"]);
+        command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join("cache"));
+        let ran = Ran::run(&mut command);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let modules = fs::read_dir(folder.path().join("cache/vk-litmus/modules")).unwrap();
+        let modules = modules.map(|entry| entry.unwrap()).map(|entry| {
+            // Storing a module again would replace its file.
+            (entry.file_name(), entry.metadata().unwrap().modified().unwrap())
+        });
+        modules.collect::<BTreeMap<_, _>>()
+    };
+    let stored = race();
+    assert!(stored.len() > 1, "{stored:?}");
+    assert_eq!(race(), stored);
 }
 
 #[test]
