@@ -19,7 +19,6 @@ use litmus::{Outcome, Prediction, Race, Test, Undefinedness, Value};
 
 use self::derive::derive_structure;
 use self::search::{FoundExecutions, ProofFailure, ProofGoal, ProofSearch};
-use crate::budget::BudgetTracker;
 use crate::combinations::for_each_skeleton;
 use crate::constants::value_domain;
 use crate::iterative_deepening::predict_with_growing_bound;
@@ -27,6 +26,7 @@ use crate::matrix::with_smallest_matrix;
 use crate::prepared::PreparedPlan;
 use crate::skeleton::Skeleton;
 use crate::{Model, PredictError, PredictOptions};
+use solver::BudgetTracker;
 
 /// Limit of event structures of a certificate.
 const MAX_STRUCTURES: usize = 1 << 12;

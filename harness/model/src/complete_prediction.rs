@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
-use crate::budget::BudgetTracker;
 use crate::outcome_checker::OutcomeChecker;
 use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::{Model, PredictError, PredictOptions};
+use solver::BudgetTracker;
 
 /// Completes a prediction with too many outcomes to list, for the outcomes in `observed`.
 ///

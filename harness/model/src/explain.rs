@@ -13,10 +13,10 @@ mod strengthen;
 
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
-use crate::budget::BudgetTracker;
 use crate::{Budget, Model, PredictError, PredictOptions, predict, predict_with_growing_bound};
 use examine::ExecutionSearch;
 use fix::FixGoal;
+use solver::BudgetTracker;
 
 pub use fix::{FixSearchResult, InstructionChange, Minimality};
 

@@ -13,11 +13,11 @@ use crate::flags::Flags;
 use crate::matrix::Matrix;
 use crate::outcome_collector::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
 use crate::prepared::PreparedPlan;
-use crate::sat::BatsatSolver;
 use crate::sat_encoding::{EventDomains, GoalEvidence, SatEncoding, grounded_flags, is_encodable};
 use crate::search::{LeafVisitor, SearchLeaf, SkeletonSearch, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
 use crate::symmetry::ConditionOrbit;
+use solver::BatsatSolver;
 
 /// The enabled strategies and their step limits.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,5 @@
 //! Parts of the engine that the tests of this crate examine by themselves.
 
-pub use crate::budget::{BudgetTracker, STOP_POLL_INTERVAL};
 pub use crate::cells::{AccessPiece, CellPartition, Extent};
 pub use crate::conflict::has_only_ordered_accesses;
 pub use crate::explore::ExplorationStrategy;
@@ -13,3 +12,4 @@ pub use crate::storage_values::stored_values;
 pub use crate::symmetry::ThreadSymmetry;
 pub use crate::system::TestFeatures;
 pub use crate::value_supply::ValueSupply;
+pub use solver::{BudgetTracker, STOP_POLL_INTERVAL};

@@ -2,11 +2,11 @@
 
 use litmus::{Prediction, QuestionKind, Race, Test};
 
-use crate::budget::BudgetTracker;
 use crate::conflict::has_only_ordered_accesses;
 use crate::explore::ExplorationStrategy;
 use crate::predict::predict_with_tracker;
 use crate::{Model, PredictError, PredictOptions};
+use solver::BudgetTracker;
 
 /// The largest loop bound.
 const MAX_BOUND: u32 = 8;

@@ -9,7 +9,7 @@
 //! upper bounds of every relation (`interval`). A backward analysis finds the choices of reads-from and
 //! modification order that matter, and those that matter only within a location (`activity`). The search
 //! chooses the global ones (`search`), solves each location (`location_solver`) and combines the solutions to
-//! outcomes (`outcome_collector`). If this is too slow, queries are encoded (`sat_encoding`) for SAT (`sat`).
+//! outcomes (`outcome_collector`). If this is too slow, queries are encoded (`sat_encoding`) for the SAT solver of the crate `solver`.
 //!
 //! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
 //! determines which outcomes are weak.
@@ -36,7 +36,6 @@
 
 mod activity;
 mod brute_force;
-mod budget;
 pub mod cat;
 mod cells;
 pub mod certify;
@@ -74,7 +73,6 @@ pub mod progress;
 mod queries;
 mod quick;
 mod rmw_chain;
-mod sat;
 mod sat_encoding;
 mod search;
 mod sequential;
@@ -90,7 +88,6 @@ mod valuation;
 mod value_supply;
 mod wgsl;
 
-pub use budget::Budget;
 pub use complete_prediction::complete_prediction;
 pub use error::PredictError;
 pub use explain::{
@@ -105,3 +102,4 @@ pub use outcome_checker::{OutcomeChecker, is_outcome_allowed};
 pub use predict::{PredictOptions, PredictionSummary, predict, predict_summary, predict_without_outcomes};
 pub use queries::answer_queries;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};
+pub use solver::Budget;

@@ -6,7 +6,6 @@ use std::collections::hash_map::Entry;
 use litmus::LocationId;
 
 use crate::activity::Activity;
-use crate::budget::BudgetTracker;
 use crate::cat::{CatValue, NodeId, PlanNode};
 use crate::choice::{ReadChoice, fix_next_write, fix_read_source, is_axiom_possible};
 use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
@@ -14,6 +13,7 @@ use crate::matrix::{Bits, Matrix, Matrix16};
 use crate::prepared::PreparedPlan;
 use crate::quick::{QuickMap, QuickSet};
 use crate::skeleton::{Skeleton, Tags};
+use solver::BudgetTracker;
 
 /// Consistent choices for one location that agree in everything observable.
 #[derive(Clone, Debug, PartialEq, Eq)]

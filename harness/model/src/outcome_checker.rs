@@ -5,7 +5,6 @@ use std::sync::Arc;
 use litmus::{Observable, Outcome, Test};
 
 use crate::brute_force::BruteForce;
-use crate::budget::{Budget, BudgetTracker};
 use crate::combinations::for_each_skeleton;
 use crate::explore::{ExecutionQueries, ExplorationStrategy};
 use crate::matrix::{Matrix, Matrix16, Matrix32, Matrix64, Matrix256};
@@ -16,6 +15,7 @@ use crate::search::StaticBounds;
 use crate::skeleton::Skeleton;
 use crate::valuation::ValueDomain;
 use crate::{Model, PredictError, PredictOptions};
+use solver::{Budget, BudgetTracker};
 
 /// Decides whether a model allows one outcome of a test; `None` if the budget ran out first.
 ///

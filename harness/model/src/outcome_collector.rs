@@ -14,7 +14,6 @@ use litmus::{
 };
 
 pub(crate) use self::findings::{ExecutionCounts, Findings, OutcomeStatus};
-use crate::budget::BudgetTracker;
 use crate::choice::ReadChoice;
 use crate::flags::Flags;
 use crate::location_solver::LocationSolution;
@@ -27,6 +26,7 @@ use crate::valuation::{
     ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, has_independent_values, reads_of,
     satisfies_constraints,
 };
+use solver::BudgetTracker;
 
 /// Limit of listed outcomes, of each kind.
 const MAX_LISTED_OUTCOMES: usize = 1 << 16;

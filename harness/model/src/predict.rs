@@ -9,7 +9,6 @@ use litmus::{
     Undefinedness,
 };
 
-use crate::budget::BudgetTracker;
 use crate::combinations::{enumerate_thread_paths, for_each_combination};
 use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
@@ -28,6 +27,7 @@ use crate::symmetry::{ConditionOrbit, ThreadSymmetry};
 use crate::valuation::ValueDomain;
 use crate::value_supply::ValueSupply;
 use crate::{Budget, Model, PredictError};
+use solver::BudgetTracker;
 
 /// Options of a prediction.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,6 @@
 
 use litmus::Test;
 
-use crate::budget::BudgetTracker;
 use crate::combinations::collect_skeletons;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::prepared::PreparedPlan;
@@ -10,6 +9,7 @@ use crate::search::{SkeletonSearch, StaticBounds};
 use crate::skeleton::Skeleton;
 use crate::valuation::has_independent_values;
 use crate::{Model, PredictError, PredictOptions};
+use solver::BudgetTracker;
 
 /// Checks each query of a `.test` file: SATISFIABLE if some execution meets its terms, NOSOLUTION if none
 /// does.

@@ -27,10 +27,10 @@ use crate::matrix::{Bits, Matrix};
 use crate::outcome_collector::OutcomeCollector;
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
-use crate::sat::{Literal, SatSolver};
 use crate::search::StaticBounds;
 use crate::skeleton::{Skeleton, Tags};
 use crate::symmetry::SymmetryBreaking;
+use solver::{Literal, SatSolver};
 
 /// Limit of events of one cycle: its total order has a clause for each triple of events.
 const MAX_CYCLE_EVENTS: usize = 256;

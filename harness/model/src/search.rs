@@ -14,7 +14,6 @@ use litmus::LocationId;
 
 use crate::PredictError;
 use crate::activity::Activity;
-use crate::budget::BudgetTracker;
 use crate::cat::CatValue;
 use crate::choice::{
     ReadChoice, co_bounds, fix_next_write, fix_read_source, is_axiom_possible, is_size_possible, may_read,
@@ -28,6 +27,7 @@ use crate::narrow::{NarrowResult, add_certain_order, narrow};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
+use solver::BudgetTracker;
 
 /// Returns the cost of a search step of an event structure with this number of events, in steps of small ones.
 pub(crate) fn step_weight(events: usize) -> u64 {

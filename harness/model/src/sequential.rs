@@ -19,12 +19,12 @@ use litmus::{
     ThreadId, Value,
 };
 
-use crate::budget::BudgetTracker;
 use crate::cells::Extent;
 use crate::constants::value_domain;
 use crate::quick::QuickSet;
 use choices::StepChoices;
 use independence::LaterAccesses;
+use solver::BudgetTracker;
 use state::{DONE, PackedState, StateLayout, arrival_word_count};
 
 /// The interleaving of threads.

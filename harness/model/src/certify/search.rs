@@ -15,7 +15,6 @@ use litmus::minimize::remove_chunks;
 use litmus::{Outcome, Test, Value};
 
 use crate::PredictError;
-use crate::budget::BudgetTracker;
 use crate::cat::{Axiom, CatValue, NodeId};
 use crate::choice::{
     ReadChoice, co_bounds, fix_read_source, is_axiom_possible, rf_may, rf_must, static_base_value,
@@ -26,6 +25,7 @@ use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
 use crate::skeleton::{FinalValueSource, Skeleton, Tags};
 use crate::symbolic::SymbolicValue;
+use solver::BudgetTracker;
 
 /// Longest derived step that later branches are compared with.
 const MAX_LEARNED_CHOICES: usize = 16;

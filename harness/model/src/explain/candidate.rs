@@ -2,11 +2,11 @@
 
 use litmus::{Outcome, Test};
 
-use crate::budget::BudgetTracker;
 use crate::skeleton::{FinalValueSource, Skeleton, Tags};
 use crate::valuation::{
     ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints,
 };
+use solver::BudgetTracker;
 
 /// A candidate execution of a skeleton.
 #[derive(Clone, Debug)]

@@ -15,7 +15,6 @@ use super::{
     BrokenAxiom, EventId, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
     UninitialisedRead,
 };
-use crate::budget::BudgetTracker;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, NodeId, PlanNode};
 use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
@@ -23,6 +22,7 @@ use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::skeleton::{Skeleton, Tags};
 use crate::valuation::{ValueDomain, has_independent_values};
 use crate::{Model, PredictError};
+use solver::BudgetTracker;
 
 /// Derived relations that are drawn if the model defines them.
 const DRAWN_RELATIONS: [&str; 3] = ["fr", "sw", "locord"];

@@ -11,8 +11,8 @@ use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
 use super::strengthen::{is_not_searched, list_stronger_forms};
-use crate::budget::BudgetTracker;
 use crate::{Model, PredictError, PredictOptions, predict};
+use solver::BudgetTracker;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FixGoal {

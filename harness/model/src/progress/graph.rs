@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use super::guarantee::{ProgressModel, ProgressSemantics, ThreadStatus, ThreadTree};
 use super::machine::{MachineState, MemoryState, ProgressMachine};
 use super::{Fairness, ProgressError, ProgressLimits};
-use crate::budget::BudgetTracker;
+use solver::BudgetTracker;
 
 /// A step of the graph.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use litmus::LocationId;
 
 use super::{BooleanTerm, SatEncoding};
 use crate::matrix::Matrix;
-use crate::sat::SatSolver;
 use crate::skeleton::{Owner, Tags};
+use solver::SatSolver;
 
 impl<M: Matrix, S: SatSolver> SatEncoding<'_, M, S> {
     /// Encodes the coherence of these storages.

@@ -10,10 +10,10 @@ use crate::flags::Flags;
 use crate::matrix::Matrix;
 use crate::outcome_collector::{ExecutionGoal, OutcomeCollector, ValueConstraint};
 use crate::prepared::PreparedPlan;
-use crate::sat::{Literal, SatSolver};
 use crate::skeleton::{FinalValueSource, Skeleton};
 use crate::symmetry::{for_each_comparison, observed_indices};
 use crate::valuation::{enumerate_valuations, reads_of, satisfies_constraints};
+use solver::{Literal, SatSolver};
 
 /// The strongest evidence for an execution of the goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

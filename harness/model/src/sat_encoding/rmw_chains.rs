@@ -5,8 +5,8 @@ use litmus::Value;
 use super::{BooleanTerm, SatEncoding};
 use crate::matrix::Matrix;
 use crate::rmw_chain::RmwChain;
-use crate::sat::SatSolver;
 use crate::valuation::stored_value;
+use solver::SatSolver;
 
 /// For an RMW: the values that it may read, in ascending order, each with the value that it then writes.
 type ValueSteps = Vec<(Value, Value)>;

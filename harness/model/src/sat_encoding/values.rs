@@ -11,10 +11,10 @@ use crate::choice::ReadChoice;
 use crate::matrix::Matrix;
 use crate::outcome_collector::ValueRules;
 use crate::rmw_chain::RmwChain;
-use crate::sat::{Literal, SatSolver};
 use crate::skeleton::Skeleton;
 use crate::symbolic::{Constraint, SymbolicValue};
 use crate::valuation::reads_of;
+use solver::{Literal, SatSolver};
 
 /// Limit of values that one read may return.
 const MAX_VALUES: usize = 256;

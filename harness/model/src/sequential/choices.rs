@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::budget::BudgetTracker;
+use solver::BudgetTracker;
 
 /// The choices of a step, enumerated like an odometer.
 #[derive(Debug, Default)]

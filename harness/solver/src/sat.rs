@@ -1,4 +1,4 @@
-//! The solver interface of the SAT encoding, and its implementation with batsat (a MiniSat port).
+//! The interface of incremental SAT solvers, and its implementation with batsat (a MiniSat port).
 
 use batsat::{Callbacks, Solver as Minisat, SolverInterface, SolverOpts, Var, lbool};
 
@@ -6,7 +6,7 @@ use crate::budget::BudgetTracker;
 
 /// A variable or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Literal(u32);
+pub struct Literal(u32);
 
 impl std::ops::Not for Literal {
     type Output = Literal;
@@ -17,7 +17,7 @@ impl std::ops::Not for Literal {
 }
 
 /// An incremental SAT solver: clauses persist, assumptions change per call.
-pub(crate) trait SatSolver {
+pub trait SatSolver {
     /// A new variable.
     fn new_variable(&mut self) -> Literal;
 
@@ -47,14 +47,15 @@ impl Callbacks for BudgetCallbacks<'_> {
 }
 
 /// The batsat solver, a descendant of MiniSat. It is deterministic: its decisions depend only on the clauses.
-pub(crate) struct BatsatSolver<'a> {
+pub struct BatsatSolver<'a> {
     solver: Minisat<BudgetCallbacks<'a>>,
     tracker: &'a BudgetTracker<'a>,
     clause_buffer: Vec<batsat::Lit>,
 }
 
 impl<'a> BatsatSolver<'a> {
-    pub(crate) fn new(tracker: &'a BudgetTracker<'a>) -> BatsatSolver<'a> {
+    /// Returns a solver without clauses, which spends a step per variable and per decision.
+    pub fn new(tracker: &'a BudgetTracker<'a>) -> BatsatSolver<'a> {
         BatsatSolver {
             solver: Minisat::new(SolverOpts::default(), BudgetCallbacks(tracker)),
             tracker,

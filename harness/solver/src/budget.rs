@@ -1,4 +1,4 @@
-//! Budgets: a step limit and a stop callback for one query. The engine itself reads no clock.
+//! Budgets: a step limit and a stop callback for one query. No search reads a clock.
 
 use std::cell::Cell;
 use std::fmt;
@@ -85,12 +85,12 @@ impl<'b> BudgetTracker<'b> {
     }
 
     /// Returns the number of steps spent so far.
-    pub(crate) fn spent_steps(&self) -> u64 {
+    pub fn spent_steps(&self) -> u64 {
         self.spent.get()
     }
 
     /// Returns true if fewer than this number of steps is left.
-    pub(crate) fn has_less_than(&self, steps: u64) -> bool {
+    pub fn has_less_than(&self, steps: u64) -> bool {
         self.remaining().steps < steps
     }
 

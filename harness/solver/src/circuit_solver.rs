@@ -1,0 +1,149 @@
+//! Questions about a circuit: gates get clauses when a question first depends on them.
+
+use crate::bit_vector::BitVector;
+use crate::circuit::{Bit, Circuit, Gate};
+use crate::sat::{Literal, SatSolver};
+
+/// A circuit with a solver. Requirements persist; assumptions hold for one call.
+///
+/// A gate without influence on requirements and assumptions costs no clause.
+#[derive(Debug)]
+pub struct CircuitSolver<S> {
+    /// The circuit, which may grow between two calls.
+    pub circuit: Circuit,
+    solver: S,
+    /// The literal that is true.
+    truth: Literal,
+    /// The literal of each node that has clauses.
+    literals: Vec<Option<Literal>>,
+}
+
+impl<S: SatSolver> CircuitSolver<S> {
+    /// Returns an empty circuit without requirements.
+    pub fn new(mut solver: S) -> CircuitSolver<S> {
+        let truth = solver.new_variable();
+        solver.add_clause(&[truth]);
+        CircuitSolver { circuit: Circuit::default(), solver, truth, literals: vec![Some(truth)] }
+    }
+
+    /// Requires that at least one bit holds in every further answer.
+    pub fn require_any(&mut self, bits: &[Bit]) {
+        if bits.contains(&Bit::TRUE) {
+            return;
+        }
+        let clause: Vec<Literal> =
+            bits.iter().filter(|bit| **bit != Bit::FALSE).map(|bit| self.literal(*bit)).collect();
+        self.solver.add_clause(&clause);
+    }
+
+    /// Requires that this bit holds in every further answer.
+    pub fn require(&mut self, bit: Bit) {
+        self.require_any(&[bit]);
+    }
+
+    /// Decides whether the requirements and these bits can hold together; `None` if the budget ended first.
+    pub fn solve(&mut self, assumptions: &[Bit]) -> Option<bool> {
+        let assumptions: Vec<Literal> = assumptions.iter().map(|bit| self.literal(*bit)).collect();
+        self.solver.solve(&assumptions)
+    }
+
+    /// Returns the values of all nodes in the model of the last satisfiable call.
+    ///
+    /// Inputs that no question depended on are false.
+    pub fn assignment(&self) -> Assignment {
+        let holds = |node: usize| {
+            self.literals.get(node).copied().flatten().is_some_and(|literal| self.solver.holds(literal))
+        };
+        Assignment { values: self.circuit.evaluate(holds) }
+    }
+
+    /// Returns true if the budget is exhausted.
+    pub fn is_exhausted(&self) -> bool {
+        self.solver.is_exhausted()
+    }
+
+    /// Returns the literal of a bit; adds the clauses of the gates that it depends on.
+    fn literal(&mut self, bit: Bit) -> Literal {
+        self.literals.resize(self.circuit.node_count(), None);
+        // A list instead of recursion: the depth of a circuit is not bounded.
+        let mut open = vec![bit.node()];
+        while let Some(&node) = open.last() {
+            if self.literals[node].is_some() {
+                open.pop();
+                continue;
+            }
+            let operands: Vec<Bit> = match self.circuit.gate(node) {
+                Gate::True | Gate::Input => Vec::new(),
+                Gate::And(operands) => operands.to_vec(),
+                Gate::Xor(a, b) => vec![*a, *b],
+                Gate::IfThenElse(condition, then, otherwise) => vec![*condition, *then, *otherwise],
+            };
+            let before = open.len();
+            open.extend(operands.iter().map(|bit| bit.node()).filter(|node| self.literals[*node].is_none()));
+            if open.len() == before {
+                open.pop();
+                self.define(node, &operands);
+            }
+        }
+        self.known_literal(bit)
+    }
+
+    /// Returns the literal of a bit whose node has one.
+    fn known_literal(&self, bit: Bit) -> Literal {
+        let literal = self.literals[bit.node()].unwrap_or(self.truth);
+        if bit.is_negated() { !literal } else { literal }
+    }
+
+    /// Adds the variable of a node and the clauses that define it; its operands have literals.
+    fn define(&mut self, node: usize, operands: &[Bit]) {
+        let whole = self.solver.new_variable();
+        self.literals[node] = Some(whole);
+        let operands: Vec<Literal> = operands.iter().map(|bit| self.known_literal(*bit)).collect();
+        let solver = &mut self.solver;
+        match (self.circuit.gate(node), operands.as_slice()) {
+            (Gate::Xor(..), &[a, b]) => {
+                for clause in [[!whole, a, b], [!whole, !a, !b], [whole, !a, b], [whole, a, !b]] {
+                    solver.add_clause(&clause);
+                }
+            }
+            (Gate::IfThenElse(..), &[condition, then, otherwise]) => {
+                for clause in [
+                    [!condition, !then, whole],
+                    [!condition, then, !whole],
+                    [condition, !otherwise, whole],
+                    [condition, otherwise, !whole],
+                    // Redundant, but both branches determine the result before the condition does.
+                    [!then, !otherwise, whole],
+                    [then, otherwise, !whole],
+                ] {
+                    solver.add_clause(&clause);
+                }
+            }
+            (Gate::And(_), operands) => {
+                operands.iter().for_each(|operand| solver.add_clause(&[!whole, *operand]));
+                let clause: Vec<Literal> = operands.iter().map(|operand| !*operand).chain([whole]).collect();
+                solver.add_clause(&clause);
+            }
+            (Gate::True | Gate::Input | Gate::Xor(..) | Gate::IfThenElse(..), _) => {}
+        }
+    }
+}
+
+/// The values of a circuit's nodes.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    values: Vec<bool>,
+}
+
+impl Assignment {
+    /// Returns the value of a bit; a bit that is younger than the assignment is false.
+    pub fn bit(&self, bit: Bit) -> bool {
+        self.values.get(bit.node()).is_some_and(|value| *value != bit.is_negated())
+    }
+
+    /// Returns the value of a bit-vector; bits above the 128th are ignored.
+    pub fn number(&self, vector: &BitVector) -> u128 {
+        let bits = vector.bits().iter().take(128).enumerate();
+        bits.fold(0, |number, (place, bit)| number | u128::from(self.bit(*bit)) << place)
+    }
+}
