@@ -147,7 +147,6 @@ pub fn advice_for_reason(reason: &str) -> &'static str {
         }
         "no resolved instance" => "the device gives waiting threads no time: try another stress",
         "not judged" => "the model needs more time: `check TEST --timeout 1m`",
-        "not certified" => "`check TEST --certify DIR` says why there is no certificate",
         _ => "see the detail of the test",
     }
 }

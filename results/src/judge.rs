@@ -123,8 +123,6 @@ closed_enum! {
         NullDevice = "null device",
         /// The set of allowed outcomes is unknown.
         NotJudged = "not judged",
-        /// No verified certificate forbids the observed outcomes, and the run requires one.
-        NotCertified = "not certified",
         /// The run ended before this test, or its record is lost.
         Missing = "missing",
     }

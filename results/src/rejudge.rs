@@ -232,11 +232,10 @@ fn recompute_verdict(line: &mut RunLine, ended: bool) {
     })));
     let (old_verdict, reason, detail) = (line.verdict, line.reason.take(), line.detail.take());
     let ended = reason.filter(|_| ended);
-    let withdrawn = ended.as_deref() == Some(Reason::NotCertified.name());
     let inconclusive =
         |reason: &str, detail: Option<String>| (VerdictWord::Inconclusive, Some(reason.to_owned()), detail);
     (line.verdict, line.reason, line.detail) = match (line.race, ended) {
-        (Some(RaceWord::Free), _) if !proofs.is_empty() && !withdrawn => {
+        (Some(RaceWord::Free), _) if !proofs.is_empty() => {
             let weak = detail.as_deref().and_then(weak_prefix).unwrap_or_default();
             (VerdictWord::Violates, None, Some(format!("{weak}{}", proofs.join("; "))))
         }
@@ -407,20 +406,5 @@ mod tests {
             assert_eq!((total(&new), new.hashes.model.as_str()), (total(&old), "hash"), "case {number}");
             assert_eq!(crate::judge::find_contradiction(&new), None, "case {number}");
         }
-    }
-
-    /// Only a missing certificate withdraws a violation.
-    #[test]
-    fn a_violation_without_certificate_stays_inconclusive() {
-        let test = litmus::parse(SIGNED, "T").unwrap();
-        let forbids = prediction(&test, Race::Free, &[(-1, false), (0, true)]);
-        let verdict = |reason| {
-            let line = line(&test, VerdictWord::Inconclusive, Some(reason), &[(-1, 8)]);
-            let new = rejudge(&line, &test, &forbids, "");
-            (new.verdict, new.reason)
-        };
-        let reason = Reason::NotCertified.name();
-        assert_eq!(verdict(reason), (VerdictWord::Inconclusive, Some(reason.to_owned())));
-        assert_eq!(verdict(Reason::Crashed.name()), (VerdictWord::Violates, None));
     }
 }

@@ -27,8 +27,6 @@ pub struct RunOptions {
     pub retries: u32,
     /// Enables the validation layers.
     pub validate: bool,
-    /// Requires a certificate for each violation.
-    pub needs_certificates: bool,
     /// The shard of the tests that this run executes.
     pub shard: Option<Shard>,
     /// The suite; empty if tests were named instead.

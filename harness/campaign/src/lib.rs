@@ -8,7 +8,6 @@
 //!
 //! No function here prints: messages go to a [`targets::MessageSink`].
 
-pub mod certificates;
 pub mod check;
 pub mod compile_worker;
 pub mod compilers;

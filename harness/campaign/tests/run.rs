@@ -560,20 +560,3 @@ fn snapshots_have_instances_and_seconds() {
         Snapshot { observation: WireObservation { seconds: 0.5, ..observation }, twin: None, spread: None };
     assert_eq!(<LitmusKind<'_> as RunKind>::snapshot_progress(&snapshot), (3, 0.5));
 }
-
-/// Proofs that a model forbids an observed outcome.
-#[test]
-fn only_forbidden_outcomes_of_race_free_tests_are_proved_in_time() {
-    let model = model::Model::shipped("vulkan").unwrap().unwrap();
-    let prove = |id: &str, values: &[u64], seconds: u64| {
-        let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
-        let test = litmus::parse(entry.text, &entry.id).unwrap();
-        let outcome = Outcome(values.iter().copied().map(Value).collect());
-        campaign::certificates::prove_forbidden(&test, &model, &[&outcome], Duration::from_secs(seconds))
-    };
-    assert_eq!(prove("mp/MP+rel-acq", &[1, 0], 60), Ok(()));
-    let allowed = prove("mp/MP+rel-acq", &[1, 1], 60).unwrap_err();
-    assert_eq!(allowed, "the certificate allows each outcome that was observed");
-    assert_eq!(prove("mp/MP+plain", &[1, 0], 60).unwrap_err(), "the certified program has a race");
-    assert_eq!(prove("mp/MP+rel-acq", &[1, 0], 0).unwrap_err(), "the time limit was reached");
-}

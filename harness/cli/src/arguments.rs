@@ -202,9 +202,6 @@ pub struct Run {
     /// Exit with 1 if a test was not exercised.
     #[arg(long, hide_short_help = true)]
     pub strict: bool,
-    /// Report a violation only with a verified certificate of the model's answer.
-    #[arg(long, hide_short_help = true)]
-    pub certified: bool,
     /// Do not fail for tests without time left by `--time`: they stay inconclusive.
     #[arg(long, hide_short_help = true)]
     pub allow_unfinished: bool,

@@ -38,7 +38,6 @@ mod activity;
 mod brute_force;
 pub mod cat;
 mod cells;
-pub mod certify;
 mod choice;
 pub mod clauses;
 mod combinations;

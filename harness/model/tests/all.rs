@@ -5,7 +5,6 @@ mod bounds;
 mod cat_errors;
 mod cat_models;
 mod cat_values;
-mod certificates;
 mod clauses;
 mod corpus;
 mod cts;

@@ -1,6 +1,5 @@
 //! The formats of `check`, and what it writes instead of answers.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
@@ -38,12 +37,4 @@ pub struct CheckOutput {
     /// Print up to N consistent executions of each test instead, those that satisfy its condition first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "progress")]
     pub executions: Option<u32>,
-    /// Write a certificate of the answer for each test to DIR instead: executions and a proof.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["progress", "executions", "format"])]
-    pub certify: Option<PathBuf>,
-    /// Verify the certificates in DIR, or a single one, instead.
-    ///
-    /// Trusted: the parser of tests, and the event structures, which are derived again and compared.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["tests", "suite", "model", "progress", "executions", "format", "certify"], hide_short_help = true)]
-    pub verify: Option<PathBuf>,
 }

@@ -1,6 +1,5 @@
 //! `check`: the outcomes that a model allows, test by test.
 
-mod certificates;
 mod executions;
 mod page;
 
@@ -21,12 +20,6 @@ use crate::output::{StandardOutput, output_failure, print_message, report_reject
 /// # Errors
 /// Returns the error that ended it early; a mistake in a single test is printed, and the command continues.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
-    if let Some(folder) = &arguments.instead.certify {
-        return certificates::certify(arguments, folder);
-    }
-    if let Some(path) = &arguments.instead.verify {
-        return certificates::verify(path, arguments.timeout);
-    }
     if let Some(max_executions) = arguments.instead.executions {
         return executions::print_executions(arguments, max_executions as usize);
     }

@@ -148,7 +148,6 @@ fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
 fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
     let flags = [
         ("--strict", recorded.strict && !arguments.strict),
-        ("--certified", recorded.certified && !arguments.certified),
         ("--allow-unfinished", recorded.allow_unfinished && !arguments.allow_unfinished),
         ("--expect", recorded.expect.is_some() && arguments.expect.is_none()),
         ("--save-baseline", recorded.save_baseline && !arguments.save_baseline),
@@ -238,7 +237,6 @@ fn forward_progress(
             ("--stress", arguments.stress.is_some()),
             ("--cts-name", arguments.cts_name.is_some()),
             ("--save-baseline", arguments.save_baseline),
-            ("--certified", arguments.certified),
             ("--gtest_list_tests", arguments.gtest_list_tests),
             ("--gtest_filter", arguments.gtest_filter.is_some()),
             ("--gtest_output", arguments.gtest_output.is_some()),
@@ -333,7 +331,6 @@ fn run_options(arguments: &Run) -> RunOptions {
         jobs: arguments.jobs.get(),
         retries: arguments.retries,
         validate: arguments.validate,
-        needs_certificates: arguments.certified,
         shard: arguments.shard,
         suite: suite_name(arguments),
         grace: if arguments.time.is_none() { DEFAULT_GRACE } else { Duration::ZERO },

@@ -4,7 +4,6 @@
 mod annotated;
 mod capture;
 mod cases;
-mod certificates;
 mod clauses;
 mod codegen;
 mod common;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use litmus::{Observation, Outcome, Overlap, Prediction, Test};
+use litmus::{Observation, Overlap, Prediction, Test};
 use model::{Budget, PredictOptions, complete_prediction};
 use results::read::{MAX_INSTANCES_PER_DISPATCH, MAX_INSTANCES_PER_SECOND};
 use results::rejudge::{compare_with_hsa, verify_record};
 use results::wire::{Hashes, RunContext, RunLine, SpreadRun};
-use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
+use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::SpreadPart;
 use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
@@ -16,7 +16,6 @@ use super::plan::LitmusPlan;
 use super::planned::{DeviceTest, mark_filtered};
 use super::recorded::{RECORD_TIMEOUT, recompute_line};
 use super::{LitmusKind, TestBudget};
-use crate::certificates::prove_forbidden;
 use crate::kinds::result_line::{line_context, replay_command};
 use crate::run::{JudgedJob, device_failure, job_ending};
 use crate::time_limit::stop_after;
@@ -233,7 +232,7 @@ fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttem
     let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
     let bound = bound.map(|budget| format!("the device ends loops after {budget} iterations"));
     let observation = &attempts.observation;
-    let mut judgement = judge(&Evidence {
+    let judgement = judge(&Evidence {
         test,
         prediction,
         observation,
@@ -242,37 +241,12 @@ fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttem
         explaining_limit: bound.as_deref(),
         is_stage_serial: attempts.serial_stage,
     });
-    if run.options.needs_certificates && judgement.verdict == Verdict::Violates {
-        require_certificate(test, cell, prediction, observation, &mut judgement);
-    }
     let facts = RunFacts {
         memory: attempts.memory.clone(),
         counted_by_host: attempts.counted_by_host.clone(),
         spread: attempts.spread.as_ref().map(spread_run),
     };
     build_line(run, cell, &prediction.observables, &judgement, facts)
-}
-
-/// Time limit of a certificate.
-const CERTIFICATE_PATIENCE: Duration = Duration::from_secs(20);
-
-/// Withdraws a violation whose outcomes no certificate forbids.
-fn require_certificate(
-    test: &Test,
-    cell: &DeviceTest,
-    prediction: &Prediction,
-    observation: &Observation,
-    judgement: &mut Judgement,
-) {
-    let is_allowed =
-        |outcome: &Outcome| prediction.outcomes.get(outcome).is_some_and(|predicted| predicted.allowed);
-    let forbidden: Vec<&Outcome> =
-        observation.histogram.counts.keys().filter(|outcome| !is_allowed(outcome)).collect();
-    if let Err(why) = prove_forbidden(test, &cell.model.model, &forbidden, CERTIFICATE_PATIENCE) {
-        let previous_detail = judgement.detail.take().map(|detail| format!("{detail}; ")).unwrap_or_default();
-        judgement.verdict = Verdict::Inconclusive(Reason::NotCertified);
-        judgement.detail = Some(format!("{previous_detail}no certificate: {why}"));
-    }
 }
 
 fn spread_run(part: &SpreadPart) -> SpreadRun {
