@@ -5,9 +5,7 @@ use model::progress::{
     DecidingMemory, Fairness, PROGRESS_GUARANTEES, ProgressError, ProgressLimits, ProgressModel, Termination,
     check_termination,
 };
-use model::{
-    Budget, Model, PredictError, PredictOptions, answer_queries, predict, predict_with_growing_bound,
-};
+use model::{Budget, GrowingPrediction, Model, PredictError, PredictOptions, answer_queries, predict};
 use results::answer::{
     Answer, answer_question, expected_race, is_race_unexpected, is_uninitialised_unexpected,
 };
@@ -130,9 +128,28 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
     prepare_test(question)?;
     let TestQuestion { test, model, nochains_model, budget, .. } = *question;
     let options = PredictOptions { budget, unroll: 1 };
-    let prediction = match question.unroll {
-        Some(unroll) => predict(test, model, &PredictOptions { unroll, ..options })?,
-        None => predict_with_growing_bound(test, model, &options)?,
+    // A program with a data race is undefined, so its termination is not decided.
+    let decide_termination = |prediction: &Prediction| match question.progress {
+        Some((progress_model, fairness)) if !prediction.is_undefined() => {
+            let limits = ProgressLimits::with_budget(budget);
+            check_termination(test, model, progress_model, fairness, &limits).map(Some)
+        }
+        _ => Ok(None),
+    };
+    let (prediction, progress) = match question.unroll {
+        Some(unroll) => {
+            let prediction = predict(test, model, &PredictOptions { unroll, ..options })?;
+            let progress = decide_termination(&prediction)?;
+            (prediction, progress)
+        }
+        None => {
+            let start = GrowingPrediction::start(test, model, &options)?;
+            // Termination does not depend on the loop bound, whose growth may take the rest of the budget.
+            let progress = decide_termination(start.prediction())?;
+            let prediction = start.deepen();
+            let is_undefined = prediction.is_undefined();
+            (prediction, progress.filter(|_| !is_undefined))
+        }
     };
     let options = PredictOptions { unroll: prediction.bound, ..options };
     // Devices do not apply the filter. `run` reports a test as undefined if executions outside the filter
@@ -146,15 +163,6 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
     };
     // The queries of a `.test` file get the rest of the budget.
     let answers = answer_queries(test, model, nochains_model, &options)?;
-    let progress = match question.progress {
-        // A program with a data race is undefined, so its termination is not decided.
-        Some(_) if prediction.is_undefined() => None,
-        Some((progress_model, fairness)) => {
-            let limits = ProgressLimits::with_budget(options.budget);
-            Some(check_termination(test, model, progress_model, fairness, &limits)?)
-        }
-        None => None,
-    };
     let condition = test.question.as_ref().map(|question| question.to_text(test)).unwrap_or_default();
     let context = CheckContext { id: question.id, file: question.file, question: &condition, micros: 0 };
     let mut line = CheckLine::new(test, &prediction, context);

@@ -33,50 +33,104 @@ pub fn predict_with_growing_bound(
     model: &Model,
     options: &PredictOptions,
 ) -> Result<Prediction, PredictError> {
-    let tracker = BudgetTracker::new(options.budget);
+    Ok(GrowingPrediction::start(test, model, options)?.deepen())
+}
+
+/// A prediction at the first loop bound, which may grow.
+///
+/// Other questions about the test can be answered before it grows, which may take the rest of the budget.
+pub struct GrowingPrediction<'a> {
+    test: &'a Test,
+    model: &'a Model,
+    tracker: BudgetTracker<'a>,
+    /// True if the kinds of the test's accesses exclude races.
+    is_ordered: bool,
+    prediction: Prediction,
+}
+
+impl<'a> GrowingPrediction<'a> {
+    /// Predicts a test with the loop bound of `options`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`predict`](crate::predict).
+    pub fn start(
+        test: &'a Test,
+        model: &'a Model,
+        options: &PredictOptions<'a>,
+    ) -> Result<GrowingPrediction<'a>, PredictError> {
+        let tracker = BudgetTracker::new(options.budget);
+        let is_ordered = has_only_ordered_accesses(test);
+        let prediction = predict_bounded(test, model, options.unroll.max(1), is_ordered, &tracker)?;
+        Ok(GrowingPrediction { test, model, tracker, is_ordered, prediction })
+    }
+
+    /// Returns the prediction at the present bound.
+    pub fn prediction(&self) -> &Prediction {
+        &self.prediction
+    }
+
+    /// Lets the bound grow as [`predict_with_growing_bound`] describes, with the rest of the budget.
+    pub fn deepen(self) -> Prediction {
+        let GrowingPrediction { test, model, tracker, is_ordered, mut prediction } = self;
+        let mut max_bound = MAX_BOUND;
+        while prediction.truncated_runs > 0
+            && !is_answered(test, &prediction, is_ordered)
+            && prediction.bound < max_bound
+            && !tracker.is_exhausted()
+        {
+            let before = tracker.spent_steps();
+            let Ok(next) = predict_bounded(test, model, prediction.bound * 2, is_ordered, &tracker) else {
+                break;
+            };
+            let is_cheap = tracker.spent_steps().saturating_sub(before) <= CHEAP_STEPS;
+            max_bound = if is_cheap { MAX_CHEAP_BOUND } else { MAX_BOUND };
+            // A search that was stopped early may have fewer findings than the last complete one.
+            if tracker.is_exhausted() {
+                add_definite_findings(&mut prediction, &next);
+                break;
+            }
+            prediction = next;
+        }
+        prediction
+    }
+}
+
+/// Predicts a test with one loop bound. `is_ordered`: the kinds of its accesses exclude races.
+fn predict_bounded(
+    test: &Test,
+    model: &Model,
+    unroll: u32,
+    is_ordered: bool,
+    tracker: &BudgetTracker<'_>,
+) -> Result<Prediction, PredictError> {
     let strategy = match test.question {
         Some(_) => ExplorationStrategy::DECIDE_THEN_LIST,
         None => ExplorationStrategy::FULL,
     };
-    let is_race_free = model.execution_semantics().is_shipped_vulkan && has_only_ordered_accesses(test);
-    let predict = |unroll| {
-        let mut prediction = predict_with_tracker(test, model, unroll, strategy, &tracker)?;
-        // Longer runs repeat the same accesses. A search without a loop bound that ran out of time stays unknown.
-        if prediction.race == Race::Unknown && prediction.truncated_runs > 0 && is_race_free {
-            prediction.race = Race::Free;
-        }
-        Ok::<Prediction, PredictError>(prediction)
-    };
-    let mut prediction = predict(options.unroll.max(1))?;
-    let mut max_bound = MAX_BOUND;
-    while prediction.truncated_runs > 0
-        && !is_answered(test, &prediction)
-        && prediction.bound < max_bound
-        && !tracker.is_exhausted()
+    let mut prediction = predict_with_tracker(test, model, unroll, strategy, tracker)?;
+    // Longer runs repeat the same accesses. A search without a loop bound that ran out of time stays unknown.
+    if prediction.race == Race::Unknown
+        && prediction.truncated_runs > 0
+        && is_ordered
+        && model.execution_semantics().is_shipped_vulkan
     {
-        let before = tracker.spent_steps();
-        let Ok(next) = predict(prediction.bound * 2) else { break };
-        let is_cheap = tracker.spent_steps().saturating_sub(before) <= CHEAP_STEPS;
-        max_bound = if is_cheap { MAX_CHEAP_BOUND } else { MAX_BOUND };
-        // A search that was stopped early may have fewer findings than the last complete one.
-        if tracker.is_exhausted() {
-            add_definite_findings(&mut prediction, &next);
-            break;
-        }
-        prediction = next;
+        prediction.race = Race::Free;
     }
     Ok(prediction)
 }
 
-/// Returns true if the race and the answer to the question hold for all longer runs.
-fn is_answered(test: &Test, prediction: &Prediction) -> bool {
+/// Returns true if longer runs would change neither the race nor the answer to the question.
+///
+/// If all accesses are mutually ordered atomics, longer runs add no access that could race.
+fn is_answered(test: &Test, prediction: &Prediction, is_ordered: bool) -> bool {
     let is_question_answered = test.question.as_ref().is_some_and(|question| match question.kind {
         QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final => {
             prediction.can_meet_condition == Some(true)
         }
         QuestionKind::Forall => prediction.can_miss_condition == Some(true),
     });
-    prediction.race != Race::Unknown && is_question_answered
+    (prediction.race != Race::Unknown || is_ordered) && is_question_answered
 }
 
 /// Adds the definite findings of a prediction that was cut short.

@@ -95,7 +95,7 @@ pub use explain::{
     FoundRace, InstructionChange, Minimality, StatementLocation, UninitialisedRead, explain_outcome,
     list_consistent_executions, list_witness_executions,
 };
-pub use iterative_deepening::predict_with_growing_bound;
+pub use iterative_deepening::{GrowingPrediction, predict_with_growing_bound};
 pub use model::Model;
 pub use outcome_checker::{OutcomeChecker, is_outcome_allowed};
 pub use predict::{PredictOptions, PredictionSummary, predict, predict_summary, predict_without_outcomes};
