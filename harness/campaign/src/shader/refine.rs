@@ -20,7 +20,7 @@ use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, R
 use super::analysis::require_whole_grid;
 use super::entry_point_options;
 use super::open_memory::{OpenTerms, resolve_open_terms};
-use super::source::{Compilation, load, run_to_end};
+use super::source::{Compilation, load, run_to_end, simplify_module};
 use crate::Failure;
 use crate::time_limit::stop_after;
 pub use subject::{RefineSubject, SubjectError, split_by_workgroup};
@@ -334,7 +334,14 @@ impl CompilerRefinement<'_> {
         // The command runs in a separate folder.
         let source = std::path::absolute(&subject.path).unwrap_or_else(|_| subject.path.clone().into());
         let line = command.replace("{source}", &quote_path(&source));
-        let compared = run_compiler(&words, &line, &options).and_then(|module| {
+        // Some tools refuse debug lines or a newer form of the workgroup size.
+        let compiled = run_compiler(&words, &line, &options).or_else(|failure| {
+            let simplified = Some(simplify_module(&words)).filter(|simplified| *simplified != words);
+            let simplified = simplified.filter(|_| failure.is_refusal);
+            let retried = simplified.and_then(|words| run_compiler(&words, &line, &options).ok());
+            retried.ok_or(failure)
+        });
+        let compared = compiled.map_err(|failure| failure.message).and_then(|module| {
             let after = NamedModule { file: command, module, unset: Vec::new() };
             compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
                 .map_err(|failure| failure.report().to_string())
@@ -379,16 +386,33 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
+/// A command line that wrote no module.
+struct CompilerFailure {
+    message: String,
+    /// True if the command itself ended with an error.
+    is_refusal: bool,
+}
+
+impl From<String> for CompilerFailure {
+    fn from(message: String) -> CompilerFailure {
+        CompilerFailure { message, is_refusal: false }
+    }
+}
+
 /// Runs a command line on a module and reads the module that it writes.
-fn run_compiler(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<SpirvModule, String> {
+fn run_compiler(
+    words: &[u8],
+    command: &str,
+    options: &AnalysisOptions,
+) -> Result<SpirvModule, CompilerFailure> {
     let (bytes, printed) = run_command(words, command)?;
     if bytes.is_empty() {
-        return Err(format!(
+        return Err(CompilerFailure::from(format!(
             "the command wrote no {{out}}{printed}; expected a SPIR-V module: run `{command}` by hand"
-        ));
+        )));
     }
     frontend::read_bound_module(&bytes, options)
-        .map_err(|refusal| format!("the command wrote an invalid module: {refusal}"))
+        .map_err(|refusal| CompilerFailure::from(format!("the command wrote an invalid module: {refusal}")))
 }
 
 /// Returns a path as a word of a shell.
@@ -397,7 +421,7 @@ fn quote_path(path: &Path) -> String {
 }
 
 /// Runs a command line, and returns the file that it wrote and its output.
-fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String> {
+fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), CompilerFailure> {
     let failed = |error: std::io::Error| error.to_string();
     let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
     let (input, output) = (folder.path().join("in.spv"), folder.path().join("out.spv"));
@@ -406,13 +430,14 @@ fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String>
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("exec {line}")]);
     let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;
-    let Some((status, printed)) = ended else { return Err("cannot run: no shell `sh`".to_owned()) };
+    let Some((status, printed)) = ended else { return Err("cannot run: no shell `sh`".to_owned().into()) };
     // The name of the folder is random.
     let parent = format!("{}/", folder.path().display());
     let first = printed.lines().find(|line| !line.trim().is_empty()).map(|line| line.replace(&parent, ""));
     if !status.success() {
         let message = first.map(|first| format!(": {first}")).unwrap_or_default();
-        return Err(format!("the command ended with {status}{message}"));
+        let message = format!("the command ended with {status}{message}");
+        return Err(CompilerFailure { message, is_refusal: status.code().is_some() });
     }
     Ok((std::fs::read(&output).unwrap_or_default(), printed))
 }

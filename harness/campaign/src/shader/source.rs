@@ -32,6 +32,7 @@ use stage::{COMPUTE, ShaderLanguage, SourceStage};
 
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
+pub(crate) use module_edit::simplify_module;
 pub(crate) use process::run_to_end;
 
 /// The maximum number of include folders that are found for a source.
@@ -39,6 +40,20 @@ const MAX_FOUND_FOLDERS: usize = 16;
 
 /// Extensions of SPIR-V, binary and text.
 const MODULE_EXTENSIONS: [&str; 2] = ["spv", "spvasm"];
+
+/// Files that contain shaders: extension, format, and the way to the shaders.
+const CONTAINERS: [(&str, &str, &str); 2] = [
+    (
+        "foz",
+        "a Fossilize database",
+        "run `fossilize-disasm FILE --target asm --module-only --output DIR`, and pass the files in DIR as NAME.spvasm",
+    ),
+    (
+        "amber",
+        "an Amber script",
+        "copy the text between `SHADER` and `END` to a file such as NAME.comp or NAME.spvasm",
+    ),
+];
 
 /// The compiler options for source files.
 #[derive(Clone, Debug)]
@@ -117,14 +132,21 @@ fn file_extension(file: &str) -> &str {
     Path::new(file).extension().and_then(OsStr::to_str).unwrap_or_default()
 }
 
-/// Returns true if an argument names a shader. A test variant such as `barrier/MP+cbar@size-33.mesh` does
+/// Returns true if a file contains shaders, which no command reads.
+pub fn is_container(file: &str) -> bool {
+    CONTAINERS.iter().any(|(extension, ..)| *extension == file_extension(file))
+}
+
+/// Returns true if an argument names a shader or a file that contains some. A test variant such as `barrier/MP+cbar@size-33.mesh` does
 /// not, unless it is a file.
 pub fn is_shader(argument: &str) -> bool {
     if argument.contains('@') && !Path::new(argument).is_file() {
         return false;
     }
     let extension = file_extension(argument);
-    MODULE_EXTENSIONS.contains(&extension) || stage::language_of_extension(extension).is_some()
+    MODULE_EXTENSIONS.contains(&extension)
+        || is_container(argument)
+        || stage::language_of_extension(extension).is_some()
 }
 
 /// Reads a shader, and compiles it if it is source code. Returns a module for each entry point in languages
@@ -216,6 +238,9 @@ impl ShaderSource<'_> {
     fn read<'a>(file: &'a str, compilation: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
         let to_error = |error| SourceError::File { file: file.to_owned(), error };
         let bytes = fs::read(file).map_err(to_error)?;
+        if let Some((_, what, way)) = CONTAINERS.iter().find(|(known, ..)| *known == file_extension(file)) {
+            return Err(SourceError::Container { file: file.to_owned(), what, way });
+        }
         let Some(mut language) = stage::language_of_extension(file_extension(file)) else {
             return Err(SourceError::UnknownExtension { file: file.to_owned() });
         };

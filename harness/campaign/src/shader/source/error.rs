@@ -14,6 +14,8 @@ pub enum SourceError {
         "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
     )]
     UnknownExtension { file: String },
+    #[error("{file}: {what}, not a shader; expected its shaders one by one: {way}")]
+    Container { file: String, what: &'static str, way: &'static str },
     #[error("{file}: no compiler for it is installed: {wanted}")]
     NoCompiler { file: String, wanted: String },
     #[error("{file}: `{program}` is none of its compilers: {known}")]
@@ -62,6 +64,7 @@ impl SourceError {
     pub fn short_cause(&self) -> &'static str {
         match self {
             SourceError::File { .. } => "file cannot be read",
+            SourceError::Container { .. } => "file that contains shaders",
             SourceError::UnknownExtension { .. } => "unknown shader extension",
             SourceError::UnknownOverride { .. } => "unknown override",
             SourceError::NoCompiler { .. } => "no compiler installed",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rspirv::spirv::{Decoration, Op};
+use rspirv::spirv::{Decoration, ExecutionMode, Op};
 
 /// Number of words before the first instruction.
 const HEADER_WORDS: usize = 5;
@@ -93,6 +93,47 @@ fn replace_strings(
         is_changed = true;
     }
     is_changed.then(|| changed.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+/// Returns a module as tools read it that refuse debug lines or sizes by id: without debug information, and with the
+/// numbers of `LocalSizeId`.
+pub fn simplify_module(module: &[u8]) -> Vec<u8> {
+    let words = module_words(module);
+    let instructions = split_instructions(&words);
+    let number = |id: u32| {
+        instructions.iter().find_map(|one| match one {
+            [_, _, result, number] if has_opcode(one, Op::Constant) && *result == id => Some(*number),
+            _ => None,
+        })
+    };
+    let is_debug_set = |one: &&&[u32]| {
+        has_opcode(one, Op::ExtInstImport)
+            && one.get(2..).is_some_and(|name| read_literal(name).0.starts_with("NonSemantic.Shader."))
+    };
+    let debug_sets: Vec<u32> =
+        instructions.iter().filter(is_debug_set).filter_map(|one| one.get(1).copied()).collect();
+    let debug_opcodes =
+        [Op::Source, Op::SourceContinued, Op::SourceExtension, Op::Line, Op::NoLine, Op::ModuleProcessed];
+    let mut changed = words.get(..HEADER_WORDS).unwrap_or_default().to_vec();
+    for one in &instructions {
+        let set_index = if has_opcode(one, Op::ExtInst) { 3 } else { 1 };
+        let uses_debug_set = (has_opcode(one, Op::ExtInst) || has_opcode(one, Op::ExtInstImport))
+            && one.get(set_index).is_some_and(|set| debug_sets.contains(set));
+        match one {
+            _ if uses_debug_set || debug_opcodes.iter().any(|opcode| has_opcode(one, *opcode)) => {}
+            [first, entry, mode, ids @ ..]
+                if has_opcode(one, Op::ExecutionModeId)
+                    && *mode == ExecutionMode::LocalSizeId as u32
+                    && ids.iter().all(|id| number(*id).is_some()) =>
+            {
+                let opcode = Op::ExecutionMode as u32;
+                changed.extend([first & !0xffff | opcode, *entry, ExecutionMode::LocalSize as u32]);
+                changed.extend(ids.iter().filter_map(|id| number(*id)));
+            }
+            _ => changed.extend(*one),
+        }
+    }
+    changed.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Renames a source file in the debug information of a module.

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use campaign::shader::source::is_shader;
+use campaign::shader::source::{is_container, is_shader};
 use walkdir::WalkDir;
 
 use crate::exit::Failure;
@@ -34,7 +34,7 @@ pub fn collect_shader_files(arguments: &[String]) -> Result<Vec<ShaderFile>, Fai
         for entry in entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name())) {
             let entry = entry.map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
             let path = entry.path().display().to_string();
-            if entry.file_type().is_file() && is_shader(&path) {
+            if entry.file_type().is_file() && is_shader(&path) && !is_container(&path) {
                 files.push(ShaderFile { path, is_found: true });
             }
         }
