@@ -138,9 +138,11 @@ impl Walk<'_> {
             (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
             return Ok(SymbolicValue::Opaque);
         }
-        // The initial value needs no update to be reached.
+        // The initial value and those of others need no update to be reached.
         let initial = self.initial_number(cell)?;
-        self.round.facts.generations.entry(cell).or_default().insert(initial, 0);
+        let others = self.context.open_memory(cell).and_then(|open| open.values.as_ref());
+        let generations = self.round.facts.generations.entry(cell).or_default();
+        generations.extend(others.into_iter().flatten().copied().chain([initial]).map(|value| (value, 0)));
         let domain = self.values_before_update(state, cell, &domain);
         let register = self.new_register(state, domain.clone())?;
         if compare {

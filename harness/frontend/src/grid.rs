@@ -183,6 +183,8 @@ pub struct FinalBuffer {
     pub first_open_byte: Option<usize>,
     /// Offset of the first byte that the walk does not compute.
     pub first_unknown_byte: Option<usize>,
+    /// Offset of the first byte of an undefined value.
+    pub first_undefined_byte: Option<usize>,
 }
 
 /// The result of analyzing one kernel.

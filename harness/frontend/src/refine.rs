@@ -24,13 +24,15 @@ mod event;
 mod expression;
 mod program;
 mod simulation;
+mod volatile;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use model::{Budget, Model};
 
 use crate::candidate_values;
 use crate::choose::InputNeeds;
+use crate::dispatch::uses_subgroups;
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::{FindingKind, InvocationId, Spot};
 use crate::grid::{GridReport, NeededInput};
@@ -46,7 +48,8 @@ use event::{CellKey, MemoryKey};
 use expression::Expression;
 use program::Program;
 use simulation::{Mismatch, NoProof, Simulation};
-use spirv_reader::{SpirvModule, Stage};
+use spirv_reader::{SpirvModule, SpirvType, Stage};
+use volatile::{have_different_counts, volatile_places};
 
 /// Upper bound on the invocations that are compared one by one.
 const MAX_COMPARED: usize = 4_096;
@@ -54,6 +57,8 @@ const MAX_COMPARED: usize = 4_096;
 const MAX_OPEN_VALUES: usize = 6;
 /// The reason if the iterations of a loop do not suffice.
 const LONGER_LOOPS: &str = "loops of BEFORE that depend on read values are longer than the bound";
+/// The subgroup sizes of devices, the most frequent first.
+const SUBGROUP_SIZES: [u32; 6] = [32, 64, 16, 8, 4, 128];
 /// A value that no constant of the code is likely to equal.
 const UNUSUAL_VALUE: u64 = 42;
 
@@ -97,7 +102,7 @@ pub enum RefinementVerdict {
 /// A behaviour of AFTER that BEFORE does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
-    /// `outcome`, or the kind of a finding.
+    /// `outcome`, `volatile`, or the kind of a finding.
     pub kind: &'static str,
     /// The description.
     pub message: String,
@@ -146,18 +151,21 @@ impl Refinement {
         Refinement { difference: Some(difference), ..Refinement::new(RefinementVerdict::Breaks, reason) }
     }
 
-    /// Combines the answers for several choices of inputs, and makes a proof `unknown` that inputs could refute.
-    ///
-    /// `needs` are the inputs that no option supplies and that the answers depend on.
-    pub fn combine(answers: Vec<Refinement>, needs: &InputNeeds) -> Option<Refinement> {
-        // The weakest answer counts: one choice of inputs suffices to break refinement.
-        let rank = |answer: &Refinement| match answer.verdict {
+    /// Returns the rank of the verdict. The lowest counts: one choice of inputs suffices to break refinement.
+    fn rank(&self) -> u8 {
+        match self.verdict {
             RefinementVerdict::Breaks => 0,
             RefinementVerdict::Unknown => 1,
             RefinementVerdict::Refines => 2,
             RefinementVerdict::Stronger => 3,
-        };
-        let answer = answers.into_iter().min_by_key(rank)?;
+        }
+    }
+
+    /// Combines the answers for several choices of inputs, and makes a proof `unknown` that inputs could refute.
+    ///
+    /// `needs` are the inputs that no option supplies and that the answers depend on.
+    pub fn combine(answers: Vec<Refinement>, needs: &InputNeeds) -> Option<Refinement> {
+        let answer = answers.into_iter().min_by_key(Refinement::rank)?;
         if matches!(answer.verdict, RefinementVerdict::Breaks | RefinementVerdict::Unknown) {
             return Some(answer);
         }
@@ -174,6 +182,8 @@ impl Refinement {
 
 /// Compares an entry point of two modules. Both get the inputs of `options`.
 ///
+/// Without a subgroup size, modules that depend on it are compared for each of [`SUBGROUP_SIZES`].
+///
 /// # Errors
 /// Fails if the modules have different interfaces.
 pub fn refine(
@@ -186,34 +196,62 @@ pub fn refine(
         let answer = Refinement::new(RefinementVerdict::Refines, "the modules are equal, in every context");
         return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
     }
+    let is_free = before.1.subgroup_size.is_none()
+        && before.0.annotations.config.is_none()
+        && (uses_subgroups(before.0) || uses_subgroups(after.0));
+    if !is_free {
+        return Ok(refine_for_subgroup_size(before, after, query));
+    }
+    let mut answers = Vec::with_capacity(SUBGROUP_SIZES.len());
+    for size in SUBGROUP_SIZES {
+        let sized =
+            |options: &AnalysisOptions| AnalysisOptions { subgroup_size: Some(size), ..options.clone() };
+        let (first, second) = (sized(before.1), sized(after.1));
+        let mut answer = refine_for_subgroup_size((before.0, &first), (after.0, &second), query);
+        if let Some(difference) = &mut answer.difference {
+            difference.environment.push(format!("have subgroups of {size} invocations"));
+            return Ok(answer);
+        }
+        answers.push(answer);
+    }
+    let sizes = SUBGROUP_SIZES.map(|size| size.to_string()).join(", ");
+    let weakest = answers.into_iter().min_by_key(Refinement::rank);
+    let mut answer = weakest.unwrap_or_else(|| Refinement::unknown("no subgroup size"));
+    answer.reason += &format!("; for subgroups of {sizes} invocations");
+    Ok(answer)
+}
+
+fn refine_for_subgroup_size(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    query: &RefinementQuery<'_>,
+) -> Refinement {
     let report_before = judge(before.0, before.1, query.model, query.budget);
     let undefined = report_before.as_ref().ok().and_then(undefined_reason);
     // A module without defined behaviour allows anything. In an open world, that holds for these contents of
     // memory: an environment that acts after all invocations of BEFORE orders none of them. Other contents
     // may be free of races.
     if let Some(undefined) = undefined.as_deref().filter(|_| query.open.is_none()) {
-        return Ok(Refinement::undefined_before(undefined));
+        return Refinement::undefined_before(undefined);
     }
     let proof = prove_by_simulation(before, after, query);
     let (mismatch, why) = match proof {
         Proof::Complete { is_stronger, coverage } => {
             let verdict = if is_stronger { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
             let answer = Refinement::new(verdict, coverage);
-            return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
+            return Refinement { coverage: RefinementCoverage::EveryContext, ..answer };
         }
         Proof::LongerLoop => (None, LONGER_LOOPS.to_owned()),
         Proof::OrderOnly(why) | Proof::Limit(why) => (None, why),
+        Proof::Volatile(mismatch) => {
+            let spots = mismatch.as_ref().map(|mismatch| (mismatch.before, mismatch.after));
+            let (before, after) = spots.unwrap_or_default();
+            let message =
+                "the number of volatile accesses differs: none may be eliminated, duplicated or combined";
+            let (kind, message, environment) = ("volatile", message.to_owned(), Vec::new());
+            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
+        }
         Proof::Mismatch(mismatch) => {
-            let found =
-                query.open.and_then(|open| search_environment(before, after, (&mismatch, open), query));
-            if let Some(difference) = found {
-                return Ok(Refinement::breaks(difference));
-            }
-            if let Some(refinement) =
-                query.open.and_then(|open| compare_for_contents(before, after, open, query))
-            {
-                return Ok(refinement);
-            }
             let why = mismatch.as_ref().map_or_else(
                 || "no rule explains a change of the events".to_owned(),
                 |mismatch| mismatch.what.clone(),
@@ -221,6 +259,19 @@ pub fn refine(
             (mismatch, why)
         }
     };
+    if let Some(open) = query.open {
+        // Without a place where the events differ, a defect of AFTER is the likeliest difference.
+        let for_contents = || compare_for_contents(before, after, open, query);
+        if let Some(refinement) = mismatch.is_none().then(for_contents).flatten() {
+            return refinement;
+        }
+        if let Some(difference) = search_environment(before, after, (&mismatch, open), query) {
+            return Refinement::breaks(difference);
+        }
+        if let Some(refinement) = mismatch.is_some().then(for_contents).flatten() {
+            return refinement;
+        }
+    }
     if let Some(undefined) = undefined {
         // Without a branch on a read value, the behaviour is undefined for all contents of memory.
         let open = OpenMemory { values: Some(open_values(&[before])), ..OpenMemory::default() };
@@ -231,11 +282,11 @@ pub fn refine(
             matches!(one.kind, litmus::InstructionKind::Flow(litmus::Flow::Branch { .. }))
         };
         if lifted.is_some() && !code.any(branches) {
-            return Ok(Refinement::undefined_before(&undefined));
+            return Refinement::undefined_before(&undefined);
         }
-        return Ok(Refinement::unknown(format!(
+        return Refinement::unknown(format!(
             "BEFORE has no defined behaviour for these contents of memory ({undefined}), and may have one for others; {why}"
-        )));
+        ));
     }
     // In an open world, equal contents of one closed run prove nothing.
     if query.open.is_some() {
@@ -245,9 +296,16 @@ pub fn refine(
         if mismatch.is_none() {
             unknown.reason = why;
         }
-        return Ok(unknown);
+        return unknown;
     }
-    Ok(compare_contents(before, after, report_before.as_ref().ok(), &why, query))
+    let answer = compare_contents(before, after, report_before.as_ref().ok(), &why, query);
+    let is_volatile = |module: &SpirvModule| !volatile_places(module).is_empty();
+    let holds = matches!(answer.verdict, RefinementVerdict::Refines | RefinementVerdict::Stronger)
+        && answer.coverage == RefinementCoverage::GivenInputs;
+    if holds && (is_volatile(before.0) || is_volatile(after.0)) {
+        return Refinement::unknown(format!("{why}; equal contents do not decide volatile accesses"));
+    }
+    answer
 }
 
 /// Checks that both modules can be given the same inputs.
@@ -327,6 +385,8 @@ enum Proof {
     /// The order of the events agrees, but their values are not compared.
     OrderOnly(String),
     Mismatch(Option<Mismatch>),
+    /// A mismatch of an invocation whose numbers of volatile accesses differ on all paths.
+    Volatile(Option<Mismatch>),
     /// More iterations of a loop of BEFORE may decide.
     LongerLoop,
     Limit(String),
@@ -426,7 +486,7 @@ fn prove_by_simulation(
         proof => proof,
     };
     let why = match simulate(&open_memory(None, true)) {
-        complete @ Proof::Complete { .. } => return complete,
+        decided @ (Proof::Complete { .. } | Proof::Volatile(_)) => return decided,
         Proof::LongerLoop => LONGER_LOOPS.to_owned(),
         Proof::OrderOnly(why) | Proof::Limit(why) => why,
         Proof::Mismatch(mismatch) => mismatch
@@ -446,7 +506,7 @@ fn prove_by_simulation(
             ))
         }
         Proof::OrderOnly(_) | Proof::Limit(_) | Proof::LongerLoop => Proof::Limit(why),
-        mismatch @ Proof::Mismatch(_) => mismatch,
+        mismatch @ (Proof::Mismatch(_) | Proof::Volatile(_)) => mismatch,
     }
 }
 
@@ -464,6 +524,7 @@ fn simulate(
     };
     let (mut is_stronger, mut is_cut, mut is_opaque) = (false, false, false);
     let mut barriers = BTreeMap::new();
+    let volatile: [HashSet<SourcePosition>; 2] = [before.0, after.0].map(volatile_places);
     // The events of an invocation do not depend on the others here, since every load may return any
     // value. So chunks can be lifted separately.
     for only in all.chunks(MAX_INVOCATIONS) {
@@ -482,8 +543,9 @@ fn simulate(
         };
         is_opaque |= !one.opaque.is_empty() || !other.opaque.is_empty();
         for thread in 0..only.len() {
-            let programs = (Program::new(one, before.0, thread), Program::new(other, after.0, thread));
-            let mut simulation = Simulation::new(programs.0, programs.1, &mut barriers, query.stop);
+            let first = Program::new(one, before.0, &volatile[0], thread);
+            let second = Program::new(other, after.0, &volatile[1], thread);
+            let mut simulation = Simulation::new(&first, &second, &mut barriers, query.stop);
             let proof = simulation.prove_thread();
             is_stronger |= simulation.is_stronger;
             is_cut |= simulation.is_cut;
@@ -492,7 +554,12 @@ fn simulate(
                 Err(NoProof::Limit(why)) => return Proof::Limit(why),
                 Err(NoProof::LongerLoop) => return Proof::LongerLoop,
                 Err(NoProof::Mismatch) => {
-                    return Proof::Mismatch(simulation.mismatch.take());
+                    let mismatch = simulation.mismatch.take();
+                    let is_volatile = volatile.iter().any(|places| !places.is_empty());
+                    return match is_volatile && have_different_counts(&first, &second) {
+                        true => Proof::Volatile(mismatch),
+                        false => Proof::Mismatch(mismatch),
+                    };
                 }
             }
         }
@@ -501,10 +568,15 @@ fn simulate(
         return Proof::Limit(format!("only {} of {total} invocations were compared", all.len()));
     }
     if is_opaque {
-        return Proof::OrderOnly(
-            "the order of memory events is preserved; numbers computed with floats were not compared"
-                .to_owned(),
-        );
+        let has_float =
+            |module: &SpirvModule| module.types.values().any(|ty| matches!(ty, SpirvType::Float { .. }));
+        let numbers = match has_float(before.0) || has_float(after.0) {
+            true => "numbers computed with floats",
+            false => "numbers that the events do not determine, such as results of subgroup operations,",
+        };
+        return Proof::OrderOnly(format!(
+            "the order of memory events is preserved; {numbers} were not compared"
+        ));
     }
     let count = if total == 1 { "1 invocation".to_owned() } else { format!("{total} invocations") };
     let loops = if is_cut {
@@ -556,5 +628,9 @@ fn search_environment(
         lift(module, &open_options(options, open, &[])).ok()
     };
     let (first, second) = (lifted(before)?, lifted(after)?);
+    // Of several choices of unspecified values, one is not all of BEFORE.
+    if first.is_sampled || first.cases.len() > 1 || second.is_sampled {
+        return None;
+    }
     find_environment((&first, before.0), (&second, after.0), mismatch.as_ref(), &search)
 }

@@ -5,7 +5,7 @@
 //! is a rule in `LEGAL`; each rule is legal for every kernel and every context. An illegal transformation
 //! replaces the core of a kernel, with random steps on other memory around it. Its verdict is never
 //! `refines`, and `breaks` for some kernels. `VK_LITMUS_TRANSFORMATIONS` sets the number of legal
-//! transformations.
+//! transformations. Long because both tables have the same steps.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use frontend::{AnalysisOptions, OpenPart, OpenParts, RefinementQuery, RefinementVerdict, SpirvModule};
@@ -64,6 +64,35 @@ enum Step {
         to: usize,
         value: Value,
     },
+    /// A relaxed or ordered addition of 1 to a flag.
+    AddToFlag {
+        flag: usize,
+        to: usize,
+        order: MemoryOrder,
+    },
+    /// Waits until a flag is 1.
+    WaitForFlag {
+        flag: usize,
+        to: usize,
+    },
+    /// Runs forever if a register is 0.
+    HangIfZero {
+        register: usize,
+    },
+    /// A plain load, repeated while the word is 1.
+    LoadWhileOne {
+        word: usize,
+    },
+    /// A volatile load of a word.
+    LoadVolatile {
+        word: usize,
+        to: usize,
+    },
+    /// A volatile store to a word.
+    StoreVolatile {
+        word: usize,
+        value: u32,
+    },
     /// A plain load whose value is not used.
     UnusedLoad {
         word: usize,
@@ -81,7 +110,10 @@ enum Step {
 }
 
 use MemoryOrder::{Acquire, AcquireRelease, Relaxed, Release};
-use Step::{Define, Fence, Guard, Load, LoadAt, LoadFlag, Store, StoreAt, StoreFlag, UnusedLoad};
+use Step::{
+    AddToFlag, Define, Fence, Guard, HangIfZero, Load, LoadAt, LoadFlag, LoadVolatile, LoadWhileOne, Store,
+    StoreAt, StoreFlag, StoreVolatile, UnusedLoad, WaitForFlag,
+};
 use Value::{Constant, Loaded};
 
 impl Step {
@@ -89,25 +121,20 @@ impl Step {
     fn word(self) -> Option<usize> {
         match self {
             Load { word, .. } | Store { word, .. } | UnusedLoad { word } => Some(word),
-            LoadFlag { .. }
-            | StoreFlag { .. }
-            | Fence(_)
-            | Guard { .. }
-            | Define { .. }
-            | LoadAt { .. }
-            | StoreAt { .. } => None,
+            _ => None,
         }
     }
 
     fn defined_register(self) -> Option<usize> {
         match self {
-            Load { to, .. } | LoadFlag { to, .. } | Define { to, .. } | LoadAt { to, .. } => Some(to),
-            Store { .. }
-            | StoreFlag { .. }
-            | Fence(_)
-            | Guard { .. }
-            | UnusedLoad { .. }
-            | StoreAt { .. } => None,
+            Load { to, .. }
+            | LoadFlag { to, .. }
+            | Define { to, .. }
+            | LoadAt { to, .. }
+            | AddToFlag { to, .. }
+            | WaitForFlag { to, .. }
+            | LoadVolatile { to, .. } => Some(to),
+            _ => None,
         }
     }
 
@@ -188,6 +215,13 @@ fn module_of(steps: &[Step]) -> SpirvModule {
                  %p{at} = OpAccessChain %to_u32 %words %c0_ %i{at}\n"
             )
         };
+        let loop_head = |at: usize| format!("OpBranch %head{at}\n%head{at} = OpLabel\n");
+        let loop_end = |at: usize| {
+            format!(
+                "OpLoopMerge %after{at} %next{at} None\nOpBranchConditional %b{at} %next{at} %after{at}\n\
+                 %next{at} = OpLabel\nOpBranch %head{at}\n%after{at} = OpLabel\n"
+            )
+        };
         let visible = "MakePointerVisible|NonPrivatePointer %c1_";
         match *step {
             Load { word, to } => {
@@ -218,6 +252,40 @@ fn module_of(steps: &[Step]) -> SpirvModule {
             StoreFlag { flag, value, order } => {
                 text += &chain("flags", flag);
                 text += &format!("OpAtomicStore %p{at} %c1_ {} %c{value}_\n", semantics(order));
+            }
+            AddToFlag { flag, to, order } => {
+                text += &chain("flags", flag);
+                text += &format!("%r{to} = OpAtomicIAdd %u32 %p{at} %c1_ {} %c1_\n", semantics(order));
+            }
+            WaitForFlag { flag, to } => {
+                text += &chain("flags", flag);
+                text += &format!(
+                    "{} %r{to} = OpAtomicLoad %u32 %p{at} %c1_ %c0_\n%b{at} = OpINotEqual %bool %r{to} %c1_\n{}",
+                    loop_head(at),
+                    loop_end(at)
+                );
+            }
+            HangIfZero { register } => {
+                text +=
+                    &format!("{} %b{at} = OpIEqual %bool %r{register} %c0_\n{}", loop_head(at), loop_end(at));
+            }
+            LoadWhileOne { word } => {
+                text += &chain("words", word);
+                text += &format!(
+                    "{} %u{at} = OpLoad %u32 %p{at} {visible}\n%b{at} = OpIEqual %bool %u{at} %c1_\n{}",
+                    loop_head(at),
+                    loop_end(at)
+                );
+            }
+            LoadVolatile { word, to } => {
+                text += &chain("words", word);
+                text += &format!("%r{to} = OpLoad %u32 %p{at} Volatile|{visible}\n");
+            }
+            StoreVolatile { word, value } => {
+                text += &chain("words", word);
+                text += &format!(
+                    "OpStore %p{at} %c{value}_ Volatile|MakePointerAvailable|NonPrivatePointer %c1_\n"
+                );
             }
             Fence(order) => text += &format!("OpMemoryBarrier %c1_ {}\n", semantics(order)),
             Guard { register } => {
@@ -316,7 +384,7 @@ type Rule = fn(&[Step]) -> Option<(usize, Vec<Step>)>;
 
 /// The legal rules: name, and rewriting of the first steps of a list. Each is legal because an invocation
 /// that observes the difference races with the kernel, or because it only adds order.
-const LEGAL: [(&str, Rule); 18] = [
+const LEGAL: [(&str, Rule); 20] = [
     ("swap plain accesses of two words", |steps| match *steps {
         [a, b, ..] if are_plain_accesses(a, b) && a.word() != b.word() && !reads_defined_register(a, b) => {
             Some((2, vec![b, a]))
@@ -364,6 +432,22 @@ const LEGAL: [(&str, Rule); 18] = [
     ("insert a memory barrier", |steps| steps.first().map(|first| (1, vec![Fence(AcquireRelease), *first]))),
     ("merge adjacent memory barriers", |steps| match *steps {
         [a @ Fence(order), Fence(same), ..] if order == same => Some((2, vec![a])),
+        _ => None,
+    }),
+    ("merge adjacent relaxed loads", |steps| match *steps {
+        [a @ LoadFlag { flag, to, .. }, LoadFlag { flag: same, to: second, order: Relaxed }, ..]
+            if flag == same =>
+        {
+            Some((2, vec![a, Define { to: second, value: Loaded(to) }]))
+        }
+        _ => None,
+    }),
+    ("forward an atomic store to a relaxed load", |steps| match *steps {
+        [a @ StoreFlag { flag, value, .. }, LoadFlag { flag: same, to, order: Relaxed }, ..]
+            if flag == same =>
+        {
+            Some((2, vec![a, Define { to, value: Constant(value) }]))
+        }
         _ => None,
     }),
     ("swap relaxed atomics of two flags", |steps| match *steps {
@@ -427,7 +511,7 @@ fn reads_defined_register(a: Step, b: Step) -> bool {
 #[test]
 fn legal_transformations_never_break() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(72, |text| text.parse().unwrap());
+    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(80, |text| text.parse().unwrap());
     let mut proved = 0;
     for number in 0..count {
         let (name, rule) = LEGAL[number % LEGAL.len()];
@@ -470,6 +554,8 @@ fn illegal_transformations() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
     let guard = Guard { register: 1 };
     let second_load = Load { word: DATA, to: 2 };
     let relaxed = StoreFlag { flag: FORWARD_FLAG, value: 1, order: Relaxed };
+    let store_one = Store { word: DATA, value: Constant(1) };
+    let guard_of = |register| Guard { register };
     let first = Define { to: 2, value: Loaded(0) };
     vec![
         ("hoist a load over an acquire", vec![wait(Acquire), guard, load], vec![load, wait(Acquire), guard]),
@@ -523,6 +609,66 @@ fn illegal_transformations() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
         ("invent a load", vec![wait(Acquire)], vec![wait(Acquire), load]),
         ("remove a flag", vec![store, PUBLISH], vec![store]),
         (
+            "load a flag twice",
+            vec![wait(Relaxed), Define { to: 2, value: Loaded(1) }],
+            vec![wait(Relaxed), LoadFlag { flag: BACKWARD_FLAG, to: 2, order: Relaxed }],
+        ),
+        (
+            "swap relaxed loads of a flag",
+            vec![wait(Relaxed), LoadFlag { flag: BACKWARD_FLAG, to: 2, order: Relaxed }],
+            vec![LoadFlag { flag: BACKWARD_FLAG, to: 2, order: Relaxed }, wait(Relaxed)],
+        ),
+        (
+            "split a read-modify-write",
+            vec![AddToFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed }, guard_of(0)],
+            vec![
+                LoadFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed },
+                guard_of(0),
+                StoreFlag { flag: FORWARD_FLAG, value: 2, order: Relaxed },
+            ],
+        ),
+        (
+            "drop the acquire of a read-modify-write",
+            vec![
+                store,
+                AddToFlag { flag: FORWARD_FLAG, to: 1, order: AcquireRelease },
+                guard,
+                Load { word: 1, to: 2 },
+            ],
+            vec![
+                store,
+                AddToFlag { flag: FORWARD_FLAG, to: 1, order: Release },
+                guard,
+                Load { word: 1, to: 2 },
+            ],
+        ),
+        (
+            "hoist a load out of a waiting loop",
+            vec![WaitForFlag { flag: BACKWARD_FLAG, to: 1 }],
+            vec![wait(Relaxed), HangIfZero { register: 1 }],
+        ),
+        ("add an endless loop after a store", vec![store_one], vec![store_one, LoadWhileOne { word: DATA }]),
+        (
+            "merge volatile loads",
+            vec![LoadVolatile { word: DATA, to: 0 }, LoadVolatile { word: DATA, to: 2 }],
+            vec![LoadVolatile { word: DATA, to: 0 }, first],
+        ),
+        (
+            "repeat a volatile load",
+            vec![LoadVolatile { word: DATA, to: 0 }, first],
+            vec![LoadVolatile { word: DATA, to: 0 }, LoadVolatile { word: DATA, to: 2 }],
+        ),
+        (
+            "remove an overwritten volatile store",
+            vec![StoreVolatile { word: DATA, value: 5 }, StoreVolatile { word: DATA, value: 6 }],
+            vec![StoreVolatile { word: DATA, value: 6 }],
+        ),
+        (
+            "merge a volatile store and a load",
+            vec![StoreVolatile { word: DATA, value: 5 }, LoadVolatile { word: DATA, to: 0 }],
+            vec![StoreVolatile { word: DATA, value: 5 }, Define { to: 0, value: Constant(5) }],
+        ),
+        (
             "move a load above a store at a variable position",
             vec![wait(Relaxed), StoreAt { index: 1, value: 5 }, load],
             vec![wait(Relaxed), load, StoreAt { index: 1, value: 5 }],
@@ -563,7 +709,7 @@ fn illegal_transformations() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
 #[test]
 fn each_illegal_transformation_is_detected() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(23, |text| text.parse().unwrap());
+    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(33, |text| text.parse().unwrap());
     let kinds = illegal_transformations();
     let (mut found, mut tried) = (vec![0; kinds.len()], vec![0; kinds.len()]);
     for seed in 1..=count {

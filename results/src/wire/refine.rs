@@ -69,7 +69,7 @@ impl RefineVerdict {
 /// A behaviour that only the module after the compiler has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefineDifference {
-    /// `outcome`, or the kind of a finding.
+    /// `outcome`, `volatile`, or the kind of a finding.
     pub kind: String,
     /// The description, as one sentence.
     pub message: String,

@@ -47,9 +47,16 @@ impl Interpreter<'_> {
                     },
                     None => object.bytes.clone(),
                 };
+                let undefined = object.taint.iter().position(|taint| *taint & UNDEFINED != 0);
                 let unknown = object.taint.iter().position(|taint| *taint & (OPAQUE | UNDEFINED) != 0);
                 let at = (set, binding, element);
-                all.push(FinalBuffer { at, bytes, first_open_byte: open, first_unknown_byte: unknown });
+                all.push(FinalBuffer {
+                    at,
+                    bytes,
+                    first_open_byte: open,
+                    first_unknown_byte: unknown,
+                    first_undefined_byte: undefined,
+                });
             }
         }
         all

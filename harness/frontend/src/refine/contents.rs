@@ -8,7 +8,7 @@ use super::{Counterexample, Refinement, RefinementQuery, RefinementVerdict};
 use super::{is_new_defect, is_value_undefined, undefined_reason};
 use crate::dispatch::plan_dispatch;
 use crate::error::Refusal;
-use crate::finding::Spot;
+use crate::finding::{FindingKind, Spot};
 use crate::grid::{GridReport, GridVerdict};
 use crate::judge::judge;
 use crate::open_memory::{OpenPart, OpenParts};
@@ -89,16 +89,38 @@ pub(super) fn compare_contents(
             environment: Vec::new(),
         });
     }
-    // The contents do not depend on the schedule, so equal contents suffice.
-    if let (Some(first), Some(second)) = (judge_with_final_contents(before), &second)
-        && is_settled(&first)
-        && is_settled(second)
-        && !first.final_buffers.is_empty()
-        && first.final_buffers == second.final_buffers
-        && first.final_buffers.iter().all(|buffer| buffer.first_open_byte.is_none())
-    {
-        let reason = "both are free of races and leave the same contents for these inputs";
-        return Refinement::new(RefinementVerdict::Refines, reason);
+    let first = judge_with_final_contents(before);
+    if let (Some(first), Some(second)) = (first.filter(is_settled), &second) {
+        if let Some(message) = undefined_content(&first, second) {
+            let kind = FindingKind::UninitialisedRead.name();
+            let (before, after, environment) = (None, None, Vec::new());
+            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
+        }
+        let is_known = |report: &GridReport| {
+            is_settled(report) && report.final_buffers.iter().all(|buffer| buffer.first_open_byte.is_none())
+        };
+        if is_known(&first) && is_known(second) && !first.final_buffers.is_empty() {
+            // The contents do not depend on the schedule, so equal contents suffice.
+            if first.final_buffers == second.final_buffers {
+                let reason = "both are free of races and leave the same contents for these inputs";
+                return Refinement::new(RefinementVerdict::Refines, reason);
+            }
+            let is_exact = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+                plan_dispatch(module, options).is_ok_and(|dispatch| !dispatch.uses_floats)
+            };
+            if let Some(message) =
+                different_content(&first, second).filter(|_| is_exact(before) && is_exact(after))
+            {
+                let (before, after, environment) = (None, None, Vec::new());
+                return Refinement::breaks(Counterexample {
+                    kind: "outcome",
+                    message,
+                    before,
+                    after,
+                    environment,
+                });
+            }
+        }
     }
     // Otherwise all final contents of both are enumerated.
     let contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
@@ -180,4 +202,36 @@ pub(super) fn compare_contents(
             Refinement::breaks(Counterexample { kind, message, before, after, environment })
         }
     }
+}
+
+/// Describes the first byte that BEFORE defines and AFTER leaves undefined, in any schedule.
+fn undefined_content(first: &GridReport, second: &GridReport) -> Option<String> {
+    second.final_buffers.iter().find_map(|after| {
+        let before = first.final_buffers.iter().find(|before| before.at == after.at)?;
+        let offset = after.first_undefined_byte?;
+        // Bytes that the walk does not compute are not known to be defined.
+        (before.first_open_byte.is_none_or(|open| open > offset)).then(|| {
+            let (set, binding, _) = after.at;
+            format!(
+                "AFTER leaves an undefined value in {set}.{binding} at byte {offset}, BEFORE a defined one"
+            )
+        })
+    })
+}
+
+/// Describes the first word that differs.
+fn different_content(first: &GridReport, second: &GridReport) -> Option<String> {
+    second.final_buffers.iter().find_map(|after| {
+        let before = first.final_buffers.iter().find(|before| before.at == after.at)?;
+        let words = before.bytes.chunks(4).zip(after.bytes.chunks(4)).enumerate();
+        let (index, (of_before, of_after)) = words.into_iter().find(|(_, (one, other))| one != other)?;
+        let number = |word: &[u8]| word.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte));
+        let (set, binding, _) = after.at;
+        Some(format!(
+            "AFTER ends with {set}.{binding} at byte {} = {}, BEFORE with {}",
+            4 * index,
+            number(of_after),
+            number(of_before)
+        ))
+    })
 }

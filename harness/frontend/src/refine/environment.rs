@@ -1,27 +1,29 @@
 //! Searches for an environment in which AFTER has an outcome that BEFORE does not have.
 //!
-//! An environment is one more thread: it may wait for a write of the kernel, accesses one location plainly,
-//! and may publish that by a write that the kernel reads. A found environment is a proof: the model finds
-//! BEFORE free of races in it, and AFTER racy or with another outcome. If none is found, nothing is proved.
+//! An environment is one more thread: it may wait for a write of the kernel, accesses one location plainly or
+//! by a relaxed atomic, and may publish that by a write that the kernel reads. A found environment is a proof:
+//! the model finds BEFORE free of races in it, and AFTER racy, undefined, or with another outcome; or BEFORE always
+//! ends under fair scheduling, and AFTER does not. If none is found, nothing is proved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Access, BranchRelation, Instruction, InstructionKind, Label, Location, LocationId, LocationInit,
-    Observable, Order, Outcome, Placement, Prediction, Race, Reference, Register, RegisterInit, Scope,
-    Semantics, Span, StorageClass, StorageClassSet, Term, Test, Thread, ThreadPlace,
+    Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Label, Location, LocationId,
+    LocationInit, Observable, Order, Outcome, Placement, Prediction, Race, Reference, Register, RegisterInit,
+    Scope, Semantics, Span, StorageClass, StorageClassSet, Term, Test, Thread, ThreadPlace,
 };
+use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, Model, PredictOptions, predict};
 use spirv_reader::SpirvModule;
 
-use super::Counterexample;
 use super::event::{CellKey, MemoryKey};
 use super::program::cell_keys;
 use super::simulation::Mismatch;
+use super::{Counterexample, leaves_nothing_defined};
 use crate::answer::locate_race;
 use crate::emit::{self, AccessTarget};
 use crate::error::SourcePosition;
-use crate::finding::Spot;
+use crate::finding::{FindingKind, LiftFinding, Spot};
 use crate::lifted::{Lifted, LiftedCase};
 use crate::suspicion::confirm_suspicions;
 use crate::value::{NumberDomain, SymbolicNumber};
@@ -38,6 +40,19 @@ const LOAD_REGISTER: u16 = 1;
 /// A workgroup that no kernel has.
 const OUTSIDE_WORKGROUP: u32 = 1 << 20;
 
+/// Upper bound on the states of a kernel with an environment that may run forever.
+const MAX_STATES: usize = 50_000;
+
+/// The access of an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EnvironmentAccess {
+    Load,
+    Store(u64),
+    AtomicLoad,
+    AtomicStore(u64),
+    AtomicAdd(u64),
+}
+
 /// One thread that accesses the memory of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Environment {
@@ -46,8 +61,7 @@ struct Environment {
     access: CellKey,
     /// The value of the accessed location at the start, if not that of the inputs.
     initial: Option<u64>,
-    /// The stored value; `None` for a load.
-    stored: Option<u64>,
+    kind: EnvironmentAccess,
     /// The location and value of the release.
     publish: Option<(CellKey, u64)>,
 }
@@ -57,9 +71,16 @@ impl Environment {
     fn describe(&self) -> Vec<String> {
         let initial = self.initial.iter().map(|value| format!("have left {value} in {}", self.access));
         let wait = self.wait.iter().map(|cell| format!("waits for a write of {cell} (acquire)"));
-        let access = match self.stored {
-            Some(value) => format!("stores {value} to {}", self.access),
-            None => format!("loads {}", self.access),
+        let access = match self.kind {
+            EnvironmentAccess::Load => format!("loads {}", self.access),
+            EnvironmentAccess::Store(value) => format!("stores {value} to {}", self.access),
+            EnvironmentAccess::AtomicLoad => format!("loads {} (relaxed atomic)", self.access),
+            EnvironmentAccess::AtomicStore(value) => {
+                format!("stores {value} to {} (relaxed atomic)", self.access)
+            }
+            EnvironmentAccess::AtomicAdd(value) => {
+                format!("adds {value} to {} (relaxed atomic)", self.access)
+            }
         };
         let publish = self.publish.iter().map(|(cell, value)| format!("stores {value} to {cell} (release)"));
         initial.chain(wait).chain([access]).chain(publish).collect()
@@ -160,9 +181,21 @@ impl<'a> LocatedKernel<'a> {
         }
         let place = target(&environment.access)?;
         let initial = environment.initial;
-        code.push(match environment.stored {
-            Some(value) => emit::store(place, SymbolicNumber::Known(value), plain),
-            None => emit::load(LOAD_REGISTER, place, plain),
+        let relaxed = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::RELAXED };
+        code.push(match environment.kind {
+            EnvironmentAccess::Load => emit::load(LOAD_REGISTER, place, plain),
+            EnvironmentAccess::Store(value) => emit::store(place, SymbolicNumber::Known(value), plain),
+            EnvironmentAccess::AtomicLoad => emit::load(LOAD_REGISTER, place, relaxed),
+            EnvironmentAccess::AtomicStore(value) => {
+                emit::store(place, SymbolicNumber::Known(value), relaxed)
+            }
+            EnvironmentAccess::AtomicAdd(value) => emit::read_modify_write(
+                LOAD_REGISTER,
+                place,
+                Some(ArithmeticOperation::Add),
+                SymbolicNumber::Known(value),
+                (Scope::QueueFamily, Semantics::RELAXED),
+            ),
         });
         if let Some((cell, value)) = &environment.publish {
             let release = atomic(Order::Release, true, false);
@@ -232,6 +265,26 @@ impl CombinedKernel {
         predict(test, model, &PredictOptions { budget: budget.with_step_limit(MODEL_STEPS), unroll: 1 }).ok()
     }
 
+    /// Returns true if every execution ends under fair scheduling; `None` if that is not known.
+    fn terminates(&self, search: &EnvironmentSearch<'_>) -> Option<bool> {
+        let budget = search.budget.with_step_limit(MODEL_STEPS);
+        let limits = ProgressLimits { max_states: MAX_STATES, budget };
+        let model: ProgressModel = "fair".parse().ok()?;
+        check_termination(&self.case.test, search.model, &model, Fairness::Weak, &limits).ok()?.terminates
+    }
+
+    /// Returns true if some thread has a loop.
+    fn has_loop(&self) -> bool {
+        self.case.test.threads.iter().any(|thread| {
+            let mut passed = BTreeSet::new();
+            thread.instructions.iter().any(|instruction| {
+                let (target, label) = emit::labels_of(&instruction.kind);
+                passed.extend(label.map(|label| label.0));
+                target.is_some_and(|target| passed.contains(&target.0))
+            })
+        })
+    }
+
     /// Returns the compared part of an outcome. Other locations keep their initial value.
     fn compared_outcome(
         &self,
@@ -293,21 +346,39 @@ pub(super) fn find_environment(
         }
         let Some(first) = before.with_environment(&environment, &known) else { continue };
         let Some(allowed) = first.predict(search.model, search.budget) else { continue };
-        // An environment in which BEFORE also races is no counterexample.
-        if allowed.race != Race::Free || allowed.race_thin_air {
+        // An environment in which BEFORE also races is no counterexample. No race was found in the first bodies
+        // of a loop that the bound cuts.
+        let is_cut = allowed.race == Race::Unknown && allowed.truncated_runs > 0;
+        if allowed.race != Race::Free && !is_cut || allowed.race_thin_air {
             continue;
         }
         let Some(second) = after.with_environment(&environment, &known) else { continue };
         let Some(shown) = second.predict(search.model, search.budget) else { continue };
-        let race = shown.race == Race::Racy && !shown.race_thin_air;
-        let outcome =
-            if race { None } else { new_outcome((&first, &allowed), (&second, &shown), (&known, &opaque)) };
-        if !race && outcome.is_none() || !is_defined(&before, &first, search) {
+        let race = !is_cut && shown.race == Race::Racy && !shown.race_thin_air;
+        let undefined = (!race && !is_cut)
+            .then(|| find_defects(&after, &second, search).0.into_iter())
+            .and_then(|mut found| found.find(|one| leaves_nothing_defined(one.kind)));
+        let outcome = match race || is_cut || undefined.is_some() {
+            true => None,
+            false => new_outcome((&first, &allowed), (&second, &shown), (&known, &opaque)),
+        };
+        let may_hang = !race && outcome.is_none() && undefined.is_none() && shown.race != Race::Racy;
+        let hang = may_hang
+            && second.has_loop()
+            && first.terminates(search) == Some(true)
+            && second.terminates(search) == Some(false);
+        let is_different = race || hang || outcome.is_some() || undefined.is_some();
+        if !is_different || find_defects(&before, &first, search) != (Vec::new(), false) {
             continue;
         }
         let is_own = |spot: &Spot| usize::from(spot.thread) != second.thread;
         let mut difference = Counterexample {
-            kind: if race { "race" } else { "outcome" },
+            kind: match &undefined {
+                Some(found) => found.kind.name(),
+                None if race => FindingKind::Race.name(),
+                None if hang => FindingKind::Hang.name(),
+                None => "outcome",
+            },
             message: String::new(),
             before: mismatch.and_then(|mismatch| mismatch.before),
             after: mismatch.and_then(|mismatch| mismatch.after),
@@ -315,6 +386,11 @@ pub(super) fn find_environment(
         };
         if let Some(outcome) = outcome {
             difference.message = format!("in this environment AFTER may end with {outcome}, BEFORE may not");
+        } else if hang {
+            difference.message = "in this environment AFTER may run forever, BEFORE always ends".to_owned();
+        } else if let Some(found) = undefined {
+            difference.after = found.at.first().copied().or(difference.after);
+            difference.message = format!("in this environment AFTER only: {}", found.message);
         } else {
             let found = locate_race(&second.case, search.model, search.budget).ok().flatten();
             let own = found.as_ref().and_then(|found| found.at.iter().copied().find(is_own));
@@ -331,14 +407,18 @@ pub(super) fn find_environment(
     None
 }
 
-/// Returns true if no environment-dependent defect of BEFORE is reachable.
-fn is_defined(before: &LocatedKernel<'_>, combined: &CombinedKernel, search: &EnvironmentSearch<'_>) -> bool {
+/// Returns the reachable defects that depend on the environment. The flag is true if some are not decided.
+fn find_defects(
+    kernel: &LocatedKernel<'_>,
+    combined: &CombinedKernel,
+    search: &EnvironmentSearch<'_>,
+) -> (Vec<LiftFinding>, bool) {
     if combined.case.suspicions.is_empty() {
-        return true;
+        return (Vec::new(), false);
     }
-    let lifted = Lifted { cases: vec![combined.case.clone()], ..before.lifted.clone() };
-    let (found, open) = confirm_suspicions(&lifted, search.model, search.budget);
-    found.is_empty() && !open
+    let cases = vec![combined.case.clone()];
+    let lifted = Lifted { cases, findings: Vec::new(), ..kernel.lifted.clone() };
+    confirm_suspicions(&lifted, search.model, search.budget)
 }
 
 /// Returns an allowed outcome of AFTER that BEFORE does not allow, in words.
@@ -370,6 +450,15 @@ fn new_outcome(
     Some(if parts.is_empty() { "unchanged buffers".to_owned() } else { parts.join(", ") })
 }
 
+/// Selects small values, which code compares with, and large ones, which it is least likely to store.
+fn select_values(mut values: Vec<u64>) -> Vec<u64> {
+    let middle = MAX_PUBLISHED / 2;
+    let last = values.len().saturating_sub(MAX_PUBLISHED - middle).max(middle.min(values.len()));
+    values.drain(middle.min(values.len())..last);
+    values.reverse();
+    values
+}
+
 /// Returns the environments to try, the most promising first.
 fn candidate_environments(
     before: &LocatedKernel<'_>,
@@ -388,15 +477,44 @@ fn candidate_environments(
     let is_other = |key: &CellKey| !mismatch.is_some_and(|mismatch| mismatch.cells.contains(key));
     // `false` sorts first: cells of the mismatch are tried before the others.
     plain.sort_by_key(|key| (is_other(key), key.clone()));
-    let waits: Vec<Option<CellKey>> = std::iter::once(None).chain(waits.into_iter().map(Some)).collect();
     let mut publishes: Vec<Option<(CellKey, u64)>> = vec![None];
-    for cell in published {
-        let mut values = before.other_values(&cell);
-        values.reverse();
-        values.truncate(MAX_PUBLISHED);
+    for cell in &published {
+        let values = select_values(before.other_values(cell));
         publishes.extend(values.into_iter().map(|value| Some((cell.clone(), value))));
     }
+    let mut atomics = waits.clone();
+    for cell in published.iter().chain(&open(after.accessed_keys(|access| access.strength.is_atomic()))) {
+        if !atomics.contains(cell) {
+            atomics.push(cell.clone());
+        }
+    }
+    atomics.sort_by_key(|key| (is_other(key), key.clone()));
     let mut all = Vec::new();
+    let mut atomic_accesses = Vec::new();
+    for access in &atomics {
+        let values = select_values(before.other_values(access));
+        let mut kinds: Vec<EnvironmentAccess> =
+            values.into_iter().map(EnvironmentAccess::AtomicStore).collect();
+        kinds.extend([EnvironmentAccess::AtomicAdd(1), EnvironmentAccess::AtomicLoad]);
+        atomic_accesses.extend(kinds.into_iter().map(|kind| Environment {
+            wait: None,
+            access: access.clone(),
+            initial: None,
+            kind,
+            publish: None,
+        }));
+    }
+    all.extend(atomic_accesses.iter().cloned());
+    for access in &plain {
+        all.extend(select_values(before.other_values(access)).into_iter().map(|value| Environment {
+            wait: None,
+            access: access.clone(),
+            initial: Some(value),
+            kind: EnvironmentAccess::Load,
+            publish: None,
+        }));
+    }
+    let waits: Vec<Option<CellKey>> = std::iter::once(None).chain(waits.into_iter().map(Some)).collect();
     for access in &plain {
         // The largest value is least likely to occur in the kernel.
         let mut values = before.other_values(access);
@@ -404,10 +522,14 @@ fn candidate_environments(
         let value = values.last().copied().unwrap_or(1);
         let other = values.first().copied().unwrap_or(0);
         // Also from another initial value, so that a missing store or a stale load shows.
-        let initial_and_stored = [(None, Some(value)), (None, None), (Some(value), Some(other))];
+        let initial_and_kind = [
+            (None, EnvironmentAccess::Store(value)),
+            (None, EnvironmentAccess::Load),
+            (Some(value), EnvironmentAccess::Store(other)),
+        ];
         for wait in &waits {
             for publish in &publishes {
-                for (initial, stored) in initial_and_stored {
+                for (initial, kind) in initial_and_kind {
                     let is_flag = |key: &CellKey| key == access;
                     // A plain access of the flag itself would race with the atomics.
                     if wait.as_ref().is_some_and(is_flag)
@@ -416,9 +538,18 @@ fn candidate_environments(
                         continue;
                     }
                     let (wait, publish) = (wait.clone(), publish.clone());
-                    all.push(Environment { wait, access: access.clone(), initial, stored, publish });
+                    all.push(Environment { wait, access: access.clone(), initial, kind, publish });
                 }
             }
+        }
+    }
+    // Atomics of two locations, in the order that an acquire or a release of the kernel gives them.
+    for one in atomic_accesses {
+        for wait in waits.iter().flatten().filter(|key| **key != one.access) {
+            all.push(Environment { wait: Some(wait.clone()), ..one.clone() });
+        }
+        for publish in publishes.iter().flatten().filter(|(key, _)| *key != one.access) {
+            all.push(Environment { publish: Some(publish.clone()), ..one.clone() });
         }
     }
     all

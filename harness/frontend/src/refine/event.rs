@@ -73,6 +73,7 @@ pub(super) struct Event {
     pub destination: Option<u16>,
     /// The values that may be read; `None` if they are unbounded.
     pub domain: Option<Vec<u64>>,
+    pub is_volatile: bool,
     pub spot: Spot,
 }
 
@@ -101,6 +102,11 @@ impl Event {
             Access::Atomic { semantics, .. } => semantics,
             Access::Private | Access::NonPrivate | Access::Coherent { .. } => Semantics::RELAXED,
         }
+    }
+
+    /// Returns true for atomic accesses that order no other access.
+    pub fn is_relaxed(&self) -> bool {
+        self.cell.is_some() && self.strength.is_atomic() && self.semantics() == Semantics::RELAXED
     }
 
     /// Returns true if the event orders later accesses after others' earlier ones.
@@ -181,9 +187,10 @@ pub(super) fn have_same_shape(left: &Event, right: &Event) -> bool {
 /// Returns true if an event of AFTER is stronger than that of BEFORE, false if it is as strong, and `None`
 /// if it is weaker or another one.
 pub(super) fn strength_relation(after: &Event, before: &Event) -> Option<bool> {
-    if !have_same_shape(after, before) {
+    if !have_same_shape(after, before) || before.is_volatile && !after.is_volatile {
         return None;
     }
+    let is_more_volatile = after.is_volatile && !before.is_volatile;
     let rank = |access: Access| match access {
         Access::Private => (0, None),
         Access::NonPrivate => (1, None),
@@ -193,10 +200,12 @@ pub(super) fn strength_relation(after: &Event, before: &Event) -> Option<bool> {
     match (after.strength, before.strength) {
         (Access::Atomic { scope, semantics }, Access::Atomic { scope: least, semantics: required }) => {
             (scope >= least && includes_semantics(semantics, required))
-                .then_some(scope != least || semantics != required)
+                .then_some(is_more_volatile || scope != least || semantics != required)
         }
         (Access::Atomic { .. }, _) | (_, Access::Atomic { .. }) => None,
-        (after, before) => (rank(after) >= rank(before)).then_some(rank(after) != rank(before)),
+        (after, before) => {
+            (rank(after) >= rank(before)).then_some(is_more_volatile || rank(after) != rank(before))
+        }
     }
 }
 
@@ -211,7 +220,12 @@ fn includes_semantics(semantics: Semantics, required: Semantics) -> bool {
 
 /// Describes an event in a few words.
 pub(super) fn describe(event: &Event) -> String {
-    let plain = if event.strength.is_atomic() { "an atomic" } else { "a" };
+    let plain = match (event.is_volatile, event.strength.is_atomic()) {
+        (true, true) => "a volatile atomic",
+        (true, false) => "a volatile",
+        (false, true) => "an atomic",
+        (false, false) => "a",
+    };
     let what = match &event.operation {
         Operation::Load => format!("{plain} load"),
         Operation::Store(_) => format!("{plain} store"),

@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{Access, AccessKind, Compute, Flow, InstructionKind, Operand, RmwOperation, Semantics};
 use spirv_reader::SpirvModule;
@@ -11,6 +11,7 @@ use super::condition::{Condition, ConditionFacts, ConditionValue};
 use super::event::{CellKey, Event, MemoryKey, Operation, OrderShape};
 use super::expression::{Expression, LiveRegisters, Registers};
 use crate::emit::{self, COUNT_REGISTER};
+use crate::error::SourcePosition;
 use crate::lifted::LiftedCase;
 use crate::value::NumberDomain;
 
@@ -46,6 +47,8 @@ pub(super) enum ProgramStep {
 pub(super) struct Program<'a> {
     case: &'a LiftedCase,
     thread: usize,
+    /// The positions of volatile accesses.
+    volatile: &'a HashSet<SourcePosition>,
     keys: Vec<CellKey>,
     labels: BTreeMap<u16, usize>,
     live: Vec<LiveRegisters>,
@@ -85,7 +88,12 @@ pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey>
 }
 
 impl<'a> Program<'a> {
-    pub fn new(case: &'a LiftedCase, module: &SpirvModule, thread: usize) -> Program<'a> {
+    pub fn new(
+        case: &'a LiftedCase,
+        module: &SpirvModule,
+        volatile: &'a HashSet<SourcePosition>,
+        thread: usize,
+    ) -> Program<'a> {
         let code = &case.test.threads[thread].instructions;
         let mut labels = BTreeMap::new();
         for (at, instruction) in code.iter().enumerate() {
@@ -125,7 +133,7 @@ impl<'a> Program<'a> {
                 break;
             }
         }
-        Program { case, thread, keys: cell_keys(case, module), labels, live, has_loop: loops }
+        Program { case, thread, volatile, keys: cell_keys(case, module), labels, live, has_loop: loops }
     }
 
     /// Removes registers that are not read any more.
@@ -234,6 +242,7 @@ impl<'a> Program<'a> {
             strength: Access::Atomic { scope, semantics },
             destination: None,
             domain: None,
+            is_volatile: false,
             spot,
         };
         if let InstructionKind::Fence { scope, semantics } = kind {
@@ -278,6 +287,7 @@ impl<'a> Program<'a> {
                 Expression::apply(litmus::ArithmeticOperation::Add, base, Expression::Known(offset));
         }
         let cell = Some(cell);
-        Some(Event { operation, cell, strength, destination, domain, spot })
+        let is_volatile = self.volatile.contains(&spot.place);
+        Some(Event { operation, cell, strength, destination, domain, is_volatile, spot })
     }
 }

@@ -1,7 +1,5 @@
 //! A simulation of one invocation of AFTER by the same invocation of BEFORE.
 //!
-//! Long because the rules of elimination and of reordering refer to one state.
-//!
 //! Both threads are executed in lockstep: each event of AFTER has to be an event of BEFORE. A value that is
 //! read is a symbol. A branch on it is decided both ways, for each value of its domain if that is finite. BEFORE may
 //! be ahead by plain accesses (`pending`). The rules are those of Ševčík, *Safe optimisations for shared-memory concurrent
@@ -21,12 +19,21 @@
 //!   between the two;
 //! - an event may be replaced by a stronger one, and a memory barrier may be added;
 //! - an atomic store may become an exchange whose result is not used: it only has more synchronization, since a
-//!   read-modify-write continues a release sequence.
+//!   read-modify-write continues a release sequence;
+//! - relaxed atomic accesses of different cells may be exchanged. A relaxed load may be removed if the preceding
+//!   synchronizing event is an atomic load or store of the cell, which determines its value. Only once for each
+//!   position: a loop that waits for a store of another invocation keeps its load;
+//! - a volatile access is neither removed nor added, and keeps its order among volatile accesses.
 //!
 //! A simulation proves refinement in every context. If there is none, nothing is proved.
 //!
-//! Loops that depend on read values repeat states. A repeated state holds by coinduction. Between two visits
-//! AFTER performs an event, which BEFORE matches, so that BEFORE is endless too if AFTER is.
+//! Loops that depend on read values repeat states. A repeated state holds by coinduction if every cycle of states
+//! has an event of AFTER that BEFORE matches, so that BEFORE is endless too if AFTER is. A cycle without one, or
+//! that postpones an atomic access forever, is a new endless loop. Where the lifter unrolls a loop instead,
+//! an event that AFTER adds twice at one position is taken for such a cycle.
+
+mod cycles;
+mod rules;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -38,6 +45,10 @@ use super::expression::{Expression, Symbol};
 use super::program::{Program, ProgramStep, ThreadPosition};
 use crate::error::SourcePosition;
 use crate::finding::Spot;
+use cycles::CycleCheck;
+use rules::{
+    blocking_event, eliminates_load, lost_event, may_precede, note_repeatable, perform_before, repeated_load,
+};
 
 /// Upper bound on the events of all paths.
 const MAX_STEPS: usize = 400_000;
@@ -113,6 +124,9 @@ struct SimulationState {
     pending: Vec<PendingEvent>,
     next: Option<NextStep>,
     last_accesses: BTreeMap<CellKey, LastAccess>,
+    /// The value of the last synchronizing event of BEFORE if that is an atomic load or store, and the positions of
+    /// that event and of the loads that were removed after it.
+    last_atomic: Option<(CellKey, Expression, Vec<SourcePosition>)>,
     /// The plain accesses of AFTER since its last synchronizing event, and the private ones.
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: BTreeMap<Symbol, Option<Vec<u64>>>,
@@ -122,6 +136,10 @@ struct SimulationState {
     is_infeasible: bool,
     next_symbol: Symbol,
     matched: usize,
+    /// The positions of the events that AFTER added since the last match.
+    added: Vec<SourcePosition>,
+    /// True if two of them are equal.
+    repeats_added: bool,
     /// Number of matched control barriers.
     barriers: u32,
     last_spot: Option<Spot>,
@@ -138,7 +156,9 @@ struct StateKey {
     pending: Vec<(Operation, Option<CellKey>, Access, Option<Expression>)>,
     next: Option<NextStepKey>,
     last_accesses: BTreeMap<CellKey, LastAccess>,
+    last_atomic: Option<(CellKey, Expression, Vec<SourcePosition>)>,
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
+    added: Vec<SourcePosition>,
     domains: Vec<Option<Vec<u64>>>,
     facts: ConditionFacts,
 }
@@ -158,9 +178,27 @@ impl SimulationState {
         }
         substitute_cells(&mut self.last_accesses, replace);
         substitute_cells(&mut self.repeatable, replace);
+        if let Some((cell, value, _)) = &mut self.last_atomic {
+            change(&mut cell.offset);
+            change(value);
+        }
         match substitute_facts(&self.facts, replace) {
             Some(facts) => self.facts = facts,
             None => self.is_infeasible = true,
+        }
+    }
+
+    fn note_match(&mut self) {
+        self.matched += 1;
+        self.added.clear();
+        self.repeats_added = false;
+    }
+
+    /// Notes an event of AFTER that BEFORE does not have.
+    fn note_added(&mut self, place: SourcePosition) {
+        match self.added.contains(&place) {
+            true => self.repeats_added = true,
+            false => self.added.push(place),
         }
     }
 
@@ -180,6 +218,10 @@ impl SimulationState {
         }
         let known = state.last_accesses.iter().map(|(cell, (value, _))| (cell, value));
         for (cell, value) in known.chain(state.repeatable.iter().map(|(cell, (value, _))| (cell, value))) {
+            cell.offset.collect_symbols(&mut symbols);
+            value.collect_symbols(&mut symbols);
+        }
+        if let Some((cell, value, _)) = &state.last_atomic {
             cell.offset.collect_symbols(&mut symbols);
             value.collect_symbols(&mut symbols);
         }
@@ -204,7 +246,9 @@ impl SimulationState {
                 NextStep::Undefined(_) => (3, None),
             }),
             last_accesses: state.last_accesses,
+            last_atomic: state.last_atomic,
             repeatable: state.repeatable,
+            added: state.added,
             domains: symbols.iter().map(|symbol| self.domains.get(symbol).cloned().flatten()).collect(),
             facts: state.facts,
         }
@@ -221,12 +265,13 @@ enum PendingMatch {
 
 /// The simulation of one invocation.
 pub(super) struct Simulation<'a> {
-    before: Program<'a>,
-    after: Program<'a>,
+    before: &'a Program<'a>,
+    after: &'a Program<'a>,
     barriers: &'a mut BarrierPlaces,
     proven: HashSet<StateKey>,
     in_progress: HashSet<StateKey>,
     assumed: HashSet<StateKey>,
+    cycles: CycleCheck<StateKey>,
     steps: usize,
     stop: &'a dyn Fn() -> bool,
     /// True if an event of AFTER is stronger.
@@ -239,8 +284,8 @@ pub(super) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     pub fn new(
-        before: Program<'a>,
-        after: Program<'a>,
+        before: &'a Program<'a>,
+        after: &'a Program<'a>,
         barriers: &'a mut BarrierPlaces,
         stop: &'a dyn Fn() -> bool,
     ) -> Simulation<'a> {
@@ -251,6 +296,7 @@ impl<'a> Simulation<'a> {
             proven: HashSet::new(),
             in_progress: HashSet::new(),
             assumed: HashSet::new(),
+            cycles: CycleCheck::default(),
             steps: 0,
             stop,
             is_stronger: false,
@@ -268,16 +314,26 @@ impl<'a> Simulation<'a> {
             pending: Vec::new(),
             next: None,
             last_accesses: BTreeMap::new(),
+            last_atomic: None,
             repeatable: BTreeMap::new(),
             domains: BTreeMap::new(),
             facts: ConditionFacts::new(),
             is_infeasible: false,
             next_symbol: 0,
             matched: 0,
+            added: Vec::new(),
+            repeats_added: false,
             barriers: 0,
             last_spot: None,
         };
-        self.prove(state, 0)
+        self.prove(state, 0)?;
+        if self.after.has_loop && self.cycles.has_silent_cycle() {
+            let what = "AFTER has an endless loop, which BEFORE does not have".to_owned();
+            let (before, after, cells) = (None, None, Vec::new());
+            self.mismatch = Some(Mismatch { what, before, after, cells, matched: 0 });
+            return Err(NoProof::Mismatch);
+        }
+        Ok(())
     }
 
     fn prove(&mut self, state: SimulationState, depth: usize) -> Result<(), NoProof> {
@@ -287,7 +343,18 @@ impl<'a> Simulation<'a> {
         if depth > MAX_DEPTH {
             return Err(NoProof::Limit(format!("more than {MAX_DEPTH} nested branches on read values")));
         }
-        let key = state.to_key(&self.before, &self.after);
+        let key = state.to_key(self.before, self.after);
+        let postpones = state.pending.iter().any(|pending| !pending.event.is_plain());
+        if !self.after.has_loop {
+            return self.prove_state(state, key, depth);
+        }
+        self.cycles.enter(&key, state.matched, postpones);
+        let proof = self.prove_state(state, key, depth);
+        self.cycles.leave();
+        proof
+    }
+
+    fn prove_state(&mut self, state: SimulationState, key: StateKey, depth: usize) -> Result<(), NoProof> {
         if self.proven.contains(&key) {
             return Ok(());
         }
@@ -325,6 +392,12 @@ impl<'a> Simulation<'a> {
                     ProgramStep::Hang => NextStep::Hang,
                     ProgramStep::Undefined(what) => NextStep::Undefined(what),
                     ProgramStep::Split(condition) => return self.decide_condition(&state, condition, depth),
+                    // A body of the loop has no event of BEFORE, or postpones one.
+                    ProgramStep::Cut
+                        if state.repeats_added || state.pending.iter().any(|one| !one.event.is_plain()) =>
+                    {
+                        NextStep::Hang
+                    }
                     ProgramStep::Cut => {
                         self.is_cut = true;
                         return Ok(());
@@ -340,13 +413,14 @@ impl<'a> Simulation<'a> {
             match self.find_pending(&mut state)? {
                 PendingMatch::Matched => {
                     state.next = None;
-                    state.matched += 1;
+                    state.note_match();
                     continue;
                 }
                 PendingMatch::Vacuous => return Ok(()),
                 PendingMatch::Nothing => {}
             }
-            if repeats_access(&mut state) {
+            if let Some(load) = repeated_load(&mut state) {
+                self.match_eliminated_load(&mut state, &load);
                 state.next = None;
                 continue;
             }
@@ -359,7 +433,13 @@ impl<'a> Simulation<'a> {
                 return self.record_mismatch(state, None, depth);
             }
             match self.before.advance(&mut state.before, &state.facts) {
-                ProgramStep::Event(event) => perform_before(&mut state, event),
+                ProgramStep::Event(event) => {
+                    let is_requested = matches!(&state.next, Some(NextStep::Event(wanted))
+                        if wanted.is_load() && wanted.cell == event.cell && strength_relation(wanted, &event).is_some());
+                    if is_requested || !eliminates_load(&mut state, &event) {
+                        perform_before(&mut state, event);
+                    }
+                }
                 ProgramStep::Split(condition) => return self.decide_condition(&state, condition, depth),
                 // Everything is allowed.
                 ProgramStep::Undefined(_) => return Ok(()),
@@ -382,6 +462,22 @@ impl<'a> Simulation<'a> {
                 },
             }
         }
+    }
+
+    /// Matches a load that AFTER repeats with one that BEFORE repeats, if that is its next event.
+    fn match_eliminated_load(&self, state: &mut SimulationState, load: &Event) {
+        let mut ahead = state.before.clone();
+        if let ProgramStep::Event(event) = self.before.advance(&mut ahead, &state.facts)
+            && event.cell == load.cell
+            && event.is_plain()
+        {
+            let position = std::mem::replace(&mut state.before, ahead);
+            if eliminates_load(state, &event) {
+                return state.note_match();
+            }
+            state.before = position;
+        }
+        state.note_added(load.spot.place);
     }
 
     /// Continues for each value of a condition.
@@ -449,10 +545,14 @@ impl<'a> Simulation<'a> {
             // BEFORE has no such barrier here, so AFTER added it.
             if event.operation == Operation::Order(OrderShape::Fence) {
                 self.is_stronger = true;
+                state.note_added(event.spot.place);
                 state.next = None;
                 return self.prove(state, depth + 1);
             }
         }
+        let is_volatile = |event: &Event| event.is_volatile;
+        let has_volatile = blocked.as_ref().is_some_and(is_volatile)
+            || matches!(&state.next, Some(NextStep::Event(event)) if event.is_volatile);
         let (what, after, mut cells) = match &state.next {
             Some(NextStep::Event(event)) => {
                 (describe(event), Some(event.spot), event.cell.iter().cloned().collect::<Vec<_>>())
@@ -465,6 +565,8 @@ impl<'a> Simulation<'a> {
             Some(event) => format!("AFTER has {what} where BEFORE has {}", describe(event)),
             None => format!("AFTER has {what}, which BEFORE does not have there"),
         };
+        let rule = if has_volatile { " (volatile: not eliminated, duplicated or combined)" } else { "" };
+        let what = format!("{what}{rule}");
         cells.extend(blocked.iter().filter_map(|event| event.cell.clone()));
         let before = blocked.map(|event| event.spot).or(state.last_spot);
         let mismatch = Mismatch { what, before, after, cells, matched: state.matched };
@@ -555,9 +657,9 @@ impl<'a> Simulation<'a> {
                 let is_match = position == index + 1;
                 // A store that the matched one overwrites, and a load whose value does not matter.
                 let is_overwritten =
-                    is_earlier && one.event.is_plain() && one.event.writes() && one.event.cell == event.cell;
-                let is_irrelevant = is_earlier && one.event.is_load() && event.releases();
-                !(is_match || is_overwritten || is_irrelevant)
+                    one.event.is_plain() && one.event.writes() && one.event.cell == event.cell;
+                let is_irrelevant = one.event.is_load() && event.releases();
+                !(is_match || is_earlier && !one.event.is_volatile && (is_overwritten || is_irrelevant))
             });
             return Ok(PendingMatch::Matched);
         }
@@ -578,136 +680,4 @@ fn substitute_cells<T>(
         }
     }
     cells.retain(|cell, _| !repeated.contains(cell));
-}
-
-/// Records the value of an access of AFTER.
-fn note_repeatable(state: &mut SimulationState, event: &Event) {
-    let Some(cell) = event.cell.clone().filter(|_| event.is_plain()) else {
-        let overlaps = |other: &CellKey| {
-            event.writes() && event.cell.as_ref().is_some_and(|cell| cell.may_overlap(other))
-        };
-        // No synchronization orders private accesses.
-        let is_kept = |other: &CellKey, strength| strength == Access::Private && !overlaps(other);
-        return state.repeatable.retain(|other, (_, strength)| is_kept(other, *strength));
-    };
-    let loaded = event.destination.and_then(|register| state.after.registers.get(&register));
-    let value = match &event.operation {
-        Operation::Store(value) => Some(value),
-        _ => loaded,
-    };
-    if event.writes() {
-        state.repeatable.retain(|other, _| !other.may_overlap(&cell));
-    }
-    match value.cloned() {
-        Some(value) => _ = state.repeatable.insert(cell, (value, event.strength)),
-        None => _ = state.repeatable.remove(&cell),
-    }
-}
-
-/// Performs the next event if it is a load that repeats an access of AFTER.
-fn repeats_access(state: &mut SimulationState) -> bool {
-    let Some(NextStep::Event(event)) = &state.next else { return false };
-    let (Some(cell), Some(register)) = (&event.cell, event.destination) else { return false };
-    let known = state.repeatable.get(cell).filter(|_| event.is_plain() && event.is_load());
-    match known.filter(|(_, strength)| *strength == event.strength).cloned() {
-        Some((value, _)) => {
-            // The added load needs no event of BEFORE: no synchronizing event is between the two
-            // accesses, so no other invocation can write between them without a race.
-            state.after.registers.insert(register, value);
-            true
-        }
-        None => false,
-    }
-}
-
-/// Performs an event of BEFORE.
-fn perform_before(state: &mut SimulationState, event: Event) {
-    state.last_spot = Some(event.spot);
-    let known = event.cell.as_ref().and_then(|cell| state.last_accesses.get(cell)).cloned();
-    let is_requested = matches!(&state.next, Some(NextStep::Event(wanted))
-        if wanted.is_load() && wanted.cell == event.cell && strength_relation(wanted, &event).is_some());
-    // Elimination of a load: BEFORE reads the value that its last access determines, which is one
-    // of the allowed values. AFTER gets no event to match.
-    if event.is_plain()
-        && event.is_load()
-        && !is_requested
-        && let (Some((value, elapsed)), Some(register)) = (known, event.destination)
-        && (!elapsed.is_acquired || event.is_private())
-    {
-        state.before.registers.insert(register, value);
-        return;
-    }
-    let result = event.destination.map(|register| {
-        let symbol = state.next_symbol;
-        state.next_symbol += 1;
-        state.domains.insert(symbol, event.domain.clone());
-        state.before.registers.insert(register, Expression::Symbol(symbol));
-        Expression::Symbol(symbol)
-    });
-    // In this order, an event that both releases and acquires forgets every value.
-    if event.releases() {
-        state.last_accesses.values_mut().for_each(|(_, elapsed)| elapsed.is_released = true);
-    }
-    if event.acquires() {
-        state.last_accesses.retain(|_, (_, elapsed)| !elapsed.is_released || elapsed.is_private);
-        state.last_accesses.values_mut().for_each(|(_, elapsed)| elapsed.is_acquired |= elapsed.is_released);
-    }
-    if let Some(cell) = &event.cell {
-        if event.writes() || !event.is_plain() {
-            state.last_accesses.retain(|other, _| !other.may_overlap(cell));
-        }
-        let elapsed =
-            SubsequentSync { is_private: event.is_private(), is_released: false, is_acquired: false };
-        match (&event.operation, &result) {
-            (Operation::Load, Some(value)) if event.is_plain() => {
-                state.last_accesses.insert(cell.clone(), (value.clone(), elapsed));
-            }
-            (Operation::Store(value), _) if event.is_plain() => {
-                state.last_accesses.insert(cell.clone(), (value.clone(), elapsed));
-            }
-            _ => _ = state.last_accesses.remove(cell),
-        }
-    }
-    state.pending.push(PendingEvent { event, result });
-}
-
-/// Returns the pending event that the next one cannot pass.
-fn blocking_event(state: &SimulationState) -> Option<Event> {
-    let mut synchronizing = state.pending.iter().map(|pending| &pending.event).filter(|one| !one.is_plain());
-    match &state.next {
-        Some(NextStep::Event(event)) if event.is_plain() => {
-            synchronizing.find(|one| !may_precede(event, one)).cloned()
-        }
-        Some(NextStep::Event(_) | NextStep::End | NextStep::Hang | NextStep::Undefined(_)) => {
-            synchronizing.next().cloned()
-        }
-        None => None,
-    }
-}
-
-/// Returns a pending event that may not be removed at the end.
-fn lost_event(state: &SimulationState) -> Option<Event> {
-    state.pending.iter().map(|pending| &pending.event).find(|one| !one.is_plain() || one.writes()).cloned()
-}
-
-/// Returns true if AFTER may perform `event` before `pending`, which precedes it in BEFORE.
-///
-/// Also true if `pending` disappears by that: a store that is overwritten, or a load before a release.
-fn may_precede(event: &Event, pending: &Event) -> bool {
-    let is_same_cell = event.cell == pending.cell;
-    let cells = event.cell.as_ref().zip(pending.cell.as_ref());
-    let may_overlap = cells.is_some_and(|(one, other)| one.may_overlap(other));
-    match (pending.is_plain(), event.is_plain()) {
-        (true, true) => {
-            let overwrites = is_same_cell && event.writes() && pending.writes();
-            !may_overlap || event.is_load() && pending.is_load() || overwrites
-        }
-        // A plain access moves after a synchronizing one, unless that releases; a load before a
-        // release disappears instead.
-        (true, false) => !may_overlap && (pending.is_load() || !event.releases() || pending.is_private()),
-        // A plain access moves before a synchronizing one, unless that acquires.
-        (false, true) => !may_overlap && (!pending.acquires() || event.is_private()),
-        // Synchronizing events keep their order.
-        (false, false) => false,
-    }
 }

@@ -1,0 +1,14 @@
+// open: closed
+// expect: breaks
+// why: the result of the broadcast is the value of another lane
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 4) in;
+#include "world.glsl"
+void main() {
+    uint value = subgroupBroadcast(gl_LocalInvocationIndex * 3u, 1u);
+    if (gl_LocalInvocationIndex == 0u) a = value;
+}

@@ -1,0 +1,15 @@
+// open: closed
+// expect: breaks
+// why: the loop reads the workgroup word that the invocation stored, so it never ends
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+shared uint s;
+void main() {
+    s = 1u;
+    a = s;
+}
