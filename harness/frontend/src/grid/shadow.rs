@@ -7,6 +7,9 @@
 //! The check reports no false race. It may miss one if a bound on the number of records drops an access.
 
 use std::collections::BTreeMap;
+use std::iter::Chain;
+use std::option::IterMut as OptionIterMut;
+use std::slice::IterMut as SliceIterMut;
 
 use litmus::Scope;
 use rustc_hash::FxHashMap;
@@ -215,10 +218,50 @@ pub(super) fn classify_pair(
     if known && a.writes && !b.writes { AccessOrder::Unpublished } else { AccessOrder::Race }
 }
 
+/// A list of groups. The first one needs no allocation: most words have no other.
+#[derive(Clone, Debug, Default)]
+struct AccessGroups {
+    /// `None` only for an empty list.
+    first: Option<AccessGroup>,
+    others: Vec<AccessGroup>,
+}
+
+impl AccessGroups {
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = &AccessGroup> {
+        self.first.iter().chain(&self.others)
+    }
+
+    #[inline]
+    fn iter_mut(&mut self) -> Chain<OptionIterMut<'_, AccessGroup>, SliceIterMut<'_, AccessGroup>> {
+        self.first.iter_mut().chain(&mut self.others)
+    }
+
+    fn push(&mut self, group: AccessGroup) {
+        match self.first {
+            None => self.first = Some(group),
+            Some(_) => {
+                // There are many lists, and most are short.
+                if self.others.len() == self.others.capacity() {
+                    self.others.reserve_exact(1 + self.others.len() / 4);
+                }
+                self.others.push(group);
+            }
+        }
+    }
+
+    fn remove_empty(&mut self) {
+        self.others.retain(|group| group.lanes != 0);
+        if self.first.take_if(|group| group.lanes == 0).is_some() && !self.others.is_empty() {
+            self.first = Some(self.others.remove(0));
+        }
+    }
+}
+
 /// The access history of one word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShadowCell {
-    groups: Vec<AccessGroup>,
+    groups: AccessGroups,
     has_write: bool,
     /// The invocation that last changed the value, plus one; 0 for none.
     last_writer: u32,
@@ -248,17 +291,13 @@ impl ShadowPage {
         let (there, index) = self.cell_index(word);
         if !there {
             self.words |= 1 << (word % WORDS_PER_PAGE);
-            reserve_one(&mut self.cells);
+            // Neighbouring words are often accessed together.
+            if self.cells.len() == self.cells.capacity() {
+                self.cells.reserve_exact(self.cells.len().max(1));
+            }
             self.cells.insert(index, ShadowCell::default());
         }
         &mut self.cells[index]
-    }
-}
-
-/// Grows a vector by a quarter: there are many vectors, and most are short.
-fn reserve_one<T>(all: &mut Vec<T>) {
-    if all.len() == all.capacity() {
-        all.reserve_exact(1 + all.len() / 4);
     }
 }
 
@@ -307,7 +346,7 @@ impl ShadowMemory {
             bytes += page.cells.capacity() * size_of::<ShadowCell>();
             for cell in &page.cells {
                 accessed += cell.groups.iter().fold(0, |all, group| all | group.site.mask).count_ones();
-                bytes += cell.groups.capacity() * size_of::<AccessGroup>();
+                bytes += cell.groups.others.capacity() * size_of::<AccessGroup>();
             }
         }
         (u64::from(accessed), bytes as u64)
@@ -333,7 +372,7 @@ impl ShadowCell {
         let mut result = RaceCheckResult::default();
         // Two reads never conflict, so a word without writes needs no scan.
         if self.has_write || new.site.kind.writes {
-            for group in &self.groups {
+            for group in self.groups.iter() {
                 if group.is_compatible_with(new) {
                     continue;
                 }
@@ -386,7 +425,7 @@ impl ShadowCell {
                 return;
             }
             group.lanes &= !group.lane_bit(moment.invocation);
-            self.groups.retain(|group| group.lanes != 0);
+            self.groups.remove_empty();
             self.push_record(new);
             return;
         }
@@ -406,7 +445,7 @@ impl ShadowCell {
         let plain =
             MemoryAccessKind { writes: false, is_atomic: false, is_published: false, ..new.site.kind };
         let read = AccessRecord { site: AccessSite { kind: plain, ..new.site }, ..*new };
-        for group in &mut self.groups {
+        for group in self.groups.iter_mut() {
             let (old, by) = (group.site, new.site);
             // Dropping is sound only if every access that conflicts with the old record also conflicts with
             // the new one. An atomic conflicts with less than a plain access. A read of the same invocation
@@ -442,7 +481,7 @@ impl ShadowCell {
                 }
             }
         }
-        self.groups.retain(|group| group.lanes != 0);
+        self.groups.remove_empty();
     }
 
     /// Marks earlier plain writes of the invocation as published by its atomic.
@@ -451,7 +490,7 @@ impl ShadowCell {
     /// in between.
     fn publish_earlier_writes(&mut self, new: &AccessRecord, race_check: RaceCheck<'_>) {
         let mut moved = Vec::new();
-        for group in &mut self.groups {
+        for group in self.groups.iter_mut() {
             let MemoryAccessKind {
                 writes,
                 is_atomic: atomic,
@@ -469,7 +508,7 @@ impl ShadowCell {
             }
         }
         if !moved.is_empty() {
-            self.groups.retain(|group| group.lanes != 0);
+            self.groups.remove_empty();
             moved.iter().for_each(|record| self.push_record(record));
         }
     }
@@ -504,8 +543,8 @@ impl ShadowCell {
         let is_full = count >= MAX_PER_WORKGROUP;
         let replaced = oldest.filter(|_| !new.site.kind.is_private && (is_full || !new.site.kind.writes));
         if let Some((_, index, bit)) = replaced {
-            self.groups[index].lanes &= !bit;
-            self.groups.retain(|group| group.lanes != 0);
+            self.groups.iter_mut().nth(index).into_iter().for_each(|group| group.lanes &= !bit);
+            self.groups.remove_empty();
             return true;
         }
         !is_full && (count > 0 || workgroups.len() < MAX_WORKGROUPS_PER_KIND)
@@ -517,7 +556,6 @@ impl ShadowCell {
             group.lanes |= one.lanes;
             return;
         }
-        reserve_one(&mut self.groups);
         self.groups.push(one);
     }
 }
