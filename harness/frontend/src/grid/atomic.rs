@@ -62,8 +62,12 @@ impl Interpreter<'_> {
         let scope =
             scope_from_number(self.control_number(ctx, scope, "a scope")?, program.module.uses_vulkan_model)?;
         let mut order_of = |id: u32| -> Step<Semantics> {
-            let semantics = semantics_from_number(self.control_number(ctx, id, "semantics")?)?;
-            Ok(super::sync::restrict_to_tracked_classes(semantics))
+            let number = self.control_number(ctx, id, "semantics")?;
+            if self.last_semantics.0 != number {
+                let semantics = super::sync::restrict_to_tracked_classes(semantics_from_number(number)?);
+                self.last_semantics = (number, semantics);
+            }
+            Ok(self.last_semantics.1)
         };
         let order = order_of(semantics)?;
         let (unequal, comparator) = match kind {

@@ -285,7 +285,7 @@ impl Interpreter<'_> {
         let value = initializer.map(|id| self.value_of_id(ctx, id)).transpose()?;
         let WorkgroupState { invocations, .. } = &mut *ctx.workgroup;
         let locals = &mut invocations[ctx.index].locals;
-        let at = locals.push_variable(inst.raw.result, size, &mut self.spare_objects);
+        let at = locals.push_variable(inst.raw.result, size);
         if let (Some(value), Some(object)) = (value, locals.as_mut_slice().get_mut(at)) {
             self.fill_object(object, &ConcretePointer::at_object_start(0, to), to, &value)?;
         }

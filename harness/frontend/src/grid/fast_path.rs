@@ -32,8 +32,6 @@ struct FastPathCtx<'m> {
     globals: &'m [ConcreteValue],
     objects: &'m [MemoryObject],
     locals: &'m mut PrivateObjects,
-    /// Objects to reuse for function variables.
-    spare: &'m mut Vec<MemoryObject>,
     /// Descriptor arrays, whose elements the general path selects.
     descriptors: &'m FxHashMap<u32, DescriptorArray>,
     /// True in a probe of the launch, where the general path records computations on positions.
@@ -150,7 +148,7 @@ impl FastPathCtx<'_> {
                 return self.function.reductions.get(whole as usize)?.evaluate_into(values, self.globals);
             }
             DecodedOp::Variable { to, id, ty, bytes } => {
-                let at = self.locals.push_variable(id, bytes as usize, self.spare);
+                let at = self.locals.push_variable(id, bytes as usize);
                 (to, ConcreteValue::Pointer(ConcretePointer::at_object_start(PRIVATE_TAG | at as u32, ty)))
             }
         };
@@ -312,10 +310,9 @@ impl Interpreter<'_> {
         let function = &self.program.functions[frame.function];
         let (globals, objects) = (&self.globals[..], &self.objects[..]);
         let descriptors = &self.descriptors;
-        let spare = &mut self.spare_objects;
         let tracks_launch = self.setup.launch_taint.is_tracked();
         let mut fast_path_ctx =
-            FastPathCtx { function, globals, objects, locals, spare, descriptors, tracks_launch };
+            FastPathCtx { function, globals, objects, locals, descriptors, tracks_launch };
         let mut executed = 0;
         let mut jump_result = Ok(());
         while executed < most {

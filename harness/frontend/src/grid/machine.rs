@@ -29,6 +29,8 @@ use super::value::{
 /// The reason that a lockstep finding gives.
 const LOCKSTEP_REASON: &str =
     "the accesses are not ordered: they are lanes of one subgroup, which need not execute in lockstep";
+/// Upper bound on the ended invocations whose memory is reused.
+const MAX_SPARE_MEMORY: usize = 4_096;
 /// Upper bound on nested calls.
 const MAX_CALLS: usize = 64;
 impl Interpreter<'_> {
@@ -339,8 +341,13 @@ impl Interpreter<'_> {
         let invocation = ctx.invocation_mut();
         invocation.last_site = site;
         invocation.state = InvocationState::Ended;
-        invocation.locals.recycle_into(&mut self.spare_objects);
-        invocation.frames.drain(..).for_each(|frame| self.recycle_frame(frame));
+        let mut locals = std::mem::take(&mut invocation.locals);
+        locals.truncate_to(0);
+        let mut frames = std::mem::take(&mut invocation.frames);
+        frames.drain(..).for_each(|frame| self.recycle_frame(frame));
+        if self.spare_memory.len() < MAX_SPARE_MEMORY {
+            self.spare_memory.push((frames, locals));
+        }
     }
 
     /// Enters a called function.

@@ -9,8 +9,6 @@ use super::value::{ConcretePointer, Taint, UNDEFINED, UNWRITTEN};
 
 /// Upper bound on the size of all objects of a dispatch.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
-/// Upper bound on the private objects of ended invocations that are stored for reuse.
-const MAX_SPARE_OBJECTS: usize = 256;
 /// Bits of the address range of an object. The object starts in its middle, because shaders compute addresses
 /// before the start and return.
 const ADDRESS_BITS: u32 = 32;
@@ -78,10 +76,6 @@ pub(super) struct PrivateObjects {
 }
 
 impl PrivateObjects {
-    pub fn with_objects(all: Vec<MemoryObject>) -> PrivateObjects {
-        PrivateObjects { live_count: all.len(), all }
-    }
-
     pub fn len(&self) -> usize {
         self.live_count
     }
@@ -104,23 +98,19 @@ impl PrivateObjects {
         self.live_count = self.live_count.min(count);
     }
 
-    /// Adds a function variable and returns its index.
-    pub fn push_variable(&mut self, variable: u32, bytes: usize, spare: &mut Vec<MemoryObject>) -> usize {
+    /// Adds an object with stale contents.
+    pub fn push_stale(&mut self) -> &mut MemoryObject {
         if self.live_count == self.all.len() {
-            self.all.push(spare.pop().unwrap_or_default());
-        }
-        if let Some(object) = self.all.get_mut(self.live_count) {
-            object.reset_private(variable, bytes);
+            self.all.push(MemoryObject::default());
         }
         self.live_count += 1;
-        self.live_count - 1
+        &mut self.all[self.live_count - 1]
     }
 
-    /// Removes all objects and stores their memory for reuse.
-    pub fn recycle_into(&mut self, spare: &mut Vec<MemoryObject>) {
-        let free_count = MAX_SPARE_OBJECTS.saturating_sub(spare.len());
-        spare.extend(self.all.drain(..).take(free_count));
-        self.live_count = 0;
+    /// Adds a function variable and returns its index.
+    pub fn push_variable(&mut self, variable: u32, bytes: usize) -> usize {
+        self.push_stale().reset_private(variable, bytes);
+        self.live_count - 1
     }
 }
 

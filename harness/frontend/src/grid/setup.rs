@@ -2,9 +2,10 @@
 
 mod objects;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{Order, Scope};
+use litmus::{Order, Scope, Semantics};
 use rspirv::spirv::StorageClass;
 use rustc_hash::FxHashMap;
 use spirv_reader::{
@@ -155,7 +156,9 @@ pub(super) fn with_interpreter<T>(
         events: 0,
         accesses: 0,
         stores_same_value: false,
-        spare_objects: Vec::new(),
+        spare_memory: Vec::new(),
+        barriers: RefCell::default(),
+        last_semantics: (0, Semantics::RELAXED),
         private_templates: Vec::new(),
         spin_reads: None,
         calls: Vec::new(),

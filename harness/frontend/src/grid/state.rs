@@ -1,8 +1,11 @@
 //! The state of a walk: invocations, workgroups, memory and findings.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use litmus::{Scope, Semantics};
+use rspirv::spirv::BuiltIn;
 use rustc_hash::FxHashMap;
 use spirv_reader::Stage;
 
@@ -19,6 +22,7 @@ use super::program::DecodedProgram;
 use super::shadow::{InvocationNumbering, SelfVisibleWrites};
 use super::slots::Slots;
 use super::step::{Step, StepInterrupt};
+use super::sync::BarrierSemantics;
 use super::value::{ConcreteValue, Taint};
 
 /// Tag of object numbers in workgroup memory.
@@ -72,8 +76,12 @@ pub(super) struct Interpreter<'a> {
     pub largest_shadow: (u64, u64),
     /// Frames to reuse, by function.
     pub spare_frames: Vec<Vec<CallFrame>>,
-    /// Private objects of ended invocations, to reuse.
-    pub spare_objects: Vec<MemoryObject>,
+    /// The emptied call stacks and private objects of ended invocations, to reuse.
+    pub spare_memory: Vec<(Vec<CallFrame>, PrivateObjects)>,
+    /// Execution scope and semantics of the control barriers that were executed, by site.
+    pub barriers: RefCell<FxHashMap<u32, (Scope, BarrierSemantics)>>,
+    /// The semantics of the last atomic, with their number.
+    pub last_semantics: (u64, Semantics),
     /// Call stacks: the number of the caller's stack, and the site of the call.
     pub calls: Vec<(u32, u32)>,
     pub calls_by_site: FxHashMap<(u32, u32), u32>,
@@ -302,8 +310,16 @@ pub(super) struct PrivateTemplate {
     pub variable: u32,
     pub bytes: Vec<u8>,
     pub taint: Vec<Taint>,
-    /// The type of an input variable, whose content differs between invocations.
-    pub input: Option<u32>,
+    /// An input variable, whose content differs between invocations.
+    pub input: Option<PrivateInput>,
+}
+
+/// An input variable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PrivateInput {
+    pub ty: u32,
+    pub built_in: Option<BuiltIn>,
+    pub location: Option<u32>,
 }
 
 impl PrivateTemplate {

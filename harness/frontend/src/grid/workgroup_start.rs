@@ -6,14 +6,14 @@ use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{SpirvConstant, Stage};
 
 use super::happens_before::ClassMap;
-use super::state::{Interpreter, Invocation, InvocationState, PrivateTemplate, WorkgroupState};
+use super::state::{Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WorkgroupState};
 use crate::error::{Problem, malformed, unsupported};
 use crate::finding::InvocationId;
 use crate::interlock::InterlockState;
 use crate::stage;
 
 use super::access::{part_count, part_pointer};
-use super::memory::{MemoryObject, PrivateObjects};
+use super::memory::MemoryObject;
 use super::slots::{Slots, gather_slots};
 use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue};
@@ -30,7 +30,7 @@ impl Interpreter<'_> {
         let count: u32 = setup.local_size.iter().product();
         let workgroup = setup.workgroup_position(index);
         let mut state = WorkgroupState {
-            invocations: Vec::new(),
+            invocations: Vec::with_capacity(count as usize),
             objects: Vec::new(),
             barrier_epochs: ClassMap::default(),
             split_rounds: BTreeMap::new(),
@@ -53,25 +53,24 @@ impl Interpreter<'_> {
             let identity =
                 InvocationId { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
             let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
-            let mut locals = Vec::with_capacity(self.private_templates.len());
+            let (mut frames, mut locals) = self.spare_memory.pop().unwrap_or_default();
             for template in &self.private_templates {
-                let mut object = self.spare_objects.pop().unwrap_or_default();
-                template.initialize_object(&mut object);
-                if let Some(ty) = template.input {
-                    self.assign_input(&mut object, ty, &identity)?;
+                let object = locals.push_stale();
+                template.initialize_object(object);
+                if let Some(input) = template.input {
+                    self.assign_input(object, input, &identity)?;
                 }
-                locals.push(object);
             }
             let frame = self.new_frame(setup.function, Slots::EMPTY, locals.len());
-            let frame = frame.ok_or_else(|| malformed("no such function"))?;
+            frames.push(frame.ok_or_else(|| malformed("no such function"))?);
             state.invocations.push(Invocation {
                 identity,
                 number: index * count + local_index,
                 subgroup,
                 lane,
                 numbering: setup.numbering(),
-                frames: vec![frame],
-                locals: PrivateObjects::with_objects(locals),
+                frames,
+                locals,
                 clock: 0,
                 views: Default::default(),
                 state: InvocationState::Running,
@@ -131,18 +130,20 @@ impl Interpreter<'_> {
     fn private_template(&self, variable: u32) -> Result<PrivateTemplate, Problem> {
         let MemoryObject { bytes, taint, .. } = self.variable_object(variable, None)?;
         let declared = self.program.module.variables.get(&variable);
-        let input = declared.filter(|declared| declared.class == StorageClass::Input);
-        Ok(PrivateTemplate { variable, bytes, taint, input: input.map(|declared| declared.ty) })
+        let declared = declared.filter(|declared| declared.class == StorageClass::Input);
+        let decorations = self.program.module.decorations_of(variable);
+        let (built_in, location) = (decorations.built_in, decorations.location);
+        let input = declared.map(|declared| PrivateInput { ty: declared.ty, built_in, location });
+        Ok(PrivateTemplate { variable, bytes, taint, input })
     }
 
     /// Writes the input of an invocation to its variable.
     fn assign_input(
         &self,
         object: &mut MemoryObject,
-        ty: u32,
+        PrivateInput { ty, built_in, location }: PrivateInput,
         identity: &InvocationId,
     ) -> Result<(), Problem> {
-        let location = self.program.module.decorations_of(object.variable).location;
         let given = location.and_then(|location| self.setup.stage_inputs.get(&location));
         if let Some(given) = given.and_then(|given| {
             stage::invocation_share(given, object.bytes.len() as u64, identity.workgroup_index)
@@ -151,7 +152,7 @@ impl Interpreter<'_> {
             object.taint.clear();
             return Ok(());
         }
-        let value = self.built_in_value(object.variable, ty, identity)?;
+        let value = self.built_in_value(built_in, ty, identity)?;
         self.fill_object(object, &ConcretePointer::at_object_start(0, ty), ty, &value)
     }
 
@@ -194,15 +195,14 @@ impl Interpreter<'_> {
     }
 
     /// Returns the value of a built-in input.
-    pub(super) fn built_in_value(
+    fn built_in_value(
         &self,
-        variable: u32,
+        built_in: Option<BuiltIn>,
         ty: u32,
         identity: &InvocationId,
     ) -> Result<ConcreteValue, Problem> {
         let setup = self.setup;
         let all: u32 = setup.local_size.iter().product();
-        let built_in = self.program.module.decorations_of(variable).built_in;
         let marks = built_in.map_or([0; 3], |built_in| setup.launch_taint.built_in_taint(built_in));
         let vector = |of: [u32; 3]| {
             let parts = of.iter().zip(marks).map(|(part, mark)| ConcreteValue::Bits(u64::from(*part), mark));
