@@ -76,6 +76,15 @@ pub(super) enum DecodedOp {
         ty: u32,
         bytes: u32,
     },
+    /// A load or store of a variable in slots.
+    Move {
+        from: u32,
+        to: u32,
+    },
+    /// The start of the life of a variable in slots.
+    Undefine {
+        to: u32,
+    },
     /// The start of a block that is entered by fallthrough.
     Label(u32),
 }

@@ -145,7 +145,20 @@ impl Decoder<'_> {
             return Some(DecodedOp::Nop);
         }
         let one = |id: u32| program.slots_of(id).single_slot();
+        let register = |id: u32| program.register_variables.get(&id).copied();
         Some(match inst.operation {
+            SpirvOperation::AccessChain { .. } if register(inst.raw.result).is_some() => DecodedOp::Nop,
+            SpirvOperation::Variable { .. } if let Some(slots) = register(inst.raw.result) => {
+                self.decode_per_component(slots, |_, _, to| Some(DecodedOp::Undefine { to }))?
+            }
+            SpirvOperation::Load { pointer, .. } if let Some(slots) = register(pointer) => self
+                .decode_per_component(inst.result, |_, index, to| {
+                    Some(DecodedOp::Move { from: slots.component_slot(index)?, to })
+                })?,
+            SpirvOperation::Store { pointer, value, .. } if let Some(slots) = register(pointer) => self
+                .decode_per_component(program.slots_of(value), |_, index, from| {
+                    Some(DecodedOp::Move { from, to: slots.component_slot(index)? })
+                })?,
             SpirvOperation::SelectionMerge { .. }
             | SpirvOperation::LoopMerge { .. }
             | SpirvOperation::Nop

@@ -17,7 +17,7 @@ use super::state::{
     BlockEntries, CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG,
 };
 use super::step::{Step, StepInterrupt};
-use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, PRIVATE_TAG, Taint, result_taint};
+use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, PRIVATE_TAG, Taint, UNDEFINED, result_taint};
 
 /// Upper bound on the components of all operands of a reduction.
 const MAX_COMPONENTS: usize = 48;
@@ -147,6 +147,15 @@ impl FastPathCtx<'_> {
             DecodedOp::Reduce(whole) => {
                 return self.function.reductions.get(whole as usize)?.evaluate_into(values, self.globals);
             }
+            DecodedOp::Move { from, to } => {
+                // As in memory, a value without bits is 0 there.
+                let (bits, taint) = match value(from)? {
+                    ConcreteValue::Bits(bits, taint) => (*bits & u64::from(u32::MAX), *taint),
+                    other => (0, other.combined_taint()),
+                };
+                (to, ConcreteValue::Bits(bits, taint))
+            }
+            DecodedOp::Undefine { to } => (to, ConcreteValue::Bits(0, UNDEFINED)),
             DecodedOp::Variable { to, id, ty, bytes } => {
                 let at = self.locals.push_variable(id, bytes as usize);
                 (to, ConcreteValue::Pointer(ConcretePointer::at_object_start(PRIVATE_TAG | at as u32, ty)))

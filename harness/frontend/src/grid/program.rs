@@ -1,6 +1,6 @@
 //! The decoded module of a walk: instructions with the slots of their operands, and type layouts.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -78,6 +78,8 @@ pub(super) struct DecodedProgram<'m> {
     /// Function variables whose values decide nothing.
     pub non_observable: FxHashSet<u32>,
     pub by_id: FxHashMap<u32, usize>,
+    /// The slots of function variables that need no memory, and of pointers to their components.
+    pub register_variables: FxHashMap<u32, Slots>,
     slots: Vec<Slots>,
     types: Vec<u32>,
     layouts: Vec<Option<TypeLayout>>,
@@ -102,6 +104,7 @@ impl<'m> DecodedProgram<'m> {
             functions: Vec::new(),
             non_observable: FxHashSet::default(),
             by_id: FxHashMap::default(),
+            register_variables: FxHashMap::default(),
             slots: vec![Slots::EMPTY; bound],
             types: vec![0; bound],
             layouts: vec![None; bound],
@@ -248,6 +251,7 @@ impl<'m> DecodedProgram<'m> {
             }
             self.non_observable.extend((instruction.op == Op::Variable).then_some(instruction.result));
         }
+        self.add_register_variables(function, &mut decoded);
         for instruction in &function.code {
             let result = if stored_ids.contains(&instruction.result) {
                 self.slots_of(instruction.result)
@@ -258,6 +262,77 @@ impl<'m> DecodedProgram<'m> {
             decoded.code.push(DecodedInstruction { raw: *instruction, result, operation });
         }
         Ok(decoded)
+    }
+
+    /// Gives slots to the variables of numbers that are only loaded and stored, as a whole or by component.
+    ///
+    /// No pointer to them leaves the function, so that the slots replace their memory.
+    fn add_register_variables(
+        &mut self,
+        function: &spirv_reader::SpirvFunction,
+        decoded: &mut DecodedFunction<'m>,
+    ) {
+        let mut variables: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut chains: BTreeMap<u32, (u32, usize)> = BTreeMap::new();
+        for one in &function.code {
+            let operation = self.module.operation(one);
+            let index_of = |indices: &[u32]| match indices {
+                [index] => self.specialized.constant_number(*index),
+                _ => None,
+            };
+            match operation {
+                SpirvOperation::Variable { initializer: None } => {
+                    let found = self.pointee_of(one.ty).filter(|(class, _)| *class == StorageClass::Function);
+                    let ty = found.map(|(_, ty)| ty).filter(|ty| self.has_register_layout(*ty));
+                    variables.extend(ty.map(|ty| (one.result, ty)));
+                }
+                SpirvOperation::Load { .. } => {}
+                SpirvOperation::Store { value, .. } => {
+                    variables.remove(&value);
+                    if let Some((variable, _)) = chains.get(&value) {
+                        variables.remove(variable);
+                    }
+                }
+                SpirvOperation::AccessChain { base, element: None, indices }
+                    if variables.get(&base).is_some_and(|ty| {
+                        let count = u64::from(self.slot_count(*ty));
+                        index_of(indices).is_some_and(|index| index < count)
+                    }) =>
+                {
+                    let index = index_of(indices).unwrap_or(0);
+                    chains.insert(one.result, (base, index as usize));
+                }
+                _ => {
+                    for operand in self.module.operands_of(one) {
+                        variables.remove(operand);
+                        if let Some((variable, _)) = chains.get(operand) {
+                            variables.remove(variable);
+                        }
+                    }
+                }
+            }
+        }
+        for one in &function.code {
+            let Some(ty) = variables.get(&one.result) else { continue };
+            let slots = Slots::consecutive(decoded.slots, self.slot_count(*ty));
+            decoded.slots += slots.as_slice().len() as u32;
+            let is_non_observable = self.non_observable.contains(&one.result);
+            decoded.non_observable.resize(decoded.slots as usize, is_non_observable);
+            self.register_variables.insert(one.result, slots);
+        }
+        for (chain, (variable, index)) in chains {
+            let slots = self.register_variables.get(&variable).and_then(|slots| slots.component_slot(index));
+            self.register_variables.extend(slots.map(|slot| (chain, Slots::consecutive(slot, 0))));
+        }
+    }
+
+    /// Returns true for numbers of 32 bits, bools, and short vectors of them.
+    fn has_register_layout(&self, ty: u32) -> bool {
+        self.number_layout(ty).is_some_and(|(kind, bits, count)| {
+            kind != ScalarKind::Address
+                && bits == u32::BITS
+                && count.is_none_or(|count| count == u32::from(self.slot_count(ty)))
+        })
     }
 
     /// Returns the slots of an id.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
-use super::sync::{self, BarrierSemantics, is_whole_barrier};
+use super::sync::{self, is_whole_barrier};
 use crate::deadline::DeadlinePredicate;
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::finding::FindingKind;
@@ -23,7 +23,9 @@ use crate::order::{scope_from_number, semantics_from_number};
 
 use super::deadlock::SpinningInvocation;
 use super::program::{DecodedInstruction, DecodedProgram};
-use super::state::{Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState};
+use super::state::{
+    BarrierSemantics, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState,
+};
 use super::step::{Step, StepInterrupt};
 use super::value::ConcreteValue;
 

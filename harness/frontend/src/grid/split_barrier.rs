@@ -10,9 +10,10 @@ use spirv_reader::{BarrierPart, SpirvOperation};
 use crate::error::Refusal;
 use crate::finding::FindingKind;
 
-use super::state::{Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState};
+use super::state::{
+    BarrierSemantics, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState,
+};
 use super::step::{Step, StepInterrupt};
-use super::sync::BarrierSemantics;
 
 /// Returns the index of an execution scope in `split_counts`.
 fn scope_index(scope: Scope) -> usize {

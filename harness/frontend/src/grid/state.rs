@@ -22,7 +22,6 @@ use super::program::DecodedProgram;
 use super::shadow::{InvocationNumbering, SelfVisibleWrites};
 use super::slots::Slots;
 use super::step::{Step, StepInterrupt};
-use super::sync::BarrierSemantics;
 use super::value::{ConcreteValue, Taint};
 
 /// Tag of object numbers in workgroup memory.
@@ -291,6 +290,13 @@ pub(super) struct DescriptorArray {
     pub objects: Vec<u32>,
     /// True if its length is assumed.
     pub has_assumed_length: bool,
+}
+
+/// Scope and semantics of a control barrier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BarrierSemantics {
+    pub scope: Scope,
+    pub semantics: Semantics,
 }
 
 /// The interlock state of one pixel.

@@ -15,19 +15,12 @@ use super::happens_before::{
     CLASSES, ClassMap, DomainExtents, HappensBeforeView, OrderingState, ReleaseMessage, ReleaseSet,
     domain_level, nearest_shared_domain, scope_includes,
 };
-use super::state::{Invocation, WorkgroupState};
+use super::state::{BarrierSemantics, Invocation, WorkgroupState};
 
 /// Placeholder for the releasing invocation of a merged release.
 const MERGED_INVOCATION: u32 = u32::MAX;
 /// Upper bound on the separate releases of one write; more are merged by subgroup.
 const MAX_SEPARATE_RELEASES: usize = 8;
-
-/// Scope and semantics of a control barrier.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BarrierSemantics {
-    pub scope: Scope,
-    pub semantics: Semantics,
-}
 
 impl Invocation {
     pub fn domain_ids(&self) -> (u32, u32, u32) {
