@@ -4,6 +4,7 @@
 //! [`RUN_SCHEMA`], [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated
 //! from these types.
 
+mod change;
 mod codegen;
 mod diff;
 mod environments;
@@ -21,10 +22,11 @@ mod refine;
 mod report;
 mod shader;
 
+pub use change::*;
 pub use codegen::*;
 pub use diff::*;
 pub use environments::*;
-pub use finding::{EditRecord, FindingPlace, FindingRecord, MendRecord};
+pub use finding::{ChangeRecord, EditRecord, FindingPlace, FindingRecord, ShaderFix};
 pub use line_builders::{CheckContext, LineVerdict, RunContext};
 pub use lists::*;
 pub use models::*;

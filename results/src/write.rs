@@ -1,6 +1,7 @@
 //! Report formats, one submodule each.
 
 pub mod bench;
+pub mod change;
 pub mod code;
 pub mod codegen;
 mod columns;

@@ -2,8 +2,13 @@
 
 use std::ops::Range;
 
-use frontend::{KernelChange, SpirvModule, WalkFixes};
-use results::wire::{MendRecord, RaceLine};
+use frontend::{ChangeKind, KernelChange, SourceLanguage, SpirvModule, WalkFixes, variable_label};
+use litmus::{Scope, StorageClass};
+use results::wire::{
+    ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, RaceLine, ReplacedAccesses,
+    ShaderChange,
+};
+use results::write::change::fix_title;
 use similar::TextDiff;
 
 use crate::shader::source_location;
@@ -69,86 +74,138 @@ impl FixEdits {
 /// Adds the fixes to the findings that they remove.
 pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
     for (finding, changes) in line.findings.iter_mut().zip(&fixes.changes) {
-        let change = |change: &KernelChange| {
-            let (file, number) = source_location(&line.file, module, change.line, change.place);
-            MendRecord { file: Some(file), line: number, text: change.text.clone(), edits: Vec::new() }
+        finding.set_changes(changes.iter().map(|change| change_record(&line.file, module, change)).collect());
+    }
+}
+
+/// Converts a change of a module to its published record.
+pub fn change_record(file: &str, module: &SpirvModule, change: &KernelChange) -> ChangeRecord {
+    let (file, line) = source_location(file, module, change.line, change.place);
+    let change = shader_change(module, &change.kind);
+    ChangeRecord { file: Some(file), line, change, edits: Vec::new() }
+}
+
+/// Returns a change of a module in the words of its source language.
+fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
+    let language = SourceLanguage::from_module(module);
+    let insert = |code, side: &frontend::InsertionSide, anchor: &frontend::InsertionAnchor| {
+        let side = match side {
+            frontend::InsertionSide::Before => InsertionSide::Before,
+            frontend::InsertionSide::After => InsertionSide::After,
+            frontend::InsertionSide::Around => InsertionSide::Around,
         };
-        finding.mend = changes.iter().map(change).collect();
+        ShaderChange::Insert { code, side, anchor: published_anchor(*anchor) }
+    };
+    let use_atomic = |function: Option<String>, declares| ShaderChange::UseAtomic {
+        function: function.unwrap_or_default(),
+        replaces: ReplacedAccesses::LoadAndStore,
+        declares,
+        extension: None,
+    };
+    match change {
+        ChangeKind::InsertBarrier { side, anchor, scope: Scope::Subgroup, .. } => {
+            insert("subgroupBarrier();".to_owned(), side, anchor)
+        }
+        ChangeKind::InsertBarrier { side, anchor, class, .. } => {
+            insert(language.control_barrier(*class), side, anchor)
+        }
+        ChangeKind::InsertFences { side, anchor, classes, .. } => {
+            let code = match classes[..] {
+                [class] => language.memory_barrier(class),
+                _ => language.full_memory_barrier(),
+            };
+            insert(code.to_owned(), side, anchor)
+        }
+        ChangeKind::MakeCoherent { root, is_left_out: true } => {
+            ShaderChange::MakeAccessCoherent { name: variable_label(module, *root) }
+        }
+        ChangeKind::MakeCoherent { root, .. } => {
+            let qualifier = match language {
+                SourceLanguage::Glsl => ChangeQualifier::Coherent,
+                SourceLanguage::Hlsl => ChangeQualifier::GloballyCoherent,
+                SourceLanguage::Wgsl => ChangeQualifier::NagaCoherent,
+            };
+            ShaderChange::Declare { name: variable_label(module, *root), qualifier }
+        }
+        ChangeKind::ZeroInitialize(id) => ShaderChange::Initialize { name: module.display_name(*id) },
+        ChangeKind::StrengthenOrder { anchor, more, .. } => ShaderChange::StrengthenOrder {
+            operation: published_anchor(*anchor),
+            acquire: more.acquire,
+            release: more.release,
+            class: match more.class {
+                StorageClass::Buffer => ChangeMemory::Buffer,
+                StorageClass::Workgroup => ChangeMemory::Shared,
+                StorageClass::Image => ChangeMemory::Image,
+                StorageClass::Output => ChangeMemory::Output,
+            },
+        },
+        ChangeKind::WidenScope { anchor, .. } => {
+            ShaderChange::WidenScope { operation: published_anchor(*anchor) }
+        }
+        ChangeKind::MakeAtomic { .. } => ShaderChange::MakeAccessesAtomic,
+        ChangeKind::MakeUpdate { atomic, .. } => {
+            use_atomic(language.atomic_function(*atomic), language == SourceLanguage::Wgsl)
+        }
+        ChangeKind::MakeImageUpdate { atomic, .. } => {
+            use_atomic(language.image_atomic_function(*atomic), false)
+        }
+    }
+}
+
+fn published_anchor(anchor: frontend::InsertionAnchor) -> InsertionAnchor {
+    match anchor {
+        frontend::InsertionAnchor::Line => InsertionAnchor::Line,
+        frontend::InsertionAnchor::ControlledStatement => InsertionAnchor::ControlledStatement,
+        frontend::InsertionAnchor::Loop => InsertionAnchor::Loop,
+        frontend::InsertionAnchor::LoopBody => InsertionAnchor::LoopBody,
+        frontend::InsertionAnchor::Atomic => InsertionAnchor::Atomic,
+        frontend::InsertionAnchor::Barrier => InsertionAnchor::Barrier,
+        frontend::InsertionAnchor::Read => InsertionAnchor::Read,
+        frontend::InsertionAnchor::Write => InsertionAnchor::Write,
     }
 }
 
 /// Returns the edits of a fix; `None` unless each change has edits of this text or inserts code before or
 /// after a line. `is_here` returns true for names of the text's file.
 pub fn fix_edits(
-    changes: &[MendRecord],
+    changes: &[ChangeRecord],
     is_here: impl Fn(&Option<String>) -> bool,
     text: &str,
 ) -> Option<FixEdits> {
-    let is_edited = |change: &&MendRecord| !change.edits.is_empty();
-    let (edited, described): (Vec<&MendRecord>, Vec<&MendRecord>) = changes.iter().partition(is_edited);
-    if edited.iter().any(|change| !is_here(&change.file)) {
-        return None;
-    }
-    let mut fix =
-        if described.is_empty() { FixEdits::default() } else { parse_insertions(&described, is_here, text)? };
-    for edit in edited.iter().flat_map(|change| &change.edits) {
-        let start = line_start(text, edit.line as usize);
-        let end = line_start(text, edit.line.saturating_add(edit.removed) as usize);
-        fix.edits.push(CodeEdit { range: start..end, code: edit.text.clone() });
+    let mut fix = FixEdits { title: fix_title(changes), edits: Vec::new() };
+    for change in changes {
+        if !is_here(&change.file) {
+            return None;
+        }
+        if change.edits.is_empty() {
+            fix.edits.extend(insertions(change, text)?);
+        }
+        for edit in &change.edits {
+            let start = line_start(text, edit.line as usize);
+            let end = line_start(text, edit.line.saturating_add(edit.removed) as usize);
+            fix.edits.push(CodeEdit { range: start..end, code: edit.text.clone() });
+        }
     }
     fix.sort();
-    let titles = edited.iter().map(|change| match change.line {
-        Some(line) if change.text.contains("this line") => {
-            change.text.replace("this line", &format!("line {line}"))
-        }
-        Some(line) => format!("{} (line {line})", change.text),
-        None => change.text.clone(),
-    });
-    let titles: Vec<String> =
-        Some(fix.title).filter(|title| !title.is_empty()).into_iter().chain(titles).collect();
-    let title = titles.join(" and ");
-    let first = title.chars().next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    fix.title = first + title.get(1..).unwrap_or_default();
     Some(fix).filter(|fix| !fix.edits.is_empty())
 }
 
-/// Returns the insertions that changes describe in words.
-fn parse_insertions(
-    changes: &[&MendRecord],
-    is_here: impl Fn(&Option<String>) -> bool,
-    text: &str,
-) -> Option<FixEdits> {
-    let mut insertions = Vec::new();
-    let mut titles = Vec::new();
-    for change in changes.iter().filter(|change| is_here(&change.file)) {
-        let (code, side) = change.text.strip_prefix("put `")?.split_once("` ")?;
-        let line = change.line? as usize;
-        let range = line_range(text, line);
-        let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
-        let indentation = &text[start..range.start];
-        let (sides, place) = side.split_once(" this ")?;
-        // The end of a loop or of a controlled statement is on another line.
-        let is_on_line = matches!(place, "line" | "atomic" | "barrier" | "read" | "write");
-        let is_statement = text[range.clone()].trim_end().ends_with(';');
-        let (before, after) = match sides {
-            "before" => (true, false),
-            "after" => (false, true),
-            "before and after" => (true, true),
-            _ => return None,
-        };
-        if !is_on_line || after && !is_statement {
-            return None;
-        }
-        let insertion_at = |at, code| CodeEdit { range: at..at, code };
-        insertions.extend(before.then(|| insertion_at(range.start, format!("{code}\n{indentation}"))));
-        insertions.extend(after.then(|| insertion_at(range.end, format!("\n{indentation}{code}"))));
-        titles.push(format!("`{code}` {sides} line {line}"));
-    }
-    if titles.is_empty() || titles.len() < changes.len() {
+/// Returns the edits of a change that inserts code next to a line.
+fn insertions(change: &ChangeRecord, text: &str) -> Option<Vec<CodeEdit>> {
+    let ShaderChange::Insert { code, side, anchor } = &change.change else { return None };
+    let range = line_range(text, change.line? as usize);
+    let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
+    let indentation = &text[start..range.start];
+    let (before, after) = side.to_flags();
+    // The end of a loop or of a controlled statement is on another line, as that of an unfinished statement.
+    if !anchor.is_on_line() || after && !text[range.clone()].trim_end().ends_with(';') {
         return None;
     }
-    insertions.sort_by_key(|insertion| insertion.range.start);
-    Some(FixEdits { title: format!("Put {}", titles.join(" and ")), edits: insertions })
+    let insertion_at = |at, code| CodeEdit { range: at..at, code };
+    let mut edits = Vec::new();
+    edits.extend(before.then(|| insertion_at(range.start, format!("{code}\n{indentation}"))));
+    edits.extend(after.then(|| insertion_at(range.end, format!("\n{indentation}{code}"))));
+    Some(edits)
 }
 
 /// Returns the offset of the first byte of a line, from 1; the end of the text for a line past the end.
@@ -180,29 +237,30 @@ mod tests {
 
     const TEXT: &str = "void main() {\n    tile[i] = x;\n    y = tile[j];\n}\n";
 
-    fn edits(line: u32, text: &str) -> Option<FixEdits> {
-        let change = MendRecord { line: Some(line), text: text.to_owned(), file: None, edits: Vec::new() };
+    fn insertion(line: u32, side: InsertionSide, anchor: InsertionAnchor) -> Option<FixEdits> {
+        let change = ShaderChange::Insert { code: "barrier();".to_owned(), side, anchor };
+        let change = ChangeRecord { line: Some(line), change, file: None, edits: Vec::new() };
         fix_edits(&[change], |_| true, TEXT)
     }
 
     #[test]
     fn a_fix_is_offered_only_as_a_whole() {
-        let both = edits(2, "put `barrier();` before and after this barrier").unwrap();
+        let both = insertion(2, InsertionSide::Around, InsertionAnchor::Line).unwrap();
         assert_eq!(both.title, "Put `barrier();` before and after line 2");
         let fixed = "void main() {\n    barrier();\n    tile[i] = x;\n    barrier();\n    y = tile[j];\n}\n";
         assert_eq!(both.apply(TEXT), fixed);
         // The statement may end on another line.
-        assert_eq!(edits(1, "put `barrier();` after this atomic"), None);
-        assert_eq!(edits(2, "put `barrier();` after the statement that this line controls"), None);
+        assert_eq!(insertion(1, InsertionSide::After, InsertionAnchor::Atomic), None);
+        assert_eq!(insertion(2, InsertionSide::After, InsertionAnchor::ControlledStatement), None);
     }
 
     #[test]
     fn edits_replace_whole_lines() {
         let edit = EditRecord { line: 2, removed: 1, text: "    atomicAdd(tile[i], x);\n".to_owned() };
-        let text = "use `atomicAdd`".to_owned();
-        let change = MendRecord { line: Some(2), text, file: None, edits: vec![edit] };
+        let change = ShaderChange::ReplaceBarrier { new: "barrier();".to_owned(), old: "x()".to_owned() };
+        let change = ChangeRecord { line: Some(2), change, file: None, edits: vec![edit] };
         let fix = fix_edits(&[change], |_| true, TEXT).unwrap();
-        assert_eq!(fix.title, "Use `atomicAdd` (line 2)");
+        assert_eq!(fix.title, "Use `barrier();` instead of `x();` (line 2)");
         assert_eq!(fix.apply(TEXT), TEXT.replace("tile[i] = x", "atomicAdd(tile[i], x)"));
     }
 }

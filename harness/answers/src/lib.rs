@@ -22,7 +22,7 @@ pub use check::{
     CheckError, CheckNote, TestAnswer, TestQuestion, check_test, name_without_chains, prepare_test,
 };
 pub use command_outcome::CommandOutcome;
-pub use fix::{CodeEdit, FixEdits, add_fixes, fix_edits, line_range};
+pub use fix::{CodeEdit, FixEdits, add_fixes, change_record, fix_edits, line_range};
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use limit::StopFunction;
 pub use race::{

@@ -254,9 +254,11 @@ fn group_by_cause(findings: &mut Vec<FindingRecord>) {
     let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
     for finding in findings.drain(..) {
         let is_same_group = |known: &FindingRecord| {
-            known.kind == finding.kind && known.mend == finding.mend && variable(known) == variable(&finding)
+            known.kind == finding.kind
+                && known.change == finding.change
+                && variable(known) == variable(&finding)
         };
-        match groups.iter_mut().find(|(known, _)| !finding.mend.is_empty() && is_same_group(known)) {
+        match groups.iter_mut().find(|(known, _)| finding.change.is_some() && is_same_group(known)) {
             Some((_, more)) => *more += 1,
             None => groups.push((finding, 0)),
         }

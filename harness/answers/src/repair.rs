@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use frontend::grid::GridReport;
 use frontend::{AnalysisOptions, SpirvModule, fix_walk_findings};
-use results::wire::{EditRecord, FindingRecord, MendRecord, RaceLine, RaceVerdict};
+use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
 
 use crate::fix::add_fixes;
@@ -142,7 +142,7 @@ fn line_keys(text: &str, findings: &[FindingRecord]) -> Vec<LineKey> {
 /// A change of the text.
 #[derive(Clone, Debug)]
 struct RepairStep {
-    changes: Vec<(u32, String)>,
+    changes: Vec<(u32, ShaderChange)>,
     before: String,
     state: RepairState,
 }
@@ -339,7 +339,7 @@ impl RepairSearch<'_> {
             if state.text != self.source.text {
                 add_fixes(&mut line, module, &fix_walk_findings(module, options, report, &**self.stop));
             }
-            let changes = line.findings.get(target).map(|found| found.mend.clone()).unwrap_or_default();
+            let changes = line.findings.get(target).map(|found| found.changes().to_vec()).unwrap_or_default();
             fixes.extend(barriers::place_changes(parsed, finding, &changes));
             fixes.extend(update::update_fixes(parsed, finding));
             fixes.extend(barriers::replace_barriers(parsed, finding));
@@ -478,13 +478,13 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             FoundRepair::InWords(_) => keys[index].0 == "race",
             FoundRepair::Edits(_) => !remaining_keys.contains(&keys[index]),
         };
-        let record = |step: &RepairStep, (line_number, words): &(u32, String)| MendRecord {
+        let record = |step: &RepairStep, (line_number, change): &(u32, ShaderChange)| ChangeRecord {
             file: Some(line.file.clone()),
             line: OriginLines::from_texts(&first.text, &step.before).nearest_original(*line_number),
-            text: words.clone(),
+            change: change.clone(),
             edits: edits.clone(),
         };
-        let mut records: Vec<MendRecord> = Vec::new();
+        let mut records: Vec<ChangeRecord> = Vec::new();
         for step in fix.steps() {
             for change in &step.changes {
                 let record = record(step, change);
@@ -496,22 +496,23 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
         for (index, (finding, is_fixed)) in line.findings.iter_mut().zip(&mut is_fixed).enumerate() {
             if !*is_fixed && is_removed(index) {
                 *is_fixed = true;
-                finding.mend.clone_from(&records);
+                finding.set_changes(records.clone());
             }
         }
     }
     // A change of the module is removed if the same edit of the source was tried without success.
     for (index, finding) in line.findings.iter_mut().enumerate() {
         let is_refuted = || {
-            RepairTarget::from_finding(&line.file, finding)
-                .is_some_and(|target| !barriers::place_changes(&parsed, &target, &finding.mend).is_empty())
+            RepairTarget::from_finding(&line.file, finding).is_some_and(|target| {
+                !barriers::place_changes(&parsed, &target, finding.changes()).is_empty()
+            })
         };
         // Atomics would hide a missing wait.
-        let is_atomic = finding.mend.iter().any(|change| change.text.starts_with("make the racing accesses"));
+        let is_atomic = finding.changes().iter().any(|one| one.change == ShaderChange::MakeAccessesAtomic);
         let hides_missing_wait = is_atomic && !finding.message.contains("atomically");
-        if is_complete && !is_fixed[index] && !finding.mend.is_empty() && (hides_missing_wait || is_refuted())
+        if is_complete && !is_fixed[index] && finding.change.is_some() && (hides_missing_wait || is_refuted())
         {
-            finding.mend.clear();
+            finding.set_changes(Vec::new());
         }
     }
 }

@@ -11,7 +11,7 @@ const MAX_POINTER_STEPS: usize = 64;
 
 /// An instruction of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChangeSite {
+pub struct ChangeSite {
     pub function: u32,
     pub index: usize,
 }

@@ -3,9 +3,9 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind,
-    Interlock, InterlockEnd, InterlockOrder, LabelId, LocationId, MemoryPlace, Operand, RegisterId,
-    RmwOperation, ScalarType, Scope, Semantics, SplitBarrier, SplitHalf, StorageClass,
+    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, Interlock,
+    InterlockEnd, InterlockOrder, LabelId, LocationId, MemoryPlace, Operand, RegisterId, RmwOperation,
+    ScalarType, Scope, Semantics, SplitBarrier, SplitHalf, StorageClass,
 };
 
 use crate::value::SymbolicNumber;
@@ -283,7 +283,7 @@ pub(crate) fn never_started_code(code: &[InstructionKind]) -> (Vec<InstructionKi
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AddedSemantics {
+pub struct AddedSemantics {
     pub acquire: bool,
     pub release: bool,
     pub class: StorageClass,
@@ -398,32 +398,4 @@ pub(crate) fn class_of(kind: &InstructionKind) -> Option<StorageClass> {
 /// Returns whether an access writes; `None` for other instructions.
 pub(crate) fn access_writes(kind: &InstructionKind) -> Option<bool> {
     kind.access().map(|access| access.is_write())
-}
-
-/// Returns the shader keyword of an event; `None` for other instructions.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other instructions are not generated here")]
-pub(crate) fn event_keyword(kind: &InstructionKind) -> Option<&'static str> {
-    match kind {
-        InstructionKind::Access(access) => {
-            let atomic = matches!(access.strength, Access::Atomic { .. });
-            Some(match access.kind {
-                AccessKind::Load(_) if atomic => "atomic load",
-                AccessKind::Load(_) => "read",
-                AccessKind::Store(_) if atomic => "atomic store",
-                AccessKind::Store(_) => "write",
-                AccessKind::Rmw { .. } | AccessKind::Await { .. } => "atomic",
-            })
-        }
-        InstructionKind::Fence { .. } => Some("memory barrier"),
-        InstructionKind::ControlBarrier(_) => Some("barrier"),
-        InstructionKind::SplitBarrier(barrier) => Some(match barrier.half {
-            SplitHalf::Arrive => "arrival",
-            SplitHalf::Wait => "wait",
-        }),
-        InstructionKind::Interlock(interlock) => Some(match interlock.end {
-            InterlockEnd::Begin => "begin of a fragment shader interlock section",
-            InterlockEnd::End => "end of a fragment shader interlock section",
-        }),
-        _ => None,
-    }
 }

@@ -4,6 +4,7 @@
 //! combination after which nothing races and the claim holds. It tries single changes first, then pairs and
 //! triples (at most three), so a fix of more changes is missed.
 
+mod apply;
 mod candidates;
 mod change;
 mod edit;
@@ -11,9 +12,8 @@ mod handover;
 mod source_language;
 mod walk_fixes;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::minimize::find_set_of_size;
 use litmus::{
     Condition, Instruction, InstructionKind, Question, QuestionKind, Race, Scope, Semantics, Span,
     StorageClass, Test,
@@ -21,16 +21,19 @@ use litmus::{
 use model::{Model, PredictError};
 use spirv_reader::SpirvModule;
 
-use crate::accessed_variable::{accessed_variable, is_shared_elsewhere};
+use crate::accessed_variable::accessed_variable;
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit::{self, AddedSemantics};
 use crate::error::SourcePosition;
-use crate::finding::Spot;
+use crate::finding::{FindingKind, Spot};
+use crate::grid::GridFinding;
 use crate::lifted::{Lifted, LiftedCase};
 
-use source_language::{SourceLanguage, variable_labels};
+use candidates::ModuleCandidates;
+use edit::WIDEST_SCOPE;
 
-pub use change::KernelChange;
+pub use change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
+pub use source_language::{SourceLanguage, variable_label};
 pub use walk_fixes::{WalkFixes, fix_walk_findings};
 
 /// Model steps for one candidate.
@@ -67,36 +70,11 @@ impl MissingSync {
     }
 }
 
-/// A suggested change of a shader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SuggestedChange {
-    kind: SuggestedChangeKind,
-    /// The position of the change; for a declaration one of its accesses.
-    pub at: Spot,
-    /// The change as source text, without its position.
-    pub text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SuggestedChangeKind {
-    /// Stronger order for the atomics and barriers at a position.
-    StrengthenOrder(SourcePosition, AddedSemantics),
-    WidenScope(SourcePosition, Scope),
-    /// All accesses of a variable.
-    NonPrivate(u32),
-    Coherent(u32, Scope),
-    /// Fences around a position.
-    Fence(SourcePosition, bool, Scope, Semantics),
-    /// A control barrier before or after a position.
-    Barrier(SourcePosition, bool, Scope, Semantics),
-    Atomic(SourcePosition, SourcePosition, Scope),
-}
-
 /// The result of a search for a fix.
 #[derive(Clone, Debug)]
 pub struct FixResult {
     /// The changes, all of them needed; empty if none was found.
-    pub changes: Vec<SuggestedChange>,
+    pub changes: Vec<KernelChange>,
     /// Number of candidates tried.
     pub tried_candidates: usize,
 }
@@ -159,58 +137,76 @@ pub fn fix_races(
     race: Option<&RaceSpot>,
     query: &ModelQuery<'_>,
 ) -> Result<FixResult, PredictError> {
-    let candidates = candidate_changes(module, lifted, race);
-    let mut search = LitmusFixSearch { lifted, model, asking: query, tried: 0 };
-    // Fewer changes first, then candidate order.
-    for count in 1..=3 {
-        if let Some(found) = search.find_of_size(&candidates, count)? {
-            return Ok(FixResult { changes: found, tried_candidates: search.tried });
+    let mut trials = LitmusTrials { module, lifted, model, query, tried: 0 };
+    let mut failure = None;
+    let mut changes = Vec::new();
+    for finding in findings_to_fix(module, lifted, race) {
+        let Some(candidates) = ModuleCandidates::from_finding(module, &finding, &[]) else { continue };
+        let found = candidates.search(3, |changes| {
+            if trials.tried >= MAX_TRIALS {
+                return None;
+            }
+            match trials.fixes_all(changes) {
+                Ok(is_fix) => Some(is_fix.then(Vec::new)),
+                Err(error) => {
+                    failure = Some(error);
+                    None
+                }
+            }
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        if let Some((found, _)) = found {
+            changes = found;
+            break;
         }
     }
-    // After all others, because it leaves the accesses unordered.
-    let last = race.map(|race| make_atomic_change(module, race));
-    if let Some(last) = last
-        && search.fixes_all(&[&last])?
-    {
-        return Ok(FixResult { changes: vec![last], tried_candidates: search.tried });
-    }
-    Ok(FixResult { changes: Vec::new(), tried_candidates: search.tried })
+    Ok(FixResult { changes, tried_candidates: trials.tried })
 }
 
-struct LitmusFixSearch<'a> {
+/// Returns the racing accesses as a finding; without a race, the accesses of each storage class.
+fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<GridFinding> {
+    if let Some(race) = race {
+        return vec![GridFinding::from_spots(lifted, FindingKind::Race, String::new(), &race.at)];
+    }
+    let Some(case) = lifted.cases.first() else { return Vec::new() };
+    let mut spots: BTreeMap<StorageClass, Vec<Spot>> = BTreeMap::new();
+    for (thread, origins) in case.test.threads.iter().zip(&case.origins) {
+        for (instruction, origin) in thread.instructions.iter().zip(origins) {
+            if accessed_variable(module, origin.place).is_some()
+                && let Some(class) = emit::class_of(&instruction.kind)
+            {
+                let known = spots.entry(class).or_default();
+                if known.iter().all(|known| known.place != origin.place) {
+                    known.push(*origin);
+                }
+            }
+        }
+    }
+    let finding = |at: &Vec<Spot>| GridFinding::from_spots(lifted, FindingKind::Race, String::new(), at);
+    spots.values().map(finding).collect()
+}
+
+/// Applies changes to litmus tests and predicts them.
+struct LitmusTrials<'a> {
+    module: &'a SpirvModule,
     lifted: &'a Lifted,
     model: &'a Model,
-    asking: &'a ModelQuery<'a>,
+    query: &'a ModelQuery<'a>,
     tried: usize,
 }
 
-impl LitmusFixSearch<'_> {
-    fn find_of_size(
-        &mut self,
-        candidates: &[SuggestedChange],
-        count: usize,
-    ) -> Result<Option<Vec<SuggestedChange>>, PredictError> {
-        let found = find_set_of_size(candidates.len(), count, |chosen| {
-            let changes: Vec<&SuggestedChange> = chosen.iter().map(|index| &candidates[*index]).collect();
-            match self.fixes_all(&changes) {
-                Ok(true) => Ok(Some(changes.into_iter().cloned().collect())),
-                Ok(false) if self.tried < MAX_TRIALS => Ok(None),
-                Ok(false) => Err(None),
-                Err(error) => Err(Some(error)),
-            }
-        });
-        found.or_else(|error: Option<PredictError>| error.map_or(Ok(None), Err))
-    }
-
-    fn fixes_all(&mut self, changes: &[&SuggestedChange]) -> Result<bool, PredictError> {
+impl LitmusTrials<'_> {
+    fn fixes_all(&mut self, changes: &[&KernelChange]) -> Result<bool, PredictError> {
         let mut changed = self.lifted.clone();
         for change in changes {
-            if !change.kind.apply_to(&mut changed) {
+            if !change.apply_to_test(self.module, &mut changed) {
                 return Ok(false);
             }
         }
         self.tried += 1;
-        let budget = self.asking.budget.with_step_limit(TRIAL_STEPS);
+        let budget = self.query.budget.with_step_limit(TRIAL_STEPS);
         let race = decide_with_model(
             &changed,
             self.model,
@@ -247,73 +243,100 @@ impl LitmusFixSearch<'_> {
     }
 }
 
-impl SuggestedChangeKind {
-    /// Applies the change; returns false if it has no effect or is impossible.
-    fn apply_to(self, lifted: &mut Lifted) -> bool {
+impl KernelChange {
+    /// Applies the change to a litmus test; returns false if it has no effect or the test cannot express it.
+    fn apply_to_test(&self, module: &SpirvModule, lifted: &mut Lifted) -> bool {
         let mut changed = false;
         for case in &mut lifted.cases {
-            changed |= match self {
-                SuggestedChangeKind::StrengthenOrder(place, more) => {
-                    replace_instructions(case, Some(place), |_, kind| emit::strengthen_order(kind, more))
+            changed |= match &self.kind {
+                ChangeKind::StrengthenOrder { more, .. } => {
+                    replace_instructions(case, self.place, |kind| emit::strengthen_order(kind, *more))
                 }
-                SuggestedChangeKind::WidenScope(place, wide) => {
-                    replace_instructions(case, Some(place), |_, kind| emit::widen_scope(kind, wide))
+                ChangeKind::WidenScope { .. } => {
+                    replace_instructions(case, self.place, |kind| emit::widen_scope(kind, WIDEST_SCOPE))
                 }
-                SuggestedChangeKind::NonPrivate(variable) => {
-                    change_accesses(case, variable, &emit::make_non_private)
+                ChangeKind::MakeCoherent { root, .. } => make_variable_coherent(module, case, *root),
+                ChangeKind::MakeAtomic { sites, .. } => {
+                    let mut is_changed = false;
+                    for site in sites {
+                        let Some(instruction) = site.instruction(module) else { continue };
+                        // Every access is changed, even if an earlier change already has an effect.
+                        is_changed |= replace_instructions(case, instruction.place, |kind| {
+                            emit::make_atomic(kind, WIDEST_SCOPE)
+                        });
+                    }
+                    is_changed
                 }
-                SuggestedChangeKind::Coherent(variable, scope) => {
-                    change_accesses(case, variable, &|kind| emit::make_coherent(kind, scope))
+                ChangeKind::InsertFences { side, classes, .. } => {
+                    let semantics = classes.iter().fold(Semantics::RELAXED, |all, class| {
+                        AddedSemantics { acquire: true, release: true, class: *class }.added_to(all)
+                    });
+                    let fence = |_, _| emit::memory_barrier(WIDEST_SCOPE, semantics);
+                    let sides: &[bool] = match side {
+                        InsertionSide::Before => &[false],
+                        InsertionSide::After => &[true],
+                        InsertionSide::Around => &[false, true],
+                    };
+                    let mut is_changed = false;
+                    for is_after in sides {
+                        is_changed |= insert_around(case, self.place, *is_after, fence);
+                    }
+                    is_changed
                 }
-                SuggestedChangeKind::Atomic(first, second, scope) => {
-                    // Both accesses are changed, even if the first change already has an effect.
-                    let one =
-                        replace_instructions(case, Some(first), |_, kind| emit::make_atomic(kind, scope));
-                    replace_instructions(case, Some(second), |_, kind| emit::make_atomic(kind, scope)) || one
-                }
-                SuggestedChangeKind::Fence(place, behind, scope, semantics) => {
-                    insert_around(case, place, behind, |_, _| emit::memory_barrier(scope, semantics))
-                }
-                SuggestedChangeKind::Barrier(place, behind, scope, semantics) => {
-                    is_uniformly_executed(case, place)
-                        && insert_around(case, place, behind, |place, number| {
+                ChangeKind::InsertBarrier {
+                    anchor: InsertionAnchor::Line,
+                    side,
+                    scope: Scope::Workgroup,
+                    class,
+                    ..
+                } => {
+                    let is_after = *side == InsertionSide::After;
+                    is_uniformly_executed(case, self.place)
+                        && insert_around(case, self.place, is_after, |place, number| {
                             // No other barrier has an instance number this large.
                             let instance = 100_000 * (1 + place) + number;
-                            emit::control_barrier(instance, Scope::Workgroup, scope, Some(semantics))
+                            let semantics = Some(emit::full_semantics(*class));
+                            emit::control_barrier(instance, Scope::Workgroup, Scope::Workgroup, semantics)
                         })
                 }
+                ChangeKind::InsertBarrier { .. }
+                | ChangeKind::ZeroInitialize(_)
+                | ChangeKind::MakeUpdate { .. }
+                | ChangeKind::MakeImageUpdate { .. } => false,
             };
         }
         changed
     }
 }
 
-/// Changes all accesses of a variable.
-fn change_accesses(
-    case: &mut LiftedCase,
-    variable: u32,
-    change: &dyn Fn(&InstructionKind) -> Option<InstructionKind>,
-) -> bool {
-    let variables: Vec<u32> = case.cells.iter().map(|cell| cell.object.variable).collect();
-    replace_instructions(case, None, |_, kind| {
-        let location = emit::location_of(kind)?;
-        let is_of_variable = variables.get(usize::from(location.0)) == Some(&variable);
-        change(kind).filter(|_| is_of_variable)
-    })
+/// Makes all accesses through a variable available or visible.
+fn make_variable_coherent(module: &SpirvModule, case: &mut LiftedCase, root: u32) -> bool {
+    let mut changed = false;
+    for (thread, origins) in case.test.threads.iter_mut().zip(&case.origins) {
+        for (instruction, origin) in thread.instructions.iter_mut().zip(origins) {
+            if emit::location_of(&instruction.kind).is_some()
+                && accessed_variable(module, origin.place) == Some(root)
+                && let Some(kind) = emit::make_coherent(&instruction.kind, WIDEST_SCOPE)
+            {
+                instruction.kind = kind;
+                changed = true;
+            }
+        }
+    }
+    changed
 }
 
 fn replace_instructions(
     case: &mut LiftedCase,
-    place: Option<SourcePosition>,
-    change: impl Fn(usize, &InstructionKind) -> Option<InstructionKind>,
+    place: SourcePosition,
+    change: impl Fn(&InstructionKind) -> Option<InstructionKind>,
 ) -> bool {
     let mut changed = false;
     for (thread, origins) in case.test.threads.iter_mut().zip(&case.origins) {
-        for (index, (instruction, origin)) in thread.instructions.iter_mut().zip(origins).enumerate() {
-            if place.is_some_and(|place| origin.place != place) {
-                continue;
-            }
-            if let Some(kind) = change(index, &instruction.kind) {
+        for (instruction, origin) in thread.instructions.iter_mut().zip(origins) {
+            if origin.place == place
+                && let Some(kind) = change(&instruction.kind)
+            {
                 instruction.kind = kind;
                 changed = true;
             }
@@ -375,182 +398,4 @@ fn is_uniformly_executed(case: &LiftedCase, place: SourcePosition) -> bool {
         })
         .collect();
     is_straight_line(&case.test) && counts.len() == 1 && !counts.contains(&0)
-}
-
-/// Returns the candidate changes, cheapest first.
-fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<SuggestedChange> {
-    let Some(case) = lifted.cases.first() else { return Vec::new() };
-    // The narrowest scope that the racing invocations, or else all, share.
-    let workgroup = |spot: &Spot| lifted.invocations.get(usize::from(spot.thread)).map(|one| one.workgroup);
-    let one_workgroup = match race {
-        Some(race) => workgroup(&race.at[0]) == workgroup(&race.at[1]),
-        None => lifted.invocations.iter().all(|one| one.workgroup == lifted.invocations[0].workgroup),
-    };
-    let scope = match (one_workgroup, module.uses_vulkan_model) {
-        (true, _) => Scope::Workgroup,
-        (false, true) => Scope::Device,
-        (false, false) => Scope::QueueFamily,
-    };
-    let mut places: Vec<(Spot, InstructionKind)> = Vec::new();
-    let mut raced_objects: BTreeSet<(StorageClass, u32)> = BTreeSet::new();
-    for (thread, origins) in case.test.threads.iter().zip(&case.origins) {
-        for (instruction, origin) in thread.instructions.iter().zip(origins) {
-            if emit::event_keyword(&instruction.kind).is_none() || origin.place == SourcePosition::Module {
-                continue;
-            }
-            if let (Some(class), Some(location)) =
-                (emit::class_of(&instruction.kind), emit::location_of(&instruction.kind))
-                && let Some(variable) =
-                    case.cells.get(usize::from(location.0)).map(|cell| &cell.object.variable)
-                && race.is_none_or(|race| race.at.iter().any(|at| at.place == origin.place))
-            {
-                raced_objects.insert((class, *variable));
-            }
-            if places.iter().all(|(known, _)| known.place != origin.place) {
-                places.push((*origin, instruction.kind.clone()));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    let language = SourceLanguage::from_module(module);
-    let mut add = |kind: SuggestedChangeKind, at: Spot, text: String| {
-        if language.can_express(kind) {
-            found.push(SuggestedChange { kind, at, text });
-        }
-    };
-    // Stronger semantics of existing atomics and barriers, for each class that races.
-    for (class, _) in &raced_objects {
-        let class = *class;
-        let words = class_words(class);
-        for (spot, kind) in &places {
-            let Some(word) = emit::event_keyword(kind) else { continue };
-            let is_barrier =
-                matches!(kind, InstructionKind::ControlBarrier(_) | InstructionKind::Fence { .. });
-            let orders: &[(bool, bool)] =
-                if is_barrier { &[(true, true)] } else { &[(true, false), (false, true), (true, true)] };
-            for (acquire, release) in orders {
-                let more = AddedSemantics { acquire: *acquire, release: *release, class };
-                if !(module.uses_vulkan_model || is_barrier) || emit::strengthen_order(kind, more).is_none() {
-                    continue;
-                }
-                let text = if is_barrier && !module.uses_vulkan_model {
-                    format!("put `{}` before and after this `{word}`", language.memory_barrier(class))
-                } else {
-                    format!("give the {word} {} semantics on {words}", order_words(*acquire, *release))
-                };
-                add(SuggestedChangeKind::StrengthenOrder(spot.place, more), *spot, text);
-            }
-        }
-        // Without the Vulkan memory model, the source gives an atomic no semantics; a memory
-        // barrier next to it has the same effect.
-        if !module.uses_vulkan_model {
-            let semantics = emit::full_semantics(class);
-            for (spot, kind) in &places {
-                let Some(word) = emit::event_keyword(kind).filter(|word| word.starts_with("atomic")) else {
-                    continue;
-                };
-                for is_after in [true, false] {
-                    let side = if is_after { "after" } else { "before" };
-                    let text = format!("put `{}` {side} the {word}", language.memory_barrier(class));
-                    add(SuggestedChangeKind::Fence(spot.place, is_after, scope, semantics), *spot, text);
-                }
-            }
-        }
-    }
-    // Wider scopes.
-    for (spot, kind) in &places {
-        if emit::widen_scope(kind, scope).is_some()
-            && let Some(word) = emit::event_keyword(kind)
-        {
-            let text = format!("widen the scope of the {word} to {}", scope_words(scope));
-            add(SuggestedChangeKind::WidenScope(spot.place, scope), *spot, text);
-        }
-    }
-    // Qualifiers on the racing variables.
-    for (class, variable) in &raced_objects {
-        let mut accesses = places.iter().filter(|(_, kind)| {
-            emit::make_coherent(kind, scope).is_some()
-                && emit::location_of(kind)
-                    .and_then(|l| case.cells.get(usize::from(l.0)).map(|cell| &cell.object.variable))
-                    == Some(variable)
-        });
-        // Several blocks may share a binding: only the accessed ones change.
-        let blocks: BTreeSet<u32> =
-            accesses.clone().filter_map(|(spot, _)| accessed_variable(module, spot.place)).collect();
-        let mut blocks: Vec<u32> = blocks.into_iter().collect();
-        if blocks.is_empty() {
-            blocks.push(*variable);
-        }
-        let first = accesses.next().filter(|_| *class != StorageClass::Workgroup || module.uses_vulkan_model);
-        if let Some((spot, _)) = first {
-            let left_out = blocks.iter().any(|block| is_shared_elsewhere(module, *block));
-            let text = language.make_coherent_text(module, &blocks, left_out);
-            if module.uses_vulkan_model && !left_out {
-                let name = variable_labels(module, &blocks);
-                add(
-                    SuggestedChangeKind::NonPrivate(*variable),
-                    *spot,
-                    format!("declare `{name}` nonprivate"),
-                );
-            }
-            add(SuggestedChangeKind::Coherent(*variable, scope), *spot, text);
-        }
-    }
-    // Control barriers, which only invocations of one workgroup share.
-    if one_workgroup {
-        for (class, _) in &raced_objects {
-            for (spot, kind) in &places {
-                if matches!(kind, InstructionKind::ControlBarrier(_))
-                    || !is_uniformly_executed(case, spot.place)
-                {
-                    continue;
-                }
-                for is_after in [true, false] {
-                    let side = if is_after { "after" } else { "before" };
-                    let function = language.control_barrier(*class);
-                    let semantics = emit::full_semantics(*class);
-                    let text = format!("put `{function}` {side} this line");
-                    add(
-                        SuggestedChangeKind::Barrier(spot.place, is_after, Scope::Workgroup, semantics),
-                        *spot,
-                        text,
-                    );
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Returns the last resort, which adds no order to other accesses.
-fn make_atomic_change(module: &SpirvModule, race: &RaceSpot) -> SuggestedChange {
-    let [first, second] = race.at;
-    let scope = if module.uses_vulkan_model { Scope::Device } else { Scope::QueueFamily };
-    let text = "make the racing accesses atomic".to_owned();
-    SuggestedChange { kind: SuggestedChangeKind::Atomic(first.place, second.place, scope), at: first, text }
-}
-
-fn class_words(class: StorageClass) -> &'static str {
-    match class {
-        StorageClass::Buffer => "buffer memory",
-        StorageClass::Workgroup => "shared memory",
-        StorageClass::Image => "images",
-        StorageClass::Output => "outputs",
-    }
-}
-
-fn order_words(acquire: bool, release: bool) -> &'static str {
-    match (acquire, release) {
-        (true, false) => "Acquire and MakeVisible",
-        (false, true) => "Release and MakeAvailable",
-        _ => "AcquireRelease, MakeAvailable and MakeVisible",
-    }
-}
-
-fn scope_words(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Invocation | Scope::Subgroup | Scope::Workgroup => "the workgroup",
-        Scope::ShaderCall | Scope::FragmentInterlock | Scope::QueueFamily => "the queue family",
-        Scope::Device | Scope::CrossDevice => "the device",
-    }
 }

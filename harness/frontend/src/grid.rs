@@ -49,7 +49,8 @@ pub mod vector_clock;
 mod workgroup_start;
 
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::finding::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId, Spot};
+use crate::lifted::Lifted;
 use crate::options::AnalysisOptions;
 use crate::question;
 
@@ -127,6 +128,22 @@ impl GridFinding {
     pub(crate) fn new(kind: FindingKind, message: String, at: Vec<GridSpot>) -> GridFinding {
         let (inputs, control, sites, blocks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         GridFinding { kind, message, at, inputs, control, sites, blocks }
+    }
+
+    /// Returns a finding of the model.
+    pub(crate) fn from_spots(
+        lifted: &Lifted,
+        kind: FindingKind,
+        message: String,
+        at: &[Spot],
+    ) -> GridFinding {
+        let spot = |spot: &Spot| GridSpot {
+            line: spot.line,
+            place: spot.place,
+            invocation: lifted.invocations.get(usize::from(spot.thread)).copied().unwrap_or_default(),
+            writes: spot.writes,
+        };
+        GridFinding::new(kind, message, at.iter().map(spot).collect())
     }
 
     /// Returns the kind and the instructions, which are equal in other walks.
@@ -250,7 +267,7 @@ impl GridReport {
     }
 
     /// Returns an empty report for a kernel that was lifted without a walk.
-    pub(crate) fn from_lifted(lifted: &crate::lifted::Lifted, entry: String) -> GridReport {
+    pub(crate) fn from_lifted(lifted: &Lifted, entry: String) -> GridReport {
         let grid_size = |of: fn(&InvocationId) -> [u32; 3]| {
             let all = lifted.invocations.iter().map(of);
             all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))

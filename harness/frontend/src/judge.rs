@@ -12,14 +12,11 @@ use crate::answer::{ModelQuery, answer_with_model};
 use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
 use crate::error::{Problem, Refusal};
-use crate::finding::{FindingKind, InvocationId, Spot};
-use crate::grid::{
-    self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached, line_ranges,
-};
+use crate::finding::FindingKind;
+use crate::grid::{self, GridFinding, GridReport, GridVerdict, NeededInput, describe_unreached, line_ranges};
 use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch::wider_grid;
 use crate::lift::lift;
-use crate::lifted::Lifted;
 use crate::needs::{chosen_constants, describe_choice, describe_launch, needed_inputs};
 use crate::options::AnalysisOptions;
 
@@ -454,11 +451,11 @@ fn judge_by_walk_and_model(
     let mut findings: Vec<GridFinding> = answer
         .findings
         .iter()
-        .map(|found| to_grid_finding(&lifted, found.kind, found.message.clone(), &found.at))
+        .map(|found| GridFinding::from_spots(&lifted, found.kind, found.message.clone(), &found.at))
         .collect();
     if let Some(found) = &answer.race_spot {
         let message = found.describe(&lifted.invocations);
-        findings.push(to_grid_finding(&lifted, FindingKind::Race, message, &found.at));
+        findings.push(GridFinding::from_spots(&lifted, FindingKind::Race, message, &found.at));
     } else if answer.race == Race::Racy {
         let message = "data race at an unknown place".to_owned();
         findings.push(GridFinding::new(FindingKind::Race, message, Vec::new()));
@@ -485,20 +482,4 @@ fn judge_by_walk_and_model(
         (verdict, findings, None, false);
     report.decided_by_model = true;
     Ok(report)
-}
-
-fn to_grid_finding(lifted: &Lifted, kind: FindingKind, message: String, at: &[Spot]) -> GridFinding {
-    let invocation = |spot: &Spot| {
-        lifted.invocations.get(usize::from(spot.thread)).copied().unwrap_or_else(InvocationId::default)
-    };
-    let at = at
-        .iter()
-        .map(|spot| GridSpot {
-            line: spot.line,
-            place: spot.place,
-            invocation: invocation(spot),
-            writes: spot.writes,
-        })
-        .collect();
-    GridFinding::new(kind, message, at)
 }

@@ -107,8 +107,8 @@ pub use element_names::element_names;
 pub use error::{Problem, Refusal, read_module};
 pub use finding::{FindingKind, InvocationId, LiftFinding, Spot};
 pub use fix::{
-    FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
-    fix_walk_findings,
+    ChangeKind, FixResult, InsertionAnchor, InsertionSide, KernelChange, MissingSync, SourceLanguage,
+    WalkFixes, find_missing_sync, fix_races, fix_walk_findings, variable_label,
 };
 pub use input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, UnsetOverride};
 pub use inputs::read_bound_module;

@@ -14,7 +14,7 @@ const MAX_DEPTH: u32 = 8;
 
 /// A load, an operation and a store of one function that an atomic instruction can replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PlainUpdate {
+pub struct PlainUpdate {
     /// Index of the load.
     pub load: usize,
     /// Index of the operation.
@@ -67,7 +67,7 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
 
 /// A read, an operation and a write of one texel that an image atomic can replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ImageUpdate {
+pub struct ImageUpdate {
     /// Indices of read, operation and write, and of the instructions between them that move the component.
     pub read: usize,
     pub extract: Option<usize>,

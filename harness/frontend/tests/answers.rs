@@ -60,7 +60,8 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
             frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options.clone() }).unwrap();
         let fix = frontend::fix_races(&module, &with_all_accesses, &model, found, &query).unwrap();
         for change in &fix.changes {
-            text += &format!("\nmend: {}: {}", line(&change.at), change.text);
+            let source = module.source_line(change.line).unwrap();
+            text += &format!("\nfix: {}:{}: {:?}", source.file, source.line, change.kind);
         }
     }
     for finding in &lifted.findings {

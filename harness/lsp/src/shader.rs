@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use answers::{CodeEdit, FixEdits, fix_edits};
 use language::{Correction, Severity, TextProblem, line_range, offset_at};
-use results::wire::{FindingRecord, MendRecord};
+use results::wire::{ChangeRecord, FindingRecord};
+use results::write::change::describe_change;
 use serde::Deserialize;
 
 use crate::child::{CancelFlag, ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
@@ -206,16 +207,17 @@ fn finding_problem(finding: &FindingRecord, name: &str, text: &str) -> TextProbl
         (line_range(text, place.line.unwrap_or(1) as usize), format!("{what}{by}"))
     });
     let related = related.collect();
-    for change in &finding.mend {
-        message = format!("{message}\nFix: line {}: {}", change.line.unwrap_or(1), change.text);
+    for change in finding.changes() {
+        message =
+            format!("{message}\nFix: line {}: {}", change.line.unwrap_or(1), describe_change(&change.change));
     }
-    let corrections = fix_correction(&finding.mend, is_this_document, text).into_iter().collect();
+    let corrections = fix_correction(finding.changes(), is_this_document, text).into_iter().collect();
     TextProblem { related, corrections, ..TextProblem::new(range, severity, &finding.kind, message) }
 }
 
 /// Returns the edits of a fix whose changes all insert code before or after lines of this document.
 fn fix_correction(
-    changes: &[MendRecord],
+    changes: &[ChangeRecord],
     is_this_document: impl Fn(&Option<String>) -> bool,
     text: &str,
 ) -> Option<Correction> {
@@ -240,7 +242,7 @@ mod tests {
             r#"{"kind":"race","message":"data race","at":[
                 {"file":"src/k.comp","line":3,"invocation":"(0,0,0)","access":"read"},
                 {"file":"src/k.comp","line":2,"invocation":"(1,0,0)","access":"write"}],
-                "mend":[{"file":"src/k.comp","line":3,"text":"put `barrier();` before this line"}]}"#,
+                "change":{"parts":[{"file":"src/k.comp","line":3,"kind":"insert","code":"barrier();","side":"before","anchor":"line"}]}}"#,
         );
         assert_eq!(&TEXT[problem.range.clone()], "y = tile[j];");
         assert_eq!(problem.severity, Severity::Error);
@@ -256,7 +258,7 @@ mod tests {
     fn findings_elsewhere_are_on_the_first_line_and_have_no_edits() {
         let problem = finding(
             r#"{"kind":"lint:lockstep","message":"m","at":[{"file":"lib.glsl","line":9,"invocation":null,"access":null}],
-                "mend":[{"file":"lib.glsl","line":9,"text":"put `barrier();` before this line"}]}"#,
+                "change":{"parts":[{"file":"lib.glsl","line":9,"kind":"insert","code":"barrier();","side":"before","anchor":"line"}]}}"#,
         );
         assert_eq!(problem.range, 0..13);
         assert!(problem.message.starts_with("lib.glsl:9: m"), "{}", problem.message);

@@ -78,9 +78,7 @@ export function showRaces({ lines, assumed, fixes }, text, jump, apply) {
         button.addEventListener("click", () => apply(fix.text));
         item.append(element("p", {}, `${fix.title}. `, button), diff(text, fix.text));
       } else {
-        for (const change of finding.mend ?? []) {
-          item.append(element("p", {}, `Fix: ${change.line === null ? "" : `line ${change.line}: `}${change.text}`));
-        }
+        if (finding.fix) item.append(element("p", {}, `Fix: ${finding.fix}`));
       }
       return item;
     });

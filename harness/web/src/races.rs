@@ -8,8 +8,8 @@ use answers::wgsl::{self, OverrideValues};
 use answers::{EditableSource, FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
 use frontend::{AnalysisOptions, InputMode};
 use results::wire::{
-    MendRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine, RaceVerdict,
-    RejectedLine,
+    ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,
+    RaceVerdict, RejectedLine,
 };
 
 use crate::question::{mistake_without_position, shipped_model};
@@ -96,15 +96,14 @@ fn count_polls(max_polls: u64) -> StopFunction {
 /// Returns the fixes of a line that are edits of the text. Each has the changes of those before it, without
 /// which it was not tried.
 fn line_fixes(line: &RaceLine, file: &str, text: &str) -> Vec<PlaygroundFix> {
-    let mut changes: Vec<MendRecord> = Vec::new();
+    let mut changes: Vec<ChangeRecord> = Vec::new();
     let mut fixes = Vec::new();
     for (finding, index) in line.findings.iter().zip(0..) {
-        if finding.mend.is_empty() {
+        if finding.changes().is_empty() {
             continue;
         }
-        changes.extend(
-            finding.mend.iter().filter(|change| !changes.contains(change)).cloned().collect::<Vec<_>>(),
-        );
+        let new = finding.changes().iter().filter(|change| !changes.contains(change));
+        changes.extend(new.cloned().collect::<Vec<_>>());
         let is_here = |named: &Option<String>| named.as_deref().is_none_or(|named| named == file);
         let Some(edits) = fix_edits(&changes, is_here, text) else { break };
         let FixEdits { title, .. } = &edits;

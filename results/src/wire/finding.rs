@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ShaderChange;
+use crate::write::change::describe_fix;
+
 /// A finding in a user's shader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRecord {
@@ -13,23 +16,33 @@ pub struct FindingRecord {
     pub message: String,
     /// The positions, in the order of the message.
     pub at: Vec<FindingPlace>,
-    /// Changes of the shader that, together with those of earlier findings, remove this finding and add none.
-    /// Empty if none were found or searched.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mend: Vec<MendRecord>,
+    /// The changes of the shader that, together with those of earlier findings, remove this finding and add none;
+    /// null if none were found or searched.
+    #[serde(default)]
+    pub change: Option<ShaderFix>,
+    /// The same changes as text.
+    #[serde(default)]
+    pub fix: Option<String>,
 }
 
-/// A change of a shader.
+/// The changes that remove a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MendRecord {
+pub struct ShaderFix {
+    /// The changes, all of them needed.
+    pub parts: Vec<ChangeRecord>,
+}
+
+/// A change of a shader with its position.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeRecord {
     /// The source file; null if unknown.
     pub file: Option<String>,
     /// Line, from 1; null if the module has no line information.
     pub line: Option<u32>,
-    /// The change, as shader code.
-    pub text: String,
-    /// The edits of the file that make this change and those that it needs; empty if the change is only known
-    /// in words.
+    /// The change.
+    #[serde(flatten)]
+    pub change: ShaderChange,
+    /// The edits of the file that make this change and those that it needs; empty if no edits are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<EditRecord>,
 }
@@ -48,15 +61,18 @@ pub struct EditRecord {
 impl FindingRecord {
     /// Creates a finding without fixes.
     pub fn new(kind: &str, message: String, at: Vec<FindingPlace>) -> FindingRecord {
-        FindingRecord { kind: kind.to_owned(), message, at, mend: Vec::new() }
+        FindingRecord { kind: kind.to_owned(), message, at, change: None, fix: None }
     }
-}
 
-impl MendRecord {
-    /// Formats the change with its position.
-    pub fn format_with_position(&self) -> String {
-        let line = self.line.map_or(String::new(), |line| format!(":{line}"));
-        format!("{}{line}: {}", self.file.as_deref().unwrap_or_default(), self.text)
+    /// Returns the changes that remove it; empty if none are known.
+    pub fn changes(&self) -> &[ChangeRecord] {
+        self.change.as_ref().map_or(&[], |fix| &fix.parts)
+    }
+
+    /// Sets the changes that remove it; none if the list is empty.
+    pub fn set_changes(&mut self, parts: Vec<ChangeRecord>) {
+        self.fix = (!parts.is_empty()).then(|| describe_fix(&parts));
+        self.change = (!parts.is_empty()).then_some(ShaderFix { parts });
     }
 }
 

@@ -1,5 +1,6 @@
 //! Text output of the `race` command.
 
+use super::change::describe_placed_change;
 use crate::wire::{FindingPlace, RaceLine};
 
 /// Formats an entry point with its findings.
@@ -21,9 +22,9 @@ pub fn format_race(line: &RaceLine) -> String {
     for finding in &line.findings {
         text += &format!("  {}: {}\n", finding.kind, finding.message);
         text += &format_places(&finding.at);
-        for (number, change) in finding.mend.iter().enumerate() {
+        for (number, change) in finding.changes().iter().enumerate() {
             let lead = if number == 0 { "fix" } else { "and" };
-            text += &format!("    {lead} {}\n", change.format_with_position());
+            text += &format!("    {lead} {}\n", describe_placed_change(change));
         }
     }
     for lint in &line.lints {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::CheckWriter;
 use crate::wire::{
-    CheckLine, FindingPlace, FindingRecord, MendRecord, NeededRecord, RefineLine, RefineVerdict, RejectedLine,
+    CheckLine, FindingPlace, FindingRecord, NeededRecord, RefineLine, RefineVerdict, RejectedLine,
 };
 
 /// Writer of one SARIF log, written at the end.
@@ -29,12 +29,11 @@ impl<W: Write> SarifCheckWriter<W> {
 
     /// Adds the findings in a shader.
     pub fn add_findings(&mut self, file: &str, findings: &[FindingRecord]) {
-        for FindingRecord { kind, message, at, mend } in findings {
+        for FindingRecord { kind, message, at, fix, .. } in findings {
             let places: Vec<Value> = at.iter().map(|place| sarif_location(file, place)).collect();
             // SARIF fixes are exact text replacements; these fixes are not, so they go into the message.
-            let fixes: Vec<String> = mend.iter().map(MendRecord::format_with_position).collect();
-            let fixes = if fixes.is_empty() { String::new() } else { format!(". Fix: {}", fixes.join("; ")) };
-            self.add_result(kind, &format!("{message}{fixes}"), &places);
+            let fix = fix.as_ref().map(|fix| format!(". Fix: {fix}")).unwrap_or_default();
+            self.add_result(kind, &format!("{message}{fix}"), &places);
         }
     }
 

@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use results::wire::MendRecord;
+use results::wire::{
+    ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, ShaderChange,
+};
 
 use super::divergence::BarrierNames;
 use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
@@ -20,7 +22,7 @@ const MAX_PLACEMENTS: usize = 4;
 pub(super) fn place_changes(
     source: &ShaderText,
     target: &RepairTarget,
-    changes: &[MendRecord],
+    changes: &[ChangeRecord],
 ) -> Vec<SourceFix> {
     let mut fixes: Vec<SourceFix> = vec![SourceFix::default()];
     for change in changes {
@@ -40,30 +42,25 @@ pub(super) fn place_changes(
 }
 
 /// Returns the placements of one change in the source.
-fn find_placements(source: &ShaderText, target: &RepairTarget, change: &MendRecord) -> Vec<SourceFix> {
-    let line = change.line.unwrap_or(0);
-    let with_words = |edits: Vec<SourceEdit>| SourceFix { edits, changes: vec![(line, change.text.clone())] };
-    if let Some((code, side)) = change.text.strip_prefix("put `").and_then(|rest| rest.split_once("` ")) {
-        return place_insertion(source, line, code, side).into_iter().map(with_words).collect();
-    }
-    if let Some(name) = change.text.strip_prefix("declare `").and_then(|rest| rest.split_once('`')) {
-        return declare_coherent(source, target, name.0)
-            .map(|edit| with_words(vec![edit]))
-            .into_iter()
-            .collect();
-    }
-    if change.text.starts_with("give this") || change.text.starts_with("widen") {
-        return strengthen_call(source, line, &change.text).into_iter().map(with_words).collect();
-    }
-    if change.text.contains("instead of this load and store") {
-        return update_fixes(source, target);
-    }
-    Vec::new()
+fn find_placements(source: &ShaderText, target: &RepairTarget, record: &ChangeRecord) -> Vec<SourceFix> {
+    let line = record.line.unwrap_or(0);
+    let edits: Vec<Vec<SourceEdit>> = match &record.change {
+        ShaderChange::Insert { code, side, anchor } => place_insertion(source, line, code, *side, *anchor),
+        ShaderChange::Declare { name, .. } => {
+            declare_coherent(source, target, name).into_iter().map(|edit| vec![edit]).collect()
+        }
+        ShaderChange::StrengthenOrder { .. } | ShaderChange::WidenScope { .. } => {
+            strengthen_call(source, line, &record.change)
+        }
+        ShaderChange::UseAtomic { .. } => return update_fixes(source, target),
+        _ => Vec::new(),
+    };
+    edits.into_iter().map(|edits| SourceFix::new(edits, line, record.change.clone())).collect()
 }
 
 /// Returns the edits that strengthen a call of the Vulkan memory model in GLSL: its storage classes and
 /// semantics, or its scope.
-fn strengthen_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceEdit>> {
+fn strengthen_call(source: &ShaderText, line: u32, change: &ShaderChange) -> Vec<Vec<SourceEdit>> {
     let mut edits = Vec::new();
     let simple_ranges = source.simple_statements_on(line).into_iter().map(|one| one.range.clone());
     let heads = statements_with_condition_on(source, line).filter_map(|statement| match &statement.kind {
@@ -88,7 +85,7 @@ fn strengthen_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<Sourc
                 (start..range.start + end - 1, *semantics),
             ))
         };
-        if words.starts_with("widen") {
+        let ShaderChange::StrengthenOrder { acquire, release, class, .. } = change else {
             let narrow = ["gl_ScopeWorkgroup", "gl_ScopeSubgroup"].into_iter();
             // The first scope of a control barrier is its execution scope.
             let scopes = narrow.filter_map(|scope| Some((code.rfind(scope)?, scope.len())));
@@ -97,21 +94,21 @@ fn strengthen_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<Sourc
                 vec![SourceEdit::replace(at..at + length, "gl_ScopeDevice".to_owned())]
             }));
             continue;
-        }
-        let class = [("buffer", "Buffer"), ("shared", "Shared"), ("images", "Image"), ("outputs", "Output")]
-            .into_iter()
-            .find(|(name, _)| words.contains(&format!("semantics on {name}")));
-        let (Some((_, class)), Some(((classes, old_classes), (semantics, old)))) = (class, last_arguments())
-        else {
-            continue;
         };
+        let class = match class {
+            ChangeMemory::Buffer => "Buffer",
+            ChangeMemory::Shared => "Shared",
+            ChangeMemory::Image => "Image",
+            ChangeMemory::Output => "Output",
+        };
+        let Some(((classes, old_classes), (semantics, old))) = last_arguments() else { continue };
         let join_semantics = |old: &str, added: &[String]| {
             let mut all: Vec<String> = old.split('|').map(|part| part.trim().to_owned()).collect();
             all.retain(|part| !part.ends_with("None") && !part.ends_with("Relaxed") && part != "0");
             all.extend(added.iter().filter(|part| !old.contains(part.as_str())).cloned());
             format!(" {}", all.join(" | "))
         };
-        let orders: &[&str] = match (words.contains("Acquire"), words.contains("Release")) {
+        let orders: &[&str] = match (acquire, release) {
             (true, true) => &["AcquireRelease", "MakeAvailable", "MakeVisible"],
             (false, true) => &["Release", "MakeAvailable"],
             _ => &["Acquire", "MakeVisible"],
@@ -127,65 +124,57 @@ fn strengthen_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<Sourc
 }
 
 /// Returns the placements of code before or after the statement of a line.
-fn place_insertion(source: &ShaderText, line: u32, code: &str, side: &str) -> Vec<Vec<SourceEdit>> {
-    let is_loop = |statement: &&ShaderStatement| matches!(statement.kind, StatementKind::Loop { .. });
+fn place_insertion(
+    source: &ShaderText,
+    line: u32,
+    code: &str,
+    side: InsertionSide,
+    anchor: InsertionAnchor,
+) -> Vec<Vec<SourceEdit>> {
     let mut starting = source.statements_starting_on(line);
     if starting.is_empty() {
         starting = source.simple_statements_on(line);
     }
-    let insert_around = |statement: &ShaderStatement, sides: [bool; 2]| {
-        let mut edits = Vec::new();
-        edits.extend(sides[0].then(|| insert_next_to(source, statement, code, true)));
-        edits.extend(sides[1].then(|| insert_next_to(source, statement, code, false)));
-        match source.is_unbraced(&statement.range) {
-            true => vec![add_braces(source, statement, code, sides)],
-            false => edits,
+    let (before, after) = side.to_flags();
+    let insert_around = |statement: &ShaderStatement| match source.is_unbraced(&statement.range) {
+        true => vec![add_braces(source, statement, code, (before, after))],
+        false => {
+            let sides = [(before, true), (after, false)].into_iter().filter(|(is_on_side, _)| *is_on_side);
+            sides.map(|(_, is_before)| insert_next_to(source, statement, code, is_before)).collect()
         }
     };
-    match side {
-        "after the statement that this line controls" => {
-            let controls = |statement: &&ShaderStatement| !matches!(statement.kind, StatementKind::Simple);
-            starting.into_iter().filter(controls).map(|one| insert_around(one, [false, true])).collect()
+    let is_loop = |statement: &&ShaderStatement| matches!(statement.kind, StatementKind::Loop { .. });
+    let is_compound = |statement: &&ShaderStatement| !matches!(statement.kind, StatementKind::Simple);
+    match anchor {
+        InsertionAnchor::ControlledStatement => {
+            starting.into_iter().filter(is_compound).map(insert_around).collect()
         }
-        "before the loop in this line" => {
-            starting.into_iter().filter(is_loop).map(|one| insert_around(one, [true, false])).collect()
-        }
-        "after the loop in this line" => {
-            starting.into_iter().filter(is_loop).map(|one| insert_around(one, [false, true])).collect()
-        }
-        "at the end of the body of the loop in this line" => starting
+        InsertionAnchor::Loop => starting.into_iter().filter(is_loop).map(insert_around).collect(),
+        InsertionAnchor::LoopBody => starting
             .into_iter()
             .filter_map(|statement| match &statement.kind {
                 StatementKind::Loop { body, .. } => insert_at_body_end(source, body, code),
                 _ => None,
             })
             .collect(),
-        _ => {
-            let sides = match side.rsplit_once(" this ") {
-                Some(("before and after", _)) => [true, true],
-                Some(("before", _)) => [true, false],
-                Some(("after", _)) => [false, true],
-                _ => return Vec::new(),
+        // A barrier is placed at the outermost statement, a fence at the access.
+        InsertionAnchor::Line => starting.into_iter().map(insert_around).collect(),
+        InsertionAnchor::Atomic
+        | InsertionAnchor::Barrier
+        | InsertionAnchor::Read
+        | InsertionAnchor::Write => {
+            let is_jump = |statement: &&ShaderStatement| {
+                ["return;", "break;", "continue;", "discard;"].contains(&source.code(&statement.range))
             };
-            // A fence is placed at the access, a barrier at the outermost statement.
-            if side.ends_with("line") {
-                starting.into_iter().map(|one| insert_around(one, sides)).collect()
-            } else {
-                let is_jump = |statement: &&ShaderStatement| {
-                    ["return;", "break;", "continue;", "discard;"].contains(&source.code(&statement.range))
-                };
-                let simple: Vec<&ShaderStatement> =
-                    source.simple_statements_on(line).into_iter().filter(|one| !is_jump(one)).collect();
-                let mut alternatives: Vec<_> =
-                    simple.into_iter().rev().map(|one| insert_around(one, sides)).collect();
-                if alternatives.is_empty() {
-                    alternatives.extend(
-                        statements_with_condition_on(source, line)
-                            .flat_map(|one| insert_around_condition(source, one, code, sides)),
-                    );
-                }
-                alternatives
+            let simple = source.simple_statements_on(line).into_iter().filter(|one| !is_jump(one));
+            let mut alternatives: Vec<_> = simple.rev().map(insert_around).collect();
+            if alternatives.is_empty() {
+                alternatives.extend(
+                    statements_with_condition_on(source, line)
+                        .flat_map(|one| insert_around_condition(source, one, code, (before, after))),
+                );
             }
+            alternatives
         }
     }
 }
@@ -206,29 +195,29 @@ fn insert_around_condition(
     source: &ShaderText,
     statement: &ShaderStatement,
     code: &str,
-    sides: [bool; 2],
+    (before, after): (bool, bool),
 ) -> Vec<Vec<SourceEdit>> {
     let is_unbraced = source.is_unbraced(&statement.range);
-    if is_unbraced && sides[0] {
+    if is_unbraced && before {
         return Vec::new();
     }
-    let before: Vec<SourceEdit> =
-        sides[0].then(|| insert_next_to(source, statement, code, true)).into_iter().collect();
-    if !sides[1] {
-        return vec![before];
+    let first: Vec<SourceEdit> =
+        before.then(|| insert_next_to(source, statement, code, true)).into_iter().collect();
+    if !after {
+        return vec![first];
     }
     let mut after = Vec::new();
     if let StatementKind::If { then, .. } = &statement.kind {
-        let first = then.block_statements().first().map(|first| first.range.clone());
-        if let Some(first) = first.and_then(|range| source.path_to(range.start).pop()) {
-            after.push(match source.is_unbraced(&first.range) {
-                true => add_braces(source, first, code, [true, false]),
-                false => insert_next_to(source, first, code, true),
+        let body = then.block_statements().first().map(|body| body.range.clone());
+        if let Some(body) = body.and_then(|range| source.path_to(range.start).pop()) {
+            after.push(match source.is_unbraced(&body.range) {
+                true => add_braces(source, body, code, (true, false)),
+                false => insert_next_to(source, body, code, true),
             });
         }
     }
     after.extend((!is_unbraced).then(|| insert_next_to(source, statement, code, false)));
-    after.into_iter().map(|edit| before.iter().cloned().chain([edit]).collect()).collect()
+    after.into_iter().map(|edit| first.iter().cloned().chain([edit]).collect()).collect()
 }
 
 /// Inserts a line before or after a statement.
@@ -252,12 +241,17 @@ fn insertion_offset(source: &ShaderText, at: usize) -> usize {
 }
 
 /// Puts braces around a statement and the inserted code.
-fn add_braces(source: &ShaderText, statement: &ShaderStatement, code: &str, sides: [bool; 2]) -> SourceEdit {
+fn add_braces(
+    source: &ShaderText,
+    statement: &ShaderStatement,
+    code: &str,
+    (is_before, is_after): (bool, bool),
+) -> SourceEdit {
     let indentation = source.indentation(statement.range.start);
     let outer = indentation.strip_suffix(source.indentation_unit()).unwrap_or(indentation);
     let text = source.text.get(statement.range.clone()).unwrap_or_default();
-    let before = if sides[0] { format!("{code}\n{indentation}") } else { String::new() };
-    let after = if sides[1] { format!("\n{indentation}{code}") } else { String::new() };
+    let before = if is_before { format!("{code}\n{indentation}") } else { String::new() };
+    let after = if is_after { format!("\n{indentation}{code}") } else { String::new() };
     // The brace opens at the end of the line of the condition, and the body stays on its line.
     let parent_end = source.plain[..statement.range.start].trim_end().len();
     let between = source.text.get(parent_end..statement.range.start).unwrap_or_default();
@@ -273,7 +267,7 @@ fn insert_at_body_end(source: &ShaderText, body: &ShaderStatement, code: &str) -
     match (&body.kind, body.block_statements().last()) {
         (StatementKind::Block(_), Some(last)) => Some(vec![insert_next_to(source, last, code, false)]),
         (StatementKind::Block(_), None) => None,
-        _ => Some(vec![add_braces(source, body, code, [false, true])]),
+        _ => Some(vec![add_braces(source, body, code, (false, true))]),
     }
 }
 
@@ -342,8 +336,8 @@ pub(super) fn replace_barriers(source: &ShaderText, target: &RepairTarget) -> Ve
             for range in set {
                 let old = source.code(range).trim_end_matches(';').trim().to_owned();
                 let Some(new) = stronger_barrier(source, &old) else { continue };
-                fix.changes.push((source.line_of(range.start), format!("use `{new}` instead of `{old};`")));
-                fix.edits.push(SourceEdit::replace(range.clone(), new));
+                fix.edits.push(SourceEdit::replace(range.clone(), new.clone()));
+                fix.changes.push((source.line_of(range.start), ShaderChange::ReplaceBarrier { new, old }));
             }
             if is_coherent {
                 // Only coherent accesses to device memory are made available by a barrier.
@@ -352,9 +346,11 @@ pub(super) fn replace_barriers(source: &ShaderText, target: &RepairTarget) -> Ve
                 else {
                     continue;
                 };
-                let word = if is_hlsl { "globallycoherent" } else { "coherent" };
-                let name = target.names.first().map_or("", String::as_str);
-                fix.changes.push((source.line_of(edit.range.start), format!("declare `{name}` {word}")));
+                let qualifier =
+                    if is_hlsl { ChangeQualifier::GloballyCoherent } else { ChangeQualifier::Coherent };
+                let name = target.names.first().cloned().unwrap_or_default();
+                let change = ShaderChange::Declare { name, qualifier };
+                fix.changes.push((source.line_of(edit.range.start), change));
                 fix.edits.push(edit);
             }
             if !fix.changes.is_empty() && !fixes.contains(&fix) {
@@ -401,7 +397,7 @@ fn stronger_barrier(source: &ShaderText, call: &str) -> Option<String> {
     (!is_known).then(|| new.to_owned())
 }
 
-/// Returns a fix in words that splits the dispatch, for workgroups that must wait for each other; and the
+/// Returns a fix without edits that splits the dispatch, for workgroups that must wait for each other; and the
 /// source of each part.
 ///
 /// The parts are the shader with the code before a barrier between the two lines, and with the code after it.
@@ -441,11 +437,7 @@ pub(super) fn split_dispatch(source: &ShaderText, target: &RepairTarget) -> Opti
     if shared_variable_names(source).iter().any(|name| parts.iter().all(|part| is_used(part, name))) {
         return None;
     }
-    let words = "run the code after this barrier in a second dispatch: a barrier orders the invocations of one \
-                 workgroup, and no workgroup waits for others";
-    let fix = SourceFix {
-        edits: Vec::new(),
-        changes: vec![(source.line_of(barrier.range.start), words.to_owned())],
-    };
+    let line = source.line_of(barrier.range.start);
+    let fix = SourceFix::new(Vec::new(), line, ShaderChange::SecondDispatch);
     Some((fix, parts))
 }

@@ -8,6 +8,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use results::wire::ShaderChange;
+
 use super::edit::{SourceEdit, SourceFix, guard_statement, negate, reindent, split_outside_brackets};
 use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, identifiers};
 use crate::scan::has_call;
@@ -143,11 +145,10 @@ fn split_if(
     // The last candidate removes the condition instead of adding guards.
     let text = writer.finish().filter(|written| guards_all || written.guards > 0)?.text;
     let text = if source.is_unbraced(&statement.range) { format!("{{ {text} }}") } else { text };
-    let words = "split this `if` so that every invocation reaches the barrier";
     Some(SourceFix::new(
         vec![SourceEdit::replace(statement.range.clone(), text)],
         source.line_of(statement.range.start),
-        words,
+        ShaderChange::SplitIf,
     ))
 }
 
@@ -196,9 +197,8 @@ fn split_both_branches(
             text += &format!("{indentation}{wait}\n");
         }
     }
-    let words = "move the barriers of both branches out of this `if`";
     let edit = SourceEdit::replace(statement.range.clone(), text.trim().to_owned());
-    Some(SourceFix::new(vec![edit], source.line_of(statement.range.start), words))
+    Some(SourceFix::new(vec![edit], source.line_of(statement.range.start), ShaderChange::JoinBarriers))
 }
 
 /// Returns the text of a statement without the braces around it.
@@ -256,13 +256,8 @@ fn delay_jumps(
         }
         let Some(written) = writer.finish() else { continue };
         let edit = SourceEdit::replace(region, written.text);
-        let words = match written.guards {
-            0 => format!("move this `{jump}` after the last barrier"),
-            _ => format!(
-                "move this `{jump}` after the last barrier, and guard the code before that by a condition"
-            ),
-        };
-        fixes.push(SourceFix::new(vec![edit], source.line_of(statement.range.start), words));
+        let change = ShaderChange::MoveJump { jump: jump.to_owned(), has_guards: written.guards > 0 };
+        fixes.push(SourceFix::new(vec![edit], source.line_of(statement.range.start), change));
     }
     fixes
 }
@@ -302,12 +297,10 @@ fn make_loop_uniform(
     let text = writer.finish()?.text;
     let header = format!("{start}; {}; {}", rename_counter(condition), rename_counter(step.trim()));
     let text = format!("for ({header}) {{\n{deeper}{inner}\n{deeper}{text}\n{indentation}}}");
-    let words =
-        "let every invocation go through the same rounds of this loop, and guard the elements by a condition";
     Some(SourceFix::new(
         vec![SourceEdit::replace(statement.range.clone(), text)],
         source.line_of(statement.range.start),
-        words,
+        ShaderChange::MakeLoopUniform,
     ))
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use results::wire::ShaderChange;
+
 use super::text::{RepairLanguage, ShaderText};
 
 /// A replacement of bytes.
@@ -24,15 +26,15 @@ impl SourceEdit {
 /// A fix that is not verified yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SourceFix {
-    /// The edits; empty for a fix in words.
+    /// The edits; empty for a fix that edits cannot express.
     pub edits: Vec<SourceEdit>,
-    /// The changes in words, with their lines from 1.
-    pub changes: Vec<(u32, String)>,
+    /// The changes, with their lines from 1.
+    pub changes: Vec<(u32, ShaderChange)>,
 }
 
 impl SourceFix {
-    pub fn new(edits: Vec<SourceEdit>, line: u32, words: impl Into<String>) -> SourceFix {
-        SourceFix { edits, changes: vec![(line, words.into())] }
+    pub fn new(edits: Vec<SourceEdit>, line: u32, change: ShaderChange) -> SourceFix {
+        SourceFix { edits, changes: vec![(line, change)] }
     }
 
     /// Returns the text with all edits; `None` if they overlap.

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use results::wire::{ReplacedAccesses, ShaderChange};
+
 use super::divergence::{parse_declaration, variable_names};
 use super::edit::{SourceEdit, SourceFix, guard_statement, reindent, split_outside_brackets};
 use super::expression::{is_element, remove_whitespace, split_assignment};
@@ -185,12 +187,12 @@ pub(super) fn restrict_to_one_writer(source: &ShaderText, target: &RepairTarget)
                 let indentation = source.indentation(statement.range.start);
                 let text = source.text.get(statement.range.clone()).unwrap_or_default();
                 let text = guard_statement(source, &condition, text, indentation);
-                let words = format!("let one invocation make this store: `if ({condition})`");
+                let change = ShaderChange::RestrictStore { condition: condition.clone() };
                 let fix = |text| {
                     let mut edits = vec![SourceEdit::replace(statement.range.clone(), text)];
                     let is_local = condition.starts_with(numbers.local_index.as_str());
                     edits.extend(numbers.declaration.clone().filter(|_| is_local));
-                    SourceFix::new(edits, *line, words.clone())
+                    SourceFix::new(edits, *line, change.clone())
                 };
                 let barrier = match source.language {
                     RepairLanguage::Glsl => "barrier();",
@@ -230,12 +232,14 @@ fn to_atomic_store(
         RepairLanguage::Hlsl if value == "1" => ("InterlockedOr", format!("InterlockedOr({element}, 1);")),
         RepairLanguage::Hlsl | RepairLanguage::Wgsl => return None,
     };
-    let words = format!("use `{call}` for this store, which several invocations may make");
-    Some(SourceFix::new(
-        vec![SourceEdit::replace(statement.range.clone(), text)],
-        source.line_of(statement.range.start),
-        words,
-    ))
+    let change = ShaderChange::UseAtomic {
+        function: call.to_owned(),
+        replaces: ReplacedAccesses::Store,
+        declares: false,
+        extension: None,
+    };
+    let edits = vec![SourceEdit::replace(statement.range.clone(), text)];
+    Some(SourceFix::new(edits, source.line_of(statement.range.start), change))
 }
 
 /// Returns the fix that makes the accesses of a finding atomic. It orders no other accesses.
@@ -245,8 +249,7 @@ pub(super) fn make_accesses_atomic(source: &ShaderText, target: &RepairTarget) -
         let edit = SourceEdit::replace(range.clone(), text);
         if !fix.edits.contains(&edit) {
             fix.edits.push(edit);
-            let words = "make this access atomic (it remains unordered)".to_owned();
-            fix.changes.push((source.line_of(range.start), words));
+            fix.changes.push((source.line_of(range.start), ShaderChange::MakeAccessAtomic));
         }
     };
     let is_on_line = |at: usize| target.lines.contains(&source.line_of(at));
@@ -401,12 +404,9 @@ fn add_else_store(source: &ShaderText, variable: &SharedVariable<'_>) -> Vec<Sou
             StatementKind::Block(_) => format!(" else {{\n{indentation}{unit}{store}\n{indentation}}}"),
             _ => format!("\n{indentation}else\n{indentation}{unit}{store}"),
         };
-        let words = format!("store zero to `{element}` in the other invocations, by an `else`");
-        fixes.push(SourceFix::new(
-            vec![SourceEdit::insert(statement.range.end, text)],
-            source.line_of(statement.range.start),
-            words,
-        ));
+        let change = ShaderChange::StoreZeroElsewhere { element: (*element).to_owned() };
+        let edits = vec![SourceEdit::insert(statement.range.end, text)];
+        fixes.push(SourceFix::new(edits, source.line_of(statement.range.start), change));
     }
     fixes
 }
@@ -436,10 +436,10 @@ fn clear_at_start(source: &ShaderText, variable: &SharedVariable<'_>) -> Option<
         RepairLanguage::Glsl | RepairLanguage::Wgsl => "barrier();",
     };
     let text = format!("{store}\n{indentation}{barrier}\n{indentation}");
-    let words = format!("clear `{name}` before this line, and wait: `{barrier}`");
+    let change = ShaderChange::ClearFirst { name: (*name).to_owned(), barrier: barrier.to_owned() };
     let mut edits = vec![SourceEdit::insert(first.range.start, text)];
     edits.extend(numbers.declaration.clone());
-    Some(SourceFix::new(edits, source.line_of(first.range.start), words))
+    Some(SourceFix::new(edits, source.line_of(first.range.start), change))
 }
 
 /// Returns candidates that separate the rounds of a reduction that relies on lockstep execution.
@@ -502,9 +502,9 @@ pub(super) fn separate_rounds(source: &ShaderText, target: &RepairTarget) -> Vec
             parts.len() - usize::from(has_barrier_after && rounds.last().is_some_and(Option::is_some)),
         );
         let text = parts.join(&format!("\n{indentation}"));
-        let words = "give each round of this reduction its own lanes, and a barrier after it";
         let edit = SourceEdit::replace(statement.range.clone(), text);
-        fixes.push(SourceFix::new(vec![edit], source.line_of(statement.range.start), words));
+        let line = source.line_of(statement.range.start);
+        fixes.push(SourceFix::new(vec![edit], line, ShaderChange::SeparateRounds));
     }
     fixes
 }

@@ -2,12 +2,17 @@
 
 use std::ops::Range;
 
+use results::wire::{ReplacedAccesses, ShaderChange};
+
 use super::divergence::{parse_declaration, variable_names};
 use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
 use super::expression::{is_element, remove_whitespace, split_assignment};
 use super::finding::RepairTarget;
 use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::wgsl_atomic::{AtomicPath, declare_atomic};
+
+/// The extension for atomic additions of floating-point numbers.
+const FLOAT_ATOMICS: &str = "GL_EXT_shader_atomic_float";
 
 /// A read-modify-write of one element.
 #[derive(Clone, Debug)]
@@ -85,12 +90,10 @@ fn expand_increments(source: &ShaderText, updates: &[SourceUpdate]) -> Option<So
         };
         let operator = if operand == "1" { '+' } else { '-' };
         let written = format!("{element} = {element} {operator} 1");
-        let words = format!(
-            "write `{written}` instead of `{element}{operator}{operator}`, because glslang drops the qualifier on the \
-             store of the latter"
-        );
-        fix.changes.push((source.line_of(update.range.start), words));
         fix.edits.push(SourceEdit::replace(update.range.clone(), format!("{written};")));
+        let change =
+            ShaderChange::ExpandIncrement { new: written, old: format!("{element}{operator}{operator}") };
+        fix.changes.push((source.line_of(update.range.start), change));
     }
     (!fix.edits.is_empty()).then_some(fix)
 }
@@ -101,16 +104,14 @@ fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> 
     for update in updates {
         let text = atomic_statement(source, update)?;
         let call = atomic_function_name(source.language, update);
-        let (is_if, line) =
-            (matches!(update.old_value, OldValue::Compared(_)), source.line_of(update.range.start));
-        let words = match source.language {
-            RepairLanguage::Wgsl => {
-                format!("declare the element `atomic` and use `{call}` instead of this load and store")
-            }
-            _ if is_if => format!("use `{call}` instead of this comparison and store"),
-            _ => format!("use `{call}` instead of this load and store"),
+        let declares = source.language == RepairLanguage::Wgsl;
+        let replaces = match update.old_value {
+            OldValue::Compared(_) if !declares => ReplacedAccesses::ComparisonAndStore,
+            _ => ReplacedAccesses::LoadAndStore,
         };
-        fix.changes.push((line, words));
+        let extension = is_float.then(|| FLOAT_ATOMICS.to_owned());
+        let change = ShaderChange::UseAtomic { function: call, replaces, declares, extension };
+        fix.changes.push((source.line_of(update.range.start), change));
         fix.edits.push(SourceEdit::replace(update.range.clone(), text));
         fix.edits.extend(update.removed_statement.iter().map(|range| delete_statement(source, range)));
     }
@@ -121,11 +122,9 @@ fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> 
         fix.edits.extend(declare_atomic(source, &path, &edited_ranges)?);
     }
     if is_float {
-        fix.changes.iter_mut().for_each(|(_, words)| *words += ", with GL_EXT_shader_atomic_float");
         let version = source.text.find("#version")?;
         let at = version + source.text[version..].find('\n')? + 1;
-        fix.edits
-            .push(SourceEdit::insert(at, "#extension GL_EXT_shader_atomic_float : require\n".to_owned()));
+        fix.edits.push(SourceEdit::insert(at, format!("#extension {FLOAT_ATOMICS} : require\n")));
     }
     Some(fix)
 }

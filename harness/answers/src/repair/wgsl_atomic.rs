@@ -194,7 +194,7 @@ mod tests {
         let range = update..update + "s.list[0] += 1u;".len();
         let mut edits = declare_atomic(&source, &path, std::slice::from_ref(&range)).unwrap();
         edits.push(SourceEdit::replace(range, "atomicAdd(&s.list[0], 1u);".to_owned()));
-        let fixed = SourceFix::new(edits, 1, "").apply(text).unwrap();
+        let fixed = SourceFix { edits, changes: Vec::new() }.apply(text).unwrap();
         assert!(fixed.contains("list: array<atomic<u32>, 4>, }"), "{fixed}");
         assert!(fixed.contains("atomicStore(&s.list[1], 2u);\n    s.n = atomicLoad(&s.list[2]);"), "{fixed}");
     }

@@ -10,7 +10,8 @@ use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::{AnalysisOptions, FindingKind, InputMode};
 use litmus::Test;
 use model::Model;
-use results::wire::{FindingPlace, FindingRecord, MendRecord, NeededRecord, RaceLine};
+use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RaceLine};
+use results::write::change::describe_placed_change;
 
 use crate::time_limit::{stop_after, stop_after_first_call};
 
@@ -50,14 +51,14 @@ pub fn findings_page(
         message: finding.message.clone(),
         places: finding.at.iter().map(place).collect(),
         reason: None,
-        fixes: finding.mend.iter().map(MendRecord::format_with_position).collect(),
-        diff: fix_diff(&finding.mend),
+        fixes: finding.changes().iter().map(describe_placed_change).collect(),
+        diff: fix_diff(finding.changes()),
     };
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
 
 /// Returns a fix as a unified diff, if all of its changes are edits of one file that can be read.
-fn fix_diff(changes: &[MendRecord]) -> Option<String> {
+fn fix_diff(changes: &[ChangeRecord]) -> Option<String> {
     let mut diffs = FixDiffs::default();
     diffs.add_fix(changes);
     Some(diffs.text()).filter(|text| !text.is_empty())
@@ -69,11 +70,11 @@ pub struct FixDiffs(BTreeMap<String, (String, FixEdits)>);
 
 impl FixDiffs {
     /// Adds a fix. Returns false if not all of its changes are edits of one file that can be read.
-    pub fn add_fix(&mut self, changes: &[MendRecord]) -> bool {
+    pub fn add_fix(&mut self, changes: &[ChangeRecord]) -> bool {
         self.try_add(changes).is_some()
     }
 
-    fn try_add(&mut self, changes: &[MendRecord]) -> Option<()> {
+    fn try_add(&mut self, changes: &[ChangeRecord]) -> Option<()> {
         let file = changes.first()?.file.as_deref()?;
         let text = match self.0.get(file) {
             Some((text, _)) => text.clone(),

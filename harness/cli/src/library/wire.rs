@@ -4,8 +4,8 @@
 
 pub use results::state::State;
 pub use results::wire::{
-    CheckLine, CheckOutcome, DriftRecord, DriverRecord, Executions, FindingPlace, FindingRecord, Hashes,
-    HsaRun, LevelWord, MendRecord, NeededRecord, PlanRecord, ProgressAnswer, ProgressRun, Query,
+    ChangeRecord, CheckLine, CheckOutcome, DriftRecord, DriverRecord, Executions, FindingPlace,
+    FindingRecord, Hashes, HsaRun, LevelWord, NeededRecord, PlanRecord, ProgressAnswer, ProgressRun, Query,
     RaceCoverage, RaceLine, RaceVerdict, RaceWitness, RaceWord, RejectedLine, RunLine, RunOutcome,
-    ScheduleStep, ShaderRun, UnexpectedValues, VerdictWord,
+    ScheduleStep, ShaderChange, ShaderFix, ShaderRun, UnexpectedValues, VerdictWord,
 };

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use results::wire::ChangeRecord;
+use results::write::change::describe_change;
 use serde_json::Value;
 
 use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
@@ -34,16 +36,18 @@ fn summary(line: &Value) -> String {
 
 /// Returns the fixes of a finding: lines with the change.
 fn changes(finding: &Value) -> Vec<(u64, String)> {
-    let change =
-        |change: &Value| (change["line"].as_u64().unwrap(), change["text"].as_str().unwrap().to_owned());
-    finding["mend"].as_array().into_iter().flatten().map(change).collect()
+    let change = |record: &Value| {
+        let record: ChangeRecord = serde_json::from_value(record.clone()).unwrap();
+        (u64::from(record.line.unwrap()), describe_change(&record.change))
+    };
+    finding["change"]["parts"].as_array().into_iter().flatten().map(change).collect()
 }
 
 /// Applies the fixes to a shader; `None` unless every finding has edits.
 fn apply_fixes(text: &str, line: &Value) -> Option<String> {
     let mut edits: BTreeSet<(u64, u64, String)> = BTreeSet::new();
     for finding in line["findings"].as_array().unwrap() {
-        let found: Vec<&Value> = finding["mend"]
+        let found: Vec<&Value> = finding["change"]["parts"]
             .as_array()
             .into_iter()
             .flatten()

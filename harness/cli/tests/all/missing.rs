@@ -66,7 +66,7 @@ fn a_saved_case_reproduces_the_chosen_inputs() {
             let mut command = vk_litmus(["race", "--format", "json", &file]);
             let ran = Ran::run(command.args(arguments));
             let mut line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
-            line.findings.iter_mut().for_each(|finding| finding.mend.clear());
+            line.findings.iter_mut().for_each(|finding| finding.set_changes(Vec::new()));
             (line.verdict, line.findings, ran.code)
         };
         let chosen = verdict(&["--save-case", case]);

@@ -1,13 +1,20 @@
-//! Candidate changes for a race of a walk: barriers, qualifiers, stronger semantics and atomics.
+//! Candidate changes for a race: barriers, qualifiers, stronger semantics and atomics; and the search among them.
+//!
+//! The search takes the trial of a change as a parameter: a walk over the changed module, or the model on the
+//! changed litmus test. It tries single changes, then pairs, then message passing through atomics, in the order
+//! of the candidates, and returns the first that removes every finding, else the first that adds none.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
-use litmus::StorageClass;
+use litmus::minimize::{find_set_of_size, remove_chunks};
+use litmus::{Scope, StorageClass};
 use rspirv::spirv::{Op, StorageClass as Class};
 use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::SourceLanguage;
-use super::change::{KernelChange, ModuleChange};
+use super::apply::apply_changes;
+use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
 use crate::accessed_variable::{
     ChangeSite, accessed_class, accessed_pointer, is_private, is_shared_elsewhere, root_variable,
 };
@@ -27,6 +34,14 @@ fn is_merge(op: Op) -> bool {
     matches!(op, Op::SelectionMerge | Op::LoopMerge)
 }
 
+/// Changes that remove a finding without adding others, with the remaining findings.
+pub(super) type FoundFix = (Vec<KernelChange>, Vec<GridFinding>);
+/// The remaining findings after changes that remove one without adding others; `None` for other changes.
+pub(super) type TrialResult = Option<Vec<GridFinding>>;
+
+/// The budget of a search ended it.
+struct BudgetExhausted;
+
 /// The candidate changes for a race.
 pub(super) struct ModuleCandidates<'m> {
     pub module: &'m SpirvModule,
@@ -42,6 +57,17 @@ pub(super) struct ModuleCandidates<'m> {
 }
 
 impl<'m> ModuleCandidates<'m> {
+    pub(super) fn new(module: &'m SpirvModule, shares_no_barrier: bool) -> ModuleCandidates<'m> {
+        ModuleCandidates {
+            module,
+            language: SourceLanguage::from_module(module),
+            candidates: Vec::new(),
+            handovers: Vec::new(),
+            last_resort: None,
+            shares_no_barrier,
+        }
+    }
+
     pub(super) fn from_finding(
         module: &'m SpirvModule,
         finding: &GridFinding,
@@ -63,16 +89,8 @@ impl<'m> ModuleCandidates<'m> {
         let (class, of) = accessed_class(module, first)?;
         let one_workgroup =
             finding.at.iter().all(|at| at.invocation.workgroup == finding.at[0].invocation.workgroup);
-        let language = SourceLanguage::from_module(module);
-        let shares_no_barrier = !one_workgroup;
-        let mut all = ModuleCandidates {
-            module,
-            language,
-            candidates: Vec::new(),
-            handovers: Vec::new(),
-            last_resort: None,
-            shares_no_barrier,
-        };
+        let mut all = ModuleCandidates::new(module, !one_workgroup);
+        let language = all.language;
         // In the order in which they are tried: for workgroup memory, a barrier is the usual fix;
         // for other memory, qualifiers and orders come first.
         if one_workgroup && class == StorageClass::Workgroup {
@@ -101,22 +119,11 @@ impl<'m> ModuleCandidates<'m> {
     /// Returns the initializers of workgroup variables, which only GLSL can express.
     fn for_uninitialized(module: &'m SpirvModule, finding: &GridFinding) -> Option<ModuleCandidates<'m>> {
         let site = ChangeSite::at_position(module, finding.at.first()?.place)?;
-        let language = SourceLanguage::from_module(module);
-        let mut all = ModuleCandidates {
-            module,
-            language,
-            candidates: Vec::new(),
-            handovers: Vec::new(),
-            last_resort: None,
-            shares_no_barrier: false,
-        };
+        let mut all = ModuleCandidates::new(module, false);
+        let language = all.language;
         let shared = module.variables.iter().filter(|(_, variable)| variable.class == Class::Workgroup);
         for (id, _) in shared.filter(|_| language == SourceLanguage::Glsl) {
-            let text = format!(
-                "initialize `{}` with `= {{}}` (GL_EXT_null_initializer), or store to each element before it is read",
-                module.display_name(*id)
-            );
-            all.push_candidate(site, text, ModuleChange::ZeroInitialize(*id));
+            all.push_candidate(site, ChangeKind::ZeroInitialize(*id));
         }
         Some(all)
     }
@@ -134,16 +141,12 @@ impl<'m> ModuleCandidates<'m> {
                 changed.push(*update);
             }
         }
-        let call = self.language.atomic_function(changed.first()?.atomic)?;
-        let text = match self.language {
-            SourceLanguage::Wgsl => {
-                format!("declare the element `atomic` and use `{call}` instead of this load and store")
-            }
-            SourceLanguage::Glsl | SourceLanguage::Hlsl => {
-                format!("use `{call}` instead of this load and store")
-            }
-        };
-        self.new_change(site, text, ModuleChange::MakeUpdate(site.function, changed, class))
+        let atomic = changed.first()?.atomic;
+        self.language.atomic_function(atomic)?;
+        self.new_change(
+            site,
+            ChangeKind::MakeUpdate { function: site.function, updates: changed, class, atomic },
+        )
     }
 
     /// Returns the change of reads and writes of texels to image atomics, if all accesses belong to some.
@@ -159,26 +162,24 @@ impl<'m> ModuleCandidates<'m> {
                 changed.push(*update);
             }
         }
-        let call = self.language.image_atomic_function(changed.first()?.atomic)?;
-        let text = format!("use `{call}` instead of this load and store");
-        self.new_change(site, text, ModuleChange::MakeImageUpdate(site.function, changed))
+        let atomic = changed.first()?.atomic;
+        self.language.image_atomic_function(atomic)?;
+        self.new_change(
+            site,
+            ChangeKind::MakeImageUpdate { function: site.function, updates: changed, atomic },
+        )
     }
 
-    fn push_candidate(&mut self, site: ChangeSite, text: String, make: ModuleChange) {
-        let Some(change) = self.new_change(site, text, make) else { return };
-        if self.candidates.iter().all(|known| known.change != change.change) {
+    fn push_candidate(&mut self, site: ChangeSite, kind: ChangeKind) {
+        let Some(change) = self.new_change(site, kind) else { return };
+        if self.candidates.iter().all(|known| !known.kind.is_same_edit(&change.kind)) {
             self.candidates.push(change);
         }
     }
 
-    pub(super) fn new_change(
-        &self,
-        site: ChangeSite,
-        text: String,
-        make: ModuleChange,
-    ) -> Option<KernelChange> {
+    pub(super) fn new_change(&self, site: ChangeSite, kind: ChangeKind) -> Option<KernelChange> {
         let instruction = site.instruction(self.module)?;
-        Some(KernelChange { line: instruction.line, place: instruction.place, text, change: make })
+        Some(KernelChange { line: instruction.line, place: instruction.place, kind })
     }
 
     pub(super) fn add_coherent(&mut self, root: u32, sites: &[ChangeSite]) {
@@ -188,51 +189,52 @@ impl<'m> ModuleCandidates<'m> {
         };
         let left_out = sites.iter().find(left_out).filter(|_| is_shared_elsewhere(module, root));
         let Some(site) = left_out.or(sites.first()) else { return };
-        let text = self.language.make_coherent_text(module, &[root], left_out.is_some());
-        self.push_candidate(*site, text, ModuleChange::MakeCoherent(root));
+        let is_left_out = left_out.is_some();
+        self.push_candidate(*site, ChangeKind::MakeCoherent { root, is_left_out });
     }
 
     /// Adds stronger semantics for existing atomics and barriers.
     fn add_stronger_order(&mut self, class: StorageClass) {
         let module = self.module;
-        let memory = self.language.memory_barrier(class);
         for (id, function) in &module.functions {
             for (index, instruction) in function.code.iter().enumerate() {
                 let site = ChangeSite { function: *id, index };
-                let word = match instruction.op {
-                    Op::ControlBarrier | Op::MemoryBarrier => "barrier",
-                    _ if matches!(module.operation(instruction), SpirvOperation::Atomic(_)) => "atomic",
+                let anchor = match instruction.op {
+                    Op::ControlBarrier | Op::MemoryBarrier => InsertionAnchor::Barrier,
+                    _ if matches!(module.operation(instruction), SpirvOperation::Atomic(_)) => {
+                        InsertionAnchor::Atomic
+                    }
                     _ => continue,
                 };
-                let at = module.first_word(instruction);
-                let next_word = function.code.get(index + 1).map(|next| module.first_word(next));
                 if module.uses_vulkan_model {
                     // A barrier gets both acquire and release semantics.
                     let orders = [(true, false), (false, true), (true, true)];
-                    for (acquire, release) in orders.into_iter().skip(if word == "barrier" { 2 } else { 0 }) {
-                        let order = super::order_words(acquire, release);
-                        let text =
-                            format!("give this {word} {order} semantics on {}", super::class_words(class));
+                    let skipped = if anchor == InsertionAnchor::Barrier { 2 } else { 0 };
+                    for (acquire, release) in orders.into_iter().skip(skipped) {
                         let more = AddedSemantics { acquire, release, class };
-                        self.push_candidate(site, text, ModuleChange::StrengthenOrder(site, more));
+                        self.push_candidate(site, ChangeKind::StrengthenOrder { site, anchor, more });
                     }
-                    let text = format!(
-                        "widen the scope of this {word} to {}",
-                        super::scope_words(litmus::Scope::QueueFamily)
-                    );
-                    self.push_candidate(site, text, ModuleChange::WidenScope(site));
+                    self.push_candidate(site, ChangeKind::WidenScope { site, anchor });
                     continue;
                 }
                 if instruction.op == Op::MemoryBarrier {
                     continue;
                 }
-                let Some(behind) = next_word else { continue };
-                let here = if word == "barrier" { "this barrier" } else { "this atomic" };
-                let fences = |at: &[usize]| ModuleChange::InsertFences(at.to_vec(), vec![class]);
-                self.push_candidate(site, format!("put `{memory}` before {here}"), fences(&[at]));
-                self.push_candidate(site, format!("put `{memory}` after {here}"), fences(&[behind]));
-                let both = format!("put `{memory}` before and after {here}");
-                self.push_candidate(site, both, fences(&[at, behind]));
+                let at = module.first_word(instruction);
+                let Some(next) = function.code.get(index + 1).map(|next| module.first_word(next)) else {
+                    continue;
+                };
+                let sides = [
+                    (InsertionSide::Before, vec![at]),
+                    (InsertionSide::After, vec![next]),
+                    (InsertionSide::Around, vec![at, next]),
+                ];
+                for (side, words) in sides {
+                    self.push_candidate(
+                        site,
+                        ChangeKind::InsertFences { words, side, anchor, classes: vec![class] },
+                    );
+                }
             }
         }
     }
@@ -243,43 +245,30 @@ impl<'m> ModuleCandidates<'m> {
         for site in sites {
             self.barrier_positions(*site, 0, &mut positions);
         }
-        let function = self.language.control_barrier(class);
-        for (site, at, side) in &positions {
-            self.push_candidate(
-                *site,
-                format!("put `{function}` {side}"),
-                ModuleChange::InsertBarrier(*at, class),
-            );
-        }
-        if kind == FindingKind::Lockstep && self.language == SourceLanguage::Glsl {
-            for (site, at, side) in &positions {
-                self.push_candidate(
-                    *site,
-                    format!("put `subgroupBarrier();` {side}"),
-                    ModuleChange::InsertSubgroupBarrier(*at),
-                );
+        let has_subgroup_barrier = kind == FindingKind::Lockstep && self.language == SourceLanguage::Glsl;
+        let scopes = [Some(Scope::Workgroup), has_subgroup_barrier.then_some(Scope::Subgroup)];
+        for scope in scopes.into_iter().flatten() {
+            for BarrierPosition { site, word, side, anchor } in positions.iter().copied() {
+                self.push_candidate(site, ChangeKind::InsertBarrier { word, side, anchor, scope, class });
             }
         }
     }
 
-    /// Returns the insertion positions around an instruction: the naming instruction, the word, and the side.
-    fn barrier_positions(
-        &self,
-        site: ChangeSite,
-        depth: u32,
-        positions: &mut Vec<(ChangeSite, usize, &'static str)>,
-    ) {
+    /// Adds the insertion positions around an instruction.
+    fn barrier_positions(&self, site: ChangeSite, depth: u32, positions: &mut Vec<BarrierPosition>) {
+        use InsertionAnchor::{ControlledStatement, Line, Loop, LoopBody};
+        use InsertionSide::{After, Before};
         let Some(function) = self.module.functions.get(&site.function) else { return };
         let code = &function.code;
-        let word = |index: usize| code.get(index).map(|one| self.module.first_word(one));
-        let mut add_position = |named: usize, before: usize, side: &'static str| {
-            if let Some(at) = word(before) {
-                positions.push((ChangeSite { index: named, ..site }, at, side));
+        let mut add_position = |named: usize, before: usize, side: InsertionSide, anchor: InsertionAnchor| {
+            if let Some(next) = code.get(before) {
+                let (site, word) = (ChangeSite { index: named, ..site }, self.module.first_word(next));
+                positions.push(BarrierPosition { site, word, side, anchor });
             }
         };
-        add_position(site.index, statement_start(self.module, code, site.index), "before this line");
+        add_position(site.index, statement_start(self.module, code, site.index), Before, Line);
         if let Some(end) = position_after(self.module, code, site.index) {
-            add_position(site.index, end, "after this line");
+            add_position(site.index, end, After, Line);
         }
         // Outwards through the constructs around the access: their headers precede it, and their
         // merge blocks follow.
@@ -288,12 +277,8 @@ impl<'m> ModuleCandidates<'m> {
             let label = |operand: usize| {
                 let id = self.module.operands_of(instruction).get(operand)?;
                 let label = *function.labels.get(id)?;
-                Some((
-                    label,
-                    code[label + 1..].iter().position(|instruction| !begins_block(instruction.op))?
-                        + label
-                        + 1,
-                ))
+                let first = code[label + 1..].iter().position(|next| !begins_block(next.op))?;
+                Some((label, first + label + 1))
             };
             // Skips a construct whose merge block follows.
             let Some((_, after)) =
@@ -302,21 +287,21 @@ impl<'m> ModuleCandidates<'m> {
                 continue;
             };
             if instruction.op == Op::SelectionMerge {
-                add_position(at + 1, statement_start(self.module, code, at + 1), "before this line");
-                add_position(at + 1, after, "after the statement that this line controls");
+                add_position(at + 1, statement_start(self.module, code, at + 1), Before, Line);
+                add_position(at + 1, after, After, ControlledStatement);
                 continue;
             }
             // The second operand of a loop header is the continue block, which every turn passes
             // last.
             if let Some((_, next)) = label(1) {
-                add_position(at, next, "at the end of the body of the loop in this line");
+                add_position(at, next, After, LoopBody);
             }
             let header = code[..at].iter().rposition(|instruction| instruction.op == Op::Label);
             if let Some(header) = header.filter(|header| *header > 0) {
                 // In front of the branch that ends the preceding block.
-                add_position(at, header - 1, "before the loop in this line");
+                add_position(at, header - 1, Before, Loop);
             }
-            add_position(at, after, "after the loop in this line");
+            add_position(at, after, After, Loop);
         }
         if depth < MAX_CALLS {
             // A caller may synchronize around the call instead.
@@ -361,14 +346,90 @@ impl<'m> ModuleCandidates<'m> {
         if reads && stores && changed.iter().all(|site| line(site) == line(&changed[0])) {
             return None;
         }
-        let text = "make the racing accesses atomic (they remain unordered)".to_owned();
-        Some(KernelChange {
-            line: instruction.line,
-            place: instruction.place,
-            text,
-            change: ModuleChange::MakeAtomic(changed, class),
-        })
+        let kind = ChangeKind::MakeAtomic { sites: changed, class };
+        Some(KernelChange { line: instruction.line, place: instruction.place, kind })
     }
+
+    /// Returns the cheapest changes, at most `most` together, that remove a finding without adding others.
+    ///
+    /// `try_changes` returns `None` once its budget is exhausted.
+    pub(super) fn search(
+        &self,
+        most: usize,
+        mut try_changes: impl FnMut(&[&KernelChange]) -> Option<TrialResult>,
+    ) -> Option<FoundFix> {
+        let all = &self.candidates;
+        // The first combination that removes the finding; another one of the same size may remove
+        // all findings.
+        let mut best: Option<FoundFix> = None;
+        for count in 1..=most {
+            // Invocations without a common barrier synchronize by atomics.
+            if count == 2
+                && self.shares_no_barrier
+                && let Some(found) = self.search_handover(&mut try_changes)
+            {
+                return Some(found);
+            }
+            let clean = find_set_of_size(all.len(), count, |chosen| {
+                let chosen: Vec<&KernelChange> = chosen.iter().map(|index| &all[*index]).collect();
+                let Some(found) = try_changes(&chosen).ok_or(BudgetExhausted)? else { return Ok(None) };
+                let (is_clean, fix) = (found.is_empty(), (chosen.into_iter().cloned().collect(), found));
+                if is_clean {
+                    return Ok(Some(fix));
+                }
+                best.get_or_insert(fix);
+                Ok(None)
+            });
+            match clean {
+                Ok(Some(found)) => return Some(found),
+                Err(BudgetExhausted) => break,
+                Ok(None) => {}
+            }
+            if best.is_some() {
+                return best;
+            }
+        }
+        if !self.shares_no_barrier
+            && let Some(found) = self.search_handover(&mut try_changes)
+        {
+            return Some(found);
+        }
+        let last = self.last_resort.as_ref()?;
+        Some((vec![last.clone()], try_changes(&[last])??))
+    }
+
+    /// Returns the first handover by atomics that removes a finding, without its unneeded changes.
+    fn search_handover(
+        &self,
+        try_changes: &mut impl FnMut(&[&KernelChange]) -> Option<TrialResult>,
+    ) -> Option<FoundFix> {
+        let mut try_all = |changes: &[KernelChange]| try_changes(&changes.iter().collect::<Vec<_>>());
+        for combination in &self.handovers {
+            // A change cannot be applied twice.
+            let mut combination = combination.clone();
+            combination.retain(|change| apply_changes(self.module, &[change]).is_some());
+            let Some(mut found) = try_all(&combination)? else { continue };
+            let Ok(_) = remove_chunks(&mut combination, 1, |fewer| {
+                let now = (!fewer.is_empty()).then(|| try_all(fewer)).flatten().flatten();
+                let fewer_findings = now.filter(|now| now.len() <= found.len());
+                let is_better = fewer_findings.is_some();
+                found = fewer_findings.unwrap_or_else(|| found.clone());
+                Ok::<_, Infallible>(is_better)
+            });
+            return Some((combination, found));
+        }
+        None
+    }
+}
+
+/// A position at which a barrier may be inserted.
+#[derive(Clone, Copy)]
+struct BarrierPosition {
+    /// The instruction that names it.
+    site: ChangeSite,
+    word: usize,
+    side: InsertionSide,
+    anchor: InsertionAnchor,
 }
 
 /// Returns the first instruction of a statement in its block.

@@ -83,7 +83,7 @@ impl AccessOperands {
 }
 
 /// The scope of barriers beyond the workgroup, as compilers emit it.
-const WIDEST_SCOPE: Scope = Scope::QueueFamily;
+pub(super) const WIDEST_SCOPE: Scope = Scope::QueueFamily;
 
 impl<'m> ModuleEdit<'m> {
     pub fn for_module(module: &'m SpirvModule) -> ModuleEdit<'m> {

@@ -9,7 +9,7 @@ use rspirv::spirv::Op;
 use spirv_reader::SpirvOperation;
 
 use super::candidates::ModuleCandidates;
-use super::change::{KernelChange, ModuleChange};
+use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
 use crate::accessed_variable::{ChangeSite, accessed_class, root_variable};
 use crate::emit::AddedSemantics;
 
@@ -31,8 +31,8 @@ impl ModuleCandidates<'_> {
         let module = self.module;
         let made_atomic: Vec<ChangeSite> = applied
             .iter()
-            .filter_map(|change| match &change.change {
-                ModuleChange::MakeAtomic(sites, _) => Some(sites.clone()),
+            .filter_map(|change| match &change.kind {
+                ChangeKind::MakeAtomic { sites, .. } => Some(sites.clone()),
                 _ => None,
             })
             .flatten()
@@ -78,12 +78,7 @@ impl ModuleCandidates<'_> {
                 };
                 let mut combination: Vec<KernelChange> = Vec::new();
                 if class != StorageClass::Workgroup {
-                    let mut coherent = ModuleCandidates {
-                        candidates: Vec::new(),
-                        handovers: Vec::new(),
-                        last_resort: None,
-                        ..*self
-                    };
+                    let mut coherent = ModuleCandidates::new(module, self.shares_no_barrier);
                     raced_variables.iter().for_each(|root| coherent.add_coherent(*root, sites));
                     combination.extend(coherent.candidates);
                 }
@@ -107,25 +102,19 @@ impl ModuleCandidates<'_> {
     ) -> Option<KernelChange> {
         let module = self.module;
         if module.uses_vulkan_model && !is_made {
-            let order = super::order_words(acquires, !acquires);
-            let text = format!("give this atomic {order} semantics on {}", super::class_words(classes[0]));
             let more = AddedSemantics { acquire: acquires, release: !acquires, class: classes[0] };
-            return self.new_change(site, text, ModuleChange::StrengthenOrder(site, more));
+            let anchor = InsertionAnchor::Atomic;
+            return self.new_change(site, ChangeKind::StrengthenOrder { site, anchor, more });
         }
         let code = &module.functions.get(&site.function)?.code;
-        let memory = match classes {
-            [one] => self.language.memory_barrier(*one),
-            _ => self.language.full_memory_barrier(),
+        let anchor = match (is_made, acquires) {
+            (false, _) => InsertionAnchor::Atomic,
+            (true, true) => InsertionAnchor::Read,
+            (true, false) => InsertionAnchor::Write,
         };
-        let here = match (is_made, acquires) {
-            (false, _) => "this atomic",
-            (true, true) => "this read",
-            (true, false) => "this write",
-        };
-        let side = if acquires { "after" } else { "before" };
+        let side = if acquires { InsertionSide::After } else { InsertionSide::Before };
         // Words are inserted before an instruction: for an acquire, before the next one.
-        let at = module.first_word(code.get(site.index + usize::from(acquires))?);
-        let make = ModuleChange::InsertFences(vec![at], classes.to_vec());
-        self.new_change(site, format!("put `{memory}` {side} {here}"), make)
+        let words = vec![module.first_word(code.get(site.index + usize::from(acquires))?)];
+        self.new_change(site, ChangeKind::InsertFences { words, side, anchor, classes: classes.to_vec() })
     }
 }

@@ -4,16 +4,12 @@
 //! miss a fix; a fix that it returns removed the finding and added none.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 
-use litmus::minimize::{find_set_of_size, remove_chunks};
-use litmus::{Scope, StorageClass};
-use spirv_reader::{SpirvModule, read_module};
+use spirv_reader::SpirvModule;
 
-use super::SourceLanguage;
-use super::candidates::ModuleCandidates;
-use super::change::{KernelChange, ModuleChange};
-use super::edit::ModuleEdit;
+use super::apply::apply_changes;
+use super::candidates::{FoundFix, ModuleCandidates};
+use super::change::KernelChange;
 use crate::error::SourcePosition;
 use crate::finding::FindingKind;
 use crate::grid::{self, GridFinding, GridReport, GridVerdict};
@@ -124,11 +120,6 @@ struct FixSearch<'a> {
     applied: Vec<KernelChange>,
 }
 
-type FoundFix = (Vec<KernelChange>, Vec<GridFinding>);
-
-/// The budget of a search ended it.
-struct BudgetExhausted;
-
 /// Returns true if a finding was removed and no new one appeared.
 fn has_fewer_findings(found: &[GridFinding], target: &GridFinding, before: &[&GridFinding]) -> bool {
     found
@@ -139,81 +130,11 @@ fn has_fewer_findings(found: &[GridFinding], target: &GridFinding, before: &[&Gr
 impl FixSearch<'_> {
     /// Returns the cheapest changes that remove a finding without adding others, and the remaining findings.
     fn search_fix(&mut self, target: &GridFinding, before: &[&GridFinding]) -> Option<FoundFix> {
-        let ModuleCandidates {
-            candidates,
-            last_resort: last,
-            handovers: handed,
-            shares_no_barrier: apart,
-            ..
-        } = ModuleCandidates::from_finding(self.module, target, &self.applied)?;
-        // The first combination that removes the finding; another one of the same size may remove
-        // all findings.
-        let mut best_fix: Option<FoundFix> = None;
-        for count in 1..=2 {
-            // Invocations without a common barrier synchronize by atomics.
-            if count == 2
-                && apart
-                && let Some(found) = self.search_handover(&handed, target, before)
-            {
-                return Some(found);
-            }
-            let clean = find_set_of_size(candidates.len(), count, |chosen| {
-                let chosen: Vec<&KernelChange> = chosen.iter().map(|index| &candidates[*index]).collect();
-                let Some(found) = self.try_changes(&chosen).ok_or(BudgetExhausted)? else { return Ok(None) };
-                if found.is_empty() {
-                    return Ok(Some((chosen.into_iter().cloned().collect(), found)));
-                }
-                if best_fix.is_none() && has_fewer_findings(&found, target, before) {
-                    best_fix = Some((chosen.into_iter().cloned().collect(), found));
-                }
-                Ok(None)
-            });
-            match clean {
-                Ok(Some(found)) => return Some(found),
-                Err(BudgetExhausted) => break,
-                Ok(None) => {}
-            }
-            if best_fix.is_some() {
-                return best_fix;
-            }
-        }
-        if !apart && let Some(found) = self.search_handover(&handed, target, before) {
-            return Some(found);
-        }
-        let last = last?;
-        let found = self.try_changes(&[&last])??;
-        has_fewer_findings(&found, target, before).then(|| (vec![last], found))
-    }
-
-    /// Returns the first handover by atomics that removes a finding, without its unneeded changes.
-    fn search_handover(
-        &mut self,
-        combinations: &[Vec<KernelChange>],
-        target: &GridFinding,
-        before: &[&GridFinding],
-    ) -> Option<FoundFix> {
-        for combination in combinations {
-            // A change cannot be applied twice.
-            let mut combination: Vec<KernelChange> = combination
-                .iter()
-                .filter(|change| apply_changes(self.module, &[change]).is_some())
-                .cloned()
-                .collect();
-            let mut try_combination = |changes: &[KernelChange]| {
-                let found = self.try_changes(&changes.iter().collect::<Vec<_>>())?;
-                Some(found.filter(|found| has_fewer_findings(found, target, before)))
-            };
-            let Some(mut found) = try_combination(&combination)? else { continue };
-            let Ok(_) = remove_chunks(&mut combination, 1, |fewer| {
-                let now = (!fewer.is_empty()).then(|| try_combination(fewer)).flatten().flatten();
-                let fewer_findings = now.filter(|now| now.len() <= found.len());
-                let is_better = fewer_findings.is_some();
-                found = fewer_findings.unwrap_or_else(|| found.clone());
-                Ok::<_, Infallible>(is_better)
-            });
-            return Some((combination, found));
-        }
-        None
+        let candidates = ModuleCandidates::from_finding(self.module, target, &self.applied)?;
+        candidates.search(2, |changes| {
+            let found = self.try_changes(changes)?;
+            Some(found.filter(|found| has_fewer_findings(found, target, before)))
+        })
     }
 
     /// Returns the findings after changes; `None` once the budget is exhausted, `Some(None)` if a change is
@@ -233,61 +154,4 @@ impl FixSearch<'_> {
         let is_complete = report.refusal.is_none() && report.verdict != GridVerdict::Undecided;
         Some(is_complete.then_some(report.findings))
     }
-}
-
-/// Returns the changed module; `None` if a change is impossible.
-fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> Option<SpirvModule> {
-    let mut edit = ModuleEdit::for_module(module);
-    for change in changes {
-        match &change.change {
-            ModuleChange::InsertBarrier(at, class) => insert_barrier(&mut edit, module, *at, *class)?,
-            ModuleChange::InsertSubgroupBarrier(at) => {
-                let classes = [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image];
-                edit.insert_control_barrier(*at, Scope::Subgroup, &classes)?;
-            }
-            ModuleChange::InsertFences(at, classes) => {
-                at.iter().try_for_each(|at| edit.insert_memory_barrier(*at, classes))?;
-            }
-            ModuleChange::MakeCoherent(id) => edit.make_coherent(*id)?,
-            ModuleChange::ZeroInitialize(id) => edit.zero_initialize(*id)?,
-            ModuleChange::StrengthenOrder(site, more) => {
-                edit.strengthen_order(site.instruction(module)?, *more)?;
-            }
-            ModuleChange::WidenScope(site) => edit.widen_scope(site.instruction(module)?)?,
-            ModuleChange::MakeUpdate(id, updates, class) => {
-                let function = module.functions.get(id)?;
-                updates.iter().try_for_each(|update| edit.make_update(function, update, *class))?;
-            }
-            ModuleChange::MakeImageUpdate(id, updates) => {
-                let function = module.functions.get(id)?;
-                updates.iter().try_for_each(|update| edit.make_image_update(function, update))?;
-            }
-            ModuleChange::MakeAtomic(sites, class) => {
-                for site in sites {
-                    let types = &module.functions.get(&site.function)?.types;
-                    let ty = |id: u32| {
-                        let constant = || module.constants.get(&id).map(|(ty, _)| *ty);
-                        types.get(&id).copied().or_else(constant)
-                    };
-                    edit.make_atomic(site.instruction(module)?, ty, *class)?;
-                }
-            }
-        }
-    }
-    read_module(&edit.into_bytes()).ok()
-}
-
-/// Inserts what compilers emit for the barrier of [`SourceLanguage::control_barrier`].
-fn insert_barrier(
-    edit: &mut ModuleEdit<'_>,
-    module: &SpirvModule,
-    at: usize,
-    class: StorageClass,
-) -> Option<()> {
-    if SourceLanguage::from_module(module) != SourceLanguage::Glsl || class == StorageClass::Workgroup {
-        return edit.insert_control_barrier(at, Scope::Workgroup, &[class]);
-    }
-    edit.insert_memory_barrier(at, &[class])?;
-    edit.insert_control_barrier(at, Scope::Workgroup, &[StorageClass::Workgroup])?;
-    edit.insert_memory_barrier(at, &[class])
 }

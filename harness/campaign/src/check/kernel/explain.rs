@@ -7,7 +7,8 @@ use explanation::ShaderAnswer;
 use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, Refusal};
 use litmus::Race;
 use model::Budget;
-use results::wire::{FindingPlace, FindingRecord, MendRecord, NeededRecord};
+use results::wire::{ChangeRecord, FindingRecord, NeededRecord};
+use results::write::change::describe_placed_change;
 use results::write::race::{format_places, format_race as race_text};
 
 use super::LiftedEntryPoint;
@@ -250,13 +251,13 @@ impl LiftedEntryPoint<'_> {
                     ":\n"
                 };
             }
-            for change in &fix.changes {
-                let FindingPlace { file, line, .. } = self.finding_place(&change.at);
-                let record = MendRecord { file, line, text: change.text.clone(), edits: Vec::new() };
-                text += &format!("    {}\n", record.format_with_position());
-                if let Some(finding) = findings.first_mut() {
-                    finding.mend.push(record);
-                }
+            let changes: Vec<ChangeRecord> =
+                fix.changes.iter().map(|change| answers::change_record(file, module, change)).collect();
+            for change in &changes {
+                text += &format!("    {}\n", describe_placed_change(change));
+            }
+            if let Some(finding) = findings.first_mut() {
+                finding.set_changes(changes);
             }
         }
         let is_clean = answer.race == Race::Free && lifted.question.is_none();
