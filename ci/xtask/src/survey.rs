@@ -204,8 +204,9 @@ fn analyse_file(program: &Path, file: &Path, project: &str, flags: &[String]) ->
 /// Returns the class of a line of `race --format json`.
 fn classify_line(line: &Value) -> AnswerClass {
     let coverage = &line["coverage"];
-    let is_complete = coverage["invocations"].as_u64().is_some_and(|count| count > 1)
-        && !coverage["words"].as_str().is_some_and(|words| words.contains("not reached:"));
+    let mut limits = coverage["limits"].as_array().into_iter().flatten();
+    let is_complete = coverage["grid"]["invocations"].as_u64().is_some_and(|count| count > 1)
+        && !limits.any(|limit| limit["kind"] == "unreached");
     match line["verdict"].as_str().unwrap_or_default() {
         "clean" | "order-dependent" if is_complete => AnswerClass::Clean,
         "clean" | "order-dependent" => AnswerClass::Partial,
@@ -307,14 +308,17 @@ mod tests {
 
     #[test]
     fn lines_are_classified_by_verdict_and_coverage() {
-        let line = |verdict: &str, invocations: u64, words: &str, cause: Option<&str>| {
-            let coverage = serde_json::json!({ "invocations": invocations, "words": words });
+        let line = |verdict: &str, invocations: u64, limit: &str, cause: Option<&str>| {
+            let coverage = serde_json::json!({
+                "grid": { "invocations": invocations },
+                "limits": [{ "kind": limit }],
+            });
             serde_json::json!({ "verdict": verdict, "coverage": coverage, "cause": cause })
         };
         let cases = [
-            (line("clean", 64, "these inputs", None), AnswerClass::Clean),
-            (line("clean", 1, "these inputs", None), AnswerClass::Partial),
-            (line("clean", 64, "these inputs, not reached: line 3", None), AnswerClass::Partial),
+            (line("clean", 64, "note", None), AnswerClass::Clean),
+            (line("clean", 1, "note", None), AnswerClass::Partial),
+            (line("clean", 64, "unreached", None), AnswerClass::Partial),
             (line("racy", 64, "", None), AnswerClass::Found),
             (line("needs-inputs", 64, "", None), AnswerClass::NeedsInputs),
             (line("refused", 0, "", Some("does not compile")), AnswerClass::Refused),

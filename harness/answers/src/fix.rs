@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use frontend::{ChangeKind, KernelChange, SourceLanguage, SpirvModule, WalkFixes, variable_label};
+use frontend::{ChangeKind, KernelChange, ShaderLanguage, SpirvModule, WalkFixes, variable_label};
 use litmus::{Scope, StorageClass};
 use results::wire::{
     ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, RaceLine, ReplacedAccesses,
@@ -87,7 +87,7 @@ pub fn change_record(file: &str, module: &SpirvModule, change: &KernelChange) ->
 
 /// Returns a change of a module in the words of its source language.
 fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
-    let language = SourceLanguage::from_module(module);
+    let language = module.language.unwrap_or(ShaderLanguage::Glsl);
     let insert = |code, side: &frontend::InsertionSide, anchor: &frontend::InsertionAnchor| {
         let side = match side {
             frontend::InsertionSide::Before => InsertionSide::Before,
@@ -121,9 +121,9 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
         }
         ChangeKind::MakeCoherent { root, .. } => {
             let qualifier = match language {
-                SourceLanguage::Glsl => ChangeQualifier::Coherent,
-                SourceLanguage::Hlsl => ChangeQualifier::GloballyCoherent,
-                SourceLanguage::Wgsl => ChangeQualifier::NagaCoherent,
+                ShaderLanguage::Glsl => ChangeQualifier::Coherent,
+                ShaderLanguage::Hlsl | ShaderLanguage::Slang => ChangeQualifier::GloballyCoherent,
+                ShaderLanguage::Wgsl => ChangeQualifier::NagaCoherent,
             };
             ShaderChange::Declare { name: variable_label(module, *root), qualifier }
         }
@@ -144,7 +144,7 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
         }
         ChangeKind::MakeAtomic { .. } => ShaderChange::MakeAccessesAtomic,
         ChangeKind::MakeUpdate { atomic, .. } => {
-            use_atomic(language.atomic_function(*atomic), language == SourceLanguage::Wgsl)
+            use_atomic(language.atomic_function(*atomic), language == ShaderLanguage::Wgsl)
         }
         ChangeKind::MakeImageUpdate { atomic, .. } => {
             use_atomic(language.image_atomic_function(*atomic), false)

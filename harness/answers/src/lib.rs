@@ -26,7 +26,8 @@ pub use fix::{CodeEdit, FixEdits, add_fixes, change_record, fix_edits, line_rang
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use limit::StopFunction;
 pub use race::{
-    RacePhase, RaceQuestion, SaveInputs, find_races, finding_record, needed_record, race_line, refused_line,
+    RacePhase, RaceQuestion, SaveInputs, describe_wider_grid, find_races, finding_record, needed_record,
+    race_line, refused_line,
 };
 pub use repair::EditableSource;
 pub use shader::{

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
 use frontend::{
     AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, Refusal, SpirvModule,
-    fix_walk_findings,
+    WiderGridFinding, fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{
-    FindingPlace, FindingRecord, NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
+    CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord,
+    RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness, ScheduleReason,
 };
+use results::write::race::describe_limit;
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
@@ -103,7 +105,7 @@ fn find_entry_races(
 ) -> Result<(RaceLine, Vec<Option<Test>>), String> {
     let RaceQuestion { file, model, start_limit, .. } = question;
     let no_limit: StopFunction = Arc::new(|| false);
-    let InputChoiceReport { report, options, .. } = walk_entry(question, module, requested, &no_limit)
+    let InputChoiceReport { report, options } = walk_entry(question, module, requested, &no_limit)
         .map_err(|refusal| source_refusal_text(file, module, &refusal))?;
     if let Some(save) = question.save_inputs {
         save(&options)?;
@@ -118,14 +120,14 @@ fn find_entry_races(
     let tests = tested_findings.map(test).collect();
     let stop = start_limit(RacePhase::Fixes);
     let fixes = fix_walk_findings(module, &options, &report, &*stop);
-    let mut line = race_line(file, module, report.clone());
+    let mut line = race_line(file, module, &options, report.clone());
     add_fixes(&mut line, module, &fixes);
     if let Some(source) = question.source.filter(|_| !question.creates_tests && !line.findings.is_empty()) {
         let walk = |bytes: &[u8]| {
             let module = frontend::read_bound_module(bytes, requested).ok()?;
-            let InputChoiceReport { report, options, .. } =
+            let InputChoiceReport { report, options } =
                 walk_entry(question, &module, requested, &stop).ok()?;
-            let line = race_line(file, &module, report.clone());
+            let line = race_line(file, &module, &options, report.clone());
             Some(WalkedSource { module, options, report, line })
         };
         let limit = stop.clone();
@@ -134,7 +136,7 @@ fn find_entry_races(
             let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
             let module = frontend::read_bound_module(bytes, &options).ok()?;
             let report = analyze_grid(&module, &options).ok()?;
-            Some(race_line(file, &module, report))
+            Some(race_line(file, &module, &options, report))
         };
         let first = WalkedSource { module: module.clone(), options, report, line: line.clone() };
         repair_source(
@@ -191,7 +193,13 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
         verdict: RaceVerdict::Refused,
         why: Some(why),
         cause: None,
+        language: None,
         compiler: None,
+        inputs: CoveredInputs::Given,
+        proof: None,
+        unproved: Vec::new(),
+        language_verdict: None,
+        module_verdict: Some(RaceVerdict::Refused),
         findings: Vec::new(),
         coverage: RaceCoverage::default(),
         needs: Vec::new(),
@@ -201,42 +209,101 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
 }
 
 /// Converts a report to its published line.
-pub fn race_line(file: &str, module: &SpirvModule, report: GridReport) -> RaceLine {
-    let workgroups = match report.workgroups.len() {
-        0 => report.grid.iter().fold(1, |all: u64, count| all.saturating_mul(u64::from(*count))),
-        count => count as u64,
+pub fn race_line(
+    file: &str,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    report: GridReport,
+) -> RaceLine {
+    let verdict = match report.verdict {
+        GridVerdict::Racy => RaceVerdict::Racy,
+        GridVerdict::Clean => RaceVerdict::Clean,
+        GridVerdict::Undecided => RaceVerdict::Undecided,
+        GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
     };
-    let invocations = report.local_size.iter().fold(workgroups, |all, size| all * u64::from(*size));
+    let coverage = race_coverage(&report);
+    let record = |found: &GridFinding| {
+        let assumed = found.inputs.iter().filter_map(|index| options.assumed.get(*index));
+        let inputs = assumed.map(|input| (input.name.clone(), input.describe_value(options)));
+        FindingRecord { inputs: inputs.collect(), ..finding_record(file, module, found) }
+    };
     RaceLine {
-        schema: RACE_SCHEMA.to_owned(),
-        file: file.to_owned(),
-        entry: report.entry,
         grid: report.grid,
-        workgroups: report.workgroups,
         local_size: Some(report.local_size),
         subgroup_size: report.subgroup_size,
-        verdict: match report.verdict {
-            GridVerdict::Racy => RaceVerdict::Racy,
-            GridVerdict::Clean => RaceVerdict::Clean,
-            GridVerdict::Undecided => RaceVerdict::Undecided,
-            GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
-        },
-        why: report.refusal.map(|refusal| source_refusal_text(file, module, &refusal)),
-        cause: None,
-        compiler: None,
-        findings: report.findings.iter().map(|found| finding_record(file, module, found)).collect(),
-        coverage: RaceCoverage {
-            words: report.coverage,
-            by: Some(if report.decided_by_model { RaceWitness::Model } else { RaceWitness::Walk }),
-            invocations,
-            every_order: !report.is_schedule_dependent && !report.has_partial_subgroups,
-            orders: report.schedules,
-            steps: report.steps,
-        },
+        verdict,
+        why: report.refusal.as_ref().map(|refusal| source_refusal_text(file, module, refusal)),
+        language: module.language.map(|language| language.name().to_owned()),
+        inputs: if coverage.inputs.is_empty() { CoveredInputs::Given } else { CoveredInputs::Chosen },
+        module_verdict: Some(verdict),
+        findings: report.findings.iter().map(record).collect(),
+        coverage,
         needs: report.needs.into_iter().map(needed_record).collect(),
         order_dependent: report.order_dependent_element,
-        lints: Vec::new(),
+        workgroups: report.workgroups,
+        ..refused_line(file, &report.entry, options, String::new())
     }
+}
+
+/// Converts the scope of a report to its published record.
+fn race_coverage(report: &GridReport) -> RaceCoverage {
+    let workgroups = report.grid.iter().fold(1, |all: u64, count| all.saturating_mul(u64::from(*count)));
+    let running = (!report.workgroups.is_empty()).then_some(report.workgroups.len() as u64);
+    let workgroup_size: u64 = report.local_size.iter().map(|size| u64::from(*size)).product();
+    let model = report.model.as_ref();
+    let reason = match report.is_schedule_dependent {
+        false if report.has_partial_subgroups => Some(ScheduleReason::PartialSubgroups),
+        false => None,
+        true if report.has_unordered_interlock => Some(ScheduleReason::Interlock),
+        true => Some(ScheduleReason::Atomics),
+    };
+    RaceCoverage {
+        inputs: report.chosen_inputs.clone(),
+        grid: Some(CoveredGrid {
+            invocations: model.map_or_else(
+                || running.unwrap_or(workgroups).saturating_mul(workgroup_size),
+                |model| model.invocations as u64,
+            ),
+            workgroups,
+            running,
+            workgroup_size,
+            invocations_of_stage: report.stage.describe_count(report.grid),
+        }),
+        schedules: Some(CoveredSchedules {
+            every: reason.is_none(),
+            explored: report.schedules,
+            steps: report.steps,
+            reason,
+            model: model.map(|model| model.name.clone()),
+        }),
+        engine: Some(if model.is_some() { RaceWitness::Model } else { RaceWitness::Walk }),
+        limits: report.limits.iter().cloned().map(coverage_limit).collect(),
+    }
+}
+
+/// Converts a limit of a report to its published record.
+pub fn coverage_limit(limit: frontend::CoverageLimit) -> CoverageLimit {
+    match limit {
+        frontend::CoverageLimit::Note(text) => CoverageLimit::Note { text },
+        frontend::CoverageLimit::Unreached(lines) => CoverageLimit::Unreached { lines },
+        frontend::CoverageLimit::WiderGrid(WiderGridFinding { grid, message }) => {
+            CoverageLimit::WiderGrid { grid, message }
+        }
+        frontend::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,
+        frontend::CoverageLimit::ChosenInputs { message, lines } => {
+            CoverageLimit::ChosenInputs { message, lines }
+        }
+        frontend::CoverageLimit::OtherInputs { message } => CoverageLimit::OtherInputs { message },
+        frontend::CoverageLimit::SubgroupSize { size, message } => {
+            CoverageLimit::SubgroupSize { size, message }
+        }
+        frontend::CoverageLimit::GridSearchCutOff => CoverageLimit::GridSearchCutOff,
+    }
+}
+
+/// Describes a finding with another grid than the assumed one.
+pub fn describe_wider_grid(found: WiderGridFinding) -> String {
+    describe_limit(&coverage_limit(frontend::CoverageLimit::WiderGrid(found)))
 }
 
 /// Converts an input on which the answer depends to its published record.
@@ -248,8 +315,8 @@ pub fn needed_record(input: NeededInput) -> NeededRecord {
 /// Merges findings of one kind and variable that the same fix removes.
 fn group_by_cause(findings: &mut Vec<FindingRecord>) {
     let variable = |finding: &FindingRecord| {
-        let name = finding.message.split('`').nth(1).unwrap_or_default();
-        name.split(['[', '.']).next().unwrap_or_default().to_owned()
+        let element = finding.element.as_deref().unwrap_or_default();
+        element.split(['[', '.']).next().unwrap_or_default().to_owned()
     };
     let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
     for finding in findings.drain(..) {
@@ -280,9 +347,14 @@ pub fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -
             file: Some(source),
             line,
             invocation: Some(spot.invocation.to_string()),
+            workgroup: Some(spot.invocation.workgroup),
             access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),
         }
     };
     let places = finding.at.iter().map(finding_place).collect();
-    FindingRecord::new(finding.kind.name(), finding.message.clone(), places)
+    FindingRecord {
+        cause: Some(finding.cause.name().to_owned()),
+        element: Some(finding.element.clone()).filter(|element| !element.is_empty()),
+        ..FindingRecord::new(finding.kind.name(), finding.message.clone(), places)
+    }
 }

@@ -21,7 +21,7 @@ mod wgsl_atomic;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use frontend::grid::GridReport;
-use frontend::{AnalysisOptions, SpirvModule, fix_walk_findings};
+use frontend::{AnalysisOptions, FindingCause, ShaderLanguage, SpirvModule, fix_walk_findings};
 use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
 
@@ -104,6 +104,10 @@ struct RepairState {
 }
 
 impl RepairState {
+    fn language(&self) -> ShaderLanguage {
+        self.walked.module.language.unwrap_or(ShaderLanguage::Glsl)
+    }
+
     fn findings(&self) -> &[FindingRecord] {
         &self.walked.line.findings
     }
@@ -255,7 +259,7 @@ impl RepairSearch<'_> {
         base: &RepairState,
         completions: usize,
     ) -> Option<Vec<RepairStep>> {
-        let parsed = ShaderText::parse(self.file, &state.text);
+        let parsed = ShaderText::parse(state.language(), &state.text);
         let finding = state.findings().get(target)?;
         let target_finding = RepairTarget::from_finding(self.file, finding)?;
         let removed = state.line_keys().into_iter().nth(target)?;
@@ -452,7 +456,7 @@ impl RepairSearch<'_> {
         let finding = RepairTarget::from_finding(self.file, finding)?;
         // A barrier suffices within a single workgroup.
         let grid = state.walked.report.grid.iter().fold(1_u32, |all, count| all.saturating_mul(*count));
-        let parsed = ShaderText::parse(self.file, &state.text);
+        let parsed = ShaderText::parse(state.language(), &state.text);
         let (fix, parts) = barriers::split_dispatch(&parsed, &finding).filter(|_| grid > 1)?;
         for part in parts {
             let module = self.compile_text(&part)?;
@@ -467,7 +471,7 @@ impl RepairSearch<'_> {
 
 /// Adds each fix to the findings that it removes.
 fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair], is_complete: bool) {
-    let parsed = ShaderText::parse(&line.file, &first.text);
+    let parsed = ShaderText::parse(first.language(), &first.text);
     let keys = first.line_keys();
     let edits = fix_edits(first, fixes);
     let mut is_fixed = vec![false; line.findings.len()];
@@ -509,7 +513,8 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
         };
         // Atomics would hide a missing wait.
         let is_atomic = finding.changes().iter().any(|one| one.change == ShaderChange::MakeAccessesAtomic);
-        let hides_missing_wait = is_atomic && !finding.message.contains("atomically");
+        let hides_missing_wait =
+            is_atomic && finding.cause.as_deref() != Some(FindingCause::AtomicMismatch.name());
         if is_complete && !is_fixed[index] && finding.change.is_some() && (hides_missing_wait || is_refuted())
         {
             finding.set_changes(Vec::new());

@@ -8,7 +8,7 @@ use spirv_reader::{MemoryOperands, PointerComparison, SpirvInstruction, SpirvTyp
 
 use crate::emit::{self, SCRATCH_REGISTER};
 use crate::error::{Problem, unsupported};
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 use crate::layout::is_storage_image;
 use crate::order::access_strength;
 use crate::stage;
@@ -88,7 +88,7 @@ impl Walk<'_> {
                 let name = module.display_name(pointer.object.variable);
                 let length = length.unwrap_or(0);
                 let message = format!("element {index} of an array of {length} in `{name}`");
-                self.report_conditionally(state, FindingKind::OutOfBounds, message)?;
+                self.report_conditionally(state, FindingCause::BeyondEnd, message, name)?;
             }
             if let Some(decorations) = module.member_decorations.get(&(ty, index as u32))
                 && matches!(module.type_of_id(ty)?, SpirvType::Struct { .. })

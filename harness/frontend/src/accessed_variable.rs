@@ -60,6 +60,14 @@ pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, poin
     None
 }
 
+/// Returns the source name of a variable, or of a structure at an address.
+pub fn variable_label(module: &SpirvModule, id: u32) -> String {
+    module
+        .variables
+        .get(&id)
+        .map_or_else(|| module.display_name(id), |variable| module.variable_name(id, variable.ty))
+}
+
 /// Returns the pointer or image that an instruction accesses: of a copy, the source unless it `writes`.
 pub(crate) fn accessed_pointer(
     module: &SpirvModule,

@@ -13,7 +13,7 @@ use model::{
 use spirv_reader::Stage;
 
 use crate::emit;
-use crate::finding::{FindingKind, InvocationId, LiftFinding, Spot};
+use crate::finding::{FindingCause, InvocationId, LiftFinding, Spot};
 use crate::lifted::{Lifted, LiftedCase};
 use crate::suspicion::confirm_suspicions;
 
@@ -115,7 +115,7 @@ pub fn answer_with_model(
     let mut all = decide_with_model(lifted, model, query)?;
     let (findings, open) = confirm_suspicions(lifted, model, query.budget);
     // Nothing after a divergent barrier is defined, and no examined run contains it.
-    let divergent = lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier);
+    let divergent = lifted.findings.iter().any(|found| found.cause == FindingCause::MissedBarrier);
     if all.race == Race::Free && (open || divergent) {
         all.race = Race::Unknown;
         all.is_out_of_time |= open;

@@ -11,7 +11,7 @@ use crate::accessed_variable::accessed_variable;
 use crate::context::LiftContext;
 use crate::emit::{self, END_LABEL, ENTRY_REGISTER};
 use crate::error::{Problem, unsupported};
-use crate::finding::{FindingKind, InvocationId, LiftFinding, Spot};
+use crate::finding::{FindingCause, InvocationId, LiftFinding, Spot};
 use crate::layout::element_name_in;
 use crate::lifted::LiftedCase;
 use crate::question::ResolvedQuestion;
@@ -237,7 +237,12 @@ impl BarrierParticipants {
                 let message = format!(
                     "invocation {surely} waits at a control barrier that invocation {never} does not reach"
                 );
-                findings.insert(LiftFinding { kind: FindingKind::DivergentBarrier, message, at: vec![at] });
+                findings.insert(LiftFinding {
+                    cause: FindingCause::MissedBarrier,
+                    element: String::new(),
+                    message,
+                    at: vec![at],
+                });
             }
         }
     }

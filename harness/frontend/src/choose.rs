@@ -30,12 +30,12 @@ use crate::assumed::{
 use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::dispatch::uses_subgroups;
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::finding::FindingKind;
-use crate::grid::{Blocked, FindingKey, GridFinding, MAX_INVOCATIONS, NO_BUFFER, NeededInput, Trial};
+use crate::finding::{FindingCause, FindingKind};
+use crate::grid::{Blocked, FindingKey, GridFinding, MAX_INVOCATIONS, NeededInput, Trial};
 use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
 use crate::launch::{LaunchParameters, end_coordinates, positions_at, wider_grid};
 use crate::layout::{Specialized, local_size_of};
-use crate::needs::{describe_choice, needed_inputs};
+use crate::needs::{list_choice, needed_inputs};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
@@ -137,7 +137,7 @@ impl InputChoice {
 
     /// Lists the chosen inputs that are not zeros or defaults, in one line.
     pub fn description(&self, given: &AnalysisOptions) -> String {
-        describe_choice(given, &self.primary(given))
+        list_choice(given, &self.primary(given)).join(", ")
     }
 
     /// Returns what an answer for the first choice depends on, for analyses other than the walk.
@@ -314,7 +314,7 @@ impl InputChoice {
             return true;
         }
         // No number that was tried is an address.
-        if !inputs.is_empty() && found.message.ends_with(NO_BUFFER) {
+        if !inputs.is_empty() && found.cause == FindingCause::NoBuffer {
             return true;
         }
         // A computation with an uninitialized value is undefined for all inputs.

@@ -37,6 +37,75 @@ impl FindingKind {
     }
 }
 
+closed_enum! {
+    /// The cause of a finding, which determines its kind.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum FindingCause {
+        /// No synchronization orders two accesses.
+        Unordered = "unordered",
+        /// Two atomics are outside each other's scope, or of different sizes.
+        AtomicMismatch = "atomic-mismatch",
+        /// Only lockstep execution would order two accesses.
+        LockstepOrder = "lockstep-order",
+        /// A write is not made available and visible to a read.
+        Unpublished = "unpublished",
+        /// An invocation skips a control barrier.
+        MissedBarrier = "missed-barrier",
+        /// An invocation does not arrive at a split barrier.
+        MissedArrival = "missed-arrival",
+        /// An index or offset is beyond the end of an object.
+        BeyondEnd = "beyond-end",
+        /// An address is in no buffer.
+        NoBuffer = "no-buffer",
+        /// A component is outside its vector.
+        BeyondVector = "beyond-vector",
+        /// An uninitialized value decides something.
+        UndefinedValue = "undefined-value",
+        /// A stored number is computed from memory that no invocation has written.
+        StoredUnwritten = "stored-unwritten",
+        /// A division by zero.
+        DivisionByZero = "division-by-zero",
+        /// The result of an instruction is undefined for its operands.
+        UndefinedResult = "undefined-result",
+        /// `OpUnreachable` is executed.
+        Unreachable = "unreachable",
+        /// A section of a fragment shader interlock begins or ends twice.
+        InterlockOrder = "interlock-order",
+        /// No invocation changes the values that a loop reads.
+        EndlessLoop = "endless-loop",
+        /// Invocations wait for each other.
+        Deadlock = "deadlock",
+        /// A lane waits for another lane of its subgroup.
+        SubgroupStarvation = "subgroup-starvation",
+        /// A claim about the final contents does not hold.
+        BrokenClaim = "broken-claim",
+    }
+}
+
+impl FindingCause {
+    /// Returns the class of the finding.
+    pub fn kind(self) -> FindingKind {
+        match self {
+            FindingCause::Unordered | FindingCause::AtomicMismatch => FindingKind::Race,
+            FindingCause::LockstepOrder => FindingKind::Lockstep,
+            FindingCause::Unpublished => FindingKind::UnpublishedRead,
+            FindingCause::MissedBarrier | FindingCause::MissedArrival => FindingKind::DivergentBarrier,
+            FindingCause::BeyondEnd | FindingCause::NoBuffer | FindingCause::BeyondVector => {
+                FindingKind::OutOfBounds
+            }
+            FindingCause::UndefinedValue | FindingCause::StoredUnwritten => FindingKind::UninitialisedRead,
+            FindingCause::DivisionByZero
+            | FindingCause::UndefinedResult
+            | FindingCause::Unreachable
+            | FindingCause::InterlockOrder => FindingKind::UndefinedBehaviour,
+            FindingCause::EndlessLoop | FindingCause::Deadlock | FindingCause::SubgroupStarvation => {
+                FindingKind::Hang
+            }
+            FindingCause::BrokenClaim => FindingKind::Assertion,
+        }
+    }
+}
+
 /// The position of an invocation in the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InvocationId {
@@ -47,6 +116,13 @@ pub struct InvocationId {
     pub(crate) workgroup_index: u32,
     pub(crate) local_index: u32,
     pub(crate) stage: Stage,
+}
+
+impl LiftFinding {
+    /// Returns the class of the defect.
+    pub fn kind(&self) -> FindingKind {
+        self.cause.kind()
+    }
 }
 
 /// A source position of a finding, with the invocation that executes it.
@@ -64,8 +140,9 @@ pub struct Spot {
 /// A defect that the lifter found without a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LiftFinding {
-    /// The class of the defect.
-    pub kind: FindingKind,
+    pub cause: FindingCause,
+    /// The accessed variable; empty if none is known.
+    pub element: String,
     /// The description, as one sentence.
     pub message: String,
     pub at: Vec<Spot>,

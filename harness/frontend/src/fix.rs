@@ -9,7 +9,6 @@ mod candidates;
 mod change;
 mod edit;
 mod handover;
-mod source_language;
 mod walk_fixes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +24,7 @@ use crate::accessed_variable::accessed_variable;
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit::{self, AddedSemantics};
 use crate::error::SourcePosition;
-use crate::finding::{FindingKind, Spot};
+use crate::finding::{FindingCause, Spot};
 use crate::grid::GridFinding;
 use crate::lifted::{Lifted, LiftedCase};
 
@@ -33,7 +32,6 @@ use candidates::ModuleCandidates;
 use edit::WIDEST_SCOPE;
 
 pub use change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
-pub use source_language::{SourceLanguage, variable_label};
 pub use walk_fixes::{WalkFixes, fix_walk_findings};
 
 /// Model steps for one candidate.
@@ -168,7 +166,7 @@ pub fn fix_races(
 /// Returns the racing accesses as a finding; without a race, the accesses of each storage class.
 fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<GridFinding> {
     if let Some(race) = race {
-        return vec![GridFinding::from_spots(lifted, FindingKind::Race, String::new(), &race.at)];
+        return vec![GridFinding::from_spots(lifted, FindingCause::Unordered, Default::default(), &race.at)];
     }
     let Some(case) = lifted.cases.first() else { return Vec::new() };
     let mut spots: BTreeMap<StorageClass, Vec<Spot>> = BTreeMap::new();
@@ -184,7 +182,8 @@ fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot
             }
         }
     }
-    let finding = |at: &Vec<Spot>| GridFinding::from_spots(lifted, FindingKind::Race, String::new(), at);
+    let finding =
+        |at: &Vec<Spot>| GridFinding::from_spots(lifted, FindingCause::Unordered, Default::default(), at);
     spots.values().map(finding).collect()
 }
 

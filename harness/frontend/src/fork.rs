@@ -6,7 +6,7 @@ use litmus::{ArithmeticOperation, BranchRelation};
 
 use crate::emit;
 use crate::error::{Problem, malformed, unsupported};
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 use crate::layout::known_number;
 use crate::state::{PathState, RegisterDefinition};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue, UndefOrigin};
@@ -64,7 +64,7 @@ impl Walk<'_> {
         self.round.undefined.insert(origin);
         if let UndefOrigin::Instruction(..) | UndefOrigin::Memory(_, _, Some(_)) = origin {
             self.report_finding(
-                FindingKind::UninitialisedRead,
+                FindingCause::UndefinedValue,
                 format!("{what} depends on an undefined value"),
             );
         }

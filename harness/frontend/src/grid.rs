@@ -48,13 +48,13 @@ mod value;
 pub mod vector_clock;
 mod workgroup_start;
 
+use crate::coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::finding::{FindingKind, InvocationId, Spot};
+use crate::finding::{FindingCause, FindingKind, InvocationId, Spot};
 use crate::lifted::Lifted;
 use crate::options::AnalysisOptions;
 use crate::question;
 
-pub(crate) use access::NO_BUFFER;
 pub(crate) use final_contents::pack_texels;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
@@ -110,6 +110,9 @@ pub struct GridSpot {
 pub struct GridFinding {
     /// The class of the defect.
     pub kind: FindingKind,
+    pub cause: FindingCause,
+    /// The accessed element; empty if none is known.
+    pub element: String,
     /// The description, as one sentence.
     pub message: String,
     /// The positions involved.
@@ -125,16 +128,17 @@ pub struct GridFinding {
 
 impl GridFinding {
     /// Returns a finding that depends on no assumed input.
-    pub(crate) fn new(kind: FindingKind, message: String, at: Vec<GridSpot>) -> GridFinding {
+    pub(crate) fn new(cause: FindingCause, message: String, at: Vec<GridSpot>) -> GridFinding {
         let (inputs, control, sites, blocks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        GridFinding { kind, message, at, inputs, control, sites, blocks }
+        let (kind, element) = (cause.kind(), String::new());
+        GridFinding { kind, cause, element, message, at, inputs, control, sites, blocks }
     }
 
     /// Returns a finding of the model.
     pub(crate) fn from_spots(
         lifted: &Lifted,
-        kind: FindingKind,
-        message: String,
+        cause: FindingCause,
+        (element, message): (String, String),
         at: &[Spot],
     ) -> GridFinding {
         let spot = |spot: &Spot| GridSpot {
@@ -143,7 +147,7 @@ impl GridFinding {
             invocation: lifted.invocations.get(usize::from(spot.thread)).copied().unwrap_or_default(),
             writes: spot.writes,
         };
-        GridFinding::new(kind, message, at.iter().map(spot).collect())
+        GridFinding { element, ..GridFinding::new(cause, message, at.iter().map(spot).collect()) }
     }
 
     /// Returns the kind and the instructions, which are equal in other walks.
@@ -228,8 +232,10 @@ pub struct GridReport {
     /// True if the schedule decides control flow or addresses, so that a pass covers only the tried
     /// schedules.
     pub is_schedule_dependent: bool,
-    /// True if the axiomatic model decided every execution where the walk was incomplete.
-    pub decided_by_model: bool,
+    /// The axiomatic model, if it decided every execution where the walk was incomplete.
+    pub model: Option<DecidingModel>,
+    /// True if interlocked sections run in any order.
+    pub has_unordered_interlock: bool,
     /// True if lanes of a subgroup executed a subgroup operation without others. The walk tries one
     /// reconvergence, and others are possible: lanes that diverged before, and ended lanes were among them, need
     /// not have come together again.
@@ -245,9 +251,11 @@ pub struct GridReport {
     /// Final buffer contents of the first schedule, if requested and if it ran to its end.
     pub final_buffers: Vec<FinalBuffer>,
     /// The first defect with two workgroups, if no grid was given and one workgroup is clean.
-    pub two_workgroup_finding: Option<String>,
-    /// Description of what a pass covers.
-    pub coverage: String,
+    pub two_workgroup_finding: Option<WiderGridFinding>,
+    /// The inputs that were chosen: all of the first choice, then what differs in each further one.
+    pub chosen_inputs: Vec<Vec<String>>,
+    /// The limits of the answer.
+    pub limits: Vec<CoverageLimit>,
     /// The inputs to supply, if the verdict is [`GridVerdict::NeedsInputs`].
     pub needs: Vec<NeededInput>,
     /// The first element whose final contents depend on the schedule although nothing races.
@@ -297,7 +305,8 @@ impl GridReport {
             refusal: None,
             findings: Vec::new(),
             is_schedule_dependent: false,
-            decided_by_model: false,
+            model: None,
+            has_unordered_interlock: false,
             has_partial_subgroups: false,
             schedules: 0,
             steps: 0,
@@ -305,7 +314,8 @@ impl GridReport {
             shadow_bytes: 0,
             final_buffers: Vec::new(),
             two_workgroup_finding: None,
-            coverage: String::new(),
+            chosen_inputs: Vec::new(),
+            limits: Vec::new(),
             needs: Vec::new(),
             order_dependent_element: None,
             unreached: std::collections::BTreeSet::new(),
@@ -404,7 +414,7 @@ fn explore_schedules(
             if let (Some(claim), Ok(())) = (&claim, &result) {
                 match violated_claim(module, options, claim, &machine.final_buffers()) {
                     Some(Ok(message)) => {
-                        let found = GridFinding::new(FindingKind::Assertion, message, Vec::new());
+                        let found = GridFinding::new(FindingCause::BrokenClaim, message, Vec::new());
                         if !report.findings.iter().any(|known| known.kind == FindingKind::Assertion) {
                             report.findings.push(found);
                         }
@@ -458,7 +468,7 @@ fn explore_schedules(
         }
         classify_lockstep_races(&mut report.findings);
         if report.findings.iter().any(|found| found.kind.is_race()) {
-            report.findings.retain(|found| found.message != trial::STORED_UNWRITTEN);
+            report.findings.retain(|found| found.cause != FindingCause::StoredUnwritten);
         }
         report.verdict = match (report.findings.is_empty(), &report.refusal) {
             (false, _) => GridVerdict::Racy,
@@ -470,12 +480,13 @@ fn explore_schedules(
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
         report.unreached = first.program.unreached_lines(&reached);
-        if report.verdict == GridVerdict::Clean {
-            notes.extend(describe_unreached(module, &report.unreached));
-        }
         report.blocked = trial::blocked_lines(first.program, &influence, &reached);
         report.reached = reached;
-        report.coverage = describe_coverage(&report, first.setup.has_unordered_interlock(), notes);
+        report.has_unordered_interlock = first.setup.has_unordered_interlock();
+        report.limits = notes.into_iter().map(CoverageLimit::Note).collect();
+        if report.verdict == GridVerdict::Clean {
+            report.limits.extend(unreached_limit(module, &report.unreached));
+        }
         Ok(report)
     })
 }
@@ -554,10 +565,13 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
         let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
         let lines = |at: &[GridSpot]| {
             // Schedules differ in where others stop while an invocation repeats its loop.
-            let at = if found.kind == FindingKind::Hang { at.get(..1).unwrap_or_default() } else { at };
+            let at =
+                if found.cause.kind() == FindingKind::Hang { at.get(..1).unwrap_or_default() } else { at };
             let source_line = |spot: &GridSpot| machine.program.module.source_line(spot.line);
             let line = |spot: &GridSpot| match source_line(spot) {
-                Some(source) if found.kind == FindingKind::Hang => (source.line, SourcePosition::Module),
+                Some(source) if found.cause.kind() == FindingKind::Hang => {
+                    (source.line, SourcePosition::Module)
+                }
                 _ => (spot.line, spot.place),
             };
             let mut lines: Vec<_> = at.iter().map(line).collect();
@@ -565,17 +579,19 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
             lines.sort_unstable();
             lines
         };
-        let known = findings.iter().any(|known| known.kind == found.kind && lines(&known.at) == lines(&at));
+        let kind = found.cause.kind();
+        let known = findings.iter().any(|known| known.kind == kind && lines(&known.at) == lines(&at));
         if !known && findings.len() < MAX_FINDINGS {
             let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
             sites.sort_unstable();
             let influence = &machine.influence;
             findings.push(GridFinding {
-                inputs: influence.inputs_of(found.kind, found.inputs),
-                control: influence.control_inputs(found.kind),
+                inputs: influence.inputs_of(kind, found.inputs),
+                control: influence.control_inputs(kind),
                 blocks: sites.iter().filter_map(|site| machine.program.block_of(*site)).collect(),
                 sites,
-                ..GridFinding::new(found.kind, found.message.clone(), at)
+                element: found.element.clone(),
+                ..GridFinding::new(found.cause, found.message.clone(), at)
             });
         }
     }
@@ -600,17 +616,17 @@ fn classify_lockstep_races(findings: &mut Vec<GridFinding>) {
     findings.retain(|found| found.kind != FindingKind::Lockstep || !wider.contains(&lines(found)));
     for found in findings.iter_mut().filter(|found| found.kind == FindingKind::Lockstep) {
         if lines(found).iter().any(|line| wider.iter().flatten().any(|known| known == line)) {
-            found.kind = FindingKind::Race;
+            (found.kind, found.cause) = (FindingKind::Race, FindingCause::Unordered);
         }
     }
 }
 
-/// Describes the lines that no invocation reached.
-pub(crate) fn describe_unreached(
+/// Returns the lines that no invocation reached as a limit.
+pub(crate) fn unreached_limit(
     module: &SpirvModule,
     lines: &std::collections::BTreeSet<u32>,
-) -> Option<String> {
-    line_ranges(module, lines).map(|lines| format!("not reached: {lines}"))
+) -> Option<CoverageLimit> {
+    line_ranges(module, lines).map(CoverageLimit::Unreached)
 }
 
 /// Describes source lines as ranges, such as `lines 3-5, 9`.
@@ -636,41 +652,4 @@ pub(crate) fn line_ranges(module: &SpirvModule, lines: &std::collections::BTreeS
     });
     let ranges = ranges.collect::<Vec<_>>().join(", ");
     Some(format!("line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
-}
-
-/// Describes what a pass covers. `unordered` is true if interlocked sections run in any order.
-fn describe_coverage(
-    report: &GridReport,
-    unordered: bool,
-    notes: std::collections::BTreeSet<String>,
-) -> String {
-    let workgroups = report.grid.iter().fold(1_u64, |all, n| all.saturating_mul(u64::from(*n)));
-    let each: u64 = report.local_size.iter().map(|n| u64::from(*n)).product();
-    let why = match unordered {
-        true => "interlock sections may execute in any order",
-        false => "atomics affect control flow or ordering",
-    };
-    let orders = match (report.is_schedule_dependent, report.schedules) {
-        (false, _) if report.has_partial_subgroups => {
-            "all schedules, with subgroup operations in branches executed together by the lanes that reach \
-             them"
-                .to_owned()
-        }
-        (false, _) => "all schedules".to_owned(),
-        (true, 1) => format!("1 schedule explored, because {why}"),
-        (true, orders) => format!("{orders} schedules explored, because {why}"),
-    };
-    let invocations = report.stage.describe_count(report.grid).unwrap_or_else(|| {
-        let plural = if workgroups == 1 { "" } else { "s" };
-        let running = match report.workgroups.len() {
-            0 => String::new(),
-            count => format!("{count} of "),
-        };
-        format!("{running}{workgroups} workgroup{plural} of {each}, subgroups of {}", report.subgroup_size)
-    });
-    let mut all = format!("these inputs, {invocations}, loops not bounded, {orders}");
-    for note in notes {
-        all += &format!("; {note}");
-    }
-    all
 }

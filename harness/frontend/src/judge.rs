@@ -11,13 +11,14 @@ use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
 use crate::answer::{ModelQuery, answer_with_model};
 use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
+use crate::coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
 use crate::error::{Problem, Refusal};
-use crate::finding::FindingKind;
-use crate::grid::{self, GridFinding, GridReport, GridVerdict, NeededInput, describe_unreached, line_ranges};
+use crate::finding::{FindingCause, FindingKind};
+use crate::grid::{self, GridFinding, GridReport, GridVerdict, NeededInput, line_ranges, unreached_limit};
 use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch::wider_grid;
 use crate::lift::lift;
-use crate::needs::{chosen_constants, describe_choice, describe_launch, needed_inputs};
+use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
 use crate::options::AnalysisOptions;
 
 /// Upper bound on the findings that an answer lists for inputs that it needs.
@@ -38,10 +39,10 @@ pub fn judge(
         && report.verdict == GridVerdict::Clean
     {
         if let Some(wider) = find_with_two_workgroups(module, options) {
-            report.coverage += &format!("; {wider}");
+            report.limits.push(CoverageLimit::WiderGrid(wider.clone()));
             report.two_workgroup_finding = Some(wider);
         } else if is_for_one_workgroup(module, options, report.stage) {
-            report.coverage += "; the grid is not given, and every workgroup does the same";
+            report.limits.push(CoverageLimit::OneWorkgroup);
         }
     }
     result
@@ -54,8 +55,6 @@ pub struct InputChoiceReport {
     pub report: GridReport,
     /// The choice that shows the findings, else the first.
     pub options: AnalysisOptions,
-    /// The inputs that were chosen, in one line; empty if all were given.
-    pub chosen_inputs: String,
 }
 
 /// Analyzes a kernel for each choice of inputs.
@@ -72,150 +71,202 @@ pub fn judge_choice(
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<InputChoiceReport, Refusal> {
-    let mut choices = choice.choices.iter().cloned();
-    let Some(first) = choices.next() else {
+    let Some(first) = choice.choices.first() else {
         let report = judge(module, given, model, budget)?;
-        return Ok(InputChoiceReport { report, options: given.clone(), chosen_inputs: String::new() });
+        return Ok(InputChoiceReport { report, options: given.clone() });
     };
-    let first = AnalysisOptions { deadline: given.deadline.clone(), ..first };
-    let (mut report, first) = judge_widened(module, first, choice, model, budget)?;
-    let mut options = first.clone();
-    // What rests on assumed values or on the assumed grid is not certain.
-    let (certain, mut dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
-        .into_iter()
-        .partition(|found| !choice.depends_on_values(found, &first));
-    let (due_to_grid, mut certain): (Vec<_>, Vec<_>) =
-        certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
-    let due_to_wide_grid = take_due_to_wide_grid(module, &first, choice, &mut certain);
-    let with_grid = |found: GridFinding, options: &AnalysisOptions| {
-        let grid = describe_grid(options, &found);
-        (found, grid)
+    let judge_one = |options: &AnalysisOptions| {
+        let options = AnalysisOptions { deadline: given.deadline.clone(), ..options.clone() };
+        judge_widened(module, options, choice, model, budget)
     };
-    let mut due_to_grid: Vec<_> =
-        due_to_grid.into_iter().chain(due_to_wide_grid).map(|one| with_grid(one, &first)).collect();
-    let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
-    let first_unreached = describe_unreached(module, &report.unreached);
-    let mut others = Vec::new();
-    for other in choices.chain(choice.with_longer_chain(&report.blocked)) {
-        let other = AnalysisOptions { deadline: given.deadline.clone(), ..other };
-        let Ok((more, other)) = judge_widened(module, other, choice, model, budget) else { continue };
-        report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
-        // A line counts as unreached only if no choice reaches it.
-        report.unreached.retain(|line| more.unreached.contains(line));
-        report.blocked.extend(more.blocked);
-        report.is_schedule_dependent |= more.is_schedule_dependent;
-        report.has_partial_subgroups |= more.has_partial_subgroups;
-        report.steps += more.steps;
-        if let (None, Some(words)) = (&report.two_workgroup_finding, more.two_workgroup_finding) {
-            report.coverage += &format!("; {words}");
-            report.two_workgroup_finding = Some(words);
-        }
-        let mut found = Vec::new();
-        for one in more.findings {
-            if choice.depends_on_values(&one, &other) {
-                // Where other values reached the code without it, they are the answer.
-                dependent.extend(Some(one).filter(|one| !choice.is_refuted(one)));
-            } else if choice.is_due_to_grid(&one, &other) {
-                due_to_grid.push(with_grid(one, &other));
-            } else {
-                found.push(one);
+    let first = judge_one(first)?;
+    let longer_chains = choice.with_longer_chain(&first.report.blocked);
+    let others = choice.choices[1..].iter().cloned().chain(longer_chains);
+    let others = others.filter_map(|other| judge_one(&other).ok()).collect();
+    let mut judged = JudgedChoices { module, given, choice, first, others };
+    let classes = judged.classify();
+    judged.merge();
+    Ok(judged.conclude(classes))
+}
+
+/// The reports of all choices.
+struct JudgedChoices<'a> {
+    module: &'a SpirvModule,
+    given: &'a AnalysisOptions,
+    choice: &'a InputChoice,
+    first: InputChoiceReport,
+    others: Vec<InputChoiceReport>,
+}
+
+/// The findings of all choices, by what they depend on.
+#[derive(Default)]
+struct FindingClasses {
+    /// Those that hold whatever the chosen inputs are.
+    certain: Vec<GridFinding>,
+    /// Those that assumed values decide.
+    dependent: Vec<GridFinding>,
+    /// Those that the assumed grid decides, with the grid.
+    due_to_grid: Vec<(GridFinding, Option<String>)>,
+    /// Those that the assumed subgroup size decides.
+    due_to_subgroups: Vec<GridFinding>,
+    /// Index among the further choices of the one that shows the first certain finding.
+    shown_by: Option<usize>,
+}
+
+impl JudgedChoices<'_> {
+    /// Takes the findings of each choice and classifies them.
+    fn classify(&mut self) -> FindingClasses {
+        let JudgedChoices { module, given, choice, .. } = *self;
+        let mut classes = FindingClasses::default();
+        let reports = std::iter::once(&mut self.first).chain(&mut self.others);
+        for (index, InputChoiceReport { report, options }) in reports.enumerate() {
+            let mut certain = Vec::new();
+            for found in std::mem::take(&mut report.findings) {
+                if choice.depends_on_values(&found, options) {
+                    // Where other values reached the code without it, they are the answer.
+                    classes.dependent.extend(Some(found).filter(|one| index == 0 || !choice.is_refuted(one)));
+                } else if choice.is_due_to_grid(&found, options) {
+                    let grid = describe_grid(options, &found);
+                    classes.due_to_grid.push((found, grid));
+                } else {
+                    certain.push(found);
+                }
+            }
+            let due_to_wide_grid = take_due_to_wide_grid(module, options, choice, &mut certain);
+            classes.due_to_grid.extend(due_to_wide_grid.into_iter().map(|found| {
+                let grid = describe_grid(options, &found);
+                (found, grid)
+            }));
+            if index == 0 {
+                let sizes = (given, &*options);
+                classes.due_to_subgroups = take_due_to_subgroup_size(module, sizes, report, &mut certain);
+            } else if classes.certain.is_empty() && !certain.is_empty() {
+                classes.shown_by = Some(index - 1);
+            }
+            for found in certain {
+                let is_known = |known: &GridFinding| {
+                    known.finding_key() == found.finding_key() && known.at.len() == found.at.len()
+                };
+                if index == 0 || !classes.certain.iter().any(is_known) {
+                    classes.certain.push(found);
+                }
             }
         }
-        let due_to_wide_grid = take_due_to_wide_grid(module, &other, choice, &mut found);
-        due_to_grid.extend(due_to_wide_grid.into_iter().map(|one| with_grid(one, &other)));
-        // The choice to report is the first one with a certain finding.
-        if certain.is_empty() && !found.is_empty() {
-            options = other.clone();
-            (report.grid, report.workgroups) = (more.grid, more.workgroups);
-            report.local_size = more.local_size;
+        classes
+    }
+
+    /// Merges what the further choices reached into the first report.
+    fn merge(&mut self) {
+        let report = &mut self.first.report;
+        let had_unreached = unreached_limit(self.module, &report.unreached);
+        for InputChoiceReport { report: more, .. } in &self.others {
+            report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
+            // A line counts as unreached only if no choice reaches it.
+            report.unreached.retain(|line| more.unreached.contains(line));
+            report.blocked.extend(more.blocked.iter().cloned());
+            report.is_schedule_dependent |= more.is_schedule_dependent;
+            report.has_partial_subgroups |= more.has_partial_subgroups;
+            report.steps += more.steps;
+            if let (None, Some(wider)) = (&report.two_workgroup_finding, &more.two_workgroup_finding) {
+                report.limits.push(CoverageLimit::WiderGrid(wider.clone()));
+                report.two_workgroup_finding = Some(wider.clone());
+            }
         }
-        others.push(other);
-        for found in found {
-            if !certain
-                .iter()
-                .any(|known| known.finding_key() == found.finding_key() && known.at.len() == found.at.len())
+        // The limits still name the lines that the first choice left unreached.
+        if had_unreached.is_some() && !self.others.is_empty() {
+            let still_unreached = unreached_limit(self.module, &report.unreached);
+            if let Some(known) =
+                report.limits.iter().position(|limit| matches!(limit, CoverageLimit::Unreached(_)))
             {
-                certain.push(found);
+                report.limits.splice(known..=known, still_unreached);
             }
         }
     }
-    // The coverage still names the lines that the first choice left unreached.
-    if let Some(noted) = first_unreached.filter(|_| !others.is_empty()) {
-        let still_unreached = describe_unreached(module, &report.unreached);
-        let (old, new) =
-            (format!("; {noted}"), still_unreached.map(|left| format!("; {left}")).unwrap_or_default());
-        report.coverage = report.coverage.replace(&old, &new);
-    }
-    let reached = std::mem::take(&mut report.reached);
-    report.blocked.retain(|blocked| !blocked.is_covered(&reached));
-    let by_launch = choice.needed_launch(module, &reached);
-    let is_settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
-    let (by_contents, of_contents) = choice.contents_that_decide_races();
-    let is_decided = !dependent.is_empty() || is_settled && !by_contents.is_empty();
-    let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
-    // First what is certain, then what inputs decide, then what the grid decides.
-    if !certain.is_empty() {
-        report.verdict = GridVerdict::Racy;
-    } else if is_decided || is_settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
-        report.verdict = GridVerdict::NeedsInputs;
-        let depends = !dependent.is_empty();
-        for found in dependent.iter().filter(|found| !found.at.is_empty()).take(MAX_LISTED) {
-            report.coverage +=
-                &format!("; for these inputs (chosen by the tool): {}", describe_with_lines(module, found));
+
+    /// Returns the verdict: first what is certain decides, then what inputs decide, then what the grid decides.
+    fn conclude(self, classes: FindingClasses) -> InputChoiceReport {
+        let JudgedChoices { module, given, choice, first, others } = self;
+        let InputChoiceReport { mut report, options: first } = first;
+        let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by } = classes;
+        let mut options = first.clone();
+        // The choice to report is the first one with a certain finding.
+        if let Some(shown) = shown_by.and_then(|index| others.get(index)) {
+            options = shown.options.clone();
+            (report.grid, report.local_size) = (shown.report.grid, shown.report.local_size);
+            report.workgroups.clone_from(&shown.report.workgroups);
         }
-        if let (Some(message), false) = (of_contents, depends) {
-            report.coverage += &format!("; for other inputs (chosen by the tool): {message}");
+        let reached = std::mem::take(&mut report.reached);
+        report.blocked.retain(|blocked| !blocked.is_covered(&reached));
+        let by_launch = choice.needed_launch(module, &reached);
+        let is_settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
+        let (by_contents, of_contents) = choice.contents_that_decide_races();
+        let is_decided = !dependent.is_empty() || is_settled && !by_contents.is_empty();
+        let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
+        if !certain.is_empty() {
+            report.verdict = GridVerdict::Racy;
+        } else if is_decided || is_settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
+            report.verdict = GridVerdict::NeedsInputs;
+            let depends = !dependent.is_empty();
+            for found in dependent.iter().filter(|found| !found.at.is_empty()).take(MAX_LISTED) {
+                let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
+                report.limits.push(CoverageLimit::ChosenInputs { message: found.message.clone(), lines });
+            }
+            if let (Some(message), false) = (of_contents, depends) {
+                report.limits.push(CoverageLimit::OtherInputs { message });
+            }
+            let of_findings = dependent.iter().flat_map(|found| choice.inputs_of(found));
+            let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
+            report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
+            report.needs.extend(by_launch);
+            if report.needs.is_empty() {
+                report.needs = chosen_constants(module, given, &first);
+            }
+        } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
+            report.verdict = GridVerdict::NeedsInputs;
         }
-        let of_findings = dependent.iter().flat_map(|found| choice.inputs_of(found));
-        let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
-        report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
-        report.needs.extend(by_launch);
-        if report.needs.is_empty() {
-            report.needs = chosen_constants(module, given, &first);
+        if certain.is_empty() {
+            if let Some((found, Some(grid))) = due_to_grid.first() {
+                let wider =
+                    WiderGridFinding { grid: format!("--grid {grid}"), message: found.message.clone() };
+                report.limits.push(CoverageLimit::WiderGrid(wider.clone()));
+                report.two_workgroup_finding = Some(wider);
+                report.needs.push(NeededInput::grid_for_finding(grid.clone()));
+            }
+            if let (Some(found), Some(size)) = (due_to_subgroups.first(), first.subgroup_size) {
+                report.limits.push(CoverageLimit::SubgroupSize { size, message: found.message.clone() });
+                report.needs.push(NeededInput::subgroup_size_for_finding(size.to_string()));
+            }
         }
-    } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
-        report.verdict = GridVerdict::NeedsInputs;
-    }
-    if let (Some((found, Some(grid))), true) = (due_to_grid.first(), certain.is_empty()) {
-        let words = format!("the grid is not given: with --grid {grid}: {}", found.message);
-        report.coverage += &format!("; {words}");
-        report.two_workgroup_finding = Some(words);
-        report.needs.push(NeededInput::grid_for_finding(grid.clone()));
-    }
-    if let (Some(found), true, Some(size)) =
-        (due_to_subgroups.first(), certain.is_empty(), first.subgroup_size)
-    {
-        report.coverage += &format!("; the subgroup size is not given: with {size}: {}", found.message);
-        report.needs.push(NeededInput::subgroup_size_for_finding(size.to_string()));
-    }
-    if needs_grid && report.verdict == GridVerdict::NeedsInputs {
-        report.needs.push(NeededInput::missing_grid());
-    }
-    if report.verdict != GridVerdict::Clean {
-        report.order_dependent_element = None;
-    } else if choice.is_launch_search_cut_off() {
-        report.coverage += "; the search for grids in which positions coincide was cut off";
-    }
-    report.findings = certain;
-    let mut chosen = describe_choice(given, &first);
-    for other in &others {
-        let is_changed = |input: &&AssumedInput| {
-            !matches!(input.place, InputPlace::Constant(_))
-                && input.describe_value(other) != input.describe_value(&first)
-        };
-        let values = other.assumed.iter().filter(is_changed);
-        let values = values.map(|input| format!("{} = {}", input.name, input.describe_value(other)));
-        let changed: Vec<String> = describe_launch(&first, other).into_iter().chain(values).collect();
-        if !changed.is_empty() {
-            let word = if chosen.is_empty() { "" } else { "; " };
-            chosen += &format!("{word}also {}", changed.join(", "));
+        if needs_grid && report.verdict == GridVerdict::NeedsInputs {
+            report.needs.push(NeededInput::missing_grid());
         }
+        if report.verdict != GridVerdict::Clean {
+            report.order_dependent_element = None;
+        } else if choice.is_launch_search_cut_off() {
+            report.limits.push(CoverageLimit::GridSearchCutOff);
+        }
+        report.findings = certain;
+        report.chosen_inputs = vec![list_choice(given, &first)];
+        for InputChoiceReport { options: other, .. } in &others {
+            let is_changed = |input: &&AssumedInput| {
+                !matches!(input.place, InputPlace::Constant(_))
+                    && input.describe_value(other) != input.describe_value(&first)
+            };
+            let values = other.assumed.iter().filter(is_changed);
+            let values = values.map(|input| format!("{} = {}", input.name, input.describe_value(other)));
+            report.chosen_inputs.push(describe_launch(&first, other).into_iter().chain(values).collect());
+        }
+        // A further choice that differs in nothing that is listed adds nothing.
+        let mut index = 0;
+        report.chosen_inputs.retain(|inputs| {
+            index += 1;
+            index == 1 || !inputs.is_empty()
+        });
+        if report.chosen_inputs.iter().all(Vec::is_empty) {
+            report.chosen_inputs.clear();
+        }
+        InputChoiceReport { report, options }
     }
-    if !chosen.is_empty() {
-        let rest = report.coverage.strip_prefix("these inputs").unwrap_or(&report.coverage).to_owned();
-        report.coverage = format!("these inputs (chosen by the tool: {chosen}){rest}");
-    }
-    Ok(InputChoiceReport { report, options, chosen_inputs: chosen })
 }
 
 /// Returns the inputs that keep code or findings from being reached, as [`judge_choice`] finds them with every input
@@ -301,12 +352,6 @@ fn describe_grid(options: &AnalysisOptions, found: &GridFinding) -> Option<Strin
     Some(format!("{x},{y},{z}{}", running.collect::<String>()))
 }
 
-fn describe_with_lines(module: &SpirvModule, found: &GridFinding) -> String {
-    let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
-    let lines = lines.map_or(String::new(), |lines| format!(" ({lines})"));
-    format!("{}{lines}", found.message)
-}
-
 /// Removes and returns the accesses that are within bounds in one workgroup, unless the grid is given.
 fn take_due_to_wide_grid(
     module: &SpirvModule,
@@ -370,7 +415,7 @@ fn judge_widened(
     choice: &InputChoice,
     model: &Model,
     budget: Budget<'_>,
-) -> Result<(GridReport, AnalysisOptions), Refusal> {
+) -> Result<InputChoiceReport, Refusal> {
     let report = judge(module, &options, model, budget)?;
     let is_clean = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_none();
     if is_clean && choice.may_widen(&options) {
@@ -378,10 +423,10 @@ fn judge_widened(
         if let Ok(wider) = judge_by_walk_and_model(module, &widened, model, budget)
             && wider.verdict == GridVerdict::Clean
         {
-            return Ok((wider, widened));
+            return Ok(InputChoiceReport { report: wider, options: widened });
         }
     }
-    Ok((report, options))
+    Ok(InputChoiceReport { report, options })
 }
 
 /// Repeats the walk with two workgroups if neither an option nor an annotation gives the grid, and describes the
@@ -389,7 +434,7 @@ fn judge_widened(
 ///
 /// A single workgroup shares memory with no other. A shader in which every workgroup does the same is written for one.
 /// For graphics stages these are two vertices, or two fragments of each of two pixels.
-pub fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> {
+pub fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> Option<WiderGridFinding> {
     if options.grid.is_some() || module.annotations.config.is_some() {
         return None;
     }
@@ -404,7 +449,7 @@ pub fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions)
         found.kind == FindingKind::OutOfBounds && !(options.buffers.is_empty() && options.images.is_empty())
     };
     let found = report.findings.iter().find(|found| found.inputs.is_empty() && !is_due_to_size(found))?;
-    Some(format!("the grid is not given: with {words}: {}", found.message))
+    Some(WiderGridFinding { grid: words.to_owned(), message: found.message.clone() })
 }
 
 /// Returns true if the grid is not given, and further workgroups would repeat what the first one does.
@@ -451,14 +496,18 @@ fn judge_by_walk_and_model(
     let mut findings: Vec<GridFinding> = answer
         .findings
         .iter()
-        .map(|found| GridFinding::from_spots(&lifted, found.kind, found.message.clone(), &found.at))
+        .map(|found| {
+            let texts = (found.element.clone(), found.message.clone());
+            GridFinding::from_spots(&lifted, found.cause, texts, &found.at)
+        })
         .collect();
     if let Some(found) = &answer.race_spot {
         let message = found.describe(&lifted.invocations);
-        findings.push(GridFinding::from_spots(&lifted, FindingKind::Race, message, &found.at));
+        let texts = (found.element.clone(), message);
+        findings.push(GridFinding::from_spots(&lifted, FindingCause::Unordered, texts, &found.at));
     } else if answer.race == Race::Racy {
         let message = "data race at an unknown place".to_owned();
-        findings.push(GridFinding::new(FindingKind::Race, message, Vec::new()));
+        findings.push(GridFinding::new(FindingCause::Unordered, message, Vec::new()));
     }
     let complete = answer.race == Race::Free && !lifted.is_sampled;
     // The model has not covered every execution either, so its silence proves no more than the
@@ -472,14 +521,11 @@ fn judge_by_walk_and_model(
         Ok(report) => report,
         Err(_) => GridReport::from_lifted(&lifted, entry),
     };
-    report.coverage = format!(
-        "these inputs, {} invocations, every execution that `{}` allows",
-        lifted.invocations.len(),
-        model.name()
-    );
     // The model has decided every schedule, so the limits of the walk no longer matter.
     (report.verdict, report.findings, report.refusal, report.is_schedule_dependent) =
         (verdict, findings, None, false);
-    report.decided_by_model = true;
+    report.limits.clear();
+    report.model =
+        Some(DecidingModel { name: model.name().to_owned(), invocations: lifted.invocations.len() });
     Ok(report)
 }

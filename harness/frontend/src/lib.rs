@@ -54,6 +54,7 @@ mod choose;
 mod contents;
 mod context;
 mod counters;
+mod coverage;
 mod dataflow;
 mod deadline;
 mod dispatch;
@@ -99,16 +100,18 @@ mod update;
 mod value;
 mod walk;
 
+pub use accessed_variable::variable_label;
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
+pub use coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
 pub use deadline::DeadlinePredicate;
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, plan_dispatch};
 pub use element_names::element_names;
 pub use error::{Problem, Refusal, read_module};
-pub use finding::{FindingKind, InvocationId, LiftFinding, Spot};
+pub use finding::{FindingCause, FindingKind, InvocationId, LiftFinding, Spot};
 pub use fix::{
-    ChangeKind, FixResult, InsertionAnchor, InsertionSide, KernelChange, MissingSync, SourceLanguage,
-    WalkFixes, find_missing_sync, fix_races, fix_walk_findings, variable_label,
+    ChangeKind, FixResult, InsertionAnchor, InsertionSide, KernelChange, MissingSync, WalkFixes,
+    find_missing_sync, fix_races, fix_walk_findings,
 };
 pub use input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, UnsetOverride};
 pub use inputs::read_bound_module;
@@ -119,7 +122,7 @@ pub use judge::{
 pub use launch_part::LaunchPart;
 pub use lift::lift;
 pub use lifted::{Lifted, LiftedCase};
-pub use lint::{InvalidUse, Lint, RULES, ValidityRule, invalid_uses, lint};
+pub use lint::{InvalidUse, Lint, LintRule, ValidityRule, invalid_uses, lint};
 pub use minimize::minimize_race;
 pub use open_memory::{OpenMemory, OpenPart, OpenParts};
 pub use options::{AnalysisOptions, DEFAULT_UNROLL};
@@ -131,5 +134,7 @@ pub use refine::{
     with_open_memory,
 };
 pub use spirv_reader::annotations::{self, Formula, FormulaTerm, parse_formula};
-pub use spirv_reader::{AssembledModule, SourceLine, SourcePosition, SpirvModule, Stage, assemble_text};
+pub use spirv_reader::{
+    AssembledModule, ShaderLanguage, SourceLine, SourcePosition, SpirvModule, Stage, assemble_text,
+};
 pub use unused_inputs::{resolve_names, unused_inputs};

@@ -8,7 +8,7 @@ mod validity;
 
 use std::collections::BTreeSet;
 
-use litmus::{IgnoredClass, StorageClassSet};
+use litmus::{IgnoredClass, StorageClassSet, closed_enum};
 use rspirv::spirv::{MemorySemantics, StorageClass};
 use spirv_reader::{BarrierPart, SpirvConstant, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
@@ -20,53 +20,78 @@ pub use validity::{InvalidUse, ValidityRule, invalid_uses};
 /// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lint {
-    /// The name of the rule.
-    pub rule: &'static str,
+    pub rule: LintRule,
     /// The description.
     pub message: String,
-    /// The clause of the specification.
-    pub clause: &'static str,
     /// The source position, without an invocation.
     pub at: Spot,
 }
 
-/// The rules: name, subject and clause.
-pub const RULES: [(&str, &str, &str); 8] = [
-    (
-        "orders-nothing",
-        "a memory barrier without an order, or an order without a storage class of Vulkan",
-        "VK-SEM-08",
-    ),
-    (
-        "no-availability",
-        "a release without MakeAvailable, or an acquire without MakeVisible, where no access performs that \
-         operation either",
-        "VK-LO-05",
-    ),
-    ("lockstep", "shared memory written and read by a shader that has no control barrier", "VK-SW-09"),
-    (
-        "divergent-barrier",
-        "a workgroup control barrier behind a branch, a return or a loop that differs between invocations",
-        "VK-SW-09",
-    ),
-    (
-        "lock-in-every-lane",
-        "a spin lock that every invocation of a workgroup takes: lanes of one subgroup wait for each other",
-        "VK-X-05",
-    ),
-    (
-        "wrong-barrier",
-        "a control barrier whose semantics name memory without preceding writes, between accesses to \
-         workgroup memory that it does not order",
-        "VK-SEM-08",
-    ),
-    (
-        "plain-update",
-        "a load and a store of one word by every invocation of a workgroup, which need an atomic",
-        "VK-DR-01",
-    ),
-    ("invalid-semantics", "memory semantics or memory operands that the specification forbids", "VK-SEM-08"),
-];
+closed_enum! {
+    /// A rule of `lint`; its documentation page is `docs/reference/findings/lint-NAME.md`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum LintRule {
+        /// A control barrier that some invocations skip.
+        DivergentBarrier = "divergent-barrier",
+        /// Forbidden semantics or operands.
+        InvalidSemantics = "invalid-semantics",
+        /// A spin lock that lanes of one subgroup take.
+        LockInEveryLane = "lock-in-every-lane",
+        /// Shared memory that only lockstep execution orders.
+        Lockstep = "lockstep",
+        /// A release or acquire without availability or visibility.
+        NoAvailability = "no-availability",
+        /// A memory barrier without an order, or an order without a storage class of Vulkan.
+        OrdersNothing = "orders-nothing",
+        /// A plain read-modify-write by every invocation.
+        PlainUpdate = "plain-update",
+        /// A control barrier for other memory.
+        WrongBarrier = "wrong-barrier",
+    }
+}
+
+impl LintRule {
+    /// Returns the code that the rule reports.
+    pub fn subject(self) -> &'static str {
+        match self {
+            LintRule::OrdersNothing => {
+                "a memory barrier without an order, or an order without a storage class of Vulkan"
+            }
+            LintRule::NoAvailability => {
+                "a release without MakeAvailable, or an acquire without MakeVisible, where no access performs that \
+                 operation either"
+            }
+            LintRule::Lockstep => "shared memory written and read by a shader that has no control barrier",
+            LintRule::DivergentBarrier => {
+                "a workgroup control barrier behind a branch, a return or a loop that differs between invocations"
+            }
+            LintRule::LockInEveryLane => {
+                "a spin lock that every invocation of a workgroup takes: lanes of one subgroup wait for each other"
+            }
+            LintRule::WrongBarrier => {
+                "a control barrier whose semantics name memory without preceding writes, between accesses to \
+                 workgroup memory that it does not order"
+            }
+            LintRule::PlainUpdate => {
+                "a load and a store of one word by every invocation of a workgroup, which need an atomic"
+            }
+            LintRule::InvalidSemantics => {
+                "memory semantics or memory operands that the specification forbids"
+            }
+        }
+    }
+
+    /// Returns the clause of the specification.
+    pub fn clause(self) -> &'static str {
+        match self {
+            LintRule::OrdersNothing | LintRule::WrongBarrier | LintRule::InvalidSemantics => "VK-SEM-08",
+            LintRule::NoAvailability => "VK-LO-05",
+            LintRule::Lockstep | LintRule::DivergentBarrier => "VK-SW-09",
+            LintRule::LockInEveryLane => "VK-X-05",
+            LintRule::PlainUpdate => "VK-DR-01",
+        }
+    }
+}
 
 /// Semantics bits of memory orders.
 const ORDER_BITS: u32 = MemorySemantics::ACQUIRE.bits()
@@ -77,10 +102,9 @@ const ORDER_BITS: u32 = MemorySemantics::ACQUIRE.bits()
 /// Checks a module against all rules; findings are in instruction order.
 pub fn lint(module: &SpirvModule) -> Vec<Lint> {
     let mut found = BTreeSet::new();
-    let mut add_finding = |number: usize, instruction: &SpirvInstruction, message: String| {
-        let Some((rule, _, clause)) = RULES.get(number) else { return };
+    let mut add_finding = |rule: LintRule, instruction: &SpirvInstruction, message: String| {
         let at = Spot { thread: 0, line: instruction.line, place: instruction.place, writes: None };
-        found.insert(Lint { rule, message, clause, at });
+        found.insert(Lint { rule, message, at });
     };
     let code = || module.functions.values().flat_map(|function| &function.code);
     let facts = ModuleFacts::collect(module);
@@ -91,7 +115,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             if is_fence(module, instruction) && !ordered {
                 let rule = ValidityRule::BarrierHasOrder.name();
                 add_finding(
-                    0,
+                    LintRule::OrdersNothing,
                     instruction,
                     format!("{name} has no memory order, so it orders nothing ({rule})"),
                 );
@@ -103,9 +127,12 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                     named => format!("{} alone, which Vulkan ignores", named.join(" and ")),
                 };
                 let rule = ValidityRule::OrderHasClass.name();
-                add_finding(0, instruction, format!("{name} names {named}, so it orders nothing ({rule})"));
+                add_finding(
+                    LintRule::OrdersNothing,
+                    instruction,
+                    format!("{name} names {named}, so it orders nothing ({rule})"),
+                );
             }
-            // Rule 1: `no-availability`.
             let releases =
                 semantics & (MemorySemantics::RELEASE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
             let acquires =
@@ -117,7 +144,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                 && facts.lacks_availability
             {
                 add_finding(
-                    1,
+                    LintRule::NoAvailability,
                     instruction,
                     format!("{name} releases, but no operation makes the stored values available"),
                 );
@@ -128,28 +155,27 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                 && facts.lacks_visibility
             {
                 add_finding(
-                    1,
+                    LintRule::NoAvailability,
                     instruction,
                     format!("{name} acquires, but no operation makes the loaded values visible"),
                 );
             }
         }
     }
-    // Rule 2: `lockstep`, once for each variable.
+    // Once for each variable.
     if !facts.has_control_barrier {
         let unshared = divergence::find_unshared_variables(module);
         for (variable, load) in &facts.shared_loads {
             if facts.shared_stores.contains(variable) && !unshared.contains(variable) {
                 let name = module.display_name(*variable);
                 add_finding(
-                    2,
+                    LintRule::Lockstep,
                     load,
                     format!("`{name}` is shared, stored and loaded, but the shader has no barrier"),
                 );
             }
         }
     }
-    // Rule 3: `divergent-barrier`.
     for (barrier, branch, divergence) in divergence::divergent_barriers(module) {
         let line = module.source_line(branch.line);
         let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {}", line.line));
@@ -162,24 +188,21 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                  all: it depends on the invocation id"
             ),
         };
-        add_finding(3, barrier, message);
+        add_finding(LintRule::DivergentBarrier, barrier, message);
     }
-    // Rule 4: `lock-in-every-lane`.
     for exchange in lock::find_spin_locks(module) {
         let message = "every invocation of the workgroup spins on this lock: lanes of one subgroup wait \
              for each other without a forward-progress guarantee";
-        add_finding(4, exchange, message.to_owned());
+        add_finding(LintRule::LockInEveryLane, exchange, message.to_owned());
     }
-    // Rule 5: `wrong-barrier`.
     for (barrier, variable) in storage_class::mismatched_barriers(module) {
         let name = module.display_name(variable);
         let message = format!(
             "this barrier does not order `{name}`, and no write precedes it in the memory that it \
                  orders"
         );
-        add_finding(5, barrier, message);
+        add_finding(LintRule::WrongBarrier, barrier, message);
     }
-    // Rule 6: `plain-update`.
     for (store, variable) in update::find_shared_updates(module) {
         let name = module.variables.get(&variable).map_or_else(
             || module.display_name(variable),
@@ -187,14 +210,13 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         );
         let message =
             format!("every invocation loads, changes and stores the same word of `{name}`: use an atomic");
-        add_finding(6, store, message);
+        add_finding(LintRule::PlainUpdate, store, message);
     }
     // `orders-nothing` has reported the others.
     let is_new = |rule| !matches!(rule, ValidityRule::BarrierHasOrder | ValidityRule::OrderHasClass);
     let invalid = validity::invalid_uses(module).into_iter().filter(|one| is_new(one.rule));
-    if let Some((rule, _, clause)) = RULES.get(7) {
-        found.extend(invalid.map(|one| Lint { rule, message: one.message, clause, at: one.at }));
-    }
+    let rule = LintRule::InvalidSemantics;
+    found.extend(invalid.map(|one| Lint { rule, message: one.message, at: one.at }));
     found.into_iter().collect()
 }
 

@@ -121,7 +121,7 @@ pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions)
 }
 
 /// Lists the chosen inputs that are not zeros or defaults.
-pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> String {
+pub(crate) fn list_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> Vec<String> {
     let mut all = describe_launch(given, chosen);
     for input in &chosen.assumed {
         let value = input.describe_value(chosen);
@@ -147,5 +147,5 @@ pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions)
     if more > 0 {
         all.push(format!("{more} more"));
     }
-    all.join(", ")
+    all
 }

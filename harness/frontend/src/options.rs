@@ -9,6 +9,7 @@ use crate::grid::Sampler;
 use crate::input_place::{AssumedInput, UnsetOverride};
 use crate::open_memory::OpenMemory;
 use crate::ray_queries::RayResults;
+use spirv_reader::ShaderLanguage;
 use spirv_reader::annotations::Formula;
 
 /// Default bound on the iterations of loops that depend on read values.
@@ -21,6 +22,8 @@ pub(crate) const DEFAULT_BYTES: u64 = 64 * 1024;
 pub struct AnalysisOptions {
     /// The entry point; may be omitted if there is only one.
     pub entry: Option<String>,
+    /// The source language of the module. Default: that of its debug information.
+    pub language: Option<ShaderLanguage>,
     /// Workgroups of the dispatch. Default: the annotations, else one.
     pub grid: Option<[u32; 3]>,
     /// The workgroups that a walk runs, by their position in the grid; the others do not start. Default: all.

@@ -137,7 +137,7 @@ pub(crate) fn enumerate_contents(
     };
     match crate::suspicion::confirm_suspicions(&lifted, model, budget) {
         (found, _) if !found.is_empty() => {
-            return FinalContents::Undefined(format!("{}: {}", found[0].kind.name(), found[0].message));
+            return FinalContents::Undefined(format!("{}: {}", found[0].kind().name(), found[0].message));
         }
         (_, true) => {
             return unknown(
@@ -177,7 +177,7 @@ fn contents_of_walk(
     race_free: bool,
 ) -> Option<FinalContents> {
     // Devices may round floats differently.
-    if !race_free || report.decided_by_model || dispatch.uses_floats || report.final_buffers.is_empty() {
+    if !race_free || report.model.is_some() || dispatch.uses_floats || report.final_buffers.is_empty() {
         return None;
     }
     let (mut cells, mut content) = (Vec::new(), Vec::new());

@@ -592,7 +592,7 @@ fn simulate(
 /// Returns why two lifted kernels cannot be compared.
 fn incomparability_reason(before: &Lifted, after: &Lifted) -> Option<String> {
     let new =
-        after.findings.iter().find(|found| !before.findings.iter().any(|known| known.kind == found.kind));
+        after.findings.iter().find(|found| !before.findings.iter().any(|known| known.kind() == found.kind()));
     if let Some(found) = new {
         return Some(format!("AFTER has a defect: {}", found.message));
     }

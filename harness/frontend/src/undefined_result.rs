@@ -10,15 +10,22 @@
 use rspirv::spirv::Op;
 
 use crate::error::malformed;
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 use crate::state::PathState;
 use crate::walk::{Step, Walk};
 
-/// Returns class and message of the finding, if an instruction can have an undefined result.
-pub(crate) fn undefined_result(op: Op) -> Option<(FindingKind, String)> {
+/// Returns cause and message of the finding, if an instruction can have an undefined result.
+pub(crate) fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
+    let mut cause = FindingCause::UndefinedResult;
     let why = match op {
-        Op::UDiv | Op::UMod => "it divides by zero",
-        Op::SDiv | Op::SRem | Op::SMod => "it divides by zero, or the smallest number by -1",
+        Op::UDiv | Op::UMod => {
+            cause = FindingCause::DivisionByZero;
+            "it divides by zero"
+        }
+        Op::SDiv | Op::SRem | Op::SMod => {
+            cause = FindingCause::DivisionByZero;
+            "it divides by zero, or the smallest number by -1"
+        }
         Op::ShiftLeftLogical | Op::ShiftRightLogical | Op::ShiftRightArithmetic => {
             "it shifts by as many bits as the number has, or more"
         }
@@ -29,11 +36,11 @@ pub(crate) fn undefined_result(op: Op) -> Option<(FindingKind, String)> {
         Op::PtrDiff => "its pointers do not point into one array",
         Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
             let message = format!("Op{op:?} of a component outside the vector");
-            return Some((FindingKind::OutOfBounds, message));
+            return Some((FindingCause::BeyondVector, message));
         }
         _ => return None,
     };
-    Some((FindingKind::UndefinedBehaviour, format!("Op{op:?} without a defined result: {why}")))
+    Some((cause, format!("Op{op:?} without a defined result: {why}")))
 }
 
 impl Walk<'_> {
@@ -43,9 +50,9 @@ impl Walk<'_> {
         let undefined_instruction = code.find(|instruction| instruction.result == id);
         let undefined = undefined_instruction
             .and_then(|instruction| Some((instruction, undefined_result(instruction.op)?)));
-        let (instruction, (kind, message)) = undefined.ok_or_else(|| malformed("unknown instruction"))?;
+        let (instruction, (cause, message)) = undefined.ok_or_else(|| malformed("unknown instruction"))?;
         let here = std::mem::replace(&mut self.at, (instruction.line, instruction.place));
-        let reported = self.report_conditionally(state, kind, message);
+        let reported = self.report_conditionally(state, cause, message, String::new());
         self.at = here;
         reported
     }

@@ -18,7 +18,7 @@ use crate::context::LiftContext;
 use crate::deadline::DeadlinePredicate;
 use crate::emit::{self, COUNT_REGISTER, END_LABEL};
 use crate::error::{Problem, Refusal, SourcePosition, malformed};
-use crate::finding::{FindingKind, InvocationId, LiftFinding};
+use crate::finding::{FindingCause, InvocationId, LiftFinding};
 use crate::interlock::InterlockState;
 use crate::layout::{Specialized, part_of_value};
 use crate::round::{Emitted, EmittedThread, Round, Segment, SharedMemoryFacts};
@@ -295,15 +295,15 @@ impl<'a> Walk<'a> {
         Err(PathInterrupt::Ended)
     }
 
-    pub fn report_finding(&mut self, kind: FindingKind, message: String) {
-        let finding = self.new_finding(kind, message);
+    pub fn report_finding(&mut self, cause: FindingCause, message: String) {
+        let finding = self.new_finding(cause, message, String::new());
         self.round.findings.insert(finding);
     }
 
-    fn new_finding(&self, kind: FindingKind, message: String) -> LiftFinding {
+    fn new_finding(&self, cause: FindingCause, message: String, element: String) -> LiftFinding {
         let at =
             crate::finding::Spot { thread: self.thread, line: self.at.0, place: self.at.1, writes: None };
-        LiftFinding { kind, message, at: vec![at] }
+        LiftFinding { cause, element, message, at: vec![at] }
     }
 
     /// Reports a finding if the current path is feasible.
@@ -313,18 +313,20 @@ impl<'a> Walk<'a> {
     pub fn report_conditionally(
         &mut self,
         state: &mut PathState,
-        kind: FindingKind,
+        cause: FindingCause,
         message: String,
+        element: String,
     ) -> Step<()> {
         // No read value led here, so every execution reaches the finding.
         if state.forks == 0 {
-            self.report_finding(kind, message);
+            let finding = self.new_finding(cause, message, element);
+            self.round.findings.insert(finding);
             return Ok(());
         }
         if std::mem::replace(&mut state.is_suspected, true) {
             return Ok(());
         }
-        let finding = self.new_finding(kind, message);
+        let finding = self.new_finding(cause, message, element);
         let known = self.round.suspicions.iter().position(|known| *known == finding);
         let index = known.unwrap_or(self.round.suspicions.len());
         if known.is_none() {
@@ -410,7 +412,7 @@ impl<'a> Walk<'a> {
             SpirvOperation::SetMeshOutputs { .. } if self.context.stage == Stage::Mesh => self.advance(state),
             SpirvOperation::Unreachable => {
                 let message = "OpUnreachable is reached".to_owned();
-                self.report_conditionally(state, FindingKind::UndefinedBehaviour, message)?;
+                self.report_conditionally(state, FindingCause::Unreachable, message, String::new())?;
                 self.block_forever()
             }
             SpirvOperation::Call { function, arguments } => {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use frontend::{AnalysisOptions, ModelQuery, parse_formula};
+use frontend::{AnalysisOptions, ChangeKind, ModelQuery, SpirvModule, parse_formula};
 use model::{Budget, Model};
 
 /// Kernels with their grids and assertions.
@@ -61,13 +61,32 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
         let fix = frontend::fix_races(&module, &with_all_accesses, &model, found, &query).unwrap();
         for change in &fix.changes {
             let source = module.source_line(change.line).unwrap();
-            text += &format!("\nfix: {}:{}: {:?}", source.file, source.line, change.kind);
+            text += &format!(
+                "\nfix: {}:{}: {}",
+                source.file,
+                source.line,
+                describe_change(&module, &change.kind)
+            );
         }
     }
     for finding in &lifted.findings {
-        text += &format!("\n{:?}: {} ({})", finding.kind, finding.message, line(&finding.at[0]));
+        text += &format!("\n{:?}: {} ({})", finding.kind(), finding.message, line(&finding.at[0]));
     }
     text
+}
+
+/// Describes a change without the ids and word offsets of a module.
+fn describe_change(module: &SpirvModule, change: &ChangeKind) -> String {
+    match change {
+        ChangeKind::InsertBarrier { side, anchor, scope, class, .. } => {
+            format!("{scope:?} barrier for {class:?} {side:?} {anchor:?}")
+        }
+        ChangeKind::MakeCoherent { root, .. } => {
+            format!("coherent {}", frontend::variable_label(module, *root))
+        }
+        ChangeKind::StrengthenOrder { anchor, more, .. } => format!("{anchor:?} {more:?}"),
+        other => format!("{other:?}"),
+    }
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn lanes_that_wait_for_lanes() {
     assert_eq!(find_classes(&own, 1), "");
     let rules = |body: &str| {
         let module = frontend::read_module(kernel_text(body).as_bytes()).expect("a module");
-        let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule).collect();
+        let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule.name()).collect();
         rules.join(" ")
     };
     assert_eq!(rules(LOCK), "lock-in-every-lane");
@@ -373,7 +373,7 @@ fn lifted_findings(body: &str) -> Result<Vec<(FindingKind, String, SourcePositio
     let module = frontend::read_module(kernel_text(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
     let options =
         AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(2), ..AnalysisOptions::default() };
-    let summary = |found: &frontend::LiftFinding| (found.kind, found.message.clone(), found.at[0].place);
+    let summary = |found: &frontend::LiftFinding| (found.kind(), found.message.clone(), found.at[0].place);
     Ok(frontend::lift(&module, &options)?.findings.iter().map(summary).collect())
 }
 

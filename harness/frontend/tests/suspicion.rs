@@ -16,7 +16,7 @@ fn out_of_bounds(text: &str, budget: Budget<'_>) -> (bool, Race) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let query = ModelQuery { budget, decide_race: true, decide_question: false, locate_race: false };
     let answer = frontend::answer_with_model(&lifted, &model, &query).unwrap();
-    (answer.findings.iter().any(|finding| finding.kind == FindingKind::OutOfBounds), answer.race)
+    (answer.findings.iter().any(|finding| finding.kind() == FindingKind::OutOfBounds), answer.race)
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod decode;
 mod enumerant;
 mod error;
 mod guards;
+mod language;
 mod layout;
 mod lines;
 mod module;
@@ -26,6 +27,7 @@ pub use atomic::{AtomicAccess, AtomicFunction, AtomicKind};
 pub use control_flow::{SwitchCase, switch_cases};
 pub use enumerant::extended_instruction_number;
 pub use error::{SourcePosition, SpirvError, SpirvProblem};
+pub use language::ShaderLanguage;
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
     Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
+use crate::language::ShaderLanguage;
 use crate::opcode;
 use crate::stage::Stage;
 use crate::text::{MAGIC_NUMBER, MAX_INSTRUCTIONS, assemble_text, decode_string};
@@ -172,6 +173,8 @@ pub struct SpirvModule {
     pub reflection: Vec<(u32, Vec<u32>)>,
     /// True for the Vulkan memory model, false for GLSL450.
     pub uses_vulkan_model: bool,
+    /// The source language: that of `OpSource`, else that of the extension of a source file.
+    pub language: Option<ShaderLanguage>,
     /// Operands of image, matrix and similar types.
     pub handle_operands: FxHashMap<u32, Vec<u32>>,
     /// The pointer type of each module-level variable.
@@ -280,6 +283,8 @@ impl SpirvModule {
         if function.is_some() {
             return Err(malformed("a function does not end").located_at(SourcePosition::Word(at as u32)));
         }
+        let of_file = |line: &SourceLine| ShaderLanguage::from_extension(line.file.rsplit('.').next()?);
+        module.language = module.language.or_else(|| module.lines.iter().find_map(of_file));
         Ok(module)
     }
 
@@ -482,6 +487,7 @@ impl SpirvModule {
                 let name = decode_string(operands.get(2..).unwrap_or_default()).0;
                 self.member_names.insert((operand(0)?, operand(1)?), name);
             }
+            Op::Source => self.language = ShaderLanguage::from_source_number(operand(0)?),
             Op::MemoryModel => {
                 self.uses_vulkan_model = match MemoryModel::from_u32(operand(1)?) {
                     Some(MemoryModel::Vulkan) => true,

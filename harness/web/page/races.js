@@ -56,13 +56,13 @@ function place(at, own, jump) {
 }
 
 // Shows the answer; `jump` gets a line, `apply` the text of a chosen fix. Returns the lines with findings.
-export function showRaces({ lines, assumed, fixes }, text, jump, apply) {
+export function showRaces({ lines, coverage, assumed, fixes }, text, jump, apply) {
   const marked = new Set();
-  const entries = lines.map((line) => {
+  const entries = lines.map((line, index) => {
     const [className, words] = VERDICTS[line.verdict];
     const part = element("section", { className: "entry-point" },
       element("h3", {}, line.entry === "" ? "Module" : `Entry point ${line.entry}`),
-      element("p", { className }, `${words} ${line.coverage.words ? `For ${line.coverage.words}.` : ""}`));
+      element("p", { className }, `${words} ${coverage[index] ? `For ${coverage[index]}.` : ""}`));
     if (line.why) part.append(element("p", {}, line.why));
     for (const need of line.needs ?? []) part.append(element("p", {}, `Needs ${need.name}: ${need.value}`));
     const findings = line.findings.map((finding, index) => {

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use answers::scan::blank_comments;
 use answers::wgsl::{self, OverrideValues};
 use answers::{EditableSource, FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
-use frontend::{AnalysisOptions, InputMode};
+use frontend::{AnalysisOptions, InputMode, ShaderLanguage};
 use results::wire::{
     ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,
     RaceVerdict, RejectedLine,
 };
+
+use results::write::race::describe_coverage;
 
 use crate::question::{mistake_without_position, shipped_model};
 
@@ -54,6 +56,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
     };
     let options = AnalysisOptions {
         grid: shader.grid,
+        language: (shader.language == PlaygroundLanguage::Wgsl).then_some(ShaderLanguage::Wgsl),
         unset_overrides: overrides.unset.clone(),
         ..AnalysisOptions::default()
     };
@@ -84,7 +87,8 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
     }
     let fixes = lines.iter().flat_map(|line| line_fixes(line, file, &shader.text)).collect();
     let assumed = overrides.unset.into_iter().map(|unset| (unset.name, unset.value.value)).collect();
-    Ok(PlaygroundAnswer::Races { lines, assumed, fixes })
+    let coverage = lines.iter().map(|line| describe_coverage(line).unwrap_or_default()).collect();
+    Ok(PlaygroundAnswer::Races { lines, coverage, assumed, fixes })
 }
 
 /// Returns a function that is true from a number of calls on. It has no clock, so that a text has one answer.

@@ -192,7 +192,7 @@ fn shader(text: &str) -> PlaygroundShader {
 
 fn races(shader: PlaygroundShader) -> (Vec<RaceLine>, BTreeMap<String, String>, Vec<PlaygroundFix>) {
     match answer(&PlaygroundRequest::Races(shader)) {
-        PlaygroundAnswer::Races { lines, assumed, fixes } => (lines, assumed, fixes),
+        PlaygroundAnswer::Races { lines, assumed, fixes, .. } => (lines, assumed, fixes),
         answer => panic!("{answer:?}"),
     }
 }

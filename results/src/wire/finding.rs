@@ -1,5 +1,7 @@
 //! Findings in shaders, and fixes for them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,12 @@ pub struct FindingRecord {
     /// `race`, `unpublished-read`, `divergent-barrier`, `uninitialised-read`, `out-of-bounds`, `undefined-behaviour`,
     /// `hang`, or `lint:` and a name.
     pub kind: String,
+    /// The cause, which determines the kind; null for lints.
+    #[serde(default)]
+    pub cause: Option<String>,
+    /// The accessed element; null if none is known.
+    #[serde(default)]
+    pub element: Option<String>,
     /// The message.
     pub message: String,
     /// The positions, in the order of the message.
@@ -23,6 +31,9 @@ pub struct FindingRecord {
     /// The same changes as text.
     #[serde(default)]
     pub fix: Option<String>,
+    /// The values of chosen inputs that it depends on, by name.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, String>,
 }
 
 /// The changes that remove a finding.
@@ -61,7 +72,16 @@ pub struct EditRecord {
 impl FindingRecord {
     /// Creates a finding without fixes.
     pub fn new(kind: &str, message: String, at: Vec<FindingPlace>) -> FindingRecord {
-        FindingRecord { kind: kind.to_owned(), message, at, change: None, fix: None }
+        FindingRecord {
+            kind: kind.to_owned(),
+            cause: None,
+            element: None,
+            message,
+            at,
+            change: None,
+            fix: None,
+            inputs: BTreeMap::new(),
+        }
     }
 
     /// Returns the changes that remove it; empty if none are known.
@@ -85,6 +105,9 @@ pub struct FindingPlace {
     pub line: Option<u32>,
     /// The invocation: local id and workgroup.
     pub invocation: Option<String>,
+    /// The position of its workgroup; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workgroup: Option<[u32; 3]>,
     /// `read` or `write`, if it is an access.
     pub access: Option<String>,
 }

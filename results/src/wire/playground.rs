@@ -245,6 +245,8 @@ pub enum PlaygroundAnswer {
     Races {
         /// The answer for each entry point, as `race --format json` prints it.
         lines: Vec<RaceLine>,
+        /// What the verdict of each covers, as a sentence; empty if it was refused.
+        coverage: Vec<String>,
         /// Pipeline-overridable constants without a value, with the values that were assumed.
         assumed: BTreeMap<String, String>,
         /// Fixes that are edits of the text.

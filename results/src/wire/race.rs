@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::FindingRecord;
 
 /// Version of [`RaceLine`].
-pub const RACE_SCHEMA: &str = "vk-litmus/race/1";
+pub const RACE_SCHEMA: &str = "vk-litmus/race/2";
 
 /// A line of `race --format json`: the findings in one kernel over a whole grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,9 +33,27 @@ pub struct RaceLine {
     /// The cause of a refusal in a few words, to count them; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// The compiler with its version and flags; absent for SPIR-V.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The source language; null if unknown.
+    #[serde(default)]
+    pub language: Option<String>,
+    /// The compiler with its version and flags; null for SPIR-V.
+    #[serde(default)]
     pub compiler: Option<String>,
+    /// The inputs that the verdict is about.
+    #[serde(default)]
+    pub inputs: CoveredInputs,
+    /// The proof that the verdict holds for every input; null without one.
+    #[serde(default)]
+    pub proof: Option<RaceProof>,
+    /// The places that a proof leaves open.
+    #[serde(default)]
+    pub unproved: Vec<UnprovedPlace>,
+    /// The verdict about the source by the rules of its language; null if it is not known.
+    #[serde(default)]
+    pub language_verdict: Option<RaceVerdict>,
+    /// The verdict about the module of the compiler; null in records of earlier versions.
+    #[serde(default)]
+    pub module_verdict: Option<RaceVerdict>,
     /// The findings.
     pub findings: Vec<FindingRecord>,
     /// The scope of the verdict.
@@ -51,27 +69,39 @@ pub struct RaceLine {
     pub lints: Vec<FindingRecord>,
 }
 
-impl RaceLine {
-    /// Returns the verdict; without a race, the kinds of the findings.
-    pub fn headline(&self) -> String {
-        let races = ["race", "lockstep", "unpublished-read"];
-        if self.verdict != RaceVerdict::Racy
-            || self.findings.iter().any(|found| races.contains(&&*found.kind))
-        {
-            return self.verdict.to_string();
-        }
-        let mut kinds: Vec<String> = Vec::new();
-        for found in &self.findings {
-            let kind = match found.message.contains("divides by zero") {
-                true => "division by zero".to_owned(),
-                false => found.kind.replace('-', " "),
-            };
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        if kinds.is_empty() { self.verdict.to_string() } else { kinds.join(", ") }
-    }
+/// The inputs that a verdict is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoveredInputs {
+    /// Every input, by a proof.
+    Every,
+    /// The inputs that options supply.
+    #[default]
+    Given,
+    /// Inputs of which the tool chose some.
+    Chosen,
+}
+
+/// A proof that a verdict holds for every input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RaceProof {
+    /// The conditions under which it holds.
+    pub conditions: Vec<String>,
+    /// The assumptions that it rests on.
+    pub assumptions: Vec<String>,
+    /// The solver.
+    pub solver: String,
+}
+
+/// A place that a proof leaves open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnprovedPlace {
+    /// The source file; null if unknown.
+    pub file: Option<String>,
+    /// Line, from 1; null if unknown.
+    pub line: Option<u32>,
+    /// The reason.
+    pub reason: String,
 }
 
 /// An input that no option supplies.
@@ -87,33 +117,108 @@ pub struct NeededRecord {
     pub lines: String,
 }
 
-impl NeededRecord {
-    /// Formats the input as a sentence.
-    pub fn to_sentence(&self) -> String {
-        let NeededRecord { name, value, option, lines } = self;
-        let what = match lines.as_str() {
-            "" => "a finding depends on it".to_owned(),
-            lines => format!("{lines} not reached"),
-        };
-        format!("`{name}` is not given; assumed {value}, {what}: supply it with {option}")
-    }
-}
-
 /// The scope of a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RaceCoverage {
-    /// The scope in one sentence; empty if the kernel was refused.
-    pub words: String,
+    /// The inputs that the tool chose: all of the first choice, then what differs in each further one. Empty if all
+    /// were given.
+    pub inputs: Vec<Vec<String>>,
+    /// The invocations; null if the kernel was refused.
+    pub grid: Option<CoveredGrid>,
+    /// The schedules; null if the kernel was refused.
+    pub schedules: Option<CoveredSchedules>,
     /// The method; null if the kernel was refused.
-    pub by: Option<RaceWitness>,
-    /// Number of invocations of the grid.
+    pub engine: Option<RaceWitness>,
+    /// The limits of the verdict.
+    pub limits: Vec<CoverageLimit>,
+}
+
+/// The invocations that a verdict covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoveredGrid {
+    /// Number of invocations.
     pub invocations: u64,
-    /// Whether the verdict holds for every schedule of the invocations.
-    pub every_order: bool,
+    /// Number of workgroups.
+    pub workgroups: u64,
+    /// Number of the workgroups that ran; null if all did.
+    pub running: Option<u64>,
+    /// Invocations per workgroup.
+    pub workgroup_size: u64,
+    /// The invocations of a graphics stage, in words; null for stages with workgroups.
+    pub invocations_of_stage: Option<String>,
+}
+
+/// The schedules that a verdict covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoveredSchedules {
+    /// True if the verdict holds for every schedule of the invocations.
+    pub every: bool,
     /// Number of explored schedules.
-    pub orders: u64,
+    pub explored: u64,
     /// Number of executed steps over all invocations and schedules.
     pub steps: u64,
+    /// Why the explored schedules are not all; null if they are.
+    pub reason: Option<ScheduleReason>,
+    /// The model that allows the covered executions; null if a walk explored schedules.
+    pub model: Option<String>,
+}
+
+/// Why schedules differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleReason {
+    /// Atomics affect control flow or ordering.
+    Atomics,
+    /// Interlocked sections may execute in any order.
+    Interlock,
+    /// Lanes of a subgroup may come together in different ways.
+    PartialSubgroups,
+}
+
+/// A limit of a verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CoverageLimit {
+    /// An assumption or restriction.
+    Note {
+        /// The assumption.
+        text: String,
+    },
+    /// Source lines that no invocation reached.
+    Unreached {
+        /// The lines, as ranges.
+        lines: String,
+    },
+    /// A finding with another grid than the assumed one.
+    WiderGrid {
+        /// The grid.
+        grid: String,
+        /// The finding.
+        message: String,
+    },
+    /// Every workgroup does the same, and the grid is not given.
+    OneWorkgroup,
+    /// A finding that chosen values decide.
+    ChosenInputs {
+        /// The finding.
+        message: String,
+        /// Its lines.
+        lines: Option<String>,
+    },
+    /// A finding for other values than the chosen ones.
+    OtherInputs {
+        /// The finding.
+        message: String,
+    },
+    /// A finding with one subgroup size.
+    SubgroupSize {
+        /// The size.
+        size: u32,
+        /// The finding.
+        message: String,
+    },
+    /// The search for grids in which positions coincide was cut off.
+    GridSearchCutOff,
 }
 
 /// The method of a check.

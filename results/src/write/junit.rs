@@ -72,7 +72,7 @@ fn test_case(line: &RunLine) -> TestCase {
     };
     let mut message = line.verdict.text().to_owned();
     for more in [&reason, &detail] {
-        if !more.is_empty() && !message.ends_with(more.as_str()) {
+        if !more.is_empty() && !message.ends_with(&more[..]) {
             message = format!("{message}: {more}");
         }
     }

@@ -1,20 +1,23 @@
 //! Text output of the `race` command.
 
 use super::change::describe_placed_change;
-use crate::wire::{FindingPlace, RaceLine};
+use crate::wire::{
+    CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, NeededRecord, RaceLine, RaceVerdict,
+    ScheduleReason,
+};
 
 /// Formats an entry point with its findings.
 pub fn format_race(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
-    let mut text = format!("{}{entry}: {}\n", line.file, line.headline());
-    if !line.coverage.words.is_empty() {
-        text += &format!("  for {}\n", line.coverage.words);
+    let mut text = format!("{}{entry}: {}\n", line.file, headline(line));
+    if let Some(coverage) = describe_coverage(line) {
+        text += &format!("  for {coverage}\n");
     }
     if let Some(why) = &line.why {
         text += &format!("  {why}\n");
     }
     for needed in &line.needs {
-        text += &format!("  {}\n", needed.to_sentence());
+        text += &format!("  {}\n", describe_need(needed));
     }
     if let Some(element) = &line.order_dependent {
         text += &format!("  order-dependent: {element}\n");
@@ -42,4 +45,108 @@ pub fn format_places(at: &[FindingPlace]) -> String {
         format!("    {access} {}{number}\n", place.file.as_deref().unwrap_or(""))
     };
     at.iter().map(line).collect()
+}
+
+/// Returns the verdict; without a race, the kinds of the findings.
+pub fn headline(line: &RaceLine) -> String {
+    let races = ["race", "lockstep", "unpublished-read"];
+    if line.verdict != RaceVerdict::Racy || line.findings.iter().any(|found| races.contains(&&*found.kind)) {
+        return line.verdict.to_string();
+    }
+    let mut kinds: Vec<String> = Vec::new();
+    for found in &line.findings {
+        let kind = match found.cause.as_deref() {
+            Some("division-by-zero") => "division by zero".to_owned(),
+            _ => found.kind.replace('-', " "),
+        };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if kinds.is_empty() { line.verdict.to_string() } else { kinds.join(", ") }
+}
+
+/// Formats what a verdict covers; `None` if the kernel was refused.
+pub fn describe_coverage(line: &RaceLine) -> Option<String> {
+    let coverage = &line.coverage;
+    let (grid, schedules) = (coverage.grid.as_ref()?, coverage.schedules.as_ref()?);
+    let mut text = "these inputs".to_owned();
+    let mut chosen = coverage.inputs.iter().map(|inputs| inputs.join(", "));
+    if let Some(first) = chosen.next() {
+        let others = chosen.map(|other| format!("also {other}"));
+        let all: Vec<String> =
+            Some(first).filter(|first| !first.is_empty()).into_iter().chain(others).collect();
+        text += &format!(" (chosen by the tool: {})", all.join("; "));
+    }
+    text += &match &schedules.model {
+        Some(model) => format!(", {} invocations, every execution that `{model}` allows", grid.invocations),
+        None => {
+            let invocations = describe_invocations(grid, line.subgroup_size);
+            format!(", {invocations}, loops not bounded, {}", describe_schedules(schedules))
+        }
+    };
+    for limit in &coverage.limits {
+        text += &format!("; {}", describe_limit(limit));
+    }
+    Some(text)
+}
+
+fn describe_invocations(grid: &CoveredGrid, subgroup_size: u32) -> String {
+    if let Some(words) = &grid.invocations_of_stage {
+        return words.clone();
+    }
+    let plural = if grid.workgroups == 1 { "" } else { "s" };
+    let running = grid.running.map_or(String::new(), |count| format!("{count} of "));
+    let CoveredGrid { workgroups, workgroup_size, .. } = grid;
+    format!("{running}{workgroups} workgroup{plural} of {workgroup_size}, subgroups of {subgroup_size}")
+}
+
+fn describe_schedules(schedules: &CoveredSchedules) -> String {
+    let why = match schedules.reason {
+        None => return "all schedules".to_owned(),
+        Some(ScheduleReason::PartialSubgroups) => {
+            return "all schedules, with subgroup operations in branches executed together by the lanes that reach \
+                    them"
+                .to_owned();
+        }
+        Some(ScheduleReason::Interlock) => "interlock sections may execute in any order",
+        Some(ScheduleReason::Atomics) => "atomics affect control flow or ordering",
+    };
+    let plural = if schedules.explored == 1 { "" } else { "s" };
+    format!("{} schedule{plural} explored, because {why}", schedules.explored)
+}
+
+/// Formats a limit of a verdict.
+pub fn describe_limit(limit: &CoverageLimit) -> String {
+    match limit {
+        CoverageLimit::Note { text } => text.clone(),
+        CoverageLimit::Unreached { lines } => format!("not reached: {lines}"),
+        CoverageLimit::WiderGrid { grid, message } => {
+            format!("the grid is not given: with {grid}: {message}")
+        }
+        CoverageLimit::OneWorkgroup => "the grid is not given, and every workgroup does the same".to_owned(),
+        CoverageLimit::ChosenInputs { message, lines } => {
+            let lines = lines.as_ref().map(|lines| format!(" ({lines})")).unwrap_or_default();
+            format!("for these inputs (chosen by the tool): {message}{lines}")
+        }
+        CoverageLimit::OtherInputs { message } => {
+            format!("for other inputs (chosen by the tool): {message}")
+        }
+        CoverageLimit::SubgroupSize { size, message } => {
+            format!("the subgroup size is not given: with {size}: {message}")
+        }
+        CoverageLimit::GridSearchCutOff => {
+            "the search for grids in which positions coincide was cut off".to_owned()
+        }
+    }
+}
+
+/// Formats an input that no option supplies as a sentence.
+pub fn describe_need(needed: &NeededRecord) -> String {
+    let NeededRecord { name, value, option, lines } = needed;
+    let what = match lines.as_str() {
+        "" => "a finding depends on it".to_owned(),
+        lines => format!("{lines} not reached"),
+    };
+    format!("`{name}` is not given; assumed {value}, {what}: supply it with {option}")
 }

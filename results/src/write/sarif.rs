@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::CheckWriter;
+use super::race::describe_need;
 use crate::wire::{
     CheckLine, FindingPlace, FindingRecord, NeededRecord, RefineLine, RefineVerdict, RejectedLine,
 };
@@ -40,7 +41,7 @@ impl<W: Write> SarifCheckWriter<W> {
     /// Adds the inputs that the answer about a shader depends on.
     pub fn add_needs(&mut self, file: &str, needs: &[NeededRecord]) {
         for needed in needs {
-            self.add_result("needs-inputs", &needed.to_sentence(), &[physical_location(file, None, None)]);
+            self.add_result("needs-inputs", &describe_need(needed), &[physical_location(file, None, None)]);
         }
     }
 

@@ -39,6 +39,51 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
     .collect()
 }
 
+/// Folders whose code passes messages, fixes and coverage on as values.
+const TYPED_ANSWERS: [&str; 7] = [
+    "harness/answers/src",
+    "harness/campaign/src/check",
+    "harness/explanation/src",
+    "harness/frontend/src",
+    "harness/web/src",
+    "harness/cli/src/commands/race",
+    "results/src",
+];
+
+/// Rejects code that reads a sentence of a finding, a fix or a coverage back.
+pub fn parsed_sentences(file: &SourceFile) -> Vec<Finding> {
+    if !TYPED_ANSWERS.iter().any(|folder| is_in_folder(file, folder)) {
+        return Vec::new();
+    }
+    let tests_start = file.text.lines().position(|line| line.contains("#[cfg(test)]")).unwrap_or(usize::MAX);
+    let is_sentence = |name: &str| ["message", "coverage", "fix", "words", "limit"].contains(&name);
+    let readers = [
+        "starts_with",
+        "ends_with",
+        "contains",
+        "replace",
+        "strip_prefix",
+        "strip_suffix",
+        "split",
+        "split_once",
+    ];
+    find_in_code(file, "no code reads a sentence back: use the typed value", |line| {
+        readers.iter().any(|reader| {
+            let called = format!(".{reader}(");
+            line.match_indices(&called).any(|(at, _)| {
+                let before = &line[..at];
+                let start =
+                    before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |end| end + 1);
+                // A list of words is no sentence, and its argument is a reference.
+                is_sentence(&before[start..]) && !line[at + called.len()..].starts_with('&')
+            })
+        })
+    })
+    .into_iter()
+    .filter(|finding| finding.line <= tests_start)
+    .collect()
+}
+
 /// The start of the sentence in ARCHITECTURE.md that lists the pure crates in backticks.
 const PURE_START: &str = "- **`litmus`";
 const PURE_END: &str = "are pure**";
@@ -377,6 +422,14 @@ mod tests {
         for path in ["harness/cli/src/a.rs", "ci/xtask/src/a.rs", "litmus/tests/a.rs", "results/build.rs"] {
             assert!(printing_in_libraries(&test_file(path, text)).is_empty(), "{path}");
         }
+    }
+
+    #[test]
+    fn sentences_are_not_read_back() {
+        let text = "if found.message.contains(\"atomic\") {}\nall_words.contains(&word);\nwords.contains(&word);\n\
+                    #[cfg(test)]\nmod tests { fn f() { message.contains('b'); } }\n";
+        assert_eq!(lines(&parsed_sentences(&test_file("harness/answers/src/a.rs", text))), [1]);
+        assert!(parsed_sentences(&test_file("harness/device/src/a.rs", text)).is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use frontend::ShaderLanguage;
 use results::wire::{
     ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, ShaderChange,
 };
@@ -11,7 +12,7 @@ use super::divergence::BarrierNames;
 use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
 use super::finding::RepairTarget;
 use super::invocations::shared_variable_names;
-use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
+use super::text::{ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::update::update_fixes;
 use crate::scan::{has_word, is_identifier_character};
 
@@ -276,8 +277,8 @@ pub(super) fn declare_coherent(source: &ShaderText, target: &RepairTarget, name:
     let is_named = |head: &str| has_word(head, name) || target.names.iter().any(|name| has_word(head, name));
     let plain = &source.plain;
     match source.language {
-        RepairLanguage::Wgsl => None,
-        RepairLanguage::Hlsl => {
+        ShaderLanguage::Wgsl => None,
+        ShaderLanguage::Hlsl | ShaderLanguage::Slang => {
             let words = ["RWStructuredBuffer", "RWByteAddressBuffer", "RWBuffer", "RWTexture"];
             let found = words.iter().flat_map(|word| plain.match_indices(word)).find(|(at, _)| {
                 let end = plain[*at..].find(';').map_or(plain.len(), |end| at + end);
@@ -285,7 +286,7 @@ pub(super) fn declare_coherent(source: &ShaderText, target: &RepairTarget, name:
             });
             found.map(|(at, _)| SourceEdit::insert(at, "globallycoherent ".to_owned()))
         }
-        RepairLanguage::Glsl => {
+        ShaderLanguage::Glsl => {
             let found = ["buffer", "uniform"].iter().flat_map(|word| word_offsets(plain, word)).find(|at| {
                 let end = plain[*at..].find([';', '{']).map_or(plain.len(), |end| at + end);
                 let start = plain[..*at].rfind([';', '}']).map_or(0, |end| end + 1);
@@ -313,11 +314,11 @@ fn word_offsets<'a>(plain: &'a str, word: &'a str) -> impl Iterator<Item = usize
 /// Returns candidates that replace barriers with too few storage classes, or without a wait.
 pub(super) fn replace_barriers(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
     let is_shared = |name: &String| source.plain.contains(&format!("var<workgroup> {name}"));
-    if source.language == RepairLanguage::Wgsl && !target.names.iter().any(is_shared) {
+    if source.language == ShaderLanguage::Wgsl && !target.names.iter().any(is_shared) {
         return Vec::new();
     }
     let calls = barrier_statements(source);
-    let is_hlsl = source.language == RepairLanguage::Hlsl;
+    let is_hlsl = source.language.has_hlsl_functions();
     let mut sets: Vec<Vec<Range<usize>>> = Vec::new();
     // Barriers between the lines of the finding first, then all barriers of the function.
     let [low, high] =
@@ -342,7 +343,7 @@ pub(super) fn replace_barriers(source: &ShaderText, target: &RepairTarget) -> Ve
             if is_coherent {
                 // Only coherent accesses to device memory are made available by a barrier.
                 let Some(edit) =
-                    coherent_edit.clone().filter(|_| is_hlsl || source.language == RepairLanguage::Glsl)
+                    coherent_edit.clone().filter(|_| is_hlsl || source.language == ShaderLanguage::Glsl)
                 else {
                     continue;
                 };
@@ -376,20 +377,22 @@ fn barrier_statements(source: &ShaderText) -> Vec<Range<usize>> {
 fn stronger_barrier(source: &ShaderText, call: &str) -> Option<String> {
     let name = call.strip_suffix("()")?.trim();
     let new = match (source.language, name) {
-        (RepairLanguage::Glsl, "memoryBarrierShared" | "groupMemoryBarrier") => "barrier();",
-        (RepairLanguage::Glsl, "memoryBarrierBuffer") => "memoryBarrierBuffer(); barrier();",
-        (RepairLanguage::Glsl, "memoryBarrierImage") => "memoryBarrierImage(); barrier();",
-        (RepairLanguage::Glsl, "memoryBarrier" | "barrier") => "memoryBarrier(); barrier();",
-        (RepairLanguage::Hlsl, "GroupMemoryBarrier") => "GroupMemoryBarrierWithGroupSync();",
+        (ShaderLanguage::Glsl, "memoryBarrierShared" | "groupMemoryBarrier") => "barrier();",
+        (ShaderLanguage::Glsl, "memoryBarrierBuffer") => "memoryBarrierBuffer(); barrier();",
+        (ShaderLanguage::Glsl, "memoryBarrierImage") => "memoryBarrierImage(); barrier();",
+        (ShaderLanguage::Glsl, "memoryBarrier" | "barrier") => "memoryBarrier(); barrier();",
+        (ShaderLanguage::Hlsl | ShaderLanguage::Slang, "GroupMemoryBarrier") => {
+            "GroupMemoryBarrierWithGroupSync();"
+        }
         (
-            RepairLanguage::Hlsl,
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang,
             "DeviceMemoryBarrier"
             | "AllMemoryBarrier"
             | "GroupMemoryBarrierWithGroupSync"
             | "DeviceMemoryBarrierWithGroupSync",
         ) => "AllMemoryBarrierWithGroupSync();",
         // Only workgroup memory: the other barriers do not order it.
-        (RepairLanguage::Wgsl, "storageBarrier" | "textureBarrier") => "workgroupBarrier();",
+        (ShaderLanguage::Wgsl, "storageBarrier" | "textureBarrier") => "workgroupBarrier();",
         _ => return None,
     };
     // A replacement that equals the barrier changes nothing.

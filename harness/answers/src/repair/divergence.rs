@@ -8,10 +8,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use frontend::ShaderLanguage;
 use results::wire::ShaderChange;
 
 use super::edit::{SourceEdit, SourceFix, guard_statement, negate, reindent, split_outside_brackets};
-use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, identifiers};
+use super::text::{ShaderStatement, ShaderText, StatementKind, identifiers};
 use crate::scan::has_call;
 
 /// Upper bound on the calls between a barrier and its condition.
@@ -84,13 +85,13 @@ pub(super) struct BarrierNames(Vec<String>);
 impl BarrierNames {
     pub fn of_source(source: &ShaderText) -> BarrierNames {
         let known: &[&str] = match source.language {
-            RepairLanguage::Glsl => &["barrier"],
-            RepairLanguage::Hlsl => &[
+            ShaderLanguage::Glsl => &["barrier"],
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => &[
                 "GroupMemoryBarrierWithGroupSync",
                 "DeviceMemoryBarrierWithGroupSync",
                 "AllMemoryBarrierWithGroupSync",
             ],
-            RepairLanguage::Wgsl => {
+            ShaderLanguage::Wgsl => {
                 &["workgroupBarrier", "storageBarrier", "textureBarrier", "workgroupUniformLoad"]
             }
         };
@@ -275,7 +276,7 @@ fn make_loop_uniform(
     let [init, condition, step] = &parts[..] else { return None };
     let (target, first) = init.split_once('=')?;
     let (target, first) = (target.trim(), first.trim());
-    let is_wgsl = source.language == RepairLanguage::Wgsl;
+    let is_wgsl = source.language == ShaderLanguage::Wgsl;
     let declared = target.split(':').next().unwrap_or(target).trim();
     let (ty, name) = declared.rsplit_once(char::is_whitespace)?;
     if identifiers(first).next().is_none() || source.has_directive(&statement.range) {
@@ -503,11 +504,11 @@ impl<'a> GuardWriter<'a> {
         let Declaration { head, name, value } = declaration;
         let reads_memory = value.is_some_and(|value| value.contains('[') || value.contains('('));
         let ty = head.trim_start_matches("const ").trim();
-        let can_split = self.source.language != RepairLanguage::Wgsl && !ty.contains(' ');
+        let can_split = self.source.language != ShaderLanguage::Wgsl && !ty.contains(' ');
         match value {
             Some(value) if is_used && reads_memory && can_split && !later.is_empty() => {
                 let zero = match self.source.language {
-                    RepairLanguage::Hlsl => format!("({ty})0"),
+                    ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!("({ty})0"),
                     _ => format!("{ty}(0)"),
                 };
                 // Comments before and after the declaration move with it.
@@ -596,7 +597,7 @@ impl<'a> GuardWriter<'a> {
         let condition = if is_evaluated_once { name.to_owned() } else { self.condition.clone() };
         let mut lines = Vec::new();
         if is_evaluated_once {
-            let word = if self.source.language == RepairLanguage::Wgsl { "let" } else { "bool" };
+            let word = if self.source.language == ShaderLanguage::Wgsl { "let" } else { "bool" };
             lines.push(format!("{word} {name} = {};", self.condition));
         }
         for group in groups {

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use frontend::ShaderLanguage;
 use results::wire::ShaderChange;
 
-use super::text::{RepairLanguage, ShaderText};
+use super::text::ShaderText;
 
 /// A replacement of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +136,7 @@ pub(super) fn guard_statement(source: &ShaderText, condition: &str, body: &str, 
     let unit = source.indentation_unit();
     let inner = format!("{indentation}{unit}");
     let body = reindent(body, indentation, &inner);
-    if source.language == RepairLanguage::Wgsl {
+    if source.language == ShaderLanguage::Wgsl {
         return format!("if {condition} {{\n{inner}{body}\n{indentation}}}");
     }
     match body.contains('\n') || body.matches(';').count() != 1 {

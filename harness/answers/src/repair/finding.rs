@@ -25,15 +25,8 @@ impl RepairTarget {
         let is_in_file = |named: &Option<String>| named.as_deref().is_none_or(|named| named == file);
         let lines: Option<Vec<u32>> =
             finding.at.iter().map(|place| place.line.filter(|_| is_in_file(&place.file))).collect();
-        let element = finding.message.split('`').nth(1).unwrap_or_default();
-        let workgroup = |place: &results::wire::FindingPlace| {
-            place
-                .invocation
-                .as_deref()
-                .and_then(|name| name.split_once("workgroup "))
-                .map(|(_, group)| group.to_owned())
-        };
-        let groups: Vec<Option<String>> = finding.at.iter().map(workgroup).collect();
+        let element = finding.element.as_deref().unwrap_or_default();
+        let groups: Vec<Option<[u32; 3]>> = finding.at.iter().map(|place| place.workgroup).collect();
         Some(RepairTarget {
             kind: finding.kind.clone(),
             lines: lines?,
@@ -76,6 +69,6 @@ pub(super) fn finding_key(finding: &FindingRecord) -> (String, String) {
         "lockstep" | "unpublished-read" => "race",
         other => other,
     };
-    let element = finding.message.split('`').nth(1).unwrap_or_default();
+    let element = finding.element.as_deref().unwrap_or_default();
     (kind_group.to_owned(), strip_indices(element))
 }

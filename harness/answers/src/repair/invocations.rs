@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use frontend::ShaderLanguage;
 use results::wire::{ReplacedAccesses, ShaderChange};
 
 use super::divergence::{parse_declaration, variable_names};
 use super::edit::{SourceEdit, SourceFix, guard_statement, reindent, split_outside_brackets};
 use super::expression::{is_element, remove_whitespace, split_assignment};
 use super::finding::RepairTarget;
-use super::text::{RepairLanguage, ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
+use super::text::{ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
 use super::wgsl_atomic::{AtomicPath, declare_atomic, parse_path};
 use crate::scan::{has_word, is_identifier_character};
 
@@ -29,7 +30,7 @@ struct InvocationNumbers {
 
 impl InvocationNumbers {
     fn from_source(source: &ShaderText) -> Option<InvocationNumbers> {
-        if source.language == RepairLanguage::Glsl {
+        if source.language == ShaderLanguage::Glsl {
             return Some(InvocationNumbers {
                 local_index: "gl_LocalInvocationIndex".to_owned(),
                 declaration: None,
@@ -42,12 +43,12 @@ impl InvocationNumbers {
             let part =
                 split_outside_brackets(parameters, ",").into_iter().find(|part| part.contains(builtin))?;
             let name = match source.language {
-                RepairLanguage::Wgsl => part.split_once(')')?.1.split(':').next()?,
+                ShaderLanguage::Wgsl => part.split_once(')')?.1.split(':').next()?,
                 _ => part.split(':').next()?.trim().rsplit_once(char::is_whitespace)?.1,
             };
             Some(name.trim().to_owned())
         };
-        let is_wgsl = source.language == RepairLanguage::Wgsl;
+        let is_wgsl = source.language == ShaderLanguage::Wgsl;
         let [index, local, global] = match is_wgsl {
             true => ["local_invocation_index", "local_invocation_id", "global_invocation_id"],
             false => ["SV_GroupIndex", "SV_GroupThreadID", "SV_DispatchThreadID"],
@@ -91,7 +92,7 @@ fn find_entry_point(source: &ShaderText) -> Option<&ShaderFunction> {
 
 /// Returns the number of invocations in a workgroup as an expression.
 fn workgroup_size(source: &ShaderText) -> Option<String> {
-    if source.language == RepairLanguage::Glsl {
+    if source.language == ShaderLanguage::Glsl {
         let is_multidimensional =
             ["local_size_y", "local_size_z"].iter().any(|word| source.plain.contains(word));
         let size = "gl_WorkGroupSize.x";
@@ -118,7 +119,7 @@ fn invocation_dependent_names(source: &ShaderText) -> BTreeSet<String> {
         "gl_VertexIndex",
     ];
     let mut names: BTreeSet<String> = glsl.iter().map(|name| (*name).to_owned()).collect();
-    if source.language != RepairLanguage::Glsl
+    if source.language != ShaderLanguage::Glsl
         && let Some(entry) = find_entry_point(source)
     {
         let parameters = split_outside_brackets(source.code(&entry.parameters), ",");
@@ -178,7 +179,7 @@ pub(super) fn restrict_to_one_writer(source: &ShaderText, target: &RepairTarget)
                 fixes.extend(to_atomic_store(source, statement, element.trim(), value.trim()));
                 continue;
             }
-            let zero = if source.language == RepairLanguage::Wgsl { "0u" } else { "0" };
+            let zero = if source.language == ShaderLanguage::Wgsl { "0u" } else { "0" };
             let local =
                 Some(format!("{} == {zero}", numbers.local_index)).filter(|_| target.is_one_workgroup);
             let conditions = local.into_iter().chain(numbers.first_invocation_condition.clone());
@@ -195,9 +196,9 @@ pub(super) fn restrict_to_one_writer(source: &ShaderText, target: &RepairTarget)
                     SourceFix::new(edits, *line, change.clone())
                 };
                 let barrier = match source.language {
-                    RepairLanguage::Glsl => "barrier();",
-                    RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
-                    RepairLanguage::Wgsl => "workgroupBarrier();",
+                    ShaderLanguage::Glsl => "barrier();",
+                    ShaderLanguage::Hlsl | ShaderLanguage::Slang => "GroupMemoryBarrierWithGroupSync();",
+                    ShaderLanguage::Wgsl => "workgroupBarrier();",
                 };
                 fixes.push(fix(text.clone()));
                 fixes.push(fix(format!("{text}\n{indentation}{barrier}")));
@@ -228,9 +229,11 @@ fn to_atomic_store(
     value: &str,
 ) -> Option<SourceFix> {
     let (call, text) = match source.language {
-        RepairLanguage::Glsl => ("atomicExchange", format!("atomicExchange({element}, {value});")),
-        RepairLanguage::Hlsl if value == "1" => ("InterlockedOr", format!("InterlockedOr({element}, 1);")),
-        RepairLanguage::Hlsl | RepairLanguage::Wgsl => return None,
+        ShaderLanguage::Glsl => ("atomicExchange", format!("atomicExchange({element}, {value});")),
+        ShaderLanguage::Hlsl | ShaderLanguage::Slang if value == "1" => {
+            ("InterlockedOr", format!("InterlockedOr({element}, 1);"))
+        }
+        ShaderLanguage::Hlsl | ShaderLanguage::Slang | ShaderLanguage::Wgsl => return None,
     };
     let change = ShaderChange::UseAtomic {
         function: call.to_owned(),
@@ -267,21 +270,23 @@ pub(super) fn make_accesses_atomic(source: &ShaderText, target: &RepairTarget) -
     for (range, element, value) in stores.collect::<Vec<_>>() {
         path = AtomicPath::parse(&element);
         let text = match source.language {
-            RepairLanguage::Glsl => format!("atomicExchange({element}, {value});"),
-            RepairLanguage::Hlsl => format!("InterlockedExchange({element}, {value}, old_value);"),
-            RepairLanguage::Wgsl => format!("atomicStore(&{element}, {value});"),
+            ShaderLanguage::Glsl => format!("atomicExchange({element}, {value});"),
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => {
+                format!("InterlockedExchange({element}, {value}, old_value);")
+            }
+            ShaderLanguage::Wgsl => format!("atomicStore(&{element}, {value});"),
         };
         let text = match source.language {
-            RepairLanguage::Hlsl => format!("{{ uint old_value; {text} }}"),
-            RepairLanguage::Glsl | RepairLanguage::Wgsl => text,
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!("{{ uint old_value; {text} }}"),
+            ShaderLanguage::Glsl | ShaderLanguage::Wgsl => text,
         };
         add_edit(&range, text, &mut fix);
         done.push(range);
         elements.push(element);
     }
-    if source.language == RepairLanguage::Wgsl {
+    if source.language == ShaderLanguage::Wgsl {
         fix.edits.extend(declare_atomic(source, &path?, &done)?);
-    } else if source.language == RepairLanguage::Glsl {
+    } else if source.language == ShaderLanguage::Glsl {
         for name in &target.names {
             for (at, _) in source.plain.match_indices(name.as_str()) {
                 let is_start =
@@ -327,7 +332,7 @@ struct SharedVariable<'a> {
 
 /// Returns the names of the variables in workgroup memory.
 pub(super) fn shared_variable_names(source: &ShaderText) -> Vec<&str> {
-    if source.language != RepairLanguage::Wgsl {
+    if source.language != ShaderLanguage::Wgsl {
         return parse_shared_variables(source).into_iter().map(|variable| variable.name).collect();
     }
     let declarations = source.plain.split("var<workgroup>").skip(1);
@@ -337,9 +342,9 @@ pub(super) fn shared_variable_names(source: &ShaderText) -> Vec<&str> {
 /// Returns the shared variables of GLSL and HLSL; those of WGSL are initialized.
 fn parse_shared_variables(source: &ShaderText) -> Vec<SharedVariable<'_>> {
     let word = match source.language {
-        RepairLanguage::Glsl => "shared",
-        RepairLanguage::Hlsl => "groupshared",
-        RepairLanguage::Wgsl => return Vec::new(),
+        ShaderLanguage::Glsl => "shared",
+        ShaderLanguage::Hlsl | ShaderLanguage::Slang => "groupshared",
+        ShaderLanguage::Wgsl => return Vec::new(),
     };
     let plain = &source.plain;
     let starts = plain.match_indices(word).filter(|(at, _)| !plain[..*at].ends_with(is_identifier_character));
@@ -378,8 +383,8 @@ fn zero_literal(source: &ShaderText, ty: &str) -> String {
     let is_number = ["uint", "int", "float"].contains(&ty);
     match source.language {
         _ if is_number => "0".to_owned(),
-        RepairLanguage::Hlsl => format!("({ty})0"),
-        RepairLanguage::Glsl | RepairLanguage::Wgsl => format!("{ty}(0)"),
+        ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!("({ty})0"),
+        ShaderLanguage::Glsl | ShaderLanguage::Wgsl => format!("{ty}(0)"),
     }
 }
 
@@ -432,8 +437,8 @@ fn clear_at_start(source: &ShaderText, variable: &SharedVariable<'_>) -> Option<
         _ => return None,
     };
     let barrier = match source.language {
-        RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
-        RepairLanguage::Glsl | RepairLanguage::Wgsl => "barrier();",
+        ShaderLanguage::Hlsl | ShaderLanguage::Slang => "GroupMemoryBarrierWithGroupSync();",
+        ShaderLanguage::Glsl | ShaderLanguage::Wgsl => "barrier();",
     };
     let text = format!("{store}\n{indentation}{barrier}\n{indentation}");
     let change = ShaderChange::ClearFirst { name: (*name).to_owned(), barrier: barrier.to_owned() };
@@ -469,9 +474,9 @@ pub(super) fn separate_rounds(source: &ShaderText, target: &RepairTarget) -> Vec
         }
         let indentation = source.indentation(statement.range.start);
         let barrier = match source.language {
-            RepairLanguage::Glsl => "barrier();",
-            RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
-            RepairLanguage::Wgsl => "workgroupBarrier();",
+            ShaderLanguage::Glsl => "barrier();",
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => "GroupMemoryBarrierWithGroupSync();",
+            ShaderLanguage::Wgsl => "workgroupBarrier();",
         };
         let mut parts = Vec::new();
         for (part, round) in list.iter().zip(&rounds) {

@@ -6,14 +6,7 @@
 
 use std::ops::Range;
 
-/// The source language of a shader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RepairLanguage {
-    Glsl,
-    /// HLSL, and Slang with the same functions.
-    Hlsl,
-    Wgsl,
-}
+use frontend::ShaderLanguage;
 
 /// A statement.
 #[derive(Clone, Debug)]
@@ -61,7 +54,7 @@ pub(super) struct ShaderText {
     /// The text with comments, strings, directives and non-ASCII characters replaced by blanks. Offsets are
     /// equal.
     pub plain: String,
-    pub language: RepairLanguage,
+    pub language: ShaderLanguage,
     pub functions: Vec<ShaderFunction>,
 }
 
@@ -69,13 +62,7 @@ pub(super) struct ShaderText {
 const MAX_NESTING: usize = 60;
 
 impl ShaderText {
-    /// Parses a source; the file extension selects the language.
-    pub fn parse(file: &str, text: &str) -> ShaderText {
-        let language = match file.rsplit('.').next().unwrap_or_default() {
-            "wgsl" => RepairLanguage::Wgsl,
-            "hlsl" | "slang" | "compute" => RepairLanguage::Hlsl,
-            _ => RepairLanguage::Glsl,
-        };
+    pub fn parse(language: ShaderLanguage, text: &str) -> ShaderText {
         let plain = blank_comments(text);
         let functions = parse_functions(&plain, language);
         ShaderText { text: text.to_owned(), plain, language, functions }
@@ -250,7 +237,7 @@ pub(super) fn closing_bracket_end(plain: &str, open: usize) -> Option<usize> {
 }
 
 /// Returns the functions with a body.
-fn parse_functions(plain: &str, language: RepairLanguage) -> Vec<ShaderFunction> {
+fn parse_functions(plain: &str, language: ShaderLanguage) -> Vec<ShaderFunction> {
     let mut functions = Vec::new();
     let (mut at, mut head) = (0, 0);
     while let Some(byte) = plain.as_bytes().get(at) {
@@ -306,7 +293,7 @@ fn parse_function_head(plain: &str, head: Range<usize>) -> Option<(String, Range
 
 struct StatementParser<'a> {
     plain: &'a str,
-    language: RepairLanguage,
+    language: ShaderLanguage,
     depth: usize,
 }
 
@@ -381,7 +368,7 @@ impl StatementParser<'_> {
     /// Returns the condition or header at an offset without its parentheses, and the offset after it.
     fn parse_head(&self, at: usize, end: usize) -> Option<(Range<usize>, usize)> {
         let open = self.skip_blanks(at, end);
-        if self.language == RepairLanguage::Wgsl {
+        if self.language == ShaderLanguage::Wgsl {
             let brace = open + self.plain[open..end].find('{')?;
             let text = self.plain[open..brace].trim_end();
             let full_range = open..open + text.len();
@@ -458,7 +445,7 @@ mod tests {
             ),
         ];
         for (file, text) in cases {
-            let parsed = ShaderText::parse(file, text);
+            let parsed = ShaderText::parse(ShaderLanguage::from_extension(&file[2..]).unwrap(), text);
             assert_eq!(parsed.functions.len(), 1, "{file}: {:?}", parsed.functions);
             let function = &parsed.functions[0];
             assert_eq!(function.name, "main");

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use frontend::ShaderLanguage;
 use results::wire::{ReplacedAccesses, ShaderChange};
 
 use super::divergence::{parse_declaration, variable_names};
 use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
 use super::expression::{is_element, remove_whitespace, split_assignment};
 use super::finding::RepairTarget;
-use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
+use super::text::{ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::wgsl_atomic::{AtomicPath, declare_atomic};
 
 /// The extension for atomic additions of floating-point numbers.
@@ -69,7 +70,7 @@ pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<So
     }
     for updates in sets {
         fixes.extend(atomic_fix(source, &updates, false));
-        if source.language == RepairLanguage::Glsl {
+        if source.language == ShaderLanguage::Glsl {
             fixes.extend(atomic_fix(source, &updates, true));
         }
     }
@@ -79,7 +80,7 @@ pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<So
 /// Returns the fix that writes `x++` as `x = x + 1`: for `x++`, glslang omits the memory operands of the
 /// store, so no barrier makes it available.
 fn expand_increments(source: &ShaderText, updates: &[SourceUpdate]) -> Option<SourceFix> {
-    if source.language != RepairLanguage::Glsl {
+    if source.language != ShaderLanguage::Glsl {
         return None;
     }
     let mut fix = SourceFix::default();
@@ -104,7 +105,7 @@ fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> 
     for update in updates {
         let text = atomic_statement(source, update)?;
         let call = atomic_function_name(source.language, update);
-        let declares = source.language == RepairLanguage::Wgsl;
+        let declares = source.language == ShaderLanguage::Wgsl;
         let replaces = match update.old_value {
             OldValue::Compared(_) if !declares => ReplacedAccesses::ComparisonAndStore,
             _ => ReplacedAccesses::LoadAndStore,
@@ -115,7 +116,7 @@ fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> 
         fix.edits.push(SourceEdit::replace(update.range.clone(), text));
         fix.edits.extend(update.removed_statement.iter().map(|range| delete_statement(source, range)));
     }
-    if source.language == RepairLanguage::Wgsl {
+    if source.language == ShaderLanguage::Wgsl {
         let first = updates.first()?;
         let path = AtomicPath::parse(&first.element)?;
         let edited_ranges: Vec<Range<usize>> = fix.edits.iter().map(|edit| edit.range.clone()).collect();
@@ -138,15 +139,15 @@ fn delete_statement(source: &ShaderText, range: &Range<usize>) -> SourceEdit {
     SourceEdit::replace(if is_alone { start..end } else { range.clone() }, String::new())
 }
 
-fn atomic_function_name(language: RepairLanguage, update: &SourceUpdate) -> String {
+fn atomic_function_name(language: ShaderLanguage, update: &SourceUpdate) -> String {
     match (language, &update.old_value) {
-        (RepairLanguage::Glsl, OldValue::Texel) => format!("imageAtomic{}", update.function),
-        (RepairLanguage::Glsl, _) => format!("atomic{}", update.function),
-        (RepairLanguage::Hlsl, _) => {
+        (ShaderLanguage::Glsl, OldValue::Texel) => format!("imageAtomic{}", update.function),
+        (ShaderLanguage::Glsl, _) => format!("atomic{}", update.function),
+        (ShaderLanguage::Hlsl | ShaderLanguage::Slang, _) => {
             let name = if update.function == "CompSwap" { "CompareExchange" } else { update.function };
             format!("Interlocked{name}")
         }
-        (RepairLanguage::Wgsl, _) => {
+        (ShaderLanguage::Wgsl, _) => {
             let name = if update.function == "CompSwap" { "CompareExchangeWeak" } else { update.function };
             format!("atomic{name}")
         }
@@ -157,9 +158,9 @@ fn atomic_function_name(language: RepairLanguage, update: &SourceUpdate) -> Stri
 fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String> {
     let call = atomic_function_name(source.language, update);
     let (element, operand) = (&update.element, &update.operand);
-    let is_hlsl = source.language == RepairLanguage::Hlsl;
+    let is_hlsl = source.language.has_hlsl_functions();
     let at = match source.language {
-        RepairLanguage::Wgsl => format!("&{element}"),
+        ShaderLanguage::Wgsl => format!("&{element}"),
         _ => element.clone(),
     };
     let indentation = source.indentation(update.range.start);
@@ -182,11 +183,11 @@ fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String
         }
         OldValue::Within(before, after) => format!("{before}{call}({at}, {operand}){after}"),
         OldValue::Compared(compared) => match source.language {
-            RepairLanguage::Glsl => format!("if ({call}({at}, {compared}, {operand}) == {compared})"),
-            RepairLanguage::Hlsl => format!(
+            ShaderLanguage::Glsl => format!("if ({call}({at}, {compared}, {operand}) == {compared})"),
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => format!(
                 "uint old_value;\n{indentation}{call}({at}, {compared}, {operand}, old_value);\n{indentation}if (old_value == {compared})"
             ),
-            RepairLanguage::Wgsl => format!("if {call}({at}, {compared}, {operand}).exchanged"),
+            ShaderLanguage::Wgsl => format!("if {call}({at}, {compared}, {operand}).exchanged"),
         },
     })
 }
@@ -345,13 +346,13 @@ fn parse_operation(element: &str, value: &str) -> Option<(&'static str, String)>
 
 /// Writes a subtraction as an addition of the negated operand, except in WGSL.
 fn normalize_subtraction(source: &ShaderText, mut update: SourceUpdate) -> SourceUpdate {
-    if update.function == "Sub" && source.language != RepairLanguage::Wgsl {
+    if update.function == "Sub" && source.language != ShaderLanguage::Wgsl {
         update.function = "Add";
         let is_simple = update.operand.chars().all(|c| crate::scan::is_identifier_character(c) || c == '.');
         update.operand =
             if is_simple { format!("-{}", update.operand) } else { format!("-({})", update.operand) };
     }
-    if update.operand == "-1" && source.language == RepairLanguage::Wgsl {
+    if update.operand == "-1" && source.language == ShaderLanguage::Wgsl {
         (update.function, update.operand) = ("Sub", "1".to_owned());
     }
     update
@@ -545,7 +546,7 @@ mod tests {
     use super::*;
 
     fn atomic_statements(file: &str, text: &str) -> Vec<String> {
-        let source = ShaderText::parse(file, text);
+        let source = ShaderText::parse(ShaderLanguage::from_extension(&file[2..]).unwrap(), text);
         let updates = source.statements().into_iter().filter_map(|one| parse_update(&source, one));
         updates.filter_map(|update| atomic_statement(&source, &update)).collect()
     }

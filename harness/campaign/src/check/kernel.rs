@@ -24,6 +24,8 @@ use results::wire::{
     RejectedLine,
 };
 
+use results::write::race::describe_need;
+
 use self::undecided::describe_refusal;
 use super::{CheckOptions, CheckResult};
 use crate::shader::shader_analysis::{AnswerStatus, ShaderAnalysis, is_interpreter_model, read_entry_points};
@@ -277,7 +279,7 @@ impl EntryPointCheck<'_> {
                 false => CommandOutcome::Environment,
             };
             (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
-            warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.to_sentence())));
+            warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", describe_need(needed))));
         }
         CheckResult::Answered(line, warnings, outcome)
     }
@@ -335,7 +337,7 @@ impl LiftedEntryPoint<'_> {
         warnings.push(format!("{file}: {}", self.describe_coverage()));
         let probes_two_workgroups = findings.is_empty() && lifted.question.is_none();
         let two_workgroup_finding = if probes_two_workgroups {
-            frontend::find_with_two_workgroups(module, self.options)
+            frontend::find_with_two_workgroups(module, self.options).map(answers::describe_wider_grid)
         } else {
             None
         };
@@ -439,6 +441,7 @@ impl LiftedEntryPoint<'_> {
             file: Some(file),
             line,
             invocation: invocation.map(ToString::to_string),
+            workgroup: invocation.map(|invocation| invocation.workgroup),
             access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),
         }
     }
@@ -448,7 +451,7 @@ impl LiftedEntryPoint<'_> {
     }
 
     fn lift_finding_record(&self, finding: &LiftFinding) -> FindingRecord {
-        FindingRecord::new(finding.kind.name(), finding.message.clone(), self.finding_places(&finding.at))
+        FindingRecord::new(finding.kind().name(), finding.message.clone(), self.finding_places(&finding.at))
     }
 
     fn check_progress(

@@ -10,7 +10,7 @@ use frontend::{
     AnalysisOptions, FinalCell, FinalContents, InputGrid, KernelDispatch, Problem, Refusal, SpirvModule,
 };
 use model::Model;
-use results::wire::NeededRecord;
+use results::write::race::describe_need;
 use runner::shader::{InputImage, InputShape, ShaderInput};
 
 use super::shader_analysis::{AnswerStatus, ShaderAnalysis, read_entry_points};
@@ -114,7 +114,7 @@ pub fn analyze_file(
             };
             let needs = analysis.needed_inputs(status, false, Some(timeout));
             if !needs.is_empty() {
-                let needs: Vec<String> = needs.iter().map(NeededRecord::to_sentence).collect();
+                let needs: Vec<String> = needs.iter().map(describe_need).collect();
                 let why = format!("needs-inputs: {}", needs.join("; "));
                 analyzed.expected = ExpectedContents::Unknown { is_race_free: false, why };
             }

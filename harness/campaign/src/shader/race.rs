@@ -10,19 +10,19 @@ use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::{AnalysisOptions, FindingKind, InputMode};
 use litmus::Test;
 use model::Model;
-use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord, RaceLine};
+use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
 use results::write::change::describe_placed_change;
+use results::write::race::{describe_coverage, describe_need, headline};
 
 use crate::time_limit::{stop_after, stop_after_first_call};
 
 /// Converts an answer to the data of an HTML page.
 pub fn to_page(line: &RaceLine) -> ShaderAnswer {
-    let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
-    let covers = covers.map(|words| format!("For {words}."));
-    let needs = line.needs.iter().map(NeededRecord::to_sentence);
+    let covers = describe_coverage(line).map(|words| format!("For {words}."));
+    let needs = line.needs.iter().map(describe_need);
     let order = line.order_dependent.iter().map(|element| format!("Order-dependent: {element}"));
     let notes = covers.into_iter().chain(line.why.clone()).chain(needs).chain(order).collect();
-    findings_page(format!("{} {}", line.file, line.entry), line.headline(), notes, &line.findings, &line.file)
+    findings_page(format!("{} {}", line.file, line.entry), headline(line), notes, &line.findings, &line.file)
 }
 
 /// Converts findings to the data of an HTML page, with the source files that can be read.

@@ -16,6 +16,7 @@ use litmus::Test;
 use litmus::minimize::ddmin;
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
+use results::write::race::describe_need;
 
 use super::analysis::require_whole_grid;
 use super::entry_point_options;
@@ -223,7 +224,7 @@ impl EntryPointPair<'_> {
 
 /// Returns the reason of an answer, with the inputs that it depends on.
 fn full_reason(found: &Refinement) -> String {
-    let needs = found.needs.iter().cloned().map(|needed| needed_record(needed).to_sentence());
+    let needs = found.needs.iter().cloned().map(|needed| describe_need(&needed_record(needed)));
     std::iter::once(found.reason.clone()).chain(needs).collect::<Vec<_>>().join("; ")
 }
 
@@ -237,7 +238,7 @@ fn comparison_line(
     let place = |named: &NamedModule<'_>, spot: &Spot| {
         let (file, line) = source_location(named.file, &named.module, spot.line, spot.place);
         let access = spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned());
-        FindingPlace { file: Some(file), line, invocation: None, access }
+        FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access }
     };
     let difference = found.difference.as_ref().map(|difference| RefineDifference {
         kind: difference.kind.to_owned(),

@@ -25,10 +25,10 @@ use answers::scan;
 use answers::wgsl::{self, OverrideValues};
 use compilers::{COMPILERS, Compiler};
 use entry_points::EntryPoint;
-use frontend::UnsetOverride;
+use frontend::{ShaderLanguage, UnsetOverride};
 use includes::{IncludeTree, decode_text, find_folder, folder_of};
 use scan::{blank_comments, has_call, has_word};
-use stage::{COMPUTE, ShaderLanguage, SourceStage};
+use stage::{COMPUTE, SourceStage};
 
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
@@ -38,6 +38,8 @@ pub(crate) use process::run_to_end;
 /// The maximum number of include folders that are found for a source.
 const MAX_FOUND_FOLDERS: usize = 16;
 
+/// The first bytes of binary SPIR-V.
+const SPIRV_MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 /// Extensions of SPIR-V, binary and text.
 const MODULE_EXTENSIONS: [&str; 2] = ["spv", "spvasm"];
 
@@ -95,6 +97,8 @@ impl Default for Compilation {
 pub struct SourceModule {
     /// The SPIR-V, as binary or text.
     pub bytes: Vec<u8>,
+    /// The source language; `None` for SPIR-V.
+    pub language: Option<ShaderLanguage>,
     /// The compiler with its version and flags.
     pub compiler: Option<String>,
     /// The function that was compiled, if the source has a module for each entry point.
@@ -146,7 +150,7 @@ pub fn is_shader(argument: &str) -> bool {
     let extension = file_extension(argument);
     MODULE_EXTENSIONS.contains(&extension)
         || is_container(argument)
-        || stage::language_of_extension(extension).is_some()
+        || ShaderLanguage::from_extension(extension).is_some()
 }
 
 /// Reads a shader, and compiles it if it is source code. Returns a module for each entry point in languages
@@ -155,7 +159,8 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
     let extension = file_extension(file);
     if MODULE_EXTENSIONS.contains(&extension) {
         let bytes = fs::read(file).map_err(|error| SourceError::File { file: file.to_owned(), error });
-        let module = |bytes| SourceModule { bytes, compiler: None, entry: None, unset: Vec::new() };
+        let module =
+            |bytes| SourceModule { bytes, language: None, compiler: None, entry: None, unset: Vec::new() };
         return vec![bytes.map(module)];
     }
     let prepared = ShaderSource::read(file, compilation).and_then(|mut source| {
@@ -238,12 +243,16 @@ impl ShaderSource<'_> {
     fn read<'a>(file: &'a str, compilation: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
         let to_error = |error| SourceError::File { file: file.to_owned(), error };
         let bytes = fs::read(file).map_err(to_error)?;
-        if let Some((_, what, way)) = CONTAINERS.iter().find(|(known, ..)| *known == file_extension(file)) {
+        let extension = file_extension(file);
+        if let Some((_, what, way)) = CONTAINERS.iter().find(|(known, ..)| *known == extension) {
             return Err(SourceError::Container { file: file.to_owned(), what, way });
         }
-        let Some(mut language) = stage::language_of_extension(file_extension(file)) else {
+        let Some(of_extension) = ShaderLanguage::from_extension(extension) else {
             return Err(SourceError::UnknownExtension { file: file.to_owned() });
         };
+        if bytes.starts_with(&SPIRV_MAGIC) {
+            return Err(SourceError::BinaryModule { file: file.to_owned() });
+        }
         let mut compilation = compilation.clone();
         if let Some(flags) =
             compilation.commands.as_ref().and_then(|commands| commands.flags_of(Path::new(file)))
@@ -265,9 +274,8 @@ impl ShaderSource<'_> {
         };
         let has_byte_order_mark = decode_text(&bytes).1;
         let plain = blank_comments(&text);
-        if language == ShaderLanguage::Glsl && stage::is_hlsl(&plain) {
-            language = ShaderLanguage::Hlsl;
-        }
+        let language = stage::decide_language(of_extension, &plain)
+            .map_err(|marks| SourceError::wrong_language(file, of_extension, &marks))?;
         let (overrides, include_tree) = if language == ShaderLanguage::Wgsl {
             let overrides = OverrideValues::from_source(&plain, &compilation.overrides);
             if let Some((name, known)) = overrides.unknown {

@@ -1,5 +1,6 @@
 //! `lint`: findings in a shader that hold for every dispatch.
 
+use frontend::LintRule;
 use results::wire::{FindingRecord, LINT_SCHEMA, LintLine};
 use vk_litmus::{ShaderModule, program};
 
@@ -13,8 +14,8 @@ use crate::output::{print_message, print_text};
 /// Returns an error if a shader cannot be read.
 pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.shaders.is_empty() {
-        let rules = frontend::RULES.iter();
-        let rules = rules.map(|(name, about, clause)| format!("lint:{name}  {about} ({clause})\n"));
+        let rule = |rule: LintRule| format!("lint:{}  {} ({})\n", rule.name(), rule.subject(), rule.clause());
+        let rules = LintRule::ALL.into_iter().map(rule);
         return print_text(&rules.collect::<String>());
     }
     let mut text = String::new();
@@ -41,7 +42,7 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
             continue;
         }
         if findings.is_empty() && !quiet {
-            let rules = frontend::RULES.len();
+            let rules = LintRule::ALL.len();
             print_message(&format!("{file}: no finding by {rules} rules; `race` executes the shader"));
         }
         for finding in &findings {

@@ -305,6 +305,8 @@ const RENAMED_FIELDS: &str = "\n## Renamed fields\n\nDevelopment versions had ot
 | codegen, machine-code | `told` in a kernel | `rewritten_form` |\n\
 | codegen-explore | `what` in a step | `effect` |\n\
 | machine-code | `without` | `no_code_reason` |\n\
+| race, lint | `mend` in a finding | `change` and `fix` |\n\
+| race | `words`, `by`, `invocations`, `every_order`, `orders`, `steps` in `coverage` | `limits`, `engine`, `grid`, `schedules` |\n\
 | report | `would` in a missed fault | `found_by` |\n";
 
 fn schemas_page() -> Result<String, Failure> {
@@ -374,8 +376,9 @@ mod tests {
     #[test]
     fn every_lint_rule_has_a_page() {
         let pages: FindingPages = toml::from_str(FINDINGS_TOML).unwrap();
-        for (rule, ..) in frontend::RULES {
-            assert!(pages.finding.iter().any(|page| page.kind == format!("lint:{rule}")), "{rule}");
+        for rule in frontend::LintRule::ALL {
+            let kind = format!("lint:{}", rule.name());
+            assert!(pages.finding.iter().any(|page| page.kind == kind), "{kind}");
         }
     }
 }

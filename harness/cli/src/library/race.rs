@@ -206,7 +206,8 @@ impl RaceDetector {
         let text = compilation.as_ref().and_then(|given| read_editable_text(file, given));
         let compile =
             |text: &str| compile_edited_text(file, text, source.entry.as_deref(), compilation.as_ref()?);
-        let options = AnalysisOptions { unset_overrides: source.unset.clone(), ..self.options(inputs) };
+        let (unset_overrides, language) = (source.unset.clone(), source.language);
+        let options = AnalysisOptions { unset_overrides, language, ..self.options(inputs) };
         let race_options = RaceOptions {
             walk_timeout: self.time_limit,
             model_timeout: self.model_time_limit,

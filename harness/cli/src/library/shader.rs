@@ -141,7 +141,13 @@ impl ShaderModule {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_spirv(file: &str, module: impl Into<Vec<u8>>) -> ShaderModule {
-        let source = SourceModule { bytes: module.into(), compiler: None, entry: None, unset: Vec::new() };
+        let source = SourceModule {
+            bytes: module.into(),
+            language: None,
+            compiler: None,
+            entry: None,
+            unset: Vec::new(),
+        };
         ShaderModule { file: file.to_owned(), source, compilation: None }
     }
 
@@ -239,9 +245,9 @@ impl ShaderModule {
 fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord {
     let (file, line) = source_location(file, module, lint.at.line, lint.at.place);
     FindingRecord::new(
-        &format!("lint:{}", lint.rule),
-        format!("{} ({})", lint.message, lint.clause),
-        vec![FindingPlace { file: Some(file), line, invocation: None, access: None }],
+        &format!("lint:{}", lint.rule.name()),
+        format!("{} ({})", lint.message, lint.rule.clause()),
+        vec![FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access: None }],
     )
 }
 

@@ -17,7 +17,7 @@ use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 /// Formats the verdict, and the kind and lines of each finding.
 fn summary(line: &Value) -> String {
     let mut text = line["verdict"].as_str().unwrap().to_owned();
-    if line["verdict"] == "clean" && line["coverage"]["every_order"] == false {
+    if line["verdict"] == "clean" && line["coverage"]["schedules"]["every"] == false {
         text += " in the orders tried";
     }
     if let Some(why) = line["why"].as_str() {

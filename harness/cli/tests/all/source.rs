@@ -286,3 +286,40 @@ fn a_folder_selects_its_shaders_and_a_summary_follows() {
     let ran = Ran::run(command.current_dir(nothing.path()));
     assert!(ran.code == 2 && ran.stderr.contains("no shaders below this folder"), "{ran:?}");
 }
+
+/// One language is decided for each content, so that files with equal contents have equal fixes.
+#[test]
+fn fixes_do_not_depend_on_the_extension() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let hlsl = "RWStructuredBuffer<uint> o : register(u0);\ngroupshared uint row[64];\n[numthreads(64, 1, 1)]\n\
+                void main(uint3 id : SV_DispatchThreadID, uint i : SV_GroupIndex) {\n    row[i] = i;\n    \
+                o[id.x] = row[63 - i];\n}\n";
+    let glsl = "#version 450\nlayout(local_size_x = 64) in;\nlayout(binding = 0) buffer B { uint o[]; };\n\
+                shared uint row[64];\nvoid main() {\n    uint i = gl_LocalInvocationIndex;\n    row[i] = i;\n    \
+                o[gl_GlobalInvocationID.x] = row[63 - i];\n}\n";
+    let folder = tempfile::tempdir().unwrap();
+    for (text, language, barrier, extensions) in [
+        (hlsl, "HLSL", "GroupMemoryBarrierWithGroupSync();", ["hlsl", "compute", "comp"]),
+        (glsl, "GLSL", "barrier();", ["comp", "glsl", "comp.glsl"]),
+    ] {
+        for extension in extensions {
+            let name = format!("k.{extension}");
+            fs::write(folder.path().join(&name), text).unwrap();
+            let mut command = vk_litmus(["race", "--format", "json", &name]);
+            let ran = Ran::run(command.current_dir(folder.path()));
+            let line = ran.json_lines()[0].clone();
+            let part = &line["findings"][0]["change"]["parts"][0];
+            assert_eq!((&line["language"], &part["code"]), (&language.into(), &barrier.into()), "{ran:?}");
+            let edit = part["edits"][0]["text"].as_str().unwrap();
+            assert_eq!(edit.trim(), barrier, "{ran:?}");
+        }
+    }
+    for (name, text) in [("a.wgsl", glsl), ("b.hlsl", glsl), ("c.slang", glsl), ("d.xyz", glsl)] {
+        fs::write(folder.path().join(name), text).unwrap();
+        let ran = Ran::run(vk_litmus(["race", name]).current_dir(folder.path()));
+        let is_named = ran.stdout.contains("expected one language") || ran.stdout.contains("expected .comp");
+        assert!(ran.code == 2 && is_named, "{ran:?}");
+    }
+}

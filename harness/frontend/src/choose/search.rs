@@ -11,7 +11,7 @@ use super::{InputChoice, LaunchChoice};
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use crate::counters::CounterUse;
 use crate::finding::FindingKind;
-use crate::grid::{FindingKey, NO_BUFFER, Trial, TrialFinding, run_trial};
+use crate::grid::{FindingKey, Trial, TrialFinding, run_trial};
 use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
@@ -386,7 +386,7 @@ impl InputSearch<'_> {
             let options = self.uniform_choice(start, (count, 1.0), false);
             let Ok(trial) = run_trial(self.module, &options, MAX_TRIAL_STEPS) else { return };
             self.steps += trial.steps.max(10_000);
-            let through = trial.findings.values().filter(|found| found.message.ends_with(NO_BUFFER));
+            let through = trial.findings.values().filter(|found| found.is_in_no_buffer);
             let mut inputs: BTreeSet<usize> =
                 through.flat_map(|found| found.inputs.iter().copied()).collect();
             inputs.retain(|at| is_candidate(&start.assumed, *at));

@@ -1,9 +1,8 @@
 //! Applies changes to a module.
 
 use litmus::{Scope, StorageClass};
-use spirv_reader::{SpirvModule, read_module};
+use spirv_reader::{ShaderLanguage, SpirvModule, read_module};
 
-use super::SourceLanguage;
 use super::change::{ChangeKind, KernelChange};
 use super::edit::ModuleEdit;
 
@@ -51,14 +50,16 @@ pub(super) fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> 
     read_module(&edit.into_bytes()).ok()
 }
 
-/// Inserts what compilers emit for the barrier of [`SourceLanguage::control_barrier`].
+/// Inserts what compilers emit for the barrier of [`ShaderLanguage::control_barrier`].
 fn insert_barrier(
     edit: &mut ModuleEdit<'_>,
     module: &SpirvModule,
     at: usize,
     class: StorageClass,
 ) -> Option<()> {
-    if SourceLanguage::from_module(module) != SourceLanguage::Glsl || class == StorageClass::Workgroup {
+    if module.language.unwrap_or(ShaderLanguage::Glsl) != ShaderLanguage::Glsl
+        || class == StorageClass::Workgroup
+    {
         return edit.insert_control_barrier(at, Scope::Workgroup, &[class]);
     }
     edit.insert_memory_barrier(at, &[class])?;

@@ -10,9 +10,8 @@ use std::convert::Infallible;
 use litmus::minimize::{find_set_of_size, remove_chunks};
 use litmus::{Scope, StorageClass};
 use rspirv::spirv::{Op, StorageClass as Class};
-use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
+use spirv_reader::{ShaderLanguage, SpirvInstruction, SpirvModule, SpirvOperation};
 
-use super::SourceLanguage;
 use super::apply::apply_changes;
 use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
 use crate::accessed_variable::{
@@ -45,7 +44,7 @@ struct BudgetExhausted;
 /// The candidate changes for a race.
 pub(super) struct ModuleCandidates<'m> {
     pub module: &'m SpirvModule,
-    pub language: SourceLanguage,
+    pub language: ShaderLanguage,
     /// Cheapest first.
     pub candidates: Vec<KernelChange>,
     /// Combinations of changes for message passing through atomics.
@@ -60,7 +59,7 @@ impl<'m> ModuleCandidates<'m> {
     pub(super) fn new(module: &'m SpirvModule, shares_no_barrier: bool) -> ModuleCandidates<'m> {
         ModuleCandidates {
             module,
-            language: SourceLanguage::from_module(module),
+            language: module.language.unwrap_or(ShaderLanguage::Glsl),
             candidates: Vec::new(),
             handovers: Vec::new(),
             last_resort: None,
@@ -99,13 +98,13 @@ impl<'m> ModuleCandidates<'m> {
         if class != StorageClass::Workgroup {
             known.iter().for_each(|root| all.add_coherent(*root, &sites));
         }
-        if language != SourceLanguage::Wgsl {
+        if language != ShaderLanguage::Wgsl {
             all.add_stronger_order(class);
         }
         if one_workgroup && class != StorageClass::Workgroup {
             all.add_barriers(&sites, class, finding.kind);
         }
-        if language != SourceLanguage::Wgsl {
+        if language != ShaderLanguage::Wgsl {
             all.handover_changes(&sites, class, &known, applied);
         }
         if let Some(change) = all.update_change(&sites, of).or_else(|| all.image_update_change(&sites)) {
@@ -122,7 +121,7 @@ impl<'m> ModuleCandidates<'m> {
         let mut all = ModuleCandidates::new(module, false);
         let language = all.language;
         let shared = module.variables.iter().filter(|(_, variable)| variable.class == Class::Workgroup);
-        for (id, _) in shared.filter(|_| language == SourceLanguage::Glsl) {
+        for (id, _) in shared.filter(|_| language == ShaderLanguage::Glsl) {
             all.push_candidate(site, ChangeKind::ZeroInitialize(*id));
         }
         Some(all)
@@ -245,7 +244,7 @@ impl<'m> ModuleCandidates<'m> {
         for site in sites {
             self.barrier_positions(*site, 0, &mut positions);
         }
-        let has_subgroup_barrier = kind == FindingKind::Lockstep && self.language == SourceLanguage::Glsl;
+        let has_subgroup_barrier = kind == FindingKind::Lockstep && self.language == ShaderLanguage::Glsl;
         let scopes = [Some(Scope::Workgroup), has_subgroup_barrier.then_some(Scope::Subgroup)];
         for scope in scopes.into_iter().flatten() {
             for BarrierPosition { site, word, side, anchor } in positions.iter().copied() {

@@ -43,7 +43,7 @@ pub fn fix_walk_findings(
     stop: &dyn Fn() -> bool,
 ) -> WalkFixes {
     let mut fixes = WalkFixes { changes: vec![Vec::new(); report.findings.len()], ..WalkFixes::default() };
-    if report.decided_by_model {
+    if report.model.is_some() {
         return fixes;
     }
     let most = MAX_STEPS.max(report.steps.saturating_mul(8));

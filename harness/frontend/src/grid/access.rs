@@ -6,7 +6,7 @@ use spirv_reader::MemoryOperands;
 
 use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck, WORD_BYTES};
 use crate::error::{Problem, malformed, unsupported};
-use crate::finding::{FindingKind, InvocationId};
+use crate::finding::{FindingCause, InvocationId};
 use crate::order::access_strength;
 
 use super::happens_before::Epoch;
@@ -263,8 +263,7 @@ impl Interpreter<'_> {
         let Some(object) = self.object_mut(ctx, pointer.object) else {
             self.check_control_dependence(ctx, pointer.taint & !SITE_MASK, "an address")?;
             let message = format!("a read {NO_BUFFER}");
-            let undefined_taint =
-                self.undefined_result(ctx, (FindingKind::OutOfBounds, message), Some(false));
+            let undefined_taint = self.undefined_result(ctx, (FindingCause::NoBuffer, message), Some(false));
             let taint = pointer.taint & SITE_MASK | undefined_taint;
             return Ok(self.zero_value(pointer.ty, kind, taint));
         };
@@ -283,8 +282,8 @@ impl Interpreter<'_> {
                 _ if !given => 0,
                 Some(taint) => taint,
                 None => {
-                    let message = self.describe_out_of_bounds(ctx, "a read", pointer);
-                    self.undefined_result(ctx, (FindingKind::OutOfBounds, message), Some(false))
+                    let (message, _) = self.describe_out_of_bounds(ctx, "a read", pointer);
+                    self.undefined_result(ctx, (FindingCause::BeyondEnd, message), Some(false))
                 }
             };
             return Ok(self.zero_value(pointer.ty, kind, taint));
@@ -413,13 +412,13 @@ impl Interpreter<'_> {
         }
         let probes = self.is_probing();
         let Some(object) = self.object_mut(ctx, pointer.object) else {
-            self.report_here(ctx, FindingKind::OutOfBounds, format!("a write {NO_BUFFER}"));
+            self.report_here(ctx, FindingCause::NoBuffer, format!("a write {NO_BUFFER}"));
             return Ok(());
         };
         if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
             if object.has_known_length || object.is_beyond_any_object(pointer, bytes) {
-                let message = self.describe_out_of_bounds(ctx, "a write", pointer);
-                self.report_here(ctx, FindingKind::OutOfBounds, message);
+                let (message, element) = self.describe_out_of_bounds(ctx, "a write", pointer);
+                self.report_element(ctx, FindingCause::BeyondEnd, message, element);
             } else {
                 self.note_unknown_length(ctx, pointer);
             }

@@ -10,14 +10,17 @@ use super::value::{ConcretePointer, ConcreteValue};
 
 impl Interpreter<'_> {
     /// Describes an out-of-bounds access, with the element if it is known.
+    /// Also returns the name of the accessed object.
     pub(super) fn describe_out_of_bounds(
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         what: &str,
         pointer: &ConcretePointer,
-    ) -> String {
+    ) -> (String, String) {
         let program = self.program;
-        let Some(object) = self.object_mut(ctx, pointer.object) else { return what.to_owned() };
+        let Some(object) = self.object_mut(ctx, pointer.object) else {
+            return (what.to_owned(), String::new());
+        };
         let (is_given, own, bytes, named) =
             (object.has_known_length, object.name.clone(), object.bytes.len(), object.class.is_some());
         let name = match (own.as_str(), object.variable) {
@@ -31,16 +34,17 @@ impl Interpreter<'_> {
         if pointer.is_out_of_bounds {
             let element = self.out_of_bounds_element(ctx);
             let element = element.map(|(element, count)| format!(": `{element}`, of {count} elements"));
-            return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
+            let element = element.unwrap_or_default();
+            return (format!("{what} beyond the end of an array in `{name}`{element}"), name);
         }
         let offset = pointer.offset as i64;
         if !is_given {
             let at = if offset < 0 { "before byte 0 or".to_owned() } else { format!("at byte {offset},") };
-            return format!("{what} of `{name}` {at} beyond any buffer");
+            return (format!("{what} of `{name}` {at} beyond any buffer"), name);
         }
         let element = if named && offset > 0 { self.element_name(ctx, pointer, pointer.offset) } else { own };
         let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
-        format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
+        (format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}"), name)
     }
 
     /// Returns the element that a chain addresses beyond the end of its array, and the array's length.

@@ -7,7 +7,7 @@ use litmus::Semantics;
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use crate::error::{malformed, unsupported};
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 use crate::order::{scope_from_number, semantics_from_number};
 
 use super::access::NO_BUFFER;
@@ -93,13 +93,13 @@ impl Interpreter<'_> {
         self.observe_undefined(value_taint | expected_taint);
         let bytes = bits / 8;
         let Some(object) = self.object_mut(ctx, pointer.object) else {
-            self.report_here(ctx, FindingKind::OutOfBounds, format!("an atomic {NO_BUFFER}"));
+            self.report_here(ctx, FindingCause::NoBuffer, format!("an atomic {NO_BUFFER}"));
             return self.set_result(ctx, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK));
         };
         if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
             if object.has_known_length || object.is_beyond_any_object(&pointer, bytes) {
-                let message = self.describe_out_of_bounds(ctx, "an atomic", &pointer);
-                self.report_here(ctx, FindingKind::OutOfBounds, message);
+                let (message, element) = self.describe_out_of_bounds(ctx, "an atomic", &pointer);
+                self.report_element(ctx, FindingCause::BeyondEnd, message, element);
             } else {
                 self.note_unknown_length(ctx, &pointer);
             }
@@ -125,6 +125,8 @@ impl Interpreter<'_> {
         let used = matches!(kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. })
             && !is_clearing_and;
         if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
+            let element =
+                if used && old_taint & UNDEFINED != 0 { object.name.clone() } else { String::new() };
             let message = match used && old_taint & UNDEFINED != 0 {
                 true if old_taint & INACTIVE_LANE == 0 => {
                     format!(
@@ -140,7 +142,7 @@ impl Interpreter<'_> {
                     )
                 }
             };
-            self.report_here(ctx, FindingKind::UninitialisedRead, message);
+            self.report_element(ctx, FindingCause::UndefinedValue, message, element);
         }
         let order = if compare && !writes { unequal } else { order };
         if class.is_some() && writes && new != old && self.is_probing() {

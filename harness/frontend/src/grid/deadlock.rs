@@ -11,7 +11,7 @@ use litmus::Scope;
 use spirv_reader::{AtomicKind, SpirvOperation};
 
 use super::state::{Interpreter, InvocationCtx, InvocationState, SiteFinding, SpinRead};
-use crate::finding::{FindingKind, InvocationId};
+use crate::finding::{FindingCause, InvocationId};
 
 use super::sync::is_whole_barrier;
 use super::value::ConcretePointer;
@@ -87,7 +87,9 @@ impl Interpreter<'_> {
                 "invocation {} loops forever: no invocation changes the values that the loop reads",
                 spin.identity
             );
+            let mut element = String::new();
             if let [AwaitedLocation { name, last_write: changed }] = &spin.awaited[..] {
+                element.clone_from(name);
                 message += &format!(", `{name}`");
                 if let Some((who, site)) = changed {
                     let identity = self.invocation_id(*who);
@@ -96,7 +98,13 @@ impl Interpreter<'_> {
                     at.push((*site, identity, Some(true)));
                 }
             }
-            self.report_finding(SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 });
+            self.report_finding(SiteFinding {
+                cause: FindingCause::EndlessLoop,
+                element,
+                message,
+                at,
+                inputs: 0,
+            });
         }
     }
 
@@ -175,7 +183,10 @@ impl Interpreter<'_> {
             words.push(format!("and so on, {} invocations in total", cycle.len()));
         }
         let message = format!("deadlock: {}", words.join("; "));
-        SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 }
+        let element =
+            cycle.iter().find_map(|(_, wait)| wait.last_change.as_ref()).map(|(name, _)| name.clone());
+        let element = element.unwrap_or_default();
+        SiteFinding { cause: FindingCause::Deadlock, element, message, at, inputs: 0 }
     }
 
     /// Returns the verb for the last write.

@@ -5,7 +5,7 @@ use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 
 use super::compute::flatten_components;
 use super::memory::{ImageLayout, MemoryObject};
@@ -404,11 +404,7 @@ impl Interpreter<'_> {
         let (place, taint) = self.texel_address(ctx, coordinate, pointer.object, 0, None)?;
         let given = self.object_mut(ctx, pointer.object).is_some_and(|image| image.has_known_length);
         if place.is_none() && given {
-            self.report_here(
-                ctx,
-                FindingKind::OutOfBounds,
-                "an atomic beyond the end of an image".to_owned(),
-            );
+            self.report_here(ctx, FindingCause::BeyondEnd, "an atomic beyond the end of an image".to_owned());
         }
         let offset = place.unwrap_or(u64::MAX / 2);
         Ok(ConcreteValue::Pointer(ConcretePointer {

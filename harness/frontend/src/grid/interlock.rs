@@ -8,7 +8,7 @@ use spirv_reader::SpirvOperation;
 
 use super::state::{Interpreter, InvocationCtx, InvocationState, PixelInterlock, WalkSetup, WorkgroupState};
 use crate::error::Refusal;
-use crate::finding::{FindingKind, InvocationId};
+use crate::finding::{FindingCause, InvocationId};
 use crate::interlock::{InterlockExecutionMode, interlock_semantics};
 
 use super::step::{Step, StepInterrupt};
@@ -29,7 +29,7 @@ impl Interpreter<'_> {
         let next = match invocation.interlock.advance(end) {
             Ok(next) => next,
             Err(what) => {
-                self.report_here(ctx, FindingKind::UndefinedBehaviour, what.to_owned());
+                self.report_here(ctx, FindingCause::InterlockOrder, what.to_owned());
                 return Err(StepInterrupt::Ended);
             }
         };

@@ -14,7 +14,7 @@ use super::state::{
 use super::step::{Step, StepInterrupt};
 use super::trial::STORED_UNWRITTEN;
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
-use crate::finding::{FindingKind, InvocationId};
+use crate::finding::{FindingCause, FindingKind, InvocationId};
 use crate::undefined_result::undefined_result;
 
 use super::memory::MemoryObject;
@@ -97,7 +97,7 @@ impl Interpreter<'_> {
         self.observe_undefined(taint);
         if taint & UNDEFINED != 0 {
             let message = format!("{what} depends on {}", super::value::undefined_source(taint));
-            self.report_here(ctx, FindingKind::UninitialisedRead, message);
+            self.report_here(ctx, FindingCause::UndefinedValue, message);
         }
         self.is_schedule_dependent |= taint & SCHEDULE_DEPENDENT != 0;
         Ok(())
@@ -109,7 +109,7 @@ impl Interpreter<'_> {
     pub fn undefined_result(
         &mut self,
         ctx: &InvocationCtx<'_>,
-        (kind, message): (FindingKind, String),
+        (cause, message): (FindingCause, String),
         access: Option<bool>,
     ) -> Taint {
         if let Some(known) = self.undefined_site_taint(ctx) {
@@ -117,7 +117,7 @@ impl Interpreter<'_> {
         }
         let invocation = &ctx.workgroup.invocations[ctx.index];
         let at = vec![(self.current_site(invocation), invocation.identity, access)];
-        self.undefined_sources.push(SiteFinding { kind, message, at, inputs: 0 });
+        self.undefined_sources.push(SiteFinding { cause, element: String::new(), message, at, inputs: 0 });
         self.undefined_site_taint(ctx).unwrap_or(SITE_MASK)
     }
 
@@ -163,7 +163,7 @@ impl Interpreter<'_> {
     /// Copies are not reported: correct shaders copy padding.
     pub fn observe_unwritten(&mut self, ctx: &mut InvocationCtx<'_>, taint: Taint) {
         if taint & COMPUTED_FROM_UNWRITTEN != 0 {
-            self.report_here(ctx, FindingKind::UninitialisedRead, STORED_UNWRITTEN.to_owned());
+            self.report_here(ctx, FindingCause::StoredUnwritten, STORED_UNWRITTEN.to_owned());
         }
     }
 
@@ -180,10 +180,21 @@ impl Interpreter<'_> {
     }
 
     /// Reports a defect at the current instruction.
-    pub fn report_here(&mut self, ctx: &mut InvocationCtx<'_>, kind: FindingKind, message: String) {
+    pub fn report_here(&mut self, ctx: &mut InvocationCtx<'_>, cause: FindingCause, message: String) {
+        self.report_element(ctx, cause, message, String::new());
+    }
+
+    /// Reports a defect of an element at the current instruction.
+    pub fn report_element(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        cause: FindingCause,
+        message: String,
+        element: String,
+    ) {
         let invocation = &ctx.workgroup.invocations[ctx.index];
         let at = vec![(self.current_site(invocation), invocation.identity, None)];
-        self.report_finding(SiteFinding { kind, message, at, inputs: 0 });
+        self.report_finding(SiteFinding { cause, element, message, at, inputs: 0 });
     }
 
     /// Reports a defect once for each set of source lines.
@@ -199,11 +210,11 @@ impl Interpreter<'_> {
             })
             .collect();
         sites.sort_unstable();
-        if self.reported.insert((found.kind, sites)) {
+        if self.reported.insert((found.cause.kind(), sites)) {
             if !self.is_keyed_race(&found) {
                 found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
             }
-            if found.kind == FindingKind::Hang {
+            if found.cause.kind() == FindingKind::Hang {
                 found.inputs |= self.influence.control;
             }
             self.findings.push(found);
@@ -224,7 +235,7 @@ impl Interpreter<'_> {
                 && is_decided(one)
                 && !is_decided(other)
         };
-        found.kind.is_race() && (is_keyed(first.0, second.0) || is_keyed(second.0, first.0))
+        found.cause.kind().is_race() && (is_keyed(first.0, second.0) || is_keyed(second.0, first.0))
     }
 
     /// Reports a race of two accesses.
@@ -241,14 +252,15 @@ impl Interpreter<'_> {
             (false, true) => "writes",
             (false, false) => "reads",
         };
-        let (kind, why) = match order {
+        let (cause, why) = match order {
             AccessOrder::Unpublished => (
-                FindingKind::UnpublishedRead,
+                FindingCause::Unpublished,
                 "the write happens before, but is not made available and visible to the read",
             ),
-            _ if earlier.0.site.kind.is_atomic && later.0.site.kind.is_atomic => {
-                (FindingKind::Race, "both are atomic, but outside each other's scope or of different sizes")
-            }
+            _ if earlier.0.site.kind.is_atomic && later.0.site.kind.is_atomic => (
+                FindingCause::AtomicMismatch,
+                "both are atomic, but outside each other's scope or of different sizes",
+            ),
             _ if (earlier.0.epoch.workgroup, earlier.0.subgroup)
                 == (later.0.epoch.workgroup, later.0.subgroup) =>
             {
@@ -256,14 +268,14 @@ impl Interpreter<'_> {
                 let lockstep =
                     earlier.0.site.instruction != later.0.site.instruction && self.setup.subgroups > 1;
                 match lockstep {
-                    true => (FindingKind::Lockstep, LOCKSTEP_REASON),
+                    true => (FindingCause::LockstepOrder, LOCKSTEP_REASON),
                     false => (
-                        FindingKind::Race,
+                        FindingCause::Unordered,
                         "the accesses are not ordered, although both invocations are lanes of one subgroup",
                     ),
                 }
             }
-            _ => (FindingKind::Race, "the accesses are not ordered"),
+            _ => (FindingCause::Unordered, "the accesses are not ordered"),
         };
         let writes = |record: &AccessRecord| record.site.kind.writes && !record.site.kind.is_atomic;
         let same = match self.stores_same_value && writes(earlier.0) && writes(later.0) {
@@ -282,7 +294,8 @@ impl Interpreter<'_> {
         let spot = |(record, identity): (&AccessRecord, InvocationId)| {
             (record.site.instruction, identity, Some(record.site.kind.writes))
         };
-        self.report_finding(SiteFinding { kind, message, at: vec![spot(earlier), spot(later)], inputs: 0 });
+        let at = vec![spot(earlier), spot(later)];
+        self.report_finding(SiteFinding { cause, element: name.to_owned(), message, at, inputs: 0 });
     }
 
     /// Describes the calls that led to an access, innermost first.
@@ -458,7 +471,7 @@ impl Interpreter<'_> {
                 self.call_function(ctx, inst, (function, arguments), site as u32)
             }
             SpirvOperation::Unreachable => {
-                self.report_here(ctx, FindingKind::UndefinedBehaviour, "OpUnreachable is reached".to_owned());
+                self.report_here(ctx, FindingCause::Unreachable, "OpUnreachable is reached".to_owned());
                 Err(StepInterrupt::Ended)
             }
             // A helper invocation has no effects.

@@ -18,7 +18,7 @@ use spirv_reader::{BarrierPart, SpirvOperation};
 use super::sync::{self, is_whole_barrier};
 use crate::deadline::DeadlinePredicate;
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 use crate::order::{scope_from_number, semantics_from_number};
 
 use super::deadlock::SpinningInvocation;
@@ -491,7 +491,13 @@ impl Interpreter<'_> {
             (self.current_site(here), here.identity, None),
             (self.current_site(other), other.identity, None),
         ];
-        self.report_finding(SiteFinding { kind: FindingKind::DivergentBarrier, message, at, inputs: 0 });
+        self.report_finding(SiteFinding {
+            cause: FindingCause::MissedBarrier,
+            element: String::new(),
+            message,
+            at,
+            inputs: 0,
+        });
     }
 
     /// Checks whether any invocation can still change memory, and reports a deadlock otherwise.

@@ -8,7 +8,7 @@ use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
 use crate::error::Refusal;
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 
 use super::state::{
     BarrierSemantics, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState,
@@ -113,7 +113,13 @@ impl Interpreter<'_> {
                     other.identity
                 );
                 let at = vec![(site, me, None), (self.current_site(other), other.identity, None)];
-                all.push(SiteFinding { kind: FindingKind::DivergentBarrier, message, at, inputs: 0 });
+                all.push(SiteFinding {
+                    cause: FindingCause::MissedArrival,
+                    element: String::new(),
+                    message,
+                    at,
+                    inputs: 0,
+                });
             }
         }
         all.into_iter().for_each(|found| self.report_finding(found));

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use spirv_reader::Stage;
 
 use crate::deadline::DeadlinePredicate;
-use crate::finding::{FindingKind, InvocationId};
+use crate::finding::{FindingCause, FindingKind, InvocationId};
 use crate::interlock::{InterlockExecutionMode, InterlockState};
 use crate::ray_queries::{RayQueries, RayResults};
 
@@ -274,7 +274,9 @@ impl InvocationCtx<'_> {
 /// A defect, with sites that are not yet resolved to source lines.
 #[derive(Clone, Debug)]
 pub(super) struct SiteFinding {
-    pub kind: FindingKind,
+    pub cause: FindingCause,
+    /// The accessed element; empty if none is known.
+    pub element: String,
     pub message: String,
     /// Site, invocation, and for an access whether it writes.
     pub at: Vec<(u32, InvocationId, Option<bool>)>,

@@ -8,7 +8,7 @@
 //!
 //! A finding is sound for the walked schedule. The budget bounds the trials, so loops may be missed.
 
-use crate::finding::{FindingKind, InvocationId};
+use crate::finding::{FindingCause, InvocationId};
 
 use super::schedule::{SchedulePolicy, ScheduleRng, StarvedLanes};
 use super::state::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
@@ -49,7 +49,8 @@ impl Interpreter<'_> {
              subgroup have no forward-progress guarantee, and hardware may never schedule the other lane"
         );
         self.report_finding(SiteFinding {
-            kind: FindingKind::Hang,
+            cause: FindingCause::SubgroupStarvation,
+            element: String::new(),
             message,
             at: vec![(site, me, None), (there, other, None)],
             inputs: 0,

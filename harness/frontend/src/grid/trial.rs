@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirv_reader::SpirvModule;
 
 use crate::error::Refusal;
-use crate::finding::FindingKind;
+use crate::finding::{FindingCause, FindingKind};
 use crate::input_place::{OverrideRole, OverrideValue};
 use crate::options::AnalysisOptions;
 
@@ -14,7 +14,7 @@ use super::influence::InputInfluence;
 use super::program::DecodedProgram;
 use super::schedule::SchedulePolicy;
 use super::setup;
-use super::state::Interpreter;
+use super::state::{Interpreter, SiteFinding};
 use super::value::{Taint, inputs_in};
 
 /// A finding by kind and instructions, for comparing walks.
@@ -60,6 +60,8 @@ pub(crate) struct TrialFinding {
     pub blocks: Vec<u32>,
     /// The description, as one sentence.
     pub message: String,
+    /// True if its address is in no buffer.
+    pub is_in_no_buffer: bool,
 }
 
 /// Lines that no invocation reaches for the assumed value of inputs.
@@ -305,18 +307,20 @@ pub(crate) fn run_trial(
     walk_once(module, options, most, |machine, is_complete| {
         let mut findings: BTreeMap<FindingKey, TrialFinding> = BTreeMap::new();
         let influence = &machine.influence;
-        let has_race = machine.findings.iter().any(|found| found.kind.is_race());
-        for found in machine.findings.iter().filter(|found| !(has_race && found.message == STORED_UNWRITTEN))
-        {
+        let has_race = machine.findings.iter().any(|found| found.cause.kind().is_race());
+        let is_secondary = |found: &&SiteFinding| !(has_race && found.cause == FindingCause::StoredUnwritten);
+        for found in machine.findings.iter().filter(is_secondary) {
             let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
             sites.sort_unstable();
             let blocks = sites.iter().filter_map(|site| machine.program.block_of(*site)).collect();
-            let key = (kind_group(found.kind), sites);
+            let kind = found.cause.kind();
+            let key = (kind_group(kind), sites);
             let known = findings.entry(key).or_default();
-            known.inputs.extend(influence.inputs_of(found.kind, found.inputs));
+            known.inputs.extend(influence.inputs_of(kind, found.inputs));
             known.blocks = blocks;
             known.message.clone_from(&found.message);
-            known.control = influence.control_inputs(found.kind);
+            known.is_in_no_buffer = found.cause == FindingCause::NoBuffer;
+            known.control = influence.control_inputs(kind);
             let is_decided = |at: &(u32, _, _)| influence.inputs_at_site(at.0) != 0;
             let has_decided = found.at.iter().any(is_decided);
             known.has_read |= found.at.iter().any(|at| at.2 == Some(false) || has_decided && !is_decided(at));

@@ -7,7 +7,7 @@ use litmus::{InterlockEnd, Scope, Semantics, SplitHalf};
 use super::{PathInterrupt, PendingPath, Step, Walk};
 use crate::emit::{self, ENTRY_REGISTER};
 use crate::error::{malformed, unsupported};
-use crate::finding::FindingKind;
+use crate::finding::FindingCause;
 use crate::interlock::InterlockExecutionMode;
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::round::{Emitted, Segment};
@@ -114,7 +114,12 @@ impl Walk<'_> {
         match state.interlock.advance(end) {
             Ok(next) => state.interlock = next,
             Err(what) => {
-                self.report_conditionally(state, FindingKind::UndefinedBehaviour, what.to_owned())?;
+                self.report_conditionally(
+                    state,
+                    FindingCause::InterlockOrder,
+                    what.to_owned(),
+                    String::new(),
+                )?;
                 return self.block_forever();
             }
         }

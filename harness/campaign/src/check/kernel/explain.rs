@@ -7,9 +7,9 @@ use explanation::ShaderAnswer;
 use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, Refusal};
 use litmus::Race;
 use model::Budget;
-use results::wire::{ChangeRecord, FindingRecord, NeededRecord};
+use results::wire::{ChangeRecord, FindingRecord};
 use results::write::change::describe_placed_change;
-use results::write::race::{format_places, format_race as race_text};
+use results::write::race::{describe_need, format_places, format_race as race_text};
 
 use super::LiftedEntryPoint;
 use super::interpreter::InterpreterExplanation;
@@ -68,7 +68,7 @@ pub fn explain_shader(
                 explanation.outcome = CommandOutcome::Environment;
                 (explanation.page.verdict, explanation.page.findings) =
                     ("needs-inputs".to_owned(), Vec::new());
-                for sentence in needs.iter().map(NeededRecord::to_sentence) {
+                for sentence in needs.iter().map(describe_need) {
                     explanation.text += &format!("  {sentence}\n");
                     explanation.page.notes.push(sentence);
                 }
@@ -198,7 +198,7 @@ impl LiftedEntryPoint<'_> {
             text += &format!("\n{}: {}\n{}", record.kind, record.message, format_places(&record.at));
         }
         let has_divergent_barrier =
-            answer.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
+            answer.findings.iter().any(|finding| finding.kind() == FindingKind::DivergentBarrier);
         let is_unplaced = answer.race == Race::Racy && answer.race_spot.is_none();
         let is_open = answer.findings.is_empty()
             && lifted.question.is_none()
@@ -263,6 +263,7 @@ impl LiftedEntryPoint<'_> {
         let is_clean = answer.race == Race::Free && lifted.question.is_none();
         let two_workgroup_finding =
             is_clean.then(|| frontend::find_with_two_workgroups(module, self.options)).flatten();
+        let two_workgroup_finding = two_workgroup_finding.map(answers::describe_wider_grid);
         let holds =
             lifted.question.as_ref().map(|question| format!("{question} {}", describe_answer(answer.holds)));
         let notes = holds.into_iter().chain([self.describe_coverage()]).chain(self.notes()).collect();

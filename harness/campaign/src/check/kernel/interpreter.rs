@@ -8,7 +8,8 @@ use frontend::{
 };
 use litmus::Race;
 use model::Budget;
-use results::wire::{CheckLine, Executions, FindingRecord, Query, RaceLine};
+use results::wire::{CheckLine, Executions, Query, RaceLine};
+use results::write::race::describe_coverage;
 
 use super::EntryPointCheck;
 use crate::CommandOutcome;
@@ -50,7 +51,7 @@ impl ShaderAnalysis<'_> {
         let pairs = report.findings.iter().enumerate().filter_map(race_pair).collect();
         let needs_grid = report.two_workgroup_finding.is_some();
         let fixes = fix_walk_findings(self.module, &self.options, &report, &stop_after(time));
-        let mut line = answers::race_line(self.file, self.module, report);
+        let mut line = answers::race_line(self.file, self.module, &self.options, report);
         answers::add_fixes(&mut line, self.module, &fixes);
         line.compiler = self.compiler.map(str::to_owned);
         Some(InterpreterExplanation { line, outcome, pairs, needs_grid })
@@ -80,12 +81,14 @@ impl EntryPointCheck<'_> {
             // After undefined behaviour, and for schedules that were not tried, the result is unknown.
             GridVerdict::Clean | GridVerdict::Racy | GridVerdict::NeedsInputs => Race::Unknown,
         };
-        let record = |found| answers::finding_record(file, module, found);
-        let findings: Vec<FindingRecord> = report.findings.iter().map(record).collect();
+        let (entry, schedules) = (report.entry.clone(), report.schedules);
+        let two_workgroup_finding = report.two_workgroup_finding.clone().map(answers::describe_wider_grid);
+        let walked = answers::race_line(file, module, options, report);
+        let coverage = describe_coverage(&walked).unwrap_or_default();
+        let findings = walked.findings;
         let mut outcome =
             if findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
-        let coverage = format!("`{}` for {}", report.entry, report.coverage);
-        let notes = self.analysis.compiler_note().into_iter().chain([coverage]);
+        let notes = self.analysis.compiler_note().into_iter().chain([format!("`{entry}` for {coverage}")]);
         let mut warnings: Vec<String> = notes.map(|note| format!("{file}: {note}")).collect();
         let queries: Vec<Query> = (options.assertion.iter())
             .map(|formula| Query { text: format!("forall ({formula})"), holds: None, expected: Some(true) })
@@ -96,13 +99,13 @@ impl EntryPointCheck<'_> {
         }
         let line = CheckLine {
             queries,
-            executions: Executions { candidate: report.schedules, consistent: report.schedules },
+            executions: Executions { candidate: schedules, consistent: schedules },
             bound: options.unroll.unwrap_or(DEFAULT_UNROLL),
-            runs: report.schedules,
+            runs: schedules,
             findings: Some(findings),
             compiler: self.analysis.compiler.map(str::to_owned),
-            two_workgroup_finding: report.two_workgroup_finding,
-            ..self.entry_line(&report.entry, race)
+            two_workgroup_finding,
+            ..self.entry_line(&entry, race)
         };
         Ok(CheckResult::Answered(Box::new(line), warnings, outcome))
     }

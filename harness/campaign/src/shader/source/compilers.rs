@@ -9,8 +9,8 @@ use super::error::SourceError;
 use super::includes::folder_of;
 use super::module_edit::{has_shared_binding, rename_entry_point, rename_source};
 use super::process::{find_program, message_position, program_version, remove_noise, run_to_end};
-use super::stage::ShaderLanguage;
 use super::{CompileUnit, ShaderSource, SourceModule};
+use frontend::ShaderLanguage;
 
 /// A compiler to SPIR-V.
 pub struct Compiler {
@@ -209,6 +209,7 @@ impl Compiler {
         let is_cached = source.compilation.is_cached && source.has_known_inputs();
         let module = |stored: StoredModule| SourceModule {
             bytes: stored.bytes,
+            language: Some(source.language),
             compiler: Some(stored.compiler),
             entry: unit.entry.clone(),
             unset: source.overrides.unset.clone(),

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use frontend::ShaderLanguage;
+
+use super::stage::LanguageMark;
 use crate::Failure;
 
 /// Why a shader could not be loaded.
@@ -16,6 +19,17 @@ pub enum SourceError {
     UnknownExtension { file: String },
     #[error("{file}: {what}, not a shader; expected its shaders one by one: {way}")]
     Container { file: String, what: &'static str, way: &'static str },
+    /// The content is of another language than the extension, or of several.
+    #[error(
+        "{file}:{line}: `{word}` is {found}, but {expected}; expected one language, and the extension of it: \
+         .comp or another GLSL stage, .hlsl, .compute, .slang or .wgsl: rename or split the file"
+    )]
+    WrongLanguage { file: String, line: u32, word: &'static str, found: &'static str, expected: String },
+    /// The content is binary SPIR-V.
+    #[error(
+        "{file}: the content is SPIR-V, but the extension is that of a source; expected .spv: rename the file"
+    )]
+    BinaryModule { file: String },
     #[error("{file}: no compiler for it is installed: {wanted}")]
     NoCompiler { file: String, wanted: String },
     #[error("{file}: `{program}` is none of its compilers: {known}")]
@@ -47,10 +61,28 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    /// Returns the error for a source with marks of another language than that of its extension.
+    pub(super) fn wrong_language(
+        file: &str,
+        of_extension: ShaderLanguage,
+        marks: &[LanguageMark],
+    ) -> SourceError {
+        let wrong = marks.iter().find(|mark| mark.language != of_extension).or(marks.first());
+        let (line, word, found) =
+            wrong.map_or((1, "", ""), |mark| (mark.line, mark.word, mark.language.name()));
+        let other = marks.iter().find(|mark| wrong.is_some_and(|wrong| wrong.language != mark.language));
+        let expected = match other {
+            Some(mark) => format!("`{}` in line {} is {}", mark.word, mark.line, mark.language.name()),
+            None => format!("the extension is that of {}", of_extension.name()),
+        };
+        SourceError::WrongLanguage { file: file.to_owned(), line, word, found, expected }
+    }
+
     /// Returns the line and column of the error, or 1 if unknown.
     pub fn position(&self) -> (u32, u32) {
         match self {
             SourceError::Rejected { line, column, .. } => (*line, *column),
+            SourceError::WrongLanguage { line, .. } => (*line, 1),
             SourceError::MissingInclude { file, includer, line, .. }
                 if includer.as_os_str() == file.as_str() =>
             {
@@ -66,6 +98,9 @@ impl SourceError {
             SourceError::File { .. } => "file cannot be read",
             SourceError::Container { .. } => "file that contains shaders",
             SourceError::UnknownExtension { .. } => "unknown shader extension",
+            SourceError::WrongLanguage { .. } | SourceError::BinaryModule { .. } => {
+                "content of another language"
+            }
             SourceError::UnknownOverride { .. } => "unknown override",
             SourceError::NoCompiler { .. } => "no compiler installed",
             SourceError::NotOfLanguage { .. } => "compiler of another language",

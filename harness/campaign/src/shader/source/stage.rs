@@ -3,18 +3,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::scan::{directive_argument, has_call, has_word};
+use frontend::ShaderLanguage;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShaderLanguage {
-    /// The OpenGL shading language.
-    Glsl,
-    /// The high-level shading language of DirectX.
-    Hlsl,
-    Slang,
-    /// The WebGPU shading language.
-    Wgsl,
-}
+use super::scan::{directive_argument, has_call, has_word};
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceStage {
@@ -56,26 +47,65 @@ pub static STAGES: [SourceStage; 14] = [
     new_stage("rcall", "callable", "rcall", "lib_6_6"),
 ];
 
-/// Extensions of GLSL other than those of the stages.
-const GLSL_EXTENSIONS: [&str; 1] = ["glsl"];
-/// Extensions of HLSL; `compute` is Unity's.
-const HLSL_EXTENSIONS: [&str; 2] = ["hlsl", "compute"];
+/// A word that only one language has, with its line from 1.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LanguageMark {
+    pub language: ShaderLanguage,
+    pub word: &'static str,
+    pub line: u32,
+}
 
-pub fn language_of_extension(extension: &str) -> Option<ShaderLanguage> {
-    match extension {
-        extension if GLSL_EXTENSIONS.contains(&extension) || stage_of_extension(extension).is_some() => {
-            Some(ShaderLanguage::Glsl)
+/// Returns the first mark of each language in a text without comments.
+pub fn language_marks(text: &str) -> Vec<LanguageMark> {
+    let marks = |line: &str| {
+        let is_kernel = directive_argument(line, "pragma").is_some_and(|rest| has_word(rest, "kernel"));
+        [
+            (ShaderLanguage::Glsl, "#version", directive_argument(line, "version").is_some()),
+            (ShaderLanguage::Hlsl, "[numthreads(…)]", has_call(line, "numthreads")),
+            (ShaderLanguage::Hlsl, "#pragma kernel", is_kernel),
+            (ShaderLanguage::Wgsl, "@compute", line.contains("@compute") || line.contains("@workgroup_size")),
+        ]
+    };
+    let mut found: Vec<LanguageMark> = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        for (language, word, _) in marks(line).into_iter().filter(|(.., is_here)| *is_here) {
+            if found.iter().all(|known| known.language != language) {
+                found.push(LanguageMark { language, word, line: number });
+            }
         }
-        extension if HLSL_EXTENSIONS.contains(&extension) => Some(ShaderLanguage::Hlsl),
-        "slang" => Some(ShaderLanguage::Slang),
-        "wgsl" => Some(ShaderLanguage::Wgsl),
-        _ => None,
     }
+    found
+}
+
+/// Returns the language of a source: that of its extension, or HLSL for the extension of a GLSL stage.
+///
+/// # Errors
+/// Returns the marks of another language, or of several.
+pub fn decide_language(
+    of_extension: ShaderLanguage,
+    text: &str,
+) -> Result<ShaderLanguage, Vec<LanguageMark>> {
+    // The preprocessor may select one of several languages.
+    let has_alternatives = text.lines().any(|line| line.trim_start().starts_with("#if"));
+    let marks = language_marks(text);
+    let fits = |mark: &LanguageMark| match of_extension {
+        ShaderLanguage::Slang => mark.language.has_hlsl_functions(),
+        ShaderLanguage::Glsl => matches!(mark.language, ShaderLanguage::Glsl | ShaderLanguage::Hlsl),
+        language => mark.language == language,
+    };
+    if !has_alternatives && (marks.len() > 1 || !marks.iter().all(fits)) {
+        return Err(marks);
+    }
+    Ok(if of_extension == ShaderLanguage::Glsl && is_hlsl(text) {
+        ShaderLanguage::Hlsl
+    } else {
+        of_extension
+    })
 }
 
 /// Returns true if a text without comments is HLSL, independent of the extension of its file: engines use the
 /// extensions of GLSL stages for both.
-pub fn is_hlsl(text: &str) -> bool {
+fn is_hlsl(text: &str) -> bool {
     let has_version = text.lines().any(|line| directive_argument(line, "version").is_some());
     let is_semantic = |part: &str| {
         let part = part.trim_start();
@@ -162,16 +192,36 @@ mod tests {
     }
 
     #[test]
-    fn hlsl_and_glsl_are_distinguished_by_contents() {
+    fn languages_are_decided_by_extension_and_contents() {
+        use ShaderLanguage::{Glsl, Hlsl, Slang, Wgsl};
+        let (hlsl, glsl) = ("[numthreads(8, 8, 1)] void main() {}", "#version 450\nvoid main() {}");
         let cases = [
-            ("RWBuffer<uint> b : register(u0);", true),
-            ("[numthreads(8, 8, 1)] void main() {}", true),
-            ("float4 main(float4 p : SV_Position) : SV_Target { return p; }", true),
-            ("#version 450\nint register(int a) { return true ? register(a) : register(a); }", false),
-            ("layout(local_size_x = 4) in; void main() {}", false),
+            (Glsl, "RWBuffer<uint> b : register(u0);", Some(Hlsl)),
+            (Glsl, hlsl, Some(Hlsl)),
+            (Glsl, "float4 main(float4 p : SV_Position) : SV_Target { return p; }", Some(Hlsl)),
+            (
+                Glsl,
+                "#version 450\nint register(int a) { return true ? register(a) : register(a); }",
+                Some(Glsl),
+            ),
+            (Glsl, "layout(local_size_x = 4) in; void main() {}", Some(Glsl)),
+            (Slang, hlsl, Some(Slang)),
+            (Wgsl, "@compute @workgroup_size(4) fn main() {}", Some(Wgsl)),
+            // The content contradicts the extension.
+            (Wgsl, glsl, None),
+            (Hlsl, glsl, None),
+            (Glsl, "@compute @workgroup_size(4) fn main() {}", None),
+            (Slang, "@compute @workgroup_size(4) fn main() {}", None),
+            // Two languages, unless the preprocessor selects one.
+            (Hlsl, "#version 450\n#pragma kernel main\nvoid main() {}", None),
+            (
+                Hlsl,
+                "#ifdef GL\n#version 450\n#else\n[numthreads(8, 1, 1)]\n#endif\nvoid main() {}",
+                Some(Hlsl),
+            ),
         ];
-        for (text, expected) in cases {
-            assert_eq!(is_hlsl(text), expected, "{text}");
+        for (of_extension, text, expected) in cases {
+            assert_eq!(decide_language(of_extension, text).ok(), expected, "{text}");
         }
     }
 }

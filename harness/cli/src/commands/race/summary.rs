@@ -99,7 +99,7 @@ mod tests {
             let line = serde_json::json!({
                 "schema": "", "file": file, "entry": "main", "grid": [1, 1, 1], "local_size": null,
                 "subgroup_size": 0, "verdict": verdict, "why": null, "cause": cause, "findings": [],
-                "coverage": { "words": "", "by": null, "invocations": 0, "every_order": false, "orders": 0, "steps": 0 },
+                "coverage": { "inputs": [], "grid": null, "schedules": null, "engine": null, "limits": [] },
             });
             serde_json::from_value::<RaceLine>(line)
         };

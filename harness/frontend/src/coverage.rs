@@ -1,0 +1,38 @@
+//! What a report covers: the chosen inputs, and the limits of its answer.
+
+/// A limit of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CoverageLimit {
+    /// An assumption or restriction of the walk.
+    Note(String),
+    /// Source lines that no invocation reached, as ranges.
+    Unreached(String),
+    /// A finding with another grid than the assumed one.
+    WiderGrid(WiderGridFinding),
+    /// Every workgroup does the same, and the grid is not given.
+    OneWorkgroup,
+    /// A finding that chosen values decide, with its lines.
+    ChosenInputs { message: String, lines: Option<String> },
+    /// A finding for other values than the chosen ones.
+    OtherInputs { message: String },
+    /// A finding with one subgroup size.
+    SubgroupSize { size: u32, message: String },
+    /// The search for grids in which positions coincide was cut off.
+    GridSearchCutOff,
+}
+
+/// A finding with another grid than the assumed one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiderGridFinding {
+    /// The grid, as an option or in words.
+    pub grid: String,
+    pub message: String,
+}
+
+/// The model that decided every execution where the walk was incomplete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecidingModel {
+    pub name: String,
+    /// Number of invocations in the litmus test.
+    pub invocations: usize,
+}
