@@ -11,16 +11,17 @@
 
 use std::time::Duration;
 
-use answers::needed_record;
+use answers::{EditableSource, needed_record};
 use frontend::grid::NeededInput;
 use frontend::{
     AnalysisOptions, DeadlinePredicate, InputChoice, InputGrid, InputMode, InputNeeds, Refusal, SpirvModule,
 };
 use model::{Budget, Model};
-use results::wire::NeededRecord;
+use results::wire::{NeededRecord, RaceLine};
 
 use super::entry_point_options;
-use super::source::SourceModule;
+use super::race::{RaceOptions, analyze_module};
+use super::source::{Compilation, SourceModule, compile_edited_text, read_editable_text};
 use crate::time_limit::stop_after;
 
 /// Reads a module, and returns it with the options for each entry point or for the one that they name.
@@ -58,6 +59,7 @@ pub(crate) enum AnswerStatus {
 pub(crate) struct ShaderAnalysis<'a> {
     pub file: &'a str,
     pub module: &'a SpirvModule,
+    source: &'a SourceModule,
     /// The compiler, if the file is source code.
     pub compiler: Option<&'a str>,
     pub model: &'a Model,
@@ -86,7 +88,7 @@ impl<'a> ShaderAnalysis<'a> {
             frontend::choose_inputs(module, &AnalysisOptions { deadline, ..given.clone() }, mode, grid)?;
         let compiler = shader.compiler.as_deref();
         let options = choice.primary(given);
-        Ok(ShaderAnalysis { file, module, compiler, model, given, options, mode, choice })
+        Ok(ShaderAnalysis { file, module, source: shader, compiler, model, given, options, mode, choice })
     }
 
     /// Returns a note about the inputs that were chosen, if any.
@@ -123,6 +125,26 @@ impl<'a> ShaderAnalysis<'a> {
             return Vec::new();
         }
         needs.inputs.into_iter().map(needed_record).collect()
+    }
+
+    /// Returns the answer of `race` with the fixes of its findings; `None` for another model.
+    pub fn find_races(&self, compilation: &Compilation, time: Duration) -> Option<RaceLine> {
+        if !is_interpreter_model(self.model) {
+            return None;
+        }
+        let text = read_editable_text(self.file, compilation);
+        let compile =
+            |text: &str| compile_edited_text(self.file, text, self.source.entry.as_deref(), compilation);
+        let race_options = RaceOptions {
+            walk_timeout: time,
+            model_timeout: time,
+            inputs: self.mode,
+            case_file: None,
+            with_smallest_tests: false,
+            source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
+        };
+        let answers = analyze_module(self.file, &self.source.bytes, self.given, self.model, race_options);
+        answers.into_iter().next().map(|(line, _)| line)
     }
 
     /// Compares an answer with that of `race`.

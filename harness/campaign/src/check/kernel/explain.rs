@@ -1,13 +1,15 @@
 //! Explains shaders: each finding, its cause and a fix.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use answers::placed_refusal_text;
 use explanation::ShaderAnswer;
-use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, Refusal};
+use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, RaceSpot, Refusal};
 use litmus::Race;
 use model::Budget;
-use results::wire::{ChangeRecord, FindingRecord};
+use results::wire::{ChangeRecord, FindingRecord, RaceLine};
 use results::write::change::describe_placed_change;
 use results::write::race::{describe_need, format_places, format_race as race_text};
 
@@ -49,7 +51,9 @@ pub fn explain_shader(
             let inputs = (inputs, InputGrid::One);
             let analysis = ShaderAnalysis::new((file, &shader, &module), given, model, inputs, None);
             let analysis = analysis.map_err(to_failure)?;
-            let mut explanation = explain_entry_point(&analysis, time).map_err(Failure::input_message)?;
+            let fixes = RaceFixes { analysis: &analysis, compilation, time, line: OnceCell::new() };
+            let mut explanation =
+                explain_entry_point(&analysis, &fixes, time).map_err(Failure::input_message)?;
             if let Some(note) = analysis.choice_note() {
                 shader_explanation.text += &format!("{note}\n");
                 explanation.page.notes.push(note);
@@ -85,12 +89,16 @@ pub fn explain_shader(
 ///
 /// # Errors
 /// Why neither has an answer.
-fn explain_entry_point(analysis: &ShaderAnalysis<'_>, time: Duration) -> Result<EntryExplanation, String> {
+fn explain_entry_point(
+    analysis: &ShaderAnalysis<'_>,
+    fixes: &RaceFixes<'_>,
+    time: Duration,
+) -> Result<EntryExplanation, String> {
     let ShaderAnalysis { file, module, .. } = *analysis;
     let explain = |options: &AnalysisOptions| match frontend::lift(module, options) {
         Ok(lifted) => {
             let kernel = LiftedEntryPoint { analysis, options, lifted: &lifted };
-            kernel.explain_with_model(time).map_err(|error| format!("{file}: {error}"))
+            kernel.explain_with_model(fixes, time).map_err(|error| format!("{file}: {error}"))
         }
         Err(refusal) => Err(placed_refusal_text(file, &refusal)),
     };
@@ -100,13 +108,18 @@ fn explain_entry_point(analysis: &ShaderAnalysis<'_>, time: Duration) -> Result<
         .as_ref()
         .map_or(true, |explanation| explanation.is_open && analysis.options.unroll.is_none());
     let by_walk = if is_open { analysis.explain_by_walk(time) } else { None };
-    let Some(InterpreterExplanation { line, outcome, pairs, needs_grid }) = by_walk else {
+    let Some(InterpreterExplanation { mut line, outcome, pairs, needs_grid }) = by_walk else {
         let mut explanation = by_model?;
         if let Some(found) = explanation.page.findings.first_mut() {
             found.reason = explanation.reason.take();
         }
         return Ok(explanation);
     };
+    for finding in &mut line.findings {
+        if let Some(changes) = fixes.find(finding) {
+            finding.set_changes(changes);
+        }
+    }
     let (mut text, mut page) = (race_text(&line), to_page(&line));
     if let Some(note) = analysis.compiler_note() {
         text += &format!("  {note}\n");
@@ -153,6 +166,37 @@ struct EntryExplanation {
     needs_grid: bool,
 }
 
+/// The fixes that `race` finds, searched when the first is needed.
+struct RaceFixes<'a> {
+    analysis: &'a ShaderAnalysis<'a>,
+    compilation: &'a Compilation,
+    time: Duration,
+    line: OnceCell<Option<RaceLine>>,
+}
+
+impl RaceFixes<'_> {
+    /// Returns the fix of the finding on the same lines, else of one about the same variable.
+    fn find(&self, finding: &FindingRecord) -> Option<Vec<ChangeRecord>> {
+        let line =
+            self.line.get_or_init(|| self.analysis.find_races(self.compilation, self.time)).as_ref()?;
+        let lines = |finding: &FindingRecord| {
+            finding.at.iter().map(|place| (place.file.clone(), place.line)).collect::<BTreeSet<_>>()
+        };
+        let variable = |finding: &FindingRecord| {
+            let element = finding.element.as_deref().unwrap_or_default();
+            element.split(['[', '.']).next().unwrap_or_default().to_owned()
+        };
+        let is_race = |kind: &str| FindingKind::from_name(kind).is_some_and(FindingKind::is_race);
+        let is_alike = |other: &&FindingRecord| {
+            other.kind == finding.kind || is_race(&other.kind) && is_race(&finding.kind)
+        };
+        let mut alike = line.findings.iter().filter(is_alike);
+        let on_lines = alike.clone().find(|other| lines(other) == lines(finding));
+        let found = on_lines.or_else(|| alike.find(|other| variable(other) == variable(finding)))?;
+        Some(found.changes().to_vec()).filter(|changes| !changes.is_empty())
+    }
+}
+
 /// Returns whether a claim holds, in words.
 fn describe_answer(holds: Option<bool>) -> &'static str {
     match holds {
@@ -163,7 +207,7 @@ fn describe_answer(holds: Option<bool>) -> &'static str {
 }
 
 impl LiftedEntryPoint<'_> {
-    fn explain_with_model(&self, time: Duration) -> Result<EntryExplanation, String> {
+    fn explain_with_model(&self, fixes: &RaceFixes<'_>, time: Duration) -> Result<EntryExplanation, String> {
         let ShaderAnalysis { file, module, model, .. } = *self.analysis;
         let lifted = self.lifted;
         let (half, stop) = (stop_after(time / 2), stop_after(time));
@@ -224,10 +268,9 @@ impl LiftedEntryPoint<'_> {
         if let Some(found) = &answer.race_spot {
             let message = found.describe(&lifted.invocations);
             text += &format!("\n{message}\n{}", format_places(&self.finding_places(&found.at)));
-            findings.insert(
-                0,
-                FindingRecord::new(FindingKind::Race.name(), message, self.finding_places(&found.at)),
-            );
+            let record =
+                FindingRecord::new(FindingKind::Race.name(), message, self.finding_places(&found.at));
+            findings.insert(0, FindingRecord { element: Some(found.element.clone()), ..record });
             let missing_sync = frontend::find_missing_sync(lifted, model, &query).map_err(failed)?;
             let why = format!("Why: {}.", missing_sync.description());
             text += &format!("  {why}\n");
@@ -236,23 +279,17 @@ impl LiftedEntryPoint<'_> {
         if is_broken && has_divergent_barrier {
             text += "  Fix the divergent barrier first.\n";
         } else if is_broken && !is_open {
-            let unreduced_options = AnalysisOptions { keep_all: true, ..self.options.clone() };
-            let unreduced =
-                frontend::lift(module, &unreduced_options).map_err(|refusal| refusal.to_string())?;
-            let race = answer.race_spot.as_ref();
-            let fix = frontend::fix_races(module, &unreduced, model, race, &query).map_err(failed)?;
-            if fix.changes.is_empty() {
-                text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);
-            } else {
-                text += "  Fix";
-                text += if lifted.question.is_some() {
-                    ", so that the assertion holds as well:\n"
-                } else {
-                    ":\n"
-                };
+            let by_race =
+                findings.first().filter(|_| lifted.question.is_none()).and_then(|found| fixes.find(found));
+            let changes = match by_race {
+                Some(changes) => changes,
+                None => self.find_litmus_fix(answer.race_spot.as_ref(), &query, &mut text)?,
+            };
+            if !changes.is_empty() {
+                let claim =
+                    if lifted.question.is_some() { ", so that the assertion holds as well" } else { "" };
+                text += &format!("  Fix{claim}:\n");
             }
-            let changes: Vec<ChangeRecord> =
-                fix.changes.iter().map(|change| answers::change_record(file, module, change)).collect();
             for change in &changes {
                 text += &format!("    {}\n", describe_placed_change(change));
             }
@@ -275,5 +312,23 @@ impl LiftedEntryPoint<'_> {
             page.notes.push(words);
         }
         Ok(EntryExplanation { text, page, reason, outcome, is_open, needs_grid })
+    }
+
+    /// Searches changes of the litmus test, and says how many were tried if there are none.
+    fn find_litmus_fix(
+        &self,
+        race: Option<&RaceSpot>,
+        query: &ModelQuery<'_>,
+        text: &mut String,
+    ) -> Result<Vec<ChangeRecord>, String> {
+        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
+        let options = AnalysisOptions { keep_all: true, ..self.options.clone() };
+        let unreduced = frontend::lift(module, &options).map_err(|refusal| refusal.to_string())?;
+        let fix =
+            frontend::fix_races(module, &unreduced, model, race, query).map_err(|error| error.to_string())?;
+        if fix.changes.is_empty() {
+            *text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);
+        }
+        Ok(fix.changes.iter().map(|change| answers::change_record(file, module, change)).collect())
     }
 }
