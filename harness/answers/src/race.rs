@@ -286,7 +286,7 @@ pub fn coverage_limit(limit: frontend::CoverageLimit) -> CoverageLimit {
     match limit {
         frontend::CoverageLimit::Note(text) => CoverageLimit::Note { text },
         frontend::CoverageLimit::Unreached(lines) => CoverageLimit::Unreached { lines },
-        frontend::CoverageLimit::WiderGrid(WiderGridFinding { grid, message }) => {
+        frontend::CoverageLimit::WiderGrid(WiderGridFinding { grid, message, .. }) => {
             CoverageLimit::WiderGrid { grid, message }
         }
         frontend::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,

@@ -28,7 +28,7 @@ use similar::{DiffTag, TextDiff};
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
 use edit::SourceFix;
-use finding::{RepairTarget, finding_key};
+use finding::{RepairTarget, finding_key, variable_key};
 use text::ShaderText;
 
 /// Upper bound on the changed texts of one entry point.
@@ -93,7 +93,7 @@ pub(crate) fn repair_source(
     };
     let first = RepairState { text: source.text.to_owned(), walked };
     let fixes = search.fix_all_findings(first.clone());
-    publish_fixes(line, &first, &fixes, !search.is_exhausted());
+    publish_fixes(line, &first, &fixes);
 }
 
 /// A text with its analysis.
@@ -119,6 +119,18 @@ impl RepairState {
             *counts.entry(finding_key(finding)).or_default() += 1;
         }
         counts
+    }
+
+    /// Returns the keys of findings that chosen inputs or the assumed grid decide.
+    fn open_keys(&self) -> BTreeSet<(String, String)> {
+        let open = self.walked.report.open_findings.iter();
+        open.map(|found| variable_key(found.kind.name(), &found.element)).collect()
+    }
+
+    /// Returns the key of the finding with two workgroups, if no grid is given.
+    fn wider_grid_key(&self) -> Option<(String, String)> {
+        let wider = self.walked.report.two_workgroup_finding.as_ref()?;
+        Some(variable_key(wider.kind.name(), &wider.element))
     }
 
     fn line_keys(&self) -> Vec<LineKey> {
@@ -411,6 +423,13 @@ impl RepairSearch<'_> {
         let (before, after, known) =
             (state.count_findings(), changed.count_findings(), base.count_findings());
         let variable = (removed.0.clone(), removed.1.clone());
+        // Another set of inputs, or a second workgroup, may still show it.
+        let known_open = base.open_keys();
+        if changed.open_keys().iter().any(|key| !known_open.contains(key))
+            || changed.wider_grid_key().as_ref() == Some(&variable)
+        {
+            return Trial::Useless;
+        }
         // Atomics that leave a race on the variable would only hide a part of it.
         let is_partial = self.is_atomic_pass && after.contains_key(&variable);
         if is_partial
@@ -470,7 +489,7 @@ impl RepairSearch<'_> {
 }
 
 /// Adds each fix to the findings that it removes.
-fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair], is_complete: bool) {
+fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]) {
     let parsed = ShaderText::parse(first.language(), &first.text);
     let keys = first.line_keys();
     let edits = fix_edits(first, fixes);
@@ -504,9 +523,9 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             }
         }
     }
-    // A change of the module is removed if the same edit of the source was tried without success.
+    // A change of the module is removed if it is an edit of the source, which was refuted or not tried.
     for (index, finding) in line.findings.iter_mut().enumerate() {
-        let is_refuted = || {
+        let is_placeable = || {
             RepairTarget::from_finding(&line.file, finding).is_some_and(|target| {
                 !barriers::place_changes(&parsed, &target, finding.changes()).is_empty()
             })
@@ -515,8 +534,7 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
         let is_atomic = finding.changes().iter().any(|one| one.change == ShaderChange::MakeAccessesAtomic);
         let hides_missing_wait =
             is_atomic && finding.cause.as_deref() != Some(FindingCause::AtomicMismatch.name());
-        if is_complete && !is_fixed[index] && finding.change.is_some() && (hides_missing_wait || is_refuted())
-        {
+        if !is_fixed[index] && finding.change.is_some() && (hides_missing_wait || is_placeable()) {
             finding.set_changes(Vec::new());
         }
     }

@@ -1,5 +1,7 @@
 //! What a report covers: the chosen inputs, and the limits of its answer.
 
+use crate::finding::FindingKind;
+
 /// A limit of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CoverageLimit {
@@ -26,6 +28,9 @@ pub enum CoverageLimit {
 pub struct WiderGridFinding {
     /// The grid, as an option or in words.
     pub grid: String,
+    pub kind: FindingKind,
+    /// The accessed element; empty if none is known.
+    pub element: String,
     pub message: String,
 }
 

@@ -150,6 +150,12 @@ impl GridFinding {
         GridFinding { element, ..GridFinding::new(cause, message, at.iter().map(spot).collect()) }
     }
 
+    /// Returns the finding as one of a wider grid than the assumed one.
+    pub(crate) fn with_wider_grid(&self, grid: String) -> WiderGridFinding {
+        let (kind, element, message) = (self.kind, self.element.clone(), self.message.clone());
+        WiderGridFinding { grid, kind, element, message }
+    }
+
     /// Returns the kind and the instructions, which are equal in other walks.
     pub(crate) fn finding_key(&self) -> FindingKey {
         (trial::kind_group(self.kind), self.sites.clone())
@@ -252,6 +258,8 @@ pub struct GridReport {
     pub final_buffers: Vec<FinalBuffer>,
     /// The first defect with two workgroups, if no grid was given and one workgroup is clean.
     pub two_workgroup_finding: Option<WiderGridFinding>,
+    /// The findings that chosen inputs, the assumed grid or the assumed subgroup size decide.
+    pub open_findings: Vec<GridFinding>,
     /// The inputs that were chosen: all of the first choice, then what differs in each further one.
     pub chosen_inputs: Vec<Vec<String>>,
     /// The limits of the answer.
@@ -314,6 +322,7 @@ impl GridReport {
             shadow_bytes: 0,
             final_buffers: Vec::new(),
             two_workgroup_finding: None,
+            open_findings: Vec::new(),
             chosen_inputs: Vec::new(),
             limits: Vec::new(),
             needs: Vec::new(),

@@ -188,6 +188,9 @@ impl JudgedChoices<'_> {
         let JudgedChoices { module, given, choice, first, others } = self;
         let InputChoiceReport { mut report, options: first } = first;
         let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by } = classes;
+        let open =
+            dependent.iter().chain(due_to_grid.iter().map(|(found, _)| found)).chain(&due_to_subgroups);
+        report.open_findings = open.cloned().collect();
         let mut options = first.clone();
         // The choice to report is the first one with a certain finding.
         if let Some(shown) = shown_by.and_then(|index| others.get(index)) {
@@ -226,8 +229,7 @@ impl JudgedChoices<'_> {
         }
         if certain.is_empty() {
             if let Some((found, Some(grid))) = due_to_grid.first() {
-                let wider =
-                    WiderGridFinding { grid: format!("--grid {grid}"), message: found.message.clone() };
+                let wider = found.with_wider_grid(format!("--grid {grid}"));
                 report.limits.push(CoverageLimit::WiderGrid(wider.clone()));
                 report.two_workgroup_finding = Some(wider);
                 report.needs.push(NeededInput::grid_for_finding(grid.clone()));
@@ -449,7 +451,7 @@ pub fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions)
         found.kind == FindingKind::OutOfBounds && !(options.buffers.is_empty() && options.images.is_empty())
     };
     let found = report.findings.iter().find(|found| found.inputs.is_empty() && !is_due_to_size(found))?;
-    Some(WiderGridFinding { grid: words.to_owned(), message: found.message.clone() })
+    Some(found.with_wider_grid(words.to_owned()))
 }
 
 /// Returns true if the grid is not given, and further workgroups would repeat what the first one does.

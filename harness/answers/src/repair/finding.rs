@@ -65,10 +65,14 @@ fn strip_indices(element: &str) -> String {
 
 /// Returns the key of a finding in a changed text: its kind and variable.
 pub(super) fn finding_key(finding: &FindingRecord) -> (String, String) {
-    let kind_group = match finding.kind.as_str() {
+    variable_key(&finding.kind, finding.element.as_deref().unwrap_or_default())
+}
+
+/// Returns the key of findings of a kind about an element.
+pub(super) fn variable_key(kind: &str, element: &str) -> (String, String) {
+    let kind_group = match kind {
         "lockstep" | "unpublished-read" => "race",
         other => other,
     };
-    let element = finding.element.as_deref().unwrap_or_default();
     (kind_group.to_owned(), strip_indices(element))
 }

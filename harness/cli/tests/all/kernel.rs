@@ -200,7 +200,7 @@ fn explanations_have_reasons_and_fixes() {
                 "lock.comp:21: declare `data` coherent",
             ],
         ),
-        ("reduce", &[], &["sums[2]", "reduce.comp:8: put `barrier();` after this line"]),
+        ("reduce", &[], &["sums[2]", "reduce.comp:9: put `barrier();` before the loop in this line"]),
         (
             "message-not-coherent",
             &["--grid", "2"],
@@ -434,7 +434,7 @@ fn findings_of_walks_are_explained() {
         "64 workgroups of 4",
         "The two invocations alone are racy under vulkan",
         "Why: no synchronization orders the two accesses.",
-        "reduce.comp:8: put `barrier();` after this line",
+        "reduce.comp:9: put `barrier();` before the loop in this line",
     ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }

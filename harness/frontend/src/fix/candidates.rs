@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use litmus::minimize::{find_set_of_size, remove_chunks};
 use litmus::{Scope, StorageClass};
 use rspirv::spirv::{Op, StorageClass as Class};
-use spirv_reader::{ShaderLanguage, SpirvInstruction, SpirvModule, SpirvOperation};
+use spirv_reader::{ShaderLanguage, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::apply::apply_changes;
 use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
@@ -244,10 +244,12 @@ impl<'m> ModuleCandidates<'m> {
         for site in sites {
             self.barrier_positions(*site, 0, &mut positions);
         }
+        // Where the fewest loops repeat it, a barrier costs least.
+        positions.sort_by_key(|position| position.loops);
         let has_subgroup_barrier = kind == FindingKind::Lockstep && self.language == ShaderLanguage::Glsl;
         let scopes = [Some(Scope::Workgroup), has_subgroup_barrier.then_some(Scope::Subgroup)];
         for scope in scopes.into_iter().flatten() {
-            for BarrierPosition { site, word, side, anchor } in positions.iter().copied() {
+            for BarrierPosition { site, word, side, anchor, .. } in positions.iter().copied() {
                 self.push_candidate(site, ChangeKind::InsertBarrier { word, side, anchor, scope, class });
             }
         }
@@ -259,10 +261,13 @@ impl<'m> ModuleCandidates<'m> {
         use InsertionSide::{After, Before};
         let Some(function) = self.module.functions.get(&site.function) else { return };
         let code = &function.code;
+        let outer_loops = self.loops_around_calls(site.function, MAX_CALLS);
         let mut add_position = |named: usize, before: usize, side: InsertionSide, anchor: InsertionAnchor| {
             if let Some(next) = code.get(before) {
                 let (site, word) = (ChangeSite { index: named, ..site }, self.module.first_word(next));
-                positions.push(BarrierPosition { site, word, side, anchor });
+                let loops =
+                    outer_loops + count_loops(self.module, function, named) + usize::from(anchor == LoopBody);
+                positions.push(BarrierPosition { site, word, side, anchor, loops });
             }
         };
         add_position(site.index, statement_start(self.module, code, site.index), Before, Line);
@@ -314,6 +319,23 @@ impl<'m> ModuleCandidates<'m> {
                 }
             }
         }
+    }
+
+    /// Returns the number of loops around the calls of a function, over at most `depth` calls.
+    fn loops_around_calls(&self, called: u32, depth: u32) -> usize {
+        let Some(depth) = depth.checked_sub(1) else { return 0 };
+        let mut most = 0;
+        for (id, function) in &self.module.functions {
+            for (index, instruction) in function.code.iter().enumerate() {
+                if instruction.op == Op::FunctionCall
+                    && self.module.operands_of(instruction).first() == Some(&called)
+                {
+                    let loops = count_loops(self.module, function, index);
+                    most = most.max(loops + self.loops_around_calls(*id, depth));
+                }
+            }
+        }
+        most
     }
 
     /// Returns the last resort: atomic accesses.
@@ -429,6 +451,17 @@ struct BarrierPosition {
     word: usize,
     side: InsertionSide,
     anchor: InsertionAnchor,
+    /// Number of loops that repeat it.
+    loops: usize,
+}
+
+/// Returns the number of loops around an instruction of a function.
+fn count_loops(module: &SpirvModule, function: &SpirvFunction, index: usize) -> usize {
+    let is_around = |(at, instruction): &(usize, &SpirvInstruction)| {
+        let merge = module.operands_of(instruction).first().and_then(|label| function.labels.get(label));
+        *at < index && instruction.op == Op::LoopMerge && merge.is_some_and(|merge| *merge > index)
+    };
+    function.code.iter().enumerate().filter(is_around).count()
 }
 
 /// Returns the first instruction of a statement in its block.
@@ -458,5 +491,6 @@ fn position_after(module: &SpirvModule, code: &[SpirvInstruction], index: usize)
     let end = index + 1 + code[index + 1..].iter().take_while(same).count();
     let next = code.get(end)?;
     let is_control_flow = is_merge(next.op) || matches!(next.op, Op::BranchConditional | Op::Switch);
-    (!is_control_flow || next.line != line).then_some(end)
+    // No condition is a store; optimizers give the branch after it its line.
+    (!is_control_flow || next.line != line || code[index].op == Op::Store).then_some(end)
 }
