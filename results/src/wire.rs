@@ -26,7 +26,7 @@ pub use change::*;
 pub use codegen::*;
 pub use diff::*;
 pub use environments::*;
-pub use finding::{ChangeRecord, EditRecord, FindingPlace, FindingRecord, ShaderFix};
+pub use finding::{FindingPlace, FindingRecord};
 pub use line_builders::{CheckContext, LineVerdict, RunContext};
 pub use lists::*;
 pub use models::*;

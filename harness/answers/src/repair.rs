@@ -21,7 +21,7 @@ mod wgsl_atomic;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use frontend::grid::GridReport;
-use frontend::{AnalysisOptions, FindingCause, ShaderLanguage, SpirvModule, fix_walk_findings};
+use frontend::{AnalysisOptions, ShaderLanguage, SpirvModule, fix_walk_findings};
 use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
 
@@ -523,6 +523,9 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             }
         }
     }
+    let WalkedSource { module, report, .. } = &first.walked;
+    let has_atomic_access =
+        |index: usize| report.findings.get(index).is_some_and(|found| found.has_atomic_access(module));
     // A change of the module is removed if it is an edit of the source, which was refuted or not tried.
     for (index, finding) in line.findings.iter_mut().enumerate() {
         let is_placeable = || {
@@ -532,8 +535,7 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
         };
         // Atomics would hide a missing wait.
         let is_atomic = finding.changes().iter().any(|one| one.change == ShaderChange::MakeAccessesAtomic);
-        let hides_missing_wait =
-            is_atomic && finding.cause.as_deref() != Some(FindingCause::AtomicMismatch.name());
+        let hides_missing_wait = is_atomic && !has_atomic_access(index);
         if !is_fixed[index] && finding.change.is_some() && (hides_missing_wait || is_placeable()) {
             finding.set_changes(Vec::new());
         }

@@ -61,7 +61,7 @@ use schedule::SchedulePolicy;
 pub(crate) use setup::{MAX_INVOCATIONS, initial_texels};
 use state::Interpreter;
 
-use spirv_reader::{SpirvModule, Stage};
+use spirv_reader::{SpirvModule, SpirvOperation, Stage};
 pub(crate) use trial::{Blocked, FindingKey, LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};
 
 /// Upper bound on the steps of all walks of a kernel.
@@ -148,6 +148,15 @@ impl GridFinding {
             writes: spot.writes,
         };
         GridFinding { element, ..GridFinding::new(cause, message, at.iter().map(spot).collect()) }
+    }
+
+    /// Returns true if an instruction of the finding is atomic.
+    pub fn has_atomic_access(&self, module: &SpirvModule) -> bool {
+        let mut code = module.functions.values().flat_map(|function| &function.code);
+        code.any(|instruction| {
+            matches!(module.operation(instruction), SpirvOperation::Atomic(_))
+                && self.at.iter().any(|spot| spot.place == instruction.place)
+        })
     }
 
     /// Returns the finding as one of a wider grid than the assumed one.

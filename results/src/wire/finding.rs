@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ShaderChange;
+use super::change::{ChangeRecord, ShaderFix};
 use crate::write::change::describe_fix;
 
 /// A finding in a user's shader.
@@ -34,39 +34,6 @@ pub struct FindingRecord {
     /// The values of chosen inputs that it depends on, by name.
     #[serde(default)]
     pub inputs: BTreeMap<String, String>,
-}
-
-/// The changes that remove a finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ShaderFix {
-    /// The changes, all of them needed.
-    pub parts: Vec<ChangeRecord>,
-}
-
-/// A change of a shader with its position.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangeRecord {
-    /// The source file; null if unknown.
-    pub file: Option<String>,
-    /// Line, from 1; null if the module has no line information.
-    pub line: Option<u32>,
-    /// The change.
-    #[serde(flatten)]
-    pub change: ShaderChange,
-    /// The edits of the file that make this change and those that it needs; empty if no edits are known.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub edits: Vec<EditRecord>,
-}
-
-/// A replacement of whole lines of a source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EditRecord {
-    /// The first replaced line, from 1; without replaced lines, the line before which the text is inserted.
-    pub line: u32,
-    /// Number of replaced lines.
-    pub removed: u32,
-    /// The new lines, with their ends.
-    pub text: String,
 }
 
 impl FindingRecord {

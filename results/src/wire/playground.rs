@@ -245,7 +245,7 @@ pub enum PlaygroundAnswer {
     Races {
         /// The answer for each entry point, as `race --format json` prints it.
         lines: Vec<RaceLine>,
-        /// What the verdict of each covers, as a sentence; empty if it was refused.
+        /// The scope of each verdict, as a sentence; empty for a refusal.
         coverage: Vec<String>,
         /// Pipeline-overridable constants without a value, with the values that were assumed.
         assumed: BTreeMap<String, String>,
