@@ -6,6 +6,7 @@ mod codegen;
 mod kernel;
 mod lists;
 mod measurement;
+mod record;
 mod refine;
 mod repro;
 mod stored_results;
@@ -24,6 +25,7 @@ pub use kernel::KernelArguments;
 pub use lists::{Clauses, Devices, List, Models, Patterns, Reference, Tests};
 pub use measurement::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
+pub use record::Record;
 pub use refine::{Refine, RefineFormat};
 pub use repro::Repro;
 use results::write::OutputFormat;
@@ -61,6 +63,8 @@ pub enum Command {
     Explain(Explain),
     /// Find races, divergent barriers and other undefined behaviour in shaders.
     Race(Race),
+    /// Run a program, record its use of Vulkan, and find races and missing barriers.
+    Record(Record),
     /// Print the tests on which two models differ, or find the smallest one.
     Compare(Compare),
     /// Write the minimal forbidden tests of a model, or the smallest tests of a clause.

@@ -17,6 +17,7 @@ pub mod lsp;
 pub mod merge;
 pub mod patterns;
 pub mod race;
+pub mod record;
 pub mod reference;
 pub mod refine;
 pub mod report;
@@ -48,6 +49,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Worker(arguments) => worker::worker(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments, quiet),
         Command::Race(arguments) => race::race(&arguments, quiet),
+        Command::Record(arguments) => record::record(&arguments, quiet),
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(&arguments, quiet),
         Command::Refine(arguments) => refine::refine(&arguments, quiet),

@@ -6,7 +6,7 @@ use crate::arguments::CommandLine;
 
 /// The commands, grouped by purpose. All others are listed last.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Shaders", &["race", "lint", "refine", "patterns"]),
+    ("Shaders", &["race", "record", "lint", "refine", "patterns"]),
     ("Tests", &["run", "check", "explain", "tests", "convert", "compile", "codegen"]),
     ("Devices", &["devices", "faults", "tune", "bench"]),
     ("Models", &["models", "clauses", "compare", "generate"]),
@@ -17,6 +17,13 @@ const GROUPS: [(&str, &[&str]); 6] = [
 /// Examples of each command.
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("race", &["vk-litmus race shader.comp", "vk-litmus race reduce.wgsl --grid 4 --buffer 0.0=iota:1024"]),
+    (
+        "record",
+        &[
+            "vk-litmus record -- ./program --frames 10",
+            "vk-litmus record --out recording --no-judge -- python3 app.py",
+        ],
+    ),
     ("lint", &["vk-litmus lint shader.comp", "vk-litmus lint"]),
     (
         "refine",

@@ -11,6 +11,7 @@
 
 mod access;
 mod access_names;
+mod accessed_bytes;
 mod atomic;
 mod both_branches;
 mod bytecode;
@@ -55,6 +56,7 @@ use crate::lifted::Lifted;
 use crate::options::AnalysisOptions;
 use crate::question;
 
+pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes};
 pub(crate) use final_contents::pack_texels;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;

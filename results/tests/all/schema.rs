@@ -27,6 +27,8 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("baseline.schema.json", schemars::schema_for!(BaselineRecord)),
         ("diff.schema.json", schemars::schema_for!(DiffRecord)),
         ("race.schema.json", schemars::schema_for!(results::wire::RaceLine)),
+        ("recording.schema.json", schemars::schema_for!(results::wire::RecordingRecord)),
+        ("hazard.schema.json", schemars::schema_for!(results::wire::HazardLine)),
         ("report.schema.json", schemars::schema_for!(ReportRecord)),
         ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
         ("codegen-explore.schema.json", schemars::schema_for!(CodegenExploreLine)),

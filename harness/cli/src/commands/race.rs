@@ -3,6 +3,8 @@
 pub(crate) mod files;
 pub(crate) mod summary;
 
+use std::path::Path;
+
 use campaign::compilers::kernels::numbered_path;
 use campaign::parallel::process_in_order_on;
 use campaign::shader::race::{FixDiffs, to_page};
@@ -13,7 +15,8 @@ use vk_litmus::{
     CompileOptions, Error, ErrorKind, RaceAnswer, RaceDetector, ShaderInputs, ShaderModule, program,
 };
 
-use crate::arguments::{Race, RaceFormat};
+use super::record::{JudgeOptions, RECORDING_FILE, judge_recording};
+use crate::arguments::{ListFormat, Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{StandardOutput, command_line, output_failure, print_message, write_file};
 
@@ -36,6 +39,20 @@ struct EntryAnswer {
 /// # Errors
 /// Returns the error that ended it early; findings in a shader are not errors.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
+    if let [recording] = &arguments.shaders[..]
+        && Path::new(recording).join(RECORDING_FILE).exists()
+    {
+        let format = match arguments.format {
+            RaceFormat::Json => ListFormat::Json,
+            RaceFormat::Text => ListFormat::Text,
+            RaceFormat::Sarif | RaceFormat::Html => {
+                return Err(Failure::not_available("this format for a recording"));
+            }
+        };
+        let jobs = arguments.jobs.map(|jobs| jobs.get() as usize);
+        let options = JudgeOptions { format, time_limit: arguments.time, jobs };
+        return judge_recording(Path::new(recording), &options, quiet);
+    }
     let mut detector = RaceDetector::new().map_err(program::into_failure)?;
     detector = detector.time_limit(arguments.time).model_time_limit(arguments.timeout).seed(arguments.seed);
     if let Some(schedules) = arguments.schedules {

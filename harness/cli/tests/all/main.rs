@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod annotated;
-mod capture;
+
 mod cases;
 mod clauses;
 mod codegen;
@@ -41,6 +41,7 @@ mod progress;
 mod python;
 mod rates;
 mod readme;
+mod record;
 mod refine;
 mod reports;
 mod repro;

@@ -489,6 +489,9 @@ impl Interpreter<'_> {
         if let Some(polled) = &mut self.spin_reads {
             polled.push((access_kind.is_atomic, pointer.object, pointer.offset));
         }
+        if let Some(accessed) = self.accessed.as_mut().filter(|_| pointer.object & WORKGROUP_TAG == 0) {
+            accessed.record(pointer.object, pointer.offset, bytes, (reads, access_kind.writes));
+        }
         if self.setup.skip_race_checks || self.is_probing() {
             return false;
         }

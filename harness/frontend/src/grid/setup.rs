@@ -161,6 +161,7 @@ pub(super) fn with_interpreter<T>(
         last_semantics: (0, Semantics::RELAXED),
         private_templates: Vec::new(),
         spin_reads: None,
+        accessed: None,
         calls: Vec::new(),
         calls_by_site: FxHashMap::default(),
         rotation: 1,

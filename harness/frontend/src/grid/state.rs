@@ -14,6 +14,7 @@ use crate::finding::{FindingCause, FindingKind, InvocationId};
 use crate::interlock::{InterlockExecutionMode, InterlockState};
 use crate::ray_queries::{RayQueries, RayResults};
 
+use super::accessed_bytes::AccessRecorder;
 use super::happens_before::{ClassMap, HappensBeforeView, ReleaseMessage, ReleaseSet};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
@@ -64,6 +65,8 @@ pub(super) struct Interpreter<'a> {
     pub stores_same_value: bool,
     /// The reads of a loop body; `Some` while probing for a spin loop.
     pub spin_reads: Option<Vec<SpinRead>>,
+    /// The bytes that were accessed, if requested.
+    pub accessed: Option<AccessRecorder>,
     /// Which lane accesses which element of a cooperative matrix.
     pub rotation: u32,
     /// Sites that produced undefined values, in the order of their taint bits.

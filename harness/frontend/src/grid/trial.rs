@@ -232,9 +232,21 @@ fn walk_once<T>(
     most: u64,
     summarize: impl FnOnce(Interpreter<'_>, bool) -> T,
 ) -> Result<T, Refusal> {
+    walk_prepared(module, options, most, |_| {}, summarize)
+}
+
+/// As [`walk_once`], after `prepare` has changed the state before the first step.
+pub(super) fn walk_prepared<T>(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    most: u64,
+    prepare: impl FnOnce(&mut Interpreter<'_>),
+    summarize: impl FnOnce(Interpreter<'_>, bool) -> T,
+) -> Result<T, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
     setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
         let mut machine: Interpreter<'_> = first.clone();
+        prepare(&mut machine);
         match machine.run_schedule(SchedulePolicy::Forward, most) {
             Err(refusal) if !refusal.what.is_limit() => Err(refusal),
             walked => Ok(summarize(machine, walked.is_ok())),

@@ -1,0 +1,106 @@
+//! `record`: runs a program with the recording layer, and judges its dispatches and the order between its commands.
+
+mod hazard_lines;
+mod inventory;
+mod judge;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use ::record::journal::{Event, read_journals};
+use ::record::layer::{self, RecordLimits};
+
+use crate::arguments::{ListFormat, Record};
+use crate::exit::{Failure, Outcome};
+use crate::output::{check_empty_folder, create_folder, message_printer, write_file};
+
+pub use judge::{JudgeOptions, judge_recording};
+
+/// The file of a recording that names its contents.
+pub const RECORDING_FILE: &str = "recording.json";
+/// The folder of a recording with the journal of each process.
+const PROCESS_FOLDER: &str = "processes";
+
+/// Runs the command.
+///
+/// # Errors
+/// If the program cannot be started, used no Vulkan instance of the loader, or the recording cannot be written.
+pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
+    if !layer::is_available() {
+        return Err(Failure::environment_message(
+            "this build of vk-litmus has no recording layer; it needs Linux, and a C compiler when vk-litmus is built",
+        ));
+    }
+    let folder = arguments.out.clone().unwrap_or_else(unused_folder);
+    check_empty_folder(&folder)?;
+    let journals = folder.join(PROCESS_FOLDER);
+    create_folder(&journals)?;
+    let folder = folder.canonicalize().map_err(|error| Failure::file_error(&folder, error))?;
+    let end = run_program(arguments, &folder.join(PROCESS_FOLDER))?;
+    let note = message_printer(quiet);
+    note(&format!("{} ended: {end}; recording in {}", arguments.program.join(" "), folder.display()));
+    let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
+    let is_loaded = |event: &Event| matches!(event, Event::Instance { .. });
+    if !processes.iter().any(|process| process.events.iter().any(is_loaded)) {
+        return Err(Failure::environment_message(format!(
+            "nothing was recorded: {} created no Vulkan instance through the loader. A program that opens its driver \
+             itself, runs as another user or sandbox, or has 32 bits, does not load the layer. VK_LOADER_DEBUG=layer \
+             prints what the loader does",
+            arguments.program.first().map_or("the program", String::as_str)
+        )));
+    }
+    let recording = inventory::write_recording(&folder, &processes, arguments.program.clone(), end)?;
+    let text = results::write::json::format_document(&recording).map_err(Failure::environment_error)?;
+    write_file(&folder.join(RECORDING_FILE), text.as_bytes())?;
+    if arguments.no_judge {
+        note(&format!("judge it with: vk-litmus race {}", folder.display()));
+        return Ok(Outcome::Success);
+    }
+    let options = JudgeOptions { format: arguments.format, time_limit: arguments.time, jobs: None };
+    judge_recording(&folder, &options, quiet)
+}
+
+/// Returns the default folder with the first number that is free.
+fn unused_folder() -> PathBuf {
+    let names = std::iter::once("vk-litmus-recording".to_owned());
+    let mut names = names.chain((2..).map(|number| format!("vk-litmus-recording-{number}")));
+    names.find(|name| !Path::new(name).exists()).unwrap_or_default().into()
+}
+
+/// Runs the program to its end, with the layer, and returns how it ended.
+fn run_program(arguments: &Record, journals: &Path) -> Result<String, Failure> {
+    let layer_folder =
+        tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(Failure::environment_error)?;
+    layer::install(layer_folder.path()).map_err(|error| Failure::file_error(layer_folder.path(), error))?;
+    let limits = RecordLimits { cases_per_kind: arguments.keep, bytes: arguments.limit };
+    let current = |name: &str| -> Option<OsString> { std::env::var_os(name) };
+    let variables = layer::environment(layer_folder.path(), journals, limits, current);
+    let Some((name, rest)) = arguments.program.split_first() else {
+        return Err(Failure::input_message("no program; expected `vk-litmus record -- PROGRAM ARGUMENTS`"));
+    };
+    // An interrupt ends the program; what was recorded until then is judged.
+    #[cfg(unix)]
+    let _interrupted = signal_hook::flag::register(
+        signal_hook::consts::SIGINT,
+        std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)),
+    );
+    let mut command = Command::new(name);
+    if arguments.format == ListFormat::Json {
+        // Standard output has the answers alone.
+        command.stdout(std::io::stderr());
+    }
+    let status = command.args(rest).envs(variables).status();
+    let status =
+        status.map_err(|error| Failure::input_message(format!("{name} cannot be started: {error}")))?;
+    Ok(describe_end(status))
+}
+
+/// Returns `exit N` or `signal N`.
+fn describe_end(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return format!("signal {signal}");
+    }
+    status.code().map_or("unknown".to_owned(), |code| format!("exit {code}"))
+}

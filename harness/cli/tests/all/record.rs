@@ -1,0 +1,206 @@
+//! Recordings of programs: the inputs of dispatches, and the order between commands.
+//!
+//! A recorded case equals the input of the run. Dynamic offsets, an indirect dispatch and an address in push
+//! constants, which the runner does not use, are recorded from other programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Ran, installed, schemas, software_drivers, vk_litmus};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/record").join(name)
+}
+
+/// Records a command line, and returns the answers that `record --format json` prints.
+fn record(out: &Path, options: &[&str], program: &mut Command) -> Ran {
+    let mut command = vk_litmus(["record", "--format", "json", "--out"]);
+    command.arg(out).args(options).arg("--").arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    Ran::run(&mut command)
+}
+
+/// Returns the cases of a recording, with their text.
+fn cases(recording: &Path) -> Vec<(PathBuf, String)> {
+    let text = std::fs::read_to_string(recording.join("recording.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for schema in schemas("recording.schema.json", "recording.schema.json").iter().take(1) {
+        let schema = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+        jsonschema::validate(&schema, &record).unwrap();
+    }
+    let kinds = record["kinds"].as_array().unwrap().iter();
+    let files = kinds
+        .flat_map(|kind| kind["cases"].as_array().unwrap())
+        .map(|file| recording.join(file.as_str().unwrap()));
+    files.map(|file| (file.clone(), std::fs::read_to_string(file).unwrap())).collect()
+}
+
+/// Returns the verdict and the findings of `race` for a case, without positions.
+fn race_answer(module: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
+    let mut command = vk_litmus(["race", "--format", "json"]);
+    let ran = Ran::run(command.args(more).arg(module).arg("--case").arg(case));
+    let line = ran.json_lines().pop().unwrap();
+    let findings = line["findings"].as_array().unwrap();
+    let messages: Vec<&str> = findings.iter().map(|finding| finding["message"].as_str().unwrap()).collect();
+    serde_json::json!([line["verdict"], line["grid"], messages])
+}
+
+/// Returns the words of the file that a table of a case names.
+fn words(case: &(PathBuf, String), table: &str) -> Vec<u32> {
+    let rest = case.1.split_once(&format!("[{table}]\n")).unwrap().1;
+    let name = rest.lines().find_map(|line| line.strip_prefix("file = ")).unwrap().trim_matches('"');
+    let bytes = std::fs::read(case.0.with_file_name(name)).unwrap();
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+/// Compiles a host program; `None` if the Vulkan headers or a compiler are missing.
+fn build_host(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
+    if !installed("glslangValidator") {
+        return None;
+    }
+    let (module, host) = (folder.join("module.spv"), folder.join("host"));
+    let mut compiler = Command::new("glslangValidator");
+    compiler
+        .args(["-V", "--target-env", "vulkan1.2", "-g", "-o"])
+        .arg(&module)
+        .arg(data(&format!("{name}.comp")));
+    assert!(compiler.output().unwrap().status.success());
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-std=c11", "-O1", "-Wall", "-o"])
+        .arg(&host)
+        .arg(data(&format!("{name}.c")))
+        .arg("-lvulkan");
+    let built = Ran::run(&mut compiler);
+    if built.stderr.contains("vulkan.h: No such file") {
+        println!("1 skipped: libvulkan-dev is not installed");
+        return None;
+    }
+    assert_eq!(built.code, 0, "{built:?}");
+    Some((module, host))
+}
+
+/// Makes a driver the only one of the loader, by its manifest where distributions install it.
+fn select_driver(command: &mut Command, driver: &str) {
+    let manifests = match driver {
+        "lavapipe" => "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json".to_owned(),
+        _ => std::env::var("VK_LITMUS_SWIFTSHADER_ICD")
+            .unwrap_or_else(|_| "/usr/lib/chromium/vk_swiftshader_icd.json".to_owned()),
+    };
+    command.env("VK_DRIVER_FILES", &manifests).env("VK_ICD_FILENAMES", manifests);
+}
+
+/// Specialization and push constants, buffers and an image: the recorded case of a `run` equals its input.
+#[test]
+fn a_recorded_case_equals_the_dispatched_one() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (kernel, case) = (data("given.comp"), data("given.toml"));
+    for driver in software_drivers() {
+        let out = folder.path().join(driver);
+        let mut command = vk_litmus(["run", "--device", driver, "--instances", "2", "--seed", "1"]);
+        command
+            .arg(&kernel)
+            .arg("--case")
+            .arg(&case)
+            .arg("--out")
+            .arg(folder.path().join(format!("{driver}-run")));
+        let ran = record(&out, &["--no-judge", "--keep", "9"], &mut command);
+        assert_eq!(ran.code, 0, "{driver}: {ran:?}");
+        let all = cases(&out);
+        let found =
+            all.iter().find(|(_, case)| case.contains("[image.\"1.1\"]")).expect("a dispatch of the shader");
+        let text = &found.1;
+        let subgroups = text.lines().find_map(|line| line.strip_prefix("subgroup_size = ")).unwrap();
+        let given = race_answer(&kernel, &case, &["--subgroup-size", subgroups]);
+        assert_eq!(given[0], "racy");
+        assert_eq!(
+            race_answer(&found.0.with_file_name("module.spv"), &found.0, &[]),
+            given,
+            "{driver}: {text}"
+        );
+        assert!(text.contains("grid = [2, 1, 1]\n") && !text.contains('#'), "{driver}: {text}");
+        // Half, 1, 2 and 3 are unchanged; texels are rounded to their 8-bit format.
+        assert_eq!(words(found, "buffer.\"0.2\""), [0.5_f32, 1.0, 2.0, 3.0].map(f32::to_bits), "{driver}");
+        let numbers = frontend::inputs::fill_bytes("random", 256).unwrap();
+        let recorded: Vec<u8> =
+            words(found, "buffer.\"0.0\"").iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(recorded, numbers, "{driver}");
+        let floats = frontend::inputs::fill_bytes("floats", 16 * 2 * 16).unwrap();
+        let texels = floats.chunks_exact(4).map(|word| {
+            let value = f32::from_le_bytes(word.try_into().unwrap()).clamp(0.0, 1.0);
+            ((value * 255.0).round() / 255.0).to_bits()
+        });
+        assert_eq!(words(found, "image.\"1.1\""), texels.collect::<Vec<u32>>(), "{driver}");
+    }
+}
+
+#[test]
+fn bindings_by_offset_and_by_address_are_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((module, host)) = build_host(folder.path(), "host") else { return };
+    let out = folder.path().join("recording");
+    let ran = record(&out, &[], Command::new(&host).arg(&module).env("NODEVICE_SELECT", "1"));
+    // The program reads in one submission what it wrote in the one before, without a barrier.
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let all = cases(&out);
+    let [case] = &all[..] else { panic!("{all:?}") };
+    assert!(case.1.contains("grid = [3, 1, 1]\n") && !case.1.contains('#'), "{}", case.1);
+    assert!(case.1.contains("[address.\"push8\"]\nat = \"push@8\"\n"), "{}", case.1);
+    // 128 bytes at 256 + 256, 128 at 256 + 1024, and from 3072 to the end.
+    assert_eq!(words(case, "buffer.\"0.0\""), (128..160).collect::<Vec<u32>>());
+    assert_eq!(words(case, "buffer.\"1.0\""), (320..352).collect::<Vec<u32>>());
+    assert_eq!(words(case, "address.\"push8\""), (768..1024).collect::<Vec<u32>>());
+    assert_eq!(ran.json_lines()[0]["verdict"], "clean");
+}
+
+/// `order.tsv` has two commands, the order between them, and the hazards.
+#[test]
+fn missing_orders_between_commands_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((module, host)) = build_host(folder.path(), "order") else { return };
+    let table = std::fs::read_to_string(data("order.tsv")).unwrap();
+    for (driver, (index, row)) in software_drivers().into_iter().flat_map(|driver| {
+        table.lines().filter(|line| !line.starts_with('#')).enumerate().map(move |row| (driver, row))
+    }) {
+        let [first, order, second, expected] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let mut command = Command::new(&host);
+        command.arg(&module).args([first, order, second]).env("NODEVICE_SELECT", "1");
+        select_driver(&mut command, driver);
+        let out = folder.path().join(format!("{driver}-{index}"));
+        let ran = record(&out, &["-q"], &mut command);
+        let lines = ran.json_lines();
+        let hazards = lines.iter().filter(|line| line["schema"] == "vk-litmus/hazard/1").map(|line| {
+            let missing = line["missing"].as_str().unwrap();
+            let missing = ["execution", "source access", "destination access"]
+                .into_iter()
+                .find(|word| missing.contains(word));
+            format!("{}:{}", line["kind"].as_str().unwrap(), missing.unwrap_or_default())
+        });
+        let hazards: Vec<String> = hazards.collect();
+        assert_eq!(hazards.join(" "), expected, "{driver}: {row}: {ran:?}");
+        assert_eq!(ran.code, i32::from(!expected.is_empty()), "{driver}: {row}: {ran:?}");
+        // The layer changes nothing that the program prints, if its result has an order.
+        let alone = Ran::run(&mut command);
+        assert!(
+            !expected.is_empty() || ran.stderr.contains(alone.stdout.trim_end()),
+            "{driver}: {row}: {alone:?} {ran:?}"
+        );
+    }
+}
+
+#[test]
+fn a_program_without_vulkan_has_no_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = record(&folder.path().join("out"), &[], &mut Command::new("true"));
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("created no Vulkan instance"), "{ran:?}");
+}

@@ -1,0 +1,374 @@
+/* The parts of Vulkan's ABI that the recording layer reads: no Vulkan headers are needed to build it. */
+
+enum { SAMPLER, IMAGE_AND_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, UNIFORM_TEXELS, STORAGE_TEXELS, UNIFORM_BUFFER, STORAGE_BUFFER,
+       UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC };
+enum { MODULE_INFO = 16, SEMAPHORE_TYPE = 1000207002, TIMELINE_VALUES = 1000207003, SUBGROUP_SIZE_INFO = 1000225001, SUBGROUP_PROPERTIES = 1000094000,
+       PROPERTIES2 = 1000059001 };
+enum { COMPUTE_POINT = 1, COMPUTE_STAGE = 0x20 };
+static const uint64_t WHOLE_SIZE = ~(uint64_t)0;
+/* Pipeline stages and accesses of the barriers around a copy of contents. */
+enum { STAGE_TRANSFER = 0x1000, STAGE_ALL = 0x10000, READ_TRANSFER = 0x800, WRITE_TRANSFER = 0x1000, WRITE_HOST = 0x4000, READ_ANY = 0x8000,
+       WRITE_ANY = 0x10000 };
+
+typedef struct ModuleInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    size_t size;
+    const void *code;
+} ModuleInfo;
+
+typedef struct SpecializationEntry {
+    uint32_t id, offset;
+    size_t size;
+} SpecializationEntry;
+
+typedef struct SpecializationInfo {
+    uint32_t count;
+    const SpecializationEntry *entries;
+    size_t size;
+    const void *data;
+} SpecializationInfo;
+
+typedef struct PipelineInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    struct {
+        int32_t type;
+        const Header *next;
+        uint32_t flags, stage;
+        uint64_t module;
+        const char *entry;
+        const SpecializationInfo *specialization;
+    } stage;
+    uint64_t layout, base;
+    int32_t base_index;
+} PipelineInfo;
+
+typedef struct SubgroupSize {
+    int32_t type;
+    const void *next;
+    uint32_t size;
+} SubgroupSize;
+
+typedef struct LayoutBinding {
+    uint32_t binding;
+    int32_t type;
+    uint32_t count, stages;
+    const uint64_t *samplers;
+} LayoutBinding;
+
+typedef struct LayoutInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, count;
+    const LayoutBinding *bindings;
+} LayoutInfo;
+
+typedef struct SetAllocateInfo {
+    int32_t type;
+    const void *next;
+    uint64_t pool;
+    uint32_t count;
+    const uint64_t *layouts;
+} SetAllocateInfo;
+
+typedef struct ImageDescriptor {
+    uint64_t sampler, view;
+    int32_t layout;
+} ImageDescriptor;
+
+typedef struct BufferDescriptor {
+    uint64_t buffer, offset, range;
+} BufferDescriptor;
+
+typedef struct DescriptorWrite {
+    int32_t type;
+    const void *next;
+    uint64_t set;
+    uint32_t binding, element, count;
+    int32_t kind;
+    const ImageDescriptor *images;
+    const BufferDescriptor *buffers;
+    const uint64_t *texels;
+} DescriptorWrite;
+
+typedef struct DescriptorCopy {
+    int32_t type;
+    const void *next;
+    uint64_t from;
+    uint32_t from_binding, from_element;
+    uint64_t to;
+    uint32_t to_binding, to_element, count;
+} DescriptorCopy;
+
+typedef struct BufferInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t size;
+    uint32_t usage, sharing, family_count;
+    const uint32_t *families;
+} BufferInfo;
+
+typedef struct ImageInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, image_type;
+    int32_t format;
+    uint32_t size[3], levels, layers, samples, tiling, usage, sharing, family_count;
+    const uint32_t *families;
+    int32_t layout;
+} ImageInfo;
+
+typedef struct SubresourceRange {
+    uint32_t aspect, level, levels, layer, layers;
+} SubresourceRange;
+
+typedef struct ViewInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t image;
+    int32_t view_type, format, components[4];
+    SubresourceRange range;
+} ViewInfo;
+
+typedef struct SamplerInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    int32_t mag_filter, min_filter, mip_mode, address_modes[3];
+} SamplerInfo;
+
+typedef struct AddressInfo {
+    int32_t type;
+    const void *next;
+    uint64_t buffer;
+} AddressInfo;
+
+typedef struct MemoryAllocateInfo {
+    int32_t type;
+    const void *next;
+    uint64_t size;
+    uint32_t index;
+} MemoryAllocateInfo;
+
+typedef struct MemoryRequirements {
+    uint64_t size, alignment;
+    uint32_t types;
+} MemoryRequirements;
+
+typedef struct MemoryProperties {
+    uint32_t count;
+    struct { uint32_t flags, heap; } types[32];
+    uint32_t heap_count;
+    struct { uint64_t size; uint32_t flags; } heaps[16];
+} MemoryProperties;
+
+typedef struct MemoryBarrier {
+    int32_t type;
+    const void *next;
+    uint32_t from, to;
+} MemoryBarrier;
+
+typedef struct ImageBarrier {
+    int32_t type;
+    const void *next;
+    uint32_t from, to;
+    int32_t from_layout, to_layout;
+    uint32_t from_family, to_family;
+    uint64_t image;
+    SubresourceRange range;
+} ImageBarrier;
+
+typedef struct ImageCopy {
+    uint64_t offset;
+    uint32_t row, height, aspect, level, layer, layers;
+    int32_t begin[3];
+    uint32_t size[3];
+} ImageCopy;
+
+typedef struct SubmitInfo {
+    int32_t type;
+    const Header *next;
+    uint32_t wait_count;
+    const uint64_t *waits;
+    const uint32_t *stages;
+    uint32_t command_count;
+    const Handle *commands;
+    uint32_t signal_count;
+    const uint64_t *signals;
+} SubmitInfo;
+
+typedef struct TimelineValues {
+    int32_t type;
+    const void *next;
+    uint32_t wait_count;
+    const uint64_t *waits;
+    uint32_t signal_count;
+    const uint64_t *signals;
+} TimelineValues;
+
+typedef struct SemaphoreInfo {
+    int32_t type;
+    const void *next;
+    uint64_t semaphore, value, stages;
+    uint32_t device;
+} SemaphoreInfo;
+
+typedef struct CommandBufferInfo {
+    int32_t type;
+    const void *next;
+    Handle commands;
+    uint32_t mask;
+} CommandBufferInfo;
+
+typedef struct SubmitInfo2 {
+    int32_t type;
+    const void *next;
+    uint32_t flags, wait_count;
+    const SemaphoreInfo *waits;
+    uint32_t command_count;
+    const CommandBufferInfo *commands;
+    uint32_t signal_count;
+    const SemaphoreInfo *signals;
+} SubmitInfo2;
+
+typedef struct BufferBarrier {
+    int32_t type;
+    const void *next;
+    uint32_t from, to, from_family, to_family;
+    uint64_t buffer, offset, size;
+} BufferBarrier;
+
+typedef struct MemoryBarrier2 {
+    int32_t type;
+    const void *next;
+    uint64_t from_stages, from, to_stages, to;
+} MemoryBarrier2;
+
+typedef struct BufferBarrier2 {
+    int32_t type;
+    const void *next;
+    uint64_t from_stages, from, to_stages, to;
+    uint32_t from_family, to_family;
+    uint64_t buffer, offset, size;
+} BufferBarrier2;
+
+typedef struct ImageBarrier2 {
+    int32_t type;
+    const void *next;
+    uint64_t from_stages, from, to_stages, to;
+    int32_t from_layout, to_layout;
+    uint32_t from_family, to_family;
+    uint64_t image;
+    SubresourceRange range;
+} ImageBarrier2;
+
+typedef struct DependencyInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, memory_count;
+    const MemoryBarrier2 *memory;
+    uint32_t buffer_count;
+    const BufferBarrier2 *buffers;
+    uint32_t image_count;
+    const ImageBarrier2 *images;
+} DependencyInfo;
+
+typedef struct BufferRegion {
+    uint64_t from, to, size;
+} BufferRegion;
+
+typedef struct BufferRegion2 {
+    int32_t type;
+    const void *next;
+    uint64_t from, to, size;
+} BufferRegion2;
+
+typedef struct BufferCopy2 {
+    int32_t type;
+    const void *next;
+    uint64_t from, to;
+    uint32_t count;
+    const BufferRegion2 *regions;
+} BufferCopy2;
+
+typedef struct BindInfo {
+    int32_t type;
+    const void *next;
+    uint64_t object, memory, offset;
+} BindInfo;
+
+typedef struct TemplateEntry {
+    uint32_t binding, element, count;
+    int32_t kind;
+    size_t offset, stride;
+} TemplateEntry;
+
+typedef struct TemplateInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, count;
+    const TemplateEntry *entries;
+    int32_t template_type;
+    uint64_t layout;
+    int32_t point;
+    uint64_t pipeline_layout;
+    uint32_t set;
+} TemplateInfo;
+
+typedef struct QueueInfo2 {
+    int32_t type;
+    const void *next;
+    uint32_t flags, family, index;
+} QueueInfo2;
+
+typedef struct CommandBuffersInfo {
+    int32_t type;
+    const void *next;
+    uint64_t pool;
+    int32_t level;
+    uint32_t count;
+} CommandBuffersInfo;
+
+typedef struct NameInfo {
+    int32_t type;
+    const void *next;
+    int32_t kind;
+    uint64_t object;
+    const char *name;
+} NameInfo;
+
+typedef struct LabelInfo {
+    int32_t type;
+    const void *next;
+    const char *name;
+} LabelInfo;
+
+typedef struct FenceInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+} FenceInfo;
+
+typedef struct SemaphoreType {
+    int32_t type;
+    const void *next;
+    int32_t semaphore_type; /* 1: timeline */
+} SemaphoreType;
+
+typedef struct SemaphoreWaitInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, count;
+    const uint64_t *semaphores, *values;
+} SemaphoreWaitInfo;
+
+typedef struct SemaphoreSignalInfo {
+    int32_t type;
+    const void *next;
+    uint64_t semaphore, value;
+} SemaphoreSignalInfo;

@@ -1,0 +1,412 @@
+/* Commands of a command buffer: state of the next dispatch, transfers, barriers, and what is only counted. */
+
+static void write_ended(Handle device, bool is_idle, uint64_t program_fence);
+static void destroy_fence(Commands *commands);
+
+/* Ends the use of recorded commands, which the program may change now: their submissions have ended. */
+static void release_commands(Commands *commands) {
+    /* A primary command buffer writes the cases of its secondary ones. */
+    if (commands->captures && !commands->id) write_ended(commands->device, false, 0);
+    for (Capture *capture = commands->captures; capture; capture = capture->next) {
+        if (commands->id) write_case(capture);
+        else if (!capture->is_written) dispatch_kinds[capture->kind].captured--; /* Never submitted. */
+    }
+    if (commands->fence) {
+        for (Commands **at = &pending; *at; at = &(*at)->next_pending)
+            if (*at == commands) {
+                *at = commands->next_pending;
+                break;
+            }
+        destroy_fence(commands);
+    }
+    free_captures(commands->device, commands->captures);
+    for (unsigned i = 0; i < MAX_SETS; i++) {
+        free(commands->offsets[i]);
+        if (commands->pushed_sets[i]) free(commands->pushed_sets[i]->descriptors);
+        free(commands->pushed_sets[i]);
+    }
+    free(commands->list.data);
+    free(commands->executed);
+    *commands = (Commands){ .handle = commands->handle, .device = commands->device, .next_in_pool = commands->next_in_pool };
+}
+
+static Result layer_vkAllocateCommandBuffers(Handle device, const CommandBuffersInfo *info, Handle *created) {
+    Result result = CALL_NEXT(device, Result, vkAllocateCommandBuffers, (Handle, const CommandBuffersInfo *, Handle *))(device, info, created);
+    LOCK;
+    Pool *pool = find_object(POOLS, info->pool);
+    if (!pool) pool = store_object(POOLS, info->pool, allocate(sizeof *pool));
+    for (uint32_t i = 0; result == SUCCESS && i < info->count; i++) {
+        Commands *commands = store_object(COMMANDS, (uintptr_t)created[i], allocate(sizeof *commands));
+        commands->handle = created[i];
+        commands->device = device;
+        commands->next_in_pool = pool->first;
+        pool->first = commands;
+    }
+    UNLOCK;
+    return result;
+}
+
+static void release_pool(uint64_t handle, bool is_destroyed) {
+    Pool *pool = find_object(POOLS, handle);
+    if (!pool) return;
+    for (Commands *commands = pool->first; commands;) {
+        Commands *next = commands->next_in_pool;
+        release_commands(commands);
+        if (is_destroyed) {
+            forget_object(COMMANDS, (uintptr_t)commands->handle);
+            free(commands);
+        }
+        commands = next;
+    }
+    if (!is_destroyed) return;
+    free(pool);
+    forget_object(POOLS, handle);
+}
+
+static void layer_vkFreeCommandBuffers(Handle device, uint64_t handle, uint32_t count, const Handle *freed) {
+    LOCK;
+    Pool *pool = find_object(POOLS, handle);
+    for (uint32_t i = 0; pool && i < count; i++) {
+        Commands *commands = freed[i] ? find_commands(freed[i]) : NULL;
+        if (!commands) continue;
+        release_commands(commands);
+        Commands **at = &pool->first;
+        while (*at && *at != commands) at = &(*at)->next_in_pool;
+        if (*at) *at = commands->next_in_pool;
+        forget_object(COMMANDS, (uintptr_t)freed[i]);
+        free(commands);
+    }
+    UNLOCK;
+    CALL_NEXT(device, void, vkFreeCommandBuffers, (Handle, uint64_t, uint32_t, const Handle *))(device, handle, count, freed);
+}
+
+static void layer_vkDestroyCommandPool(Handle device, uint64_t handle, const void *allocator) {
+    LOCK;
+    release_pool(handle, true);
+    UNLOCK;
+    CALL_NEXT(device, void, vkDestroyCommandPool, (Handle, uint64_t, const void *))(device, handle, allocator);
+}
+
+static Result layer_vkResetCommandPool(Handle device, uint64_t handle, uint32_t flags) {
+    LOCK;
+    release_pool(handle, false);
+    UNLOCK;
+    return CALL_NEXT(device, Result, vkResetCommandPool, (Handle, uint64_t, uint32_t))(device, handle, flags);
+}
+
+static void release_handle(Handle handle) {
+    LOCK;
+    Commands *commands = find_commands(handle);
+    if (commands) release_commands(commands);
+    UNLOCK;
+}
+
+static Result layer_vkBeginCommandBuffer(Handle handle, const void *info) {
+    release_handle(handle);
+    return CALL_NEXT(handle, Result, vkBeginCommandBuffer, (Handle, const void *))(handle, info);
+}
+
+static Result layer_vkResetCommandBuffer(Handle handle, uint32_t flags) {
+    release_handle(handle);
+    return CALL_NEXT(handle, Result, vkResetCommandBuffer, (Handle, uint32_t))(handle, flags);
+}
+
+static void layer_vkCmdExecuteCommands(Handle handle, uint32_t count, const Handle *executed) {
+    LOCK;
+    Commands *commands = find_commands(handle);
+    for (uint32_t i = 0; commands && i < count; i++) {
+        Commands *secondary = find_commands(executed[i]);
+        if (!secondary) continue;
+        if (secondary->list.length) ADD_COMMAND(commands, "%s", secondary->list.data);
+        commands->executed = realloc(commands->executed, (commands->executed_count + 1) * sizeof *commands->executed);
+        if (!commands->executed) abort();
+        commands->executed[commands->executed_count++] = secondary;
+    }
+    UNLOCK;
+    CALL_NEXT(handle, void, vkCmdExecuteCommands, (Handle, uint32_t, const Handle *))(handle, count, executed);
+}
+
+/* State of the next dispatch. */
+
+static void layer_vkCmdBindPipeline(Handle handle, int32_t point, uint64_t pipeline) {
+    CALL_NEXT(handle, void, vkCmdBindPipeline, (Handle, int32_t, uint64_t))(handle, point, pipeline);
+    LOCK;
+    Commands *commands = find_commands(handle);
+    if (commands && point == COMPUTE_POINT) commands->pipeline = find_object(PIPELINES, pipeline);
+    UNLOCK;
+}
+
+static void forget_pushed_set(Commands *commands, uint32_t number) {
+    if (commands->pushed_sets[number]) free(commands->pushed_sets[number]->descriptors);
+    free(commands->pushed_sets[number]);
+    commands->pushed_sets[number] = NULL;
+}
+
+static void layer_vkCmdBindDescriptorSets(Handle handle, int32_t point, uint64_t layout, uint32_t first, uint32_t count,
+                                          const uint64_t *sets, uint32_t offset_count, const uint32_t *offsets) {
+    CALL_NEXT(handle, void, vkCmdBindDescriptorSets,
+          (Handle, int32_t, uint64_t, uint32_t, uint32_t, const uint64_t *, uint32_t, const uint32_t *))(
+        handle, point, layout, first, count, sets, offset_count, offsets);
+    LOCK;
+    Commands *commands = find_commands(handle);
+    for (uint32_t i = 0; commands && point == COMPUTE_POINT && i < count && first + i < MAX_SETS; i++) {
+        const DescriptorSet *set = find_object(DESCRIPTOR_SETS, sets[i]);
+        forget_pushed_set(commands, first + i);
+        commands->sets[first + i] = sets[i];
+        uint32_t dynamic_count = 0;
+        for (uint32_t j = 0; set && set->layout && j < set->layout->count; j++)
+            if (is_dynamic(set->layout->bindings[j].type)) dynamic_count += set->layout->bindings[j].count;
+        free(commands->offsets[first + i]);
+        if (dynamic_count > offset_count) dynamic_count = offset_count;
+        commands->offsets[first + i] = dynamic_count ? duplicate(offsets, dynamic_count * sizeof *offsets) : NULL;
+        if (dynamic_count) offsets += dynamic_count;
+        offset_count -= dynamic_count;
+    }
+    UNLOCK;
+}
+
+static DescriptorSet *pushed_set(Handle handle, uint32_t number) {
+    Commands *commands = find_commands(handle);
+    if (!commands || number >= MAX_SETS) return NULL;
+    if (!commands->pushed_sets[number]) commands->pushed_sets[number] = allocate(sizeof *commands->pushed_sets[number]);
+    return commands->pushed_sets[number];
+}
+
+#define PUSH_DESCRIPTORS(name, with_template) \
+    static void layer_##name(Handle handle, int32_t point, uint64_t layout, uint32_t number, uint32_t count, const DescriptorWrite *writes) { \
+        CALL_NEXT(handle, void, name, (Handle, int32_t, uint64_t, uint32_t, uint32_t, const DescriptorWrite *))( \
+            handle, point, layout, number, count, writes); \
+        LOCK; \
+        for (uint32_t i = 0; point == COMPUTE_POINT && i < count; i++) write_descriptors(pushed_set(handle, number), &writes[i]); \
+        UNLOCK; \
+    } \
+    static void layer_##with_template(Handle handle, uint64_t from, uint64_t layout, uint32_t number, const void *data) { \
+        CALL_NEXT(handle, void, with_template, (Handle, uint64_t, uint64_t, uint32_t, const void *))(handle, from, layout, number, data); \
+        LOCK; \
+        write_template(pushed_set(handle, number), from, data); \
+        UNLOCK; \
+    }
+PUSH_DESCRIPTORS(vkCmdPushDescriptorSet, vkCmdPushDescriptorSetWithTemplate)
+PUSH_DESCRIPTORS(vkCmdPushDescriptorSetKHR, vkCmdPushDescriptorSetWithTemplateKHR)
+
+static void layer_vkCmdPushConstants(Handle handle, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
+    CALL_NEXT(handle, void, vkCmdPushConstants, (Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))(
+        handle, layout, stages, offset, size, values);
+    LOCK;
+    Commands *commands = find_commands(handle);
+    if (commands && stages & COMPUTE_STAGE && offset <= MAX_PUSH_BYTES && size <= MAX_PUSH_BYTES - offset) {
+        memcpy(commands->push + offset, values, size);
+        memset(commands->is_pushed + offset, 1, size);
+    }
+    UNLOCK;
+}
+
+/* Runs statements with `commands`, the state of `handle`, if there is one. */
+#define WITH_COMMANDS(statements) \
+    do { \
+        LOCK; \
+        Commands *commands = find_commands(handle); \
+        if (commands) { \
+            statements \
+        } \
+        UNLOCK; \
+    } while (0)
+
+/* Transfers. */
+
+static void add_transfer(Commands *commands, const char *op, uint64_t from, uint64_t to, BufferRegion region) {
+    ADD_COMMAND(commands, "{\"op\":\"%s\",\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"region\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]}", op, from, to,
+                region.from, region.to, region.size);
+}
+
+static void layer_vkCmdCopyBuffer(Handle handle, uint64_t from, uint64_t to, uint32_t count, const BufferRegion *regions) {
+    CALL_NEXT(handle, void, vkCmdCopyBuffer, (Handle, uint64_t, uint64_t, uint32_t, const BufferRegion *))(handle, from, to, count, regions);
+    WITH_COMMANDS(for (uint32_t i = 0; i < count; i++) add_transfer(commands, "copy", buffer_id(from), buffer_id(to), regions[i]););
+}
+
+#define COPY_BUFFER2(name) \
+    static void layer_##name(Handle handle, const BufferCopy2 *copy) { \
+        CALL_NEXT(handle, void, name, (Handle, const BufferCopy2 *))(handle, copy); \
+        WITH_COMMANDS(for (uint32_t i = 0; i < copy->count; i++) add_transfer(commands, "copy", buffer_id(copy->from), buffer_id(copy->to), \
+                          (BufferRegion){ copy->regions[i].from, copy->regions[i].to, copy->regions[i].size });); \
+    }
+COPY_BUFFER2(vkCmdCopyBuffer2)
+COPY_BUFFER2(vkCmdCopyBuffer2KHR)
+
+static uint64_t size_from(uint64_t handle, uint64_t offset, uint64_t size) {
+    const Buffer *buffer = find_object(BUFFERS, handle);
+    return size != WHOLE_SIZE ? size : buffer && buffer->size > offset ? (buffer->size - offset) / 4 * 4 : 0;
+}
+
+static void layer_vkCmdFillBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, uint32_t data) {
+    CALL_NEXT(handle, void, vkCmdFillBuffer, (Handle, uint64_t, uint64_t, uint64_t, uint32_t))(handle, to, offset, size, data);
+    WITH_COMMANDS(add_transfer(commands, "fill", 0, buffer_id(to), (BufferRegion){ 0, offset, size_from(to, offset, size) }););
+}
+
+static void layer_vkCmdUpdateBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, const void *data) {
+    CALL_NEXT(handle, void, vkCmdUpdateBuffer, (Handle, uint64_t, uint64_t, uint64_t, const void *))(handle, to, offset, size, data);
+    WITH_COMMANDS(add_transfer(commands, "update", 0, buffer_id(to), (BufferRegion){ 0, offset, size }););
+}
+
+/* Copies between a buffer and an image. The bytes in the buffer are not computed: from the first offset to its end. */
+static void add_image_copy(Commands *commands, bool is_to_image, uint64_t buffer, uint64_t image, uint32_t count, const ImageCopy *regions) {
+    for (uint32_t i = 0; i < count; i++)
+        ADD_COMMAND(commands, "{\"op\":\"image-copy\",\"to_image\":%s,\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"image\":%" PRIu64 ",\"range\":[%u,1,%u,%u]}",
+                    is_to_image ? "true" : "false", buffer_id(buffer), regions[i].offset, image_id(image), regions[i].level, regions[i].layer,
+                    regions[i].layers);
+}
+
+static void layer_vkCmdCopyBufferToImage(Handle handle, uint64_t buffer, uint64_t image, int32_t layout, uint32_t count, const ImageCopy *regions) {
+    CALL_NEXT(handle, void, vkCmdCopyBufferToImage, (Handle, uint64_t, uint64_t, int32_t, uint32_t, const ImageCopy *))(
+        handle, buffer, image, layout, count, regions);
+    WITH_COMMANDS(add_image_copy(commands, true, buffer, image, count, regions););
+}
+
+static void layer_vkCmdCopyImageToBuffer(Handle handle, uint64_t image, int32_t layout, uint64_t buffer, uint32_t count, const ImageCopy *regions) {
+    CALL_NEXT(handle, void, vkCmdCopyImageToBuffer, (Handle, uint64_t, int32_t, uint64_t, uint32_t, const ImageCopy *))(
+        handle, image, layout, buffer, count, regions);
+    WITH_COMMANDS(add_image_copy(commands, false, buffer, image, count, regions););
+}
+
+/* Barriers. */
+
+/* Appends a memory barrier; `resource` restricts it, and starts with a comma. */
+static void add_barrier(Commands *commands, MemoryBarrier2 barrier, const char *resource) {
+    ADD_COMMAND(commands, "{\"op\":\"barrier\",\"from\":[%" PRIu64 ",%" PRIu64 "],\"to\":[%" PRIu64 ",%" PRIu64 "]%s}", barrier.from_stages,
+                barrier.from, barrier.to_stages, barrier.to, resource);
+}
+
+static void add_buffer_barrier(Commands *commands, MemoryBarrier2 barrier, uint32_t from_family, uint32_t to_family, uint64_t buffer,
+                               uint64_t offset, uint64_t size) {
+    char resource[192];
+    snprintf(resource, sizeof resource, ",\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64 ",\"families\":[%u,%u]", buffer_id(buffer),
+             offset, size, from_family, to_family);
+    add_barrier(commands, barrier, resource);
+}
+
+static void add_image_barrier(Commands *commands, MemoryBarrier2 barrier, const int32_t layouts[2], const uint32_t families[2], uint64_t image,
+                              SubresourceRange range) {
+    char resource[256];
+    snprintf(resource, sizeof resource, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"families\":[%u,%u],\"layouts\":[%d,%d]", image_id(image),
+             range.level, range.levels, range.layer, range.layers, families[0], families[1], layouts[0], layouts[1]);
+    add_barrier(commands, barrier, resource);
+}
+
+/* Appends the barriers of a call with 32-bit masks. Without any, it orders execution. */
+static void add_barriers(Commands *commands, uint32_t from, uint32_t to, uint32_t memory_count, const MemoryBarrier *memory,
+                         uint32_t buffer_count, const BufferBarrier *buffers, uint32_t image_count, const ImageBarrier *images) {
+    add_barrier(commands, (MemoryBarrier2){ 0, NULL, from, 0, to, 0 }, "");
+    for (uint32_t i = 0; i < memory_count; i++) add_barrier(commands, (MemoryBarrier2){ 0, NULL, from, memory[i].from, to, memory[i].to }, "");
+    for (uint32_t i = 0; i < buffer_count; i++)
+        add_buffer_barrier(commands, (MemoryBarrier2){ 0, NULL, from, buffers[i].from, to, buffers[i].to }, buffers[i].from_family,
+                           buffers[i].to_family, buffers[i].buffer, buffers[i].offset, buffers[i].size);
+    for (uint32_t i = 0; i < image_count; i++)
+        add_image_barrier(commands, (MemoryBarrier2){ 0, NULL, from, images[i].from, to, images[i].to },
+                          (int32_t[2]){ images[i].from_layout, images[i].to_layout },
+                          (uint32_t[2]){ images[i].from_family, images[i].to_family }, images[i].image, images[i].range);
+}
+
+static void add_dependency(Commands *commands, const DependencyInfo *info) {
+    for (uint32_t i = 0; i < info->memory_count; i++) add_barrier(commands, info->memory[i], "");
+    for (uint32_t i = 0; i < info->buffer_count; i++) {
+        const BufferBarrier2 *at = &info->buffers[i];
+        add_buffer_barrier(commands, (MemoryBarrier2){ 0, NULL, at->from_stages, at->from, at->to_stages, at->to }, at->from_family, at->to_family,
+                           at->buffer, at->offset, at->size);
+    }
+    for (uint32_t i = 0; i < info->image_count; i++) {
+        const ImageBarrier2 *at = &info->images[i];
+        add_image_barrier(commands, (MemoryBarrier2){ 0, NULL, at->from_stages, at->from, at->to_stages, at->to },
+                          (int32_t[2]){ at->from_layout, at->to_layout }, (uint32_t[2]){ at->from_family, at->to_family }, at->image, at->range);
+    }
+}
+
+static void layer_vkCmdPipelineBarrier(Handle handle, uint32_t from, uint32_t to, uint32_t flags, uint32_t memory_count, const MemoryBarrier *memory,
+                                       uint32_t buffer_count, const BufferBarrier *buffers, uint32_t image_count, const ImageBarrier *images) {
+    CALL_NEXT(handle, void, vkCmdPipelineBarrier,
+              (Handle, uint32_t, uint32_t, uint32_t, uint32_t, const MemoryBarrier *, uint32_t, const BufferBarrier *, uint32_t, const ImageBarrier *))(
+        handle, from, to, flags, memory_count, memory, buffer_count, buffers, image_count, images);
+    WITH_COMMANDS(add_barriers(commands, from, to, memory_count, memory, buffer_count, buffers, image_count, images););
+}
+
+/* Orders of events are recorded as those of a barrier at the wait whose first scope has every earlier command: more order than there is. */
+static void layer_vkCmdWaitEvents(Handle handle, uint32_t count, const uint64_t *events, uint32_t from, uint32_t to, uint32_t memory_count,
+                                  const MemoryBarrier *memory, uint32_t buffer_count, const BufferBarrier *buffers, uint32_t image_count,
+                                  const ImageBarrier *images) {
+    CALL_NEXT(handle, void, vkCmdWaitEvents,
+              (Handle, uint32_t, const uint64_t *, uint32_t, uint32_t, uint32_t, const MemoryBarrier *, uint32_t, const BufferBarrier *, uint32_t,
+               const ImageBarrier *))(handle, count, events, from, to, memory_count, memory, buffer_count, buffers, image_count, images);
+    WITH_COMMANDS(add_barriers(commands, from, to, memory_count, memory, buffer_count, buffers, image_count, images););
+}
+
+#define DEPENDENCIES(barrier, wait) \
+    static void layer_##barrier(Handle handle, const DependencyInfo *info) { \
+        CALL_NEXT(handle, void, barrier, (Handle, const DependencyInfo *))(handle, info); \
+        WITH_COMMANDS(add_dependency(commands, info);); \
+    } \
+    static void layer_##wait(Handle handle, uint32_t count, const uint64_t *events, const DependencyInfo *infos) { \
+        CALL_NEXT(handle, void, wait, (Handle, uint32_t, const uint64_t *, const DependencyInfo *))(handle, count, events, infos); \
+        WITH_COMMANDS(for (uint32_t i = 0; i < count; i++) add_dependency(commands, &infos[i]);); \
+    }
+DEPENDENCIES(vkCmdPipelineBarrier2, vkCmdWaitEvents2)
+DEPENDENCIES(vkCmdPipelineBarrier2KHR, vkCmdWaitEvents2KHR)
+
+/* Labels, and commands whose accesses are not recorded. */
+
+static void layer_vkCmdBeginDebugUtilsLabelEXT(Handle handle, const LabelInfo *info) {
+    CALL_NEXT(handle, void, vkCmdBeginDebugUtilsLabelEXT, (Handle, const LabelInfo *))(handle, info);
+    WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"label\",\"name\":"); append_string(&commands->list, info->name ? info->name : "");
+                  append(&commands->list, "}"););
+}
+
+static void layer_vkCmdEndDebugUtilsLabelEXT(Handle handle) {
+    CALL_NEXT(handle, void, vkCmdEndDebugUtilsLabelEXT, (Handle))(handle);
+    WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"end-label\"}"););
+}
+
+/* Graphics, ray tracing, and transfers whose regions are not recorded. */
+#define COUNTED(name, parameters, arguments) \
+    static void layer_##name parameters { \
+        CALL_NEXT(handle, void, name, parameters) arguments; \
+        WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"unrecorded\",\"what\":\"" #name "\"}");); \
+    }
+COUNTED(vkCmdDraw, (Handle handle, uint32_t a, uint32_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
+COUNTED(vkCmdDrawIndexed, (Handle handle, uint32_t a, uint32_t b, uint32_t c, int32_t d, uint32_t e), (handle, a, b, c, d, e))
+COUNTED(vkCmdDrawIndirect, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
+COUNTED(vkCmdDrawIndexedIndirect, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
+COUNTED(vkCmdDrawIndirectCount, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
+COUNTED(vkCmdDrawIndexedIndirectCount, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
+COUNTED(vkCmdDrawMeshTasksEXT, (Handle handle, uint32_t a, uint32_t b, uint32_t c), (handle, a, b, c))
+COUNTED(vkCmdDrawMeshTasksIndirectEXT, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
+COUNTED(vkCmdTraceRaysKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint32_t e, uint32_t f, uint32_t g), (handle, a, b, c, d, e, f, g))
+COUNTED(vkCmdBindDescriptorBuffersEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b))
+COUNTED(vkCmdBindShadersEXT, (Handle handle, uint32_t a, const void *b, const void *c), (handle, a, b, c))
+COUNTED(vkCmdExecuteGeneratedCommandsEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b))
+COUNTED(vkCmdBeginRenderPass, (Handle handle, const void *a, int32_t b), (handle, a, b))
+COUNTED(vkCmdBeginRenderPass2, (Handle handle, const void *a, const void *b), (handle, a, b))
+COUNTED(vkCmdBeginRendering, (Handle handle, const void *a), (handle, a))
+COUNTED(vkCmdBeginRenderingKHR, (Handle handle, const void *a), (handle, a))
+COUNTED(vkCmdCopyImage, (Handle handle, uint64_t a, int32_t b, uint64_t c, int32_t d, uint32_t e, const void *f), (handle, a, b, c, d, e, f))
+COUNTED(vkCmdBlitImage, (Handle handle, uint64_t a, int32_t b, uint64_t c, int32_t d, uint32_t e, const void *f, int32_t g), (handle, a, b, c, d, e, f, g))
+COUNTED(vkCmdClearColorImage, (Handle handle, uint64_t a, int32_t b, const void *c, uint32_t d, const void *e), (handle, a, b, c, d, e))
+COUNTED(vkCmdCopyBufferToImage2, (Handle handle, const void *a), (handle, a))
+COUNTED(vkCmdCopyImageToBuffer2, (Handle handle, const void *a), (handle, a))
+COUNTED(vkCmdCopyImage2, (Handle handle, const void *a), (handle, a))
+COUNTED(vkCmdBlitImage2, (Handle handle, const void *a), (handle, a))
+
+#define COMMAND_FUNCTIONS \
+    LAYER_FUNCTION(vkAllocateCommandBuffers) LAYER_FUNCTION(vkFreeCommandBuffers) LAYER_FUNCTION(vkDestroyCommandPool) \
+    LAYER_FUNCTION(vkResetCommandPool) LAYER_FUNCTION(vkBeginCommandBuffer) LAYER_FUNCTION(vkResetCommandBuffer) \
+    LAYER_FUNCTION(vkCmdExecuteCommands) LAYER_FUNCTION(vkCmdBindPipeline) LAYER_FUNCTION(vkCmdBindDescriptorSets) \
+    LAYER_FUNCTION(vkCmdPushDescriptorSet) LAYER_FUNCTION(vkCmdPushDescriptorSetKHR) LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplate) \
+    LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplateKHR) LAYER_FUNCTION(vkCmdPushConstants) LAYER_FUNCTION(vkCmdCopyBuffer) \
+    LAYER_FUNCTION(vkCmdCopyBuffer2) LAYER_FUNCTION(vkCmdCopyBuffer2KHR) LAYER_FUNCTION(vkCmdFillBuffer) LAYER_FUNCTION(vkCmdUpdateBuffer) \
+    LAYER_FUNCTION(vkCmdCopyBufferToImage) LAYER_FUNCTION(vkCmdCopyImageToBuffer) LAYER_FUNCTION(vkCmdPipelineBarrier) \
+    LAYER_FUNCTION(vkCmdPipelineBarrier2) LAYER_FUNCTION(vkCmdPipelineBarrier2KHR) LAYER_FUNCTION(vkCmdWaitEvents) \
+    LAYER_FUNCTION(vkCmdWaitEvents2) LAYER_FUNCTION(vkCmdWaitEvents2KHR) LAYER_FUNCTION(vkCmdBeginDebugUtilsLabelEXT) \
+    LAYER_FUNCTION(vkCmdEndDebugUtilsLabelEXT) LAYER_FUNCTION(vkCmdDraw) LAYER_FUNCTION(vkCmdDrawIndexed) LAYER_FUNCTION(vkCmdDrawIndirect) \
+    LAYER_FUNCTION(vkCmdDrawIndexedIndirect) LAYER_FUNCTION(vkCmdDrawIndirectCount) LAYER_FUNCTION(vkCmdDrawIndexedIndirectCount) \
+    LAYER_FUNCTION(vkCmdDrawMeshTasksEXT) LAYER_FUNCTION(vkCmdDrawMeshTasksIndirectEXT) LAYER_FUNCTION(vkCmdTraceRaysKHR) \
+    LAYER_FUNCTION(vkCmdBindDescriptorBuffersEXT) LAYER_FUNCTION(vkCmdBindShadersEXT) LAYER_FUNCTION(vkCmdExecuteGeneratedCommandsEXT) \
+    LAYER_FUNCTION(vkCmdBeginRenderPass) LAYER_FUNCTION(vkCmdBeginRenderPass2) LAYER_FUNCTION(vkCmdBeginRendering) \
+    LAYER_FUNCTION(vkCmdBeginRenderingKHR) LAYER_FUNCTION(vkCmdCopyImage) LAYER_FUNCTION(vkCmdBlitImage) LAYER_FUNCTION(vkCmdClearColorImage) \
+    LAYER_FUNCTION(vkCmdCopyBufferToImage2) LAYER_FUNCTION(vkCmdCopyImageToBuffer2) LAYER_FUNCTION(vkCmdCopyImage2) LAYER_FUNCTION(vkCmdBlitImage2)

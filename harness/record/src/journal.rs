@@ -1,0 +1,355 @@
+//! Journals of the recording layer: one JSON object per line, one file per process.
+//!
+//! The format is private to one version of the program. Ids of buffers, images, memory, command lists, semaphores and fences are unique
+//! in a process. A process that crashed leaves a last line without an end, which is ignored.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// Pipeline stages and accesses of one scope of a barrier, as `VkPipelineStageFlags2` and `VkAccessFlags2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct SyncScope(pub u64, pub u64);
+
+/// A wait for or a signal of a semaphore: its id, the stages, and the value (0 for binary semaphores).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct SemaphoreUse(pub u64, pub u64, pub u64);
+
+/// An event of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The program created an instance: the layer is loaded.
+    Instance {
+        /// Whether the creation succeeded.
+        success: bool,
+    },
+    /// The program created a device.
+    Device {
+        /// Number of the device.
+        device: u64,
+        /// Name of the physical device.
+        name: String,
+    },
+    /// The program obtained a queue.
+    Queue {
+        /// Id of the queue.
+        queue: u64,
+        /// Number of its device.
+        device: u64,
+        /// Queue family.
+        family: u32,
+        /// Index in the family.
+        index: u32,
+    },
+    /// The program allocated device memory.
+    Memory {
+        /// Id of the memory.
+        memory: u64,
+        /// Size in bytes.
+        size: u64,
+    },
+    /// The program created a buffer.
+    Buffer {
+        /// Id of the buffer.
+        buffer: u64,
+        /// Size in bytes.
+        size: u64,
+    },
+    /// The program created an image.
+    Image {
+        /// Id of the image.
+        image: u64,
+        /// `VkFormat`.
+        format: i32,
+        /// Width, height, depth.
+        size: [u32; 3],
+        /// Mip levels.
+        levels: u32,
+        /// Array layers.
+        layers: u32,
+    },
+    /// The program bound a buffer or an image to memory.
+    Bind {
+        /// Id of the buffer.
+        buffer: Option<u64>,
+        /// Id of the image.
+        image: Option<u64>,
+        /// Id of the memory.
+        memory: u64,
+        /// Offset in the memory, in bytes.
+        offset: u64,
+    },
+    /// The program named an object.
+    Name {
+        /// Id of the object.
+        object: u64,
+        /// The name.
+        name: String,
+    },
+    /// The first dispatch of a kind.
+    Kind {
+        /// Number of the kind in this process.
+        kind: u64,
+        /// Hash of module, entry point, constants, grid and layout of descriptors.
+        hash: String,
+        /// Hash of the module.
+        module: String,
+        /// Entry point.
+        entry: String,
+        /// Subgroup size.
+        subgroup_size: u32,
+    },
+    /// A case of a kind was written.
+    Case {
+        /// Number of the kind in this process.
+        kind: u64,
+        /// Number of the case.
+        case: u64,
+        /// False if a file could not be written.
+        written: bool,
+        /// The grid, that of indirect dispatches included.
+        grid: [u32; 3],
+    },
+    /// The contents of a command buffer, before its first submission.
+    Commands {
+        /// Id of the list.
+        commands: u64,
+        /// The commands, those of secondary command buffers included.
+        list: Vec<Command>,
+    },
+    /// A batch of a submission.
+    Submit {
+        /// Id of the queue.
+        queue: u64,
+        /// Waits before the commands.
+        waits: Vec<SemaphoreUse>,
+        /// Ids of command lists.
+        commands: Vec<u64>,
+        /// Signals after the commands.
+        signals: Vec<SemaphoreUse>,
+        /// Id of the signalled fence, or 0.
+        fence: u64,
+    },
+    /// The host waited until a queue, or a device, had ended all work.
+    Idle {
+        /// Id of the queue.
+        queue: Option<u64>,
+        /// Number of the device.
+        device: Option<u64>,
+    },
+    /// The host saw a signalled fence.
+    Fence {
+        /// Id of the fence.
+        fence: u64,
+    },
+    /// The host saw a value of a timeline semaphore.
+    Semaphore {
+        /// Id of the semaphore.
+        semaphore: u64,
+        /// The value.
+        value: u64,
+    },
+    /// The host signals a timeline semaphore.
+    HostSignal {
+        /// Id of the semaphore.
+        semaphore: u64,
+        /// The value.
+        value: u64,
+    },
+}
+
+/// A command of a command buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+pub enum Command {
+    /// A dispatch.
+    Dispatch {
+        /// Number of its kind in this process.
+        kind: u64,
+        /// Workgroups; absent for indirect dispatches.
+        grid: Option<[u32; 3]>,
+        /// The buffer that has the grid of an indirect dispatch.
+        indirect: Option<BufferRange>,
+        /// Number of the case that has its inputs, if they were copied.
+        case: Option<u64>,
+        /// Hash of the push constants.
+        push: u64,
+        /// The resources that its descriptors and addresses name.
+        resources: Vec<Resource>,
+        /// Inputs that the case lacks, in words.
+        missing: Vec<String>,
+    },
+    /// A copy between buffers.
+    Copy(Transfer),
+    /// `vkCmdFillBuffer`.
+    Fill(Transfer),
+    /// `vkCmdUpdateBuffer`.
+    Update(Transfer),
+    /// A copy between a buffer and an image.
+    ImageCopy {
+        /// Direction.
+        to_image: bool,
+        /// Id of the buffer.
+        buffer: u64,
+        /// First byte of the buffer; the last is not recorded.
+        offset: u64,
+        /// Id of the image.
+        image: u64,
+        /// First level, levels, first layer, layers.
+        range: [u32; 4],
+    },
+    /// A pipeline barrier, or a wait for events.
+    Barrier {
+        /// First scope.
+        from: SyncScope,
+        /// Second scope.
+        to: SyncScope,
+        /// Id of the buffer that it is restricted to.
+        buffer: Option<u64>,
+        /// First byte of the buffer.
+        offset: Option<u64>,
+        /// Bytes of the buffer; `u64::MAX` to its end.
+        size: Option<u64>,
+        /// Id of the image that it is restricted to.
+        image: Option<u64>,
+        /// First level, levels, first layer, layers; `u32::MAX` for the rest.
+        range: Option<[u32; 4]>,
+        /// Queue families of an ownership transfer; equal if there is none.
+        families: Option<[u32; 2]>,
+        /// Old and new layout of an image.
+        layouts: Option<[i32; 2]>,
+    },
+    /// Start of a labelled region.
+    Label {
+        /// The label.
+        name: String,
+    },
+    /// End of a labelled region.
+    EndLabel,
+    /// A command that is only counted.
+    Unrecorded {
+        /// Its name.
+        what: String,
+    },
+}
+
+/// Bytes of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct BufferRange {
+    /// Id of the buffer.
+    pub buffer: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub size: u64,
+}
+
+/// A transfer to a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Transfer {
+    /// Id of the source; 0 for none.
+    pub from: u64,
+    /// Id of the destination.
+    pub to: u64,
+    /// First byte of the source, first byte of the destination, bytes.
+    pub region: [u64; 3],
+}
+
+/// A resource of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Resource {
+    /// Descriptor set.
+    pub set: Option<u32>,
+    /// Binding.
+    pub binding: Option<u32>,
+    /// Element of an array of descriptors.
+    pub element: Option<u32>,
+    /// Offset of an address in the push constants, instead of set and binding.
+    pub push: Option<u32>,
+    /// Id of a buffer.
+    pub buffer: Option<u64>,
+    /// First byte of the buffer.
+    #[serde(default)]
+    pub offset: u64,
+    /// Bytes of the buffer.
+    #[serde(default)]
+    pub size: u64,
+    /// True for a uniform buffer.
+    #[serde(default)]
+    pub is_uniform: bool,
+    /// Id of an image.
+    pub image: Option<u64>,
+    /// First level, levels, first layer, layers of the image.
+    pub range: Option<[u32; 4]>,
+}
+
+/// The journal of a process.
+#[derive(Clone, Debug)]
+pub struct ProcessJournal {
+    /// The process.
+    pub process: u32,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The events, in order.
+    pub events: Vec<Event>,
+    /// True if the last line has no end: the process crashed, or the disk was full.
+    pub is_truncated: bool,
+}
+
+/// An error in the folder of journals.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file cannot be read.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The error.
+        error: io::Error,
+    },
+    /// A line is not an event of this version.
+    #[error("{}:{line}: not an event of this version: {error}; record the program again", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The error.
+        error: serde_json::Error,
+    },
+}
+
+/// Reads the journals of every process, by process number.
+///
+/// # Errors
+/// If a file cannot be read, or has a line that is not an event.
+pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, JournalError> {
+    let io_error = |path: &Path, error| JournalError::Io { path: path.to_owned(), error };
+    let mut journals = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| io_error(folder, error))? {
+        let folder = entry.map_err(|error| io_error(folder, error))?.path();
+        let name = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let path = folder.join("journal.jsonl");
+        let (Some(process), true) = (name, path.exists()) else { continue };
+        let bytes = std::fs::read(&path).map_err(|error| io_error(&path, error))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let (whole, rest) = text.rsplit_once('\n').unwrap_or(("", &text));
+        let events = whole.lines().enumerate().map(|(index, line)| {
+            serde_json::from_str(line).map_err(|error| JournalError::Line {
+                path: path.clone(),
+                line: index + 1,
+                error,
+            })
+        });
+        journals.push(ProcessJournal {
+            process,
+            folder,
+            events: events.collect::<Result<_, _>>()?,
+            is_truncated: !rest.is_empty(),
+        });
+    }
+    journals.sort_by_key(|journal| journal.process);
+    Ok(journals)
+}

@@ -1,0 +1,172 @@
+//! The commands of a process in the order in which they take effect on the memory model.
+//!
+//! Submissions of one queue stay in order. A submission that waits for a value of a timeline semaphore that is signalled later follows
+//! the signal. Waits that no recorded submission satisfies (a presentation engine, another process) delay nothing.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::journal::{Command, Event, SemaphoreUse};
+
+/// An executed command.
+#[derive(Clone, Debug)]
+pub struct ExecutedCommand<'a> {
+    /// Id of the queue.
+    pub queue: u64,
+    /// Number of the submission in the process.
+    pub submission: u64,
+    /// The innermost label around it.
+    pub label: Option<&'a str>,
+    /// The command.
+    pub command: &'a Command,
+}
+
+/// A step of the order between commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A queue waits for a semaphore before later commands.
+    Wait(u64, SemaphoreUse),
+    /// A command, by its index in [`Timeline::commands`].
+    Execute(usize),
+    /// A queue signals a semaphore after earlier commands.
+    Signal(u64, SemaphoreUse),
+    /// A queue signals a fence after earlier commands.
+    SignalFence(u64, u64),
+    /// The host waited for a fence.
+    WaitFence(u64),
+    /// The host waited for a value of a semaphore.
+    WaitSemaphore(u64, u64),
+    /// The host waited until the queues had ended all work.
+    Idle(Vec<u64>),
+}
+
+/// The commands and the order of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline<'a> {
+    /// Executed commands, except labels.
+    pub commands: Vec<ExecutedCommand<'a>>,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A batch of a submission that is not yet in order.
+struct Batch<'a> {
+    number: u64,
+    waits: &'a [SemaphoreUse],
+    commands: &'a [u64],
+    signals: &'a [SemaphoreUse],
+    fence: u64,
+}
+
+struct Builder<'a> {
+    timeline: Timeline<'a>,
+    lists: HashMap<u64, &'a [Command]>,
+    queued: BTreeMap<u64, VecDeque<Batch<'a>>>,
+    /// The largest signalled value of each timeline semaphore.
+    values: HashMap<u64, u64>,
+}
+
+/// Puts the events of a process in order.
+pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
+    let mut builder = Builder {
+        timeline: Timeline::default(),
+        lists: HashMap::new(),
+        queued: BTreeMap::new(),
+        values: HashMap::new(),
+    };
+    let mut queues: Vec<(u64, u64)> = Vec::new();
+    let mut submissions = 0;
+    for event in events {
+        match event {
+            Event::Queue { queue, device, .. } => queues.push((*queue, *device)),
+            Event::Commands { commands, list } => _ = builder.lists.insert(*commands, list),
+            Event::Submit { queue, waits, commands, signals, fence } => {
+                let batch = Batch { number: submissions, waits, commands, signals, fence: *fence };
+                submissions += 1;
+                builder.queued.entry(*queue).or_default().push_back(batch);
+                builder.execute_ready(false);
+            }
+            Event::HostSignal { semaphore, value } => {
+                builder.raise_value(*semaphore, *value);
+                builder.execute_ready(false);
+            }
+            Event::Fence { fence } => builder.timeline.steps.push(Step::WaitFence(*fence)),
+            Event::Semaphore { semaphore, value } => {
+                builder.timeline.steps.push(Step::WaitSemaphore(*semaphore, *value));
+            }
+            Event::Idle { queue, device } => {
+                let is_idle = |(id, of): &&(u64, u64)| *queue == Some(*id) || *device == Some(*of);
+                let idle = queues.iter().filter(is_idle).map(|(id, _)| *id).collect();
+                builder.timeline.steps.push(Step::Idle(idle));
+            }
+            Event::Instance { .. }
+            | Event::Device { .. }
+            | Event::Memory { .. }
+            | Event::Buffer { .. }
+            | Event::Image { .. }
+            | Event::Bind { .. }
+            | Event::Name { .. }
+            | Event::Kind { .. }
+            | Event::Case { .. } => {}
+        }
+    }
+    builder.execute_ready(true);
+    builder.timeline
+}
+
+impl<'a> Builder<'a> {
+    fn raise_value(&mut self, semaphore: u64, value: u64) {
+        let known = self.values.entry(semaphore).or_default();
+        *known = value.max(*known);
+    }
+
+    /// Puts the batches whose waits are satisfied in order; at the end of the journal all of them.
+    fn execute_ready(&mut self, is_end: bool) {
+        loop {
+            let is_ready = |batch: &Batch<'_>| {
+                let is_signalled =
+                    |wait: &SemaphoreUse| self.values.get(&wait.0).is_some_and(|value| *value >= wait.2);
+                is_end || batch.waits.iter().all(|wait| wait.2 == 0 || is_signalled(wait))
+            };
+            let ready = self.queued.iter().find(|(_, batches)| batches.front().is_some_and(is_ready));
+            let Some(queue) = ready.map(|(queue, _)| *queue) else { return };
+            let Some(batch) = self.queued.get_mut(&queue).and_then(VecDeque::pop_front) else { return };
+            self.execute(queue, &batch);
+        }
+    }
+
+    fn execute(&mut self, queue: u64, batch: &Batch<'a>) {
+        let Builder { timeline, lists, .. } = self;
+        timeline.steps.extend(batch.waits.iter().map(|wait| Step::Wait(queue, *wait)));
+        // A label may span command buffers of a batch.
+        let mut labels: Vec<&str> = Vec::new();
+        for command in batch.commands.iter().filter_map(|id| lists.get(id)).copied().flatten() {
+            match command {
+                Command::Label { name } => labels.push(name),
+                Command::EndLabel => _ = labels.pop(),
+                Command::Dispatch { .. }
+                | Command::Copy(_)
+                | Command::Fill(_)
+                | Command::Update(_)
+                | Command::ImageCopy { .. }
+                | Command::Barrier { .. }
+                | Command::Unrecorded { .. } => {
+                    timeline.steps.push(Step::Execute(timeline.commands.len()));
+                    let label = labels.last().copied();
+                    timeline.commands.push(ExecutedCommand {
+                        queue,
+                        submission: batch.number,
+                        label,
+                        command,
+                    });
+                }
+            }
+        }
+        timeline.steps.extend(batch.signals.iter().map(|signal| Step::Signal(queue, *signal)));
+        if batch.fence != 0 {
+            timeline.steps.push(Step::SignalFence(queue, batch.fence));
+        }
+        for signal in batch.signals {
+            self.raise_value(signal.0, signal.2);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The record of a recorded program, and its hazards.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of [`RecordingRecord`].
+pub const RECORDING_SCHEMA: &str = "vk-litmus/recording/1";
+/// Version of [`HazardLine`].
+pub const HAZARD_SCHEMA: &str = "vk-litmus/hazard/1";
+
+/// `recording.json`: what a program did on Vulkan devices, and which of its dispatches have cases.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordingRecord {
+    /// [`RECORDING_SCHEMA`].
+    pub schema: String,
+    /// The program with its arguments.
+    pub program: Vec<String>,
+    /// How it ended: `exit N` or `signal N`.
+    pub end: String,
+    /// Its processes that used Vulkan.
+    pub processes: Vec<RecordedProcess>,
+    /// The kinds of dispatches: equal module, entry point, constants, grid and layout of descriptors.
+    pub kinds: Vec<RecordedKind>,
+    /// Executed dispatches.
+    pub dispatches: u64,
+    /// Executed commands whose accesses are not recorded, by name.
+    pub unrecorded: Vec<UnrecordedCommand>,
+}
+
+/// A process that used Vulkan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedProcess {
+    /// Its number.
+    pub process: u32,
+    /// Names of its devices.
+    pub devices: Vec<String>,
+    /// Its queues.
+    pub queues: Vec<RecordedQueue>,
+    /// Its buffers and images.
+    pub resources: Vec<RecordedResource>,
+    /// The commands, in the order of their submissions.
+    pub commands: Vec<RecordedCommand>,
+    /// True if the end of its journal is missing: it crashed, or the disk was full.
+    pub is_truncated: bool,
+}
+
+/// A queue of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedQueue {
+    /// Its id.
+    pub queue: u64,
+    /// Queue family.
+    pub family: u32,
+    /// Index in the family.
+    pub index: u32,
+}
+
+/// A buffer or an image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedResource {
+    /// Its id.
+    pub id: u64,
+    /// `buffer` or `image`.
+    pub kind: String,
+    /// The name that the program gave it.
+    pub name: Option<String>,
+    /// Size in bytes; null for images.
+    pub size: Option<u64>,
+}
+
+/// An executed command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedCommand {
+    /// Its number in the process.
+    pub index: u64,
+    /// The queue.
+    pub queue: u64,
+    /// Number of its submission in the process.
+    pub submission: u64,
+    /// The command.
+    pub what: String,
+    /// The innermost label around it.
+    pub label: Option<String>,
+    /// Number of its kind, for a dispatch.
+    pub kind: Option<u64>,
+}
+
+/// A kind of dispatches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedKind {
+    /// Its number, which names the folder `kinds/N`.
+    pub kind: u64,
+    /// Entry point.
+    pub entry: String,
+    /// Hash of the module.
+    pub module: String,
+    /// Executed dispatches.
+    pub dispatches: u64,
+    /// The label around the first dispatch.
+    pub label: Option<String>,
+    /// The case files, relative to the recording. Empty if the contents were not recorded.
+    pub cases: Vec<String>,
+    /// Inputs that the cases lack.
+    pub missing: Vec<String>,
+}
+
+/// Commands whose accesses are not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnrecordedCommand {
+    /// The command.
+    pub what: String,
+    /// How often it was executed.
+    pub count: u64,
+}
+
+/// Two commands that access the same bytes without the order that the accesses need.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HazardLine {
+    /// [`HAZARD_SCHEMA`].
+    pub schema: String,
+    /// The accesses.
+    pub kind: HazardKind,
+    /// The earlier and the later command.
+    pub commands: Vec<HazardCommand>,
+    /// The name or the id of the resource.
+    pub resource: String,
+    /// First byte of the resource that both access, and the byte after the last one. Null for images.
+    pub bytes: Option<[u64; 2]>,
+    /// What the order lacks.
+    pub missing: String,
+    /// A barrier that adds it, as C code.
+    pub fix: String,
+    /// How often the two command lists were executed in this way.
+    pub count: u64,
+}
+
+/// The accesses of a hazard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HazardKind {
+    /// Two writes.
+    WriteAfterWrite,
+    /// A read of what a write leaves.
+    ReadAfterWrite,
+    /// A write to what a read needs.
+    WriteAfterRead,
+    /// A command and the host.
+    Host,
+}
+
+/// A command of a hazard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HazardCommand {
+    /// Its number in the process.
+    pub index: u64,
+    /// The innermost label around it.
+    pub label: Option<String>,
+    /// The command.
+    pub what: String,
+}
