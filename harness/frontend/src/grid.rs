@@ -11,6 +11,7 @@
 
 mod access;
 mod access_names;
+mod access_recorder;
 mod accessed_bytes;
 mod atomic;
 mod both_branches;

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::journal::{Command, Event, Resource, SemaphoreUse, SyncScope, Transfer};
+use crate::journal::{Command, DispatchResource, Event, SemaphoreUse, SyncScope, Transfer};
 use crate::timeline::{Step, Timeline};
 
 /// Pipeline stages (`VkPipelineStageFlagBits2`).
@@ -53,7 +53,7 @@ pub type ByteRange = (u64, u64);
 
 /// The bytes of a resource that a dispatch accesses, from the start of the resource's descriptor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccessedBytes {
+pub struct ResourceBytes {
     /// Ranges that are read.
     pub reads: Vec<ByteRange>,
     /// Ranges that are written.
@@ -71,7 +71,7 @@ pub enum Conflict {
     WriteAfterRead,
 }
 
-/// What the order of a hazard lacks.
+/// Part of the order that a hazard lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MissingOrder {
     /// No chain of barriers and semaphores leads from the first command's stage to the second's.
@@ -84,7 +84,7 @@ pub enum MissingOrder {
 
 /// Stages and accesses of one side of a hazard, for the barrier that orders it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccessKind {
+pub struct AccessSide {
     /// One stage, as `VkPipelineStageFlagBits2`.
     pub stage: u64,
     /// One access, as `VkAccessFlagBits2`.
@@ -102,7 +102,7 @@ pub enum ResourceId {
 
 /// Two commands that access the same bytes without the order that they need.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hazard {
+pub struct CommandHazard {
     /// The accesses.
     pub conflict: Conflict,
     /// Index of the earlier command.
@@ -110,14 +110,14 @@ pub struct Hazard {
     /// Index of the later command.
     pub second: usize,
     /// The stage and access of the earlier command.
-    pub before: AccessKind,
+    pub before: AccessSide,
     /// The stage and access of the later command.
-    pub after: AccessKind,
+    pub after: AccessSide,
     /// The resource of the later command.
     pub resource: ResourceId,
     /// The first byte of the resource that both access, and the one after; none for images.
     pub bytes: Option<ByteRange>,
-    /// What is missing.
+    /// The part of the order that is missing.
     pub missing: MissingOrder,
     /// Number of pairs of such commands.
     pub count: u64,
@@ -144,7 +144,7 @@ struct Access {
     /// Offset of the resource in its location.
     base: u64,
     range: ByteRange,
-    kind: AccessKind,
+    kind: AccessSide,
     is_write: bool,
 }
 
@@ -290,7 +290,7 @@ struct HazardSearch<'a, F> {
     by_location: BTreeMap<Location, Vec<usize>>,
     semaphores: HashMap<u64, Vec<Signal>>,
     fences: HashMap<u64, Vec<usize>>,
-    hazards: Vec<Hazard>,
+    hazards: Vec<CommandHazard>,
     /// The hazard of each pair of kinds of commands.
     known: HashMap<(Conflict, String, String, ResourceId, MissingOrder), usize>,
 }
@@ -301,8 +301,8 @@ struct HazardSearch<'a, F> {
 pub fn find_hazards(
     timeline: &Timeline<'_>,
     events: &[Event],
-    accessed_bytes: impl Fn(&Command, &Resource) -> Option<AccessedBytes>,
-) -> Vec<Hazard> {
+    accessed_bytes: impl Fn(&Command, &DispatchResource) -> Option<ResourceBytes>,
+) -> Vec<CommandHazard> {
     let mut search = HazardSearch {
         timeline,
         bindings: Bindings::from_events(events),
@@ -335,7 +335,7 @@ fn command_signature(command: &Command) -> String {
     }
 }
 
-impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
+impl<F: Fn(&Command, &DispatchResource) -> Option<ResourceBytes>> HazardSearch<'_, F> {
     fn take_step(&mut self, step: &Step) {
         match step {
             Step::Execute(index) => self.execute(*index),
@@ -419,7 +419,7 @@ impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
         match executed.command {
             Command::Dispatch { indirect, resources, .. } => {
                 if let Some(range) = indirect {
-                    let kind = AccessKind { stage: stage::DRAW_INDIRECT, access: access::INDIRECT_READ };
+                    let kind = AccessSide { stage: stage::DRAW_INDIRECT, access: access::INDIRECT_READ };
                     self.access_buffer(
                         index,
                         queue,
@@ -440,7 +440,7 @@ impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
                 self.transfer(index, queue, transfer, stage::CLEAR | stage::COPY);
             }
             Command::ImageCopy { to_image, image, range, .. } => {
-                let kind = AccessKind {
+                let kind = AccessSide {
                     stage: stage::COPY,
                     access: if *to_image { access::TRANSFER_WRITE } else { access::TRANSFER_READ },
                 };
@@ -476,17 +476,23 @@ impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
     fn transfer(&mut self, index: usize, queue: u64, transfer: &Transfer, stage: u64) {
         let Transfer { from, to, region: [source, destination, size] } = *transfer;
         if from != 0 {
-            let kind = AccessKind { stage, access: access::TRANSFER_READ };
+            let kind = AccessSide { stage, access: access::TRANSFER_READ };
             self.access_buffer(index, queue, from, (source, source + size), kind, false);
         }
-        let kind = AccessKind { stage, access: access::TRANSFER_WRITE };
+        let kind = AccessSide { stage, access: access::TRANSFER_WRITE };
         self.access_buffer(index, queue, to, (destination, destination + size), kind, true);
     }
 
-    fn access_resource(&mut self, index: usize, queue: u64, resource: &Resource, bytes: &AccessedBytes) {
+    fn access_resource(
+        &mut self,
+        index: usize,
+        queue: u64,
+        resource: &DispatchResource,
+        bytes: &ResourceBytes,
+    ) {
         let read = if resource.is_uniform { access::UNIFORM_READ } else { access::STORAGE_READ };
-        let read = AccessKind { stage: stage::COMPUTE, access: read };
-        let write = AccessKind { stage: stage::COMPUTE, access: access::STORAGE_WRITE };
+        let read = AccessSide { stage: stage::COMPUTE, access: read };
+        let write = AccessSide { stage: stage::COMPUTE, access: access::STORAGE_WRITE };
         let all = bytes.reads.iter().map(|range| (range, read, false));
         let all = all.chain(bytes.writes.iter().map(|range| (range, write, true)));
         if let Some(buffer) = resource.buffer {
@@ -496,8 +502,10 @@ impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
             }
         } else if let (Some(image), Some(range)) = (resource.image, resource.range) {
             if !bytes.reads.is_empty() {
-                let sampled =
-                    AccessKind { stage: stage::COMPUTE, access: access::STORAGE_READ | access::SAMPLED_READ };
+                let sampled = AccessSide {
+                    stage: stage::COMPUTE,
+                    access: access::STORAGE_READ | access::SAMPLED_READ,
+                };
                 self.access_image(index, queue, image, range, sampled, false);
             }
             if !bytes.writes.is_empty() {
@@ -512,7 +520,7 @@ impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
         queue: u64,
         buffer: u64,
         range: ByteRange,
-        kind: AccessKind,
+        kind: AccessSide,
         is_write: bool,
     ) {
         let (location, base) = self.bindings.buffer_location(buffer);
@@ -526,7 +534,7 @@ impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
         queue: u64,
         image: u64,
         range: [u32; 4],
-        kind: AccessKind,
+        kind: AccessSide,
         is_write: bool,
     ) {
         let (levels, layers) = self.bindings.levels_and_layers.get(&image).copied().unwrap_or((1, 1));
@@ -586,7 +594,7 @@ impl<F: Fn(&Command, &Resource) -> Option<AccessedBytes>> HazardSearch<'_, F> {
             }
             self.known.insert(key, self.hazards.len());
             let common = (from.max(start) - later.base, to.min(end) - later.base);
-            self.hazards.push(Hazard {
+            self.hazards.push(CommandHazard {
                 conflict,
                 first: earlier.command,
                 second: later.command,

@@ -177,7 +177,7 @@ pub enum Command {
         /// Hash of the push constants.
         push: u64,
         /// The resources that its descriptors and addresses name.
-        resources: Vec<Resource>,
+        resources: Vec<DispatchResource>,
         /// Inputs that the case lacks, in words.
         missing: Vec<String>,
     },
@@ -259,7 +259,7 @@ pub struct Transfer {
 
 /// A resource of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Resource {
+pub struct DispatchResource {
     /// Descriptor set.
     pub set: Option<u32>,
     /// Binding.
@@ -300,7 +300,7 @@ pub struct ProcessJournal {
 
 /// An error in the folder of journals.
 #[derive(Debug, thiserror::Error)]
-pub enum JournalError {
+pub enum ReadJournalError {
     /// A file cannot be read.
     #[error("{}: {error}", path.display())]
     Io {
@@ -325,8 +325,8 @@ pub enum JournalError {
 ///
 /// # Errors
 /// If a file cannot be read, or has a line that is not an event.
-pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, JournalError> {
-    let io_error = |path: &Path, error| JournalError::Io { path: path.to_owned(), error };
+pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, ReadJournalError> {
+    let io_error = |path: &Path, error| ReadJournalError::Io { path: path.to_owned(), error };
     let mut journals = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| io_error(folder, error))? {
         let folder = entry.map_err(|error| io_error(folder, error))?.path();
@@ -337,7 +337,7 @@ pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, JournalError>
         let text = String::from_utf8_lossy(&bytes);
         let (whole, rest) = text.rsplit_once('\n').unwrap_or(("", &text));
         let events = whole.lines().enumerate().map(|(index, line)| {
-            serde_json::from_str(line).map_err(|error| JournalError::Line {
+            serde_json::from_str(line).map_err(|error| ReadJournalError::Line {
                 path: path.clone(),
                 line: index + 1,
                 error,

@@ -10,7 +10,7 @@ static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/librecord.so")
 /// The layer's name. It contains the version, so that two installed versions do not mix.
 const NAME: &str = concat!("VK_LAYER_LITMUS_record_", env!("CARGO_PKG_VERSION"));
 
-/// What a recording contains.
+/// Limits of the contents of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLimits {
     /// Cases with different contents per kind of dispatch; 0 records no contents.

@@ -126,7 +126,7 @@ pub struct HazardLine {
     pub resource: String,
     /// First byte of the resource that both access, and the byte after the last one. Null for images.
     pub bytes: Option<[u64; 2]>,
-    /// What the order lacks.
+    /// The part of the order that is missing.
     pub missing: String,
     /// A barrier that adds it, as C code.
     pub fix: String,

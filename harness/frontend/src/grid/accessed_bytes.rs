@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 
 use litmus::StorageClass;
-use rustc_hash::FxHashMap;
 use spirv_reader::SpirvModule;
 
+use super::access_recorder::{AccessRecorder, ByteRange};
 use super::memory::MemoryObject;
 use super::state::Interpreter;
 use super::trial::walk_prepared;
 use super::value::ConcreteValue;
 use crate::error::Refusal;
 use crate::options::AnalysisOptions;
-
-/// Bytes of an object, from the first to the one after the last.
-pub type ByteRange = (u64, u64);
 
 /// The bytes of a resource that a walk accessed, as disjoint ranges in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,48 +31,6 @@ pub struct AccessedBytes {
     pub addresses: BTreeMap<String, ResourceAccess>,
     /// False if a limit ended the walk; then bytes may be missing.
     pub is_complete: bool,
-}
-
-/// Disjoint ranges, by their starts.
-#[derive(Clone, Debug, Default)]
-struct RangeSet(BTreeMap<u64, u64>);
-
-impl RangeSet {
-    /// Adds a range and merges it with those that it overlaps or touches.
-    fn insert(&mut self, mut start: u64, mut end: u64) {
-        if let Some((first, last)) = self.0.range(..=start).next_back() {
-            if *last >= end {
-                return;
-            }
-            if *last >= start {
-                start = *first;
-            }
-        }
-        while let Some((first, last)) = self.0.range(start..=end).next() {
-            let first = *first;
-            end = end.max(*last);
-            self.0.remove(&first);
-        }
-        self.0.insert(start, end);
-    }
-}
-
-/// The accesses of a walk, by object.
-#[derive(Clone, Debug, Default)]
-pub(super) struct AccessRecorder(FxHashMap<u32, (RangeSet, RangeSet)>);
-
-impl AccessRecorder {
-    /// Records an access to an object outside of workgroup memory.
-    pub fn record(&mut self, object: u32, start: u64, bytes: u32, kind: (bool, bool)) {
-        let (reads, writes) = self.0.entry(object).or_default();
-        let end = start.saturating_add(u64::from(bytes));
-        if kind.0 {
-            reads.insert(start, end);
-        }
-        if kind.1 {
-            writes.insert(start, end);
-        }
-    }
 }
 
 /// Walks a kernel once, with at most `most` steps, and returns the bytes that it accesses.
@@ -102,9 +57,8 @@ pub fn accessed_bytes(
     walk_prepared(module, options, most, prepare, |machine, is_complete| {
         let recorder = machine.accessed.as_ref();
         let access_of = |object: u32| {
-            let (reads, writes) = recorder.and_then(|all| all.0.get(&object))?;
-            let ranges = |set: &RangeSet| set.0.iter().map(|(start, end)| (*start, *end)).collect();
-            Some(ResourceAccess { reads: ranges(reads), writes: ranges(writes) })
+            let (reads, writes) = recorder.and_then(|all| all.ranges_of(object))?;
+            Some(ResourceAccess { reads, writes })
         };
         let mut all = AccessedBytes { is_complete, ..AccessedBytes::default() };
         for (variable, slot) in &machine.program.variables {
@@ -126,18 +80,4 @@ pub fn accessed_bytes(
         }
         all
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_merged() {
-        let mut set = RangeSet::default();
-        for (start, end) in [(8, 12), (0, 4), (20, 24), (4, 8), (22, 30), (9, 10)] {
-            set.insert(start, end);
-        }
-        assert_eq!(set.0.into_iter().collect::<Vec<_>>(), [(0, 12), (20, 30)]);
-    }
 }

@@ -14,7 +14,7 @@ use crate::finding::{FindingCause, FindingKind, InvocationId};
 use crate::interlock::{InterlockExecutionMode, InterlockState};
 use crate::ray_queries::{RayQueries, RayResults};
 
-use super::accessed_bytes::AccessRecorder;
+use super::access_recorder::AccessRecorder;
 use super::happens_before::{ClassMap, HappensBeforeView, ReleaseMessage, ReleaseSet};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;

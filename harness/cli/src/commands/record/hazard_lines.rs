@@ -1,6 +1,6 @@
 //! Hazards as lines of output.
 
-use ::record::hazards::{AccessKind, Conflict, Hazard, MissingOrder, ResourceId};
+use ::record::hazards::{AccessSide, CommandHazard, Conflict, MissingOrder, ResourceId};
 use ::record::journal::{Event, ProcessJournal};
 use ::record::timeline::Timeline;
 use results::wire::{HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine};
@@ -25,7 +25,7 @@ fn name_of(table: &[(u64, &'static str)], mask: u64) -> &'static str {
 }
 
 /// Converts a hazard of a process.
-pub fn hazard_line(process: &ProcessJournal, timeline: &Timeline<'_>, hazard: &Hazard) -> HazardLine {
+pub fn hazard_line(process: &ProcessJournal, timeline: &Timeline<'_>, hazard: &CommandHazard) -> HazardLine {
     let names = resource_names(&process.events);
     let command = |index: usize| {
         let executed = timeline.commands.get(index);
@@ -65,7 +65,7 @@ fn entry_of<'a>(process: &'a ProcessJournal, command: &::record::journal::Comman
     })
 }
 
-fn describe_missing(hazard: &Hazard) -> String {
+fn describe_missing(hazard: &CommandHazard) -> String {
     let (before, after) = (hazard.before, hazard.after);
     match hazard.missing {
         MissingOrder::Execution => format!(
@@ -86,12 +86,12 @@ fn describe_missing(hazard: &Hazard) -> String {
 }
 
 /// Returns the memory barrier between the commands, as C code.
-fn barrier_code(hazard: &Hazard) -> String {
+fn barrier_code(hazard: &CommandHazard) -> String {
     let mask = |prefix: &str, name: &str| match name {
         "NONE" => "0".to_owned(),
         name => format!("VK_{prefix}_2_{name}_BIT"),
     };
-    let side = |side: AccessKind, has_access: bool| {
+    let side = |side: AccessSide, has_access: bool| {
         let access = if has_access { name_of(&ACCESSES, side.access) } else { "NONE" };
         (mask("PIPELINE_STAGE", name_of(&STAGES, side.stage)), mask("ACCESS", access))
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use ::record::hazards::{AccessedBytes, find_hazards};
-use ::record::journal::{Command, Resource, read_journals};
+use ::record::hazards::{ResourceBytes, find_hazards};
+use ::record::journal::{Command, DispatchResource, read_journals};
 use ::record::timeline::build_timeline;
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
@@ -169,7 +169,7 @@ fn hazards_of(
                 _ => None,
             })
             .collect();
-        let bytes_of = |command: &Command, resource: &Resource| {
+        let bytes_of = |command: &Command, resource: &DispatchResource| {
             let Command::Dispatch { kind, case, push, .. } = command else { return None };
             let cases = accessed.get(numbers.get(&(process.process, *kind))?)?;
             let own = case.and_then(|case| cases.get(&case));
@@ -188,7 +188,7 @@ fn hazards_of(
                 (None, None) => return None,
             };
             let (reads, writes) = (access.reads.clone(), access.writes.clone());
-            Some(AccessedBytes { reads, writes })
+            Some(ResourceBytes { reads, writes })
         };
         let hazards = find_hazards(&timeline, &process.events, bytes_of);
         lines.extend(hazards.iter().map(|hazard| hazard_line(process, &timeline, hazard)));

@@ -1,0 +1,70 @@
+//! The bytes of each object that a walk accesses.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+/// Bytes of an object, from the first to the one after the last.
+pub type ByteRange = (u64, u64);
+
+/// Disjoint ranges, by their starts.
+#[derive(Clone, Debug, Default)]
+struct RangeSet(BTreeMap<u64, u64>);
+
+impl RangeSet {
+    /// Adds a range and merges it with those that it overlaps or touches.
+    fn insert(&mut self, mut start: u64, mut end: u64) {
+        if let Some((first, last)) = self.0.range(..=start).next_back() {
+            if *last >= end {
+                return;
+            }
+            if *last >= start {
+                start = *first;
+            }
+        }
+        while let Some((first, last)) = self.0.range(start..=end).next() {
+            let first = *first;
+            end = end.max(*last);
+            self.0.remove(&first);
+        }
+        self.0.insert(start, end);
+    }
+}
+
+/// The accesses of a walk, by object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AccessRecorder(FxHashMap<u32, (RangeSet, RangeSet)>);
+
+impl AccessRecorder {
+    /// Records an access to an object outside of workgroup memory.
+    pub fn record(&mut self, object: u32, start: u64, bytes: u32, kind: (bool, bool)) {
+        let (reads, writes) = self.0.entry(object).or_default();
+        let end = start.saturating_add(u64::from(bytes));
+        if kind.0 {
+            reads.insert(start, end);
+        }
+        if kind.1 {
+            writes.insert(start, end);
+        }
+    }
+
+    /// Returns the ranges of an object that were read, and those that were written, in ascending order.
+    pub fn ranges_of(&self, object: u32) -> Option<(Vec<ByteRange>, Vec<ByteRange>)> {
+        let ranges = |set: &RangeSet| set.0.iter().map(|(start, end)| (*start, *end)).collect();
+        self.0.get(&object).map(|(reads, writes)| (ranges(reads), ranges(writes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_merged() {
+        let mut set = RangeSet::default();
+        for (start, end) in [(8, 12), (0, 4), (20, 24), (4, 8), (22, 30), (9, 10)] {
+            set.insert(start, end);
+        }
+        assert_eq!(set.0.into_iter().collect::<Vec<_>>(), [(0, 12), (20, 30)]);
+    }
+}
