@@ -502,10 +502,8 @@ impl<F: Fn(&Command, &DispatchResource) -> Option<ResourceBytes>> HazardSearch<'
             }
         } else if let (Some(image), Some(range)) = (resource.image, resource.range) {
             if !bytes.reads.is_empty() {
-                let sampled = AccessSide {
-                    stage: stage::COMPUTE,
-                    access: access::STORAGE_READ | access::SAMPLED_READ,
-                };
+                let sampled =
+                    AccessSide { stage: stage::COMPUTE, access: access::STORAGE_READ | access::SAMPLED_READ };
                 self.access_image(index, queue, image, range, sampled, false);
             }
             if !bytes.writes.is_empty() {

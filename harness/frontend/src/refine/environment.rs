@@ -357,7 +357,7 @@ pub(super) fn find_environment(
         let race = !is_cut && shown.race == Race::Racy && !shown.race_thin_air;
         let undefined = (!race && !is_cut)
             .then(|| find_defects(&after, &second, search).0.into_iter())
-            .and_then(|mut found| found.find(|one| leaves_nothing_defined(one.kind)));
+            .and_then(|mut found| found.find(|one| leaves_nothing_defined(one.kind())));
         let outcome = match race || is_cut || undefined.is_some() {
             true => None,
             false => new_outcome((&first, &allowed), (&second, &shown), (&known, &opaque)),
@@ -374,7 +374,7 @@ pub(super) fn find_environment(
         let is_own = |spot: &Spot| usize::from(spot.thread) != second.thread;
         let mut difference = Counterexample {
             kind: match &undefined {
-                Some(found) => found.kind.name(),
+                Some(found) => found.kind().name(),
                 None if race => FindingKind::Race.name(),
                 None if hang => FindingKind::Hang.name(),
                 None => "outcome",
