@@ -312,6 +312,8 @@ pub struct Observation {
     ///
     /// If several runs were merged: of the run with the most intervals.
     pub stretches: Vec<Histogram>,
+    /// Outcomes of consecutive parts of a run, each with its own seed and memory; empty on devices with batches.
+    pub parts: Vec<Histogram>,
 }
 
 /// Batches of instances: instances of one batch share choices of the device, instances of two batches do not.
@@ -354,6 +356,7 @@ impl Observation {
         if other.stretches.len() > self.stretches.len() {
             self.stretches.clone_from(&other.stretches);
         }
+        self.parts.extend_from_slice(&other.parts);
         self.unresolved += other.unresolved;
         self.unrecorded_outcomes += other.unrecorded_outcomes;
         self.not_executed += other.not_executed;

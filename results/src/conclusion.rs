@@ -61,7 +61,6 @@ fn conclude_device(device: &DeviceColumn, tally: &Tally, lines: &[&RunLine]) -> 
     let not_run = lines.iter().filter(|line| did_not_run(line)).count();
     let violates = count_of(VerdictWord::Violates);
     let (conforms, undefined) = (count_of(VerdictWord::Conforms), count_of(VerdictWord::Undefined));
-    let undecided = count_of(VerdictWord::Inconclusive).saturating_sub(not_run);
     let label = escape::escape_line(&device.label);
     let tests = plural(lines.len() as u64, "test");
     let mut sentence = match (violates, conforms) {
@@ -76,8 +75,11 @@ fn conclude_device(device: &DeviceColumn, tally: &Tally, lines: &[&RunLine]) -> 
             format!("{label} broke a rule in {violates} of {tests}{weak}")
         }
     };
-    let others =
-        [(undecided, "undecided"), (undefined, "undefined"), (count_of(VerdictWord::Skipped), "skipped")];
+    let others = [
+        (count_of(VerdictWord::Inconclusive), "inconclusive"),
+        (undefined, "undefined"),
+        (count_of(VerdictWord::Skipped), "skipped"),
+    ];
     for (number, word) in others.into_iter().filter(|(number, _)| *number > 0) {
         sentence += &format!(", {number} {word}");
     }
@@ -124,7 +126,7 @@ fn format_provenance(device: &DeviceColumn, lines: &[&RunLine]) -> String {
 }
 
 /// Returns the tests without a verdict on some device, with the reasons and the advice for one.
-pub fn undecided_tests(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
+pub fn inconclusive_tests(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
     let rows = report.tests.iter().enumerate();
     rows.flat_map(|(index, row)| {
         let lines = row.cells.iter().flatten();

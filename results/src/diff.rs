@@ -1,17 +1,19 @@
 //! Comparison of two runs: changed verdicts, new and vanished outcomes, and rate changes larger than chance.
 //!
-//! Rates are compared outcome by outcome, with the scatter between runs estimated from all of them
-//! ([`Scatter`]), and p-values are corrected by Holm's method ([`holm`]).
+//! Rates are compared outcome by outcome if both sides have repeated runs or batches, with the scatter between the
+//! sides estimated from all of them ([`Scatter`]), and p-values are corrected by Holm's method ([`holm`]). One run on
+//! each side is not comparable: rates differ between runs of one build.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::Results;
 use crate::report::device_names;
 use crate::state;
-use crate::statistics::rates::{RateComparison, Scatter};
+use crate::statistics::rates::{Comparison, RateComparison, Scatter, compare_runs};
 use crate::statistics::{CONFIDENCE, holm};
 use crate::wire::{
-    Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, RunOutcome, ScatterRecord, VerdictWord,
+    Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, PartUnit, RunLine, RunOutcome, ScatterRecord,
+    VerdictWord,
 };
 
 /// Why two results cannot be compared.
@@ -30,8 +32,8 @@ struct RatePair<'a> {
     outcome: String,
     /// Instances with this outcome, in the old and in the new run.
     counts: (u64, u64),
-    /// Counts of independent trials: instances or batches.
-    comparison: RateComparison,
+    /// `None` if a side has neither repeated runs nor batches.
+    comparison: Option<Comparison>,
 }
 
 /// Compares two runs. Devices are matched by name. If each run has one device, these are compared even if
@@ -78,11 +80,11 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
             }
         }
     }
-    let comparisons: Vec<RateComparison> = rates.iter().map(|rate| rate.comparison).collect();
+    let comparisons: Vec<Comparison> = rates.iter().filter_map(|rate| rate.comparison).collect();
     let scatter = Scatter::estimate(&comparisons);
     changes.extend(rate_changes(&rates, scatter.unwrap_or(Scatter::NONE)));
     changes.sort_by(|left, right| {
-        let p = |change: &Change| change.p.unwrap_or(0.0);
+        let p = |change: &Change| change.p.unwrap_or(if change.significant { 0.0 } else { 1.0 });
         (left.kind, !left.significant)
             .cmp(&(right.kind, !right.significant))
             .then(p(left).total_cmp(&p(right)))
@@ -96,7 +98,8 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
         old: side(old, pairs.iter().map(|(old, _)| old).collect()),
         new: side(new, pairs.iter().map(|(_, new)| new).collect()),
         compared,
-        rates: rates.len(),
+        rates: comparisons.len(),
+        not_comparable: rates.len() - comparisons.len(),
         scatter: scatter.map(|scatter| ScatterRecord { scale: scatter.scale, freedom: scatter.freedom }),
         changes,
         only_old,
@@ -241,50 +244,62 @@ fn new_violations(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
 
 /// Returns the comparable rates: one for each outcome that either run observed.
 fn compare_rates<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<RatePair<'a>> {
-    // If instances of a batch share choices of the device, only the batches are independent.
-    let batches = old.batches.zip(new.batches);
-    let counts = |line: &RunLine| -> BTreeMap<String, (u64, u64)> {
-        let sightings = |outcome: &RunOutcome| match batches {
-            Some(_) => outcome.batches.unwrap_or_default(),
-            None => outcome.count,
-        };
-        let outcome_counts =
-            |outcome: &RunOutcome| (state::format_state(&outcome.state), (outcome.count, sightings(outcome)));
-        line.outcomes.iter().map(outcome_counts).collect()
+    let rows = |line: &'a RunLine| -> BTreeMap<String, &'a RunOutcome> {
+        line.outcomes.iter().map(|outcome| (state::format_state(&outcome.state), outcome)).collect()
     };
-    let (old_total, new_total) = batches.unwrap_or((resolved_instances(old), resolved_instances(new)));
-    let (before, after) = (counts(old), counts(new));
+    let (before, after) = (rows(old), rows(new));
     let outcomes: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let has_instances = resolved_instances(old) > 0 && resolved_instances(new) > 0;
     outcomes
         .into_iter()
         .filter_map(|outcome| {
-            let (old_seen, old_count) = before.get(outcome).copied().unwrap_or_default();
-            let (new_seen, new_count) = after.get(outcome).copied().unwrap_or_default();
-            let comparison = RateComparison { old_count, old_total, new_count, new_total };
-            (old_seen.max(new_seen) > 0 && old_total > 0 && new_total > 0).then(|| RatePair {
+            let (before, after) = (before.get(outcome).copied(), after.get(outcome).copied());
+            let count = |row: Option<&RunOutcome>| row.map_or(0, |row| row.count);
+            let counts = (count(before), count(after));
+            (has_instances && counts.0.max(counts.1) > 0).then(|| RatePair {
                 old,
                 new,
                 outcome: outcome.clone(),
-                counts: (old_seen, new_seen),
-                comparison,
+                counts,
+                comparison: compare_outcome((old, before), (new, after)),
             })
         })
         .collect()
 }
 
+/// Compares an outcome by batches, or else by repeated runs.
+fn compare_outcome(
+    (old, before): (&RunLine, Option<&RunOutcome>),
+    (new, after): (&RunLine, Option<&RunOutcome>),
+) -> Option<Comparison> {
+    if let Some((old_total, new_total)) = old.batches.zip(new.batches) {
+        let sightings = |row: Option<&RunOutcome>| row.and_then(|row| row.batches).unwrap_or_default();
+        let (old_count, new_count) = (sightings(before), sightings(after));
+        return RateComparison { old_count, old_total, new_count, new_total }.compare();
+    }
+    let runs = |line: &RunLine, row: Option<&RunOutcome>| -> Option<Vec<(u64, u64)>> {
+        let parts = line.parts.as_ref().filter(|parts| parts.unit == PartUnit::Run)?;
+        let none = vec![0; parts.instances.len()];
+        let counts = row.map_or(&none, |row| &row.parts);
+        Some(counts.iter().copied().zip(parts.instances.iter().copied()).collect())
+    };
+    compare_runs(&runs(old, before)?, &runs(new, after)?)
+}
+
 fn rate_changes(rates: &[RatePair<'_>], scatter: Scatter) -> Vec<Change> {
     let significances: Vec<_> = rates
         .iter()
-        .filter_map(|rate| Some((rate, scatter.deflate(rate.comparison.significance()?))))
+        .map(|rate| rate.comparison.map(|comparison| scatter.deflate(comparison.significance)))
         .collect();
-    let p_values: Vec<f64> = significances.iter().map(|(_, significance)| significance.p).collect();
-    let corrected = holm(&p_values);
-    significances
-        .into_iter()
-        .zip(corrected)
-        .filter_map(|((rate, significance), p)| {
+    let p_values: Vec<f64> = significances.iter().flatten().map(|significance| significance.p).collect();
+    let mut corrected = holm(&p_values).into_iter();
+    rates
+        .iter()
+        .zip(significances)
+        .filter_map(|(rate, significance)| {
+            let p = significance.and_then(|_| corrected.next());
             let (old_count, new_count) = rate.counts;
-            let significant = p < 1.0 - CONFIDENCE;
+            let significant = p.is_some_and(|p| p < 1.0 - CONFIDENCE);
             let kind = match (old_count, new_count) {
                 (0, _) => ChangeKind::NewOutcome,
                 (_, 0) => ChangeKind::VanishedOutcome,
@@ -294,7 +309,7 @@ fn rate_changes(rates: &[RatePair<'_>], scatter: Scatter) -> Vec<Change> {
             let mut change = new_change(kind, Some(rate.old), rate.new);
             change.outcome = Some(rate.outcome.clone());
             (change.old_count, change.new_count) = (old_count, new_count);
-            (change.statistic, change.p) = (Some(significance.statistic), Some(p));
+            (change.statistic, change.p) = (significance.map(|found| found.statistic), p);
             change.significant = significant;
             change.detail = is_weak(rate).then(|| "weak".to_owned());
             Some(change)

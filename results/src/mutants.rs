@@ -80,6 +80,7 @@ mod tests {
             state: Default::default(),
             count,
             batches: None,
+            parts: Vec::new(),
             allowed: true,
             weak: true,
             filtered: false,

@@ -52,8 +52,10 @@ pub fn rejudge(line: &RunLine, test: &Test, prediction: &Prediction, model: &str
     for (outcome, predicted) in &prediction.outcomes {
         let state = state::state_from_outcome(test, observables, outcome);
         let old = before.remove(&state::format_state(&state));
-        let no_counts = (0, line.batches.map(|_| 0), None);
-        let (mut count, batches, hsa) = old.map_or(no_counts, |row| (row.count, row.batches, row.hsa));
+        let no_parts = line.parts.iter().flat_map(|parts| vec![0; parts.instances.len()]).collect();
+        let no_counts = (0, line.batches.map(|_| 0), no_parts, None);
+        let (mut count, batches, parts, hsa) =
+            old.map_or(no_counts, |row| (row.count, row.batches, row.parts, row.hsa));
         // Values that were unexpected under the old prediction and have a row now.
         line.unexpected.retain(|values| {
             let same = values.raw.iter().copied().eq(outcome.0.iter().map(|value| value.0));
@@ -68,6 +70,7 @@ pub fn rejudge(line: &RunLine, test: &Test, prediction: &Prediction, model: &str
             state,
             count,
             batches,
+            parts,
             allowed: predicted.allowed,
             weak: predicted.weak,
             filtered: predicted.filtered,
@@ -312,6 +315,7 @@ mod tests {
             state: [("x".to_owned(), (*value).into())].into(),
             count: *count,
             batches: None,
+            parts: Vec::new(),
             allowed: true,
             weak: false,
             filtered: false,

@@ -3,10 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::number::format_count;
 use crate::read::Results;
 use crate::state;
-use crate::statistics::{Interval, Proportion, reproducibility, zero_count_bound};
-use crate::wire::{DeviceRecord, EnvironmentRecord, MachineCodeLine, RunLine, RunOutcome, VerdictWord};
+use crate::statistics::parts::{self, PartCounts};
+use crate::statistics::{Interval, Proportion, zero_count_bound};
+use crate::wire::{
+    DeviceRecord, EnvironmentRecord, MachineCodeLine, PartUnit, RunLine, RunOutcome, RunParts, VerdictWord,
+};
 use litmus::closed_enum;
 
 /// Results of several runs in one table.
@@ -118,55 +122,87 @@ pub struct HistogramBar {
     pub count: u64,
     /// Count divided by resolved instances.
     pub rate: f64,
-    /// The 95 % interval of the rate, of batches if these are the independent trials; only for observed
-    /// outcomes that are weak, forbidden or unexpected.
+    /// The 95 % interval of the rate, or of the share of batches if the run has batches; only for observed outcomes.
+    /// `None` without batches or parts.
     pub interval: Option<Interval>,
-    /// An interval valid at any stopping time ([`Proportion::anytime_interval`]); also for outcomes with
-    /// count zero.
-    pub anytime: Option<Interval>,
     /// Upper bound on the rate of an outcome with count zero.
     pub bound: Option<f64>,
-    /// Whether the bounds count independent batches instead of instances.
+    /// Whether the bounds are of batches instead of instances.
     pub counts_batches: bool,
     /// Whether the test's filter excludes it.
     pub is_filtered: bool,
 }
 
-/// Returns the number of independent trials: batches if instances of a batch share choices of the device,
-/// else resolved instances.
-pub fn count_trials(line: &RunLine) -> u64 {
-    line.batches.unwrap_or_else(|| line.instances.saturating_sub(line.unresolved))
+/// Returns the counts of an outcome, or of several, in the parts of a run.
+fn sum_parts<'a>(line: &RunLine, outcomes: impl Iterator<Item = &'a RunOutcome>) -> Option<PartCounts> {
+    let instances = &line.parts.as_ref()?.instances;
+    let mut sums = vec![0; instances.len()];
+    for outcome in outcomes {
+        if outcome.parts.len() != sums.len() {
+            return None;
+        }
+        sums.iter_mut().zip(&outcome.parts).for_each(|(sum, count)| *sum += count);
+    }
+    PartCounts::new(&sums, instances)
 }
 
-/// Returns the number of [trials](count_trials()) with this outcome.
-pub fn count_sightings(outcome: &RunOutcome) -> u64 {
-    outcome.batches.unwrap_or(outcome.count)
+/// Returns the 95 % interval of the rate of observed outcomes together, or of the share of batches with the one that
+/// most batches show; `None` without parts and batches.
+pub fn rate_interval(line: &RunLine, outcomes: &[&RunOutcome]) -> Option<Interval> {
+    match line.batches {
+        Some(batches) => {
+            let sightings = outcomes.iter().filter_map(|outcome| outcome.batches).max()?;
+            Some(Proportion::new(sightings, batches).interval()).filter(|_| batches > 1)
+        }
+        None => {
+            let counts = sum_parts(line, outcomes.iter().copied())?;
+            match line.parts.as_ref()?.unit {
+                PartUnit::Part => counts.interval(),
+                PartUnit::Run => counts.run_interval(),
+            }
+        }
+    }
+}
+
+/// Returns the upper bound at 95 % on the rate of an outcome with count zero, or on the share of batches.
+pub fn never_seen_bound(line: &RunLine) -> Option<f64> {
+    if let Some(batches) = line.batches {
+        return Some(zero_count_bound(batches)).filter(|_| batches > 1);
+    }
+    let observed = line.outcomes.iter().filter(|outcome| outcome.count > 0);
+    let observed: Vec<PartCounts> =
+        observed.filter_map(|outcome| sum_parts(line, std::iter::once(outcome))).collect();
+    parts::zero_count_bound(&line.parts.as_ref()?.instances, &observed)
+}
+
+/// Returns what the intervals of a run are computed from, in words.
+pub fn interval_source(line: &RunLine) -> String {
+    match (line.batches, &line.parts) {
+        (Some(1), _) => "no intervals: the run has one batch".to_owned(),
+        (Some(batches), _) => format!("intervals of {} independent batches", format_count(batches)),
+        (None, Some(RunParts { unit: PartUnit::Part, instances })) => {
+            format!("intervals of this run alone, from {} parts", instances.len())
+        }
+        (None, Some(RunParts { unit: PartUnit::Run, instances })) => {
+            format!("intervals of another run, from {} runs", instances.len())
+        }
+        (None, None) => "no intervals: the run has no repeated parts".to_owned(),
+    }
 }
 
 /// Returns the histogram of a verdict: predicted outcomes in their order, then unexpected values.
 pub fn histogram_bars(line: &RunLine) -> Vec<HistogramBar> {
     let resolved = line.instances.saturating_sub(line.unresolved);
-    let trials = count_trials(line);
-    let bar = |kind: OutcomeClass, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| {
-        HistogramBar {
-            kind,
-            outcome,
-            count,
-            rate: Proportion::new(count, resolved).rate(),
-            interval: sightings
-                .filter(|_| count > 0 && kind != OutcomeClass::Ordinary)
-                .map(|sightings| Proportion::new(sightings, trials).interval()),
-            anytime: sightings
-                .filter(|_| count == 0 || kind != OutcomeClass::Ordinary)
-                .map(|sightings| Proportion::new(sightings, trials).anytime_interval()),
-            bound: (count == 0).then(|| zero_count_bound(trials)),
-            counts_batches: line.batches.is_some(),
-            is_filtered: filtered,
-        }
-    };
-    let sightings = |outcome: &RunOutcome| match line.batches {
-        Some(_) => outcome.batches,
-        None => Some(outcome.count),
+    let bound = never_seen_bound(line);
+    let bar = |kind, outcome, count, interval, is_filtered| HistogramBar {
+        kind,
+        outcome,
+        count,
+        rate: Proportion::new(count, resolved).rate(),
+        interval,
+        bound: bound.filter(|_| count == 0),
+        counts_batches: line.batches.is_some(),
+        is_filtered,
     };
     let listed = line.outcomes.iter().filter(|outcome| !outcome.thin_air || outcome.count > 0);
     let predicted = listed.map(|outcome| {
@@ -181,13 +217,13 @@ pub fn histogram_bars(line: &RunLine) -> Vec<HistogramBar> {
             (_, true) => OutcomeClass::Weak,
             (_, false) => OutcomeClass::Ordinary,
         };
-        bar(kind, state::format_state(&outcome.state), outcome.count, sightings(outcome), outcome.filtered)
+        let interval = rate_interval(line, &[outcome]).filter(|_| outcome.count > 0);
+        bar(kind, state::format_state(&outcome.state), outcome.count, interval, outcome.filtered)
     });
     let unexpected = line.unexpected.iter().map(|values| {
         let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
-        // Records have no batch counts for unexpected values.
-        let sightings = line.batches.is_none().then_some(values.count);
-        bar(OutcomeClass::Unexpected, raw.join(" "), values.count, sightings, false)
+        // Records have no counts of parts or batches for unexpected values.
+        bar(OutcomeClass::Unexpected, raw.join(" "), values.count, None, false)
     });
     predicted.chain(unexpected).collect()
 }
@@ -200,16 +236,23 @@ pub fn count_weak(line: &RunLine) -> u64 {
         .fold(0, |sum, outcome| sum.saturating_add(outcome.count))
 }
 
-/// Returns the reproducibility score of the weak outcomes of a verdict; `None` if none was observed.
+/// Returns the reproducibility of the weak outcomes of a verdict: the probability to observe one again in a run of
+/// the same length. `None` if none was observed, or without batches and parts.
 ///
-/// With batches the score is a lower bound: it uses the most frequent weak outcome, and the batches with any
-/// weak outcome are at least as many.
+/// With batches it is a lower bound: it uses the most frequent weak outcome, and the batches with any weak outcome
+/// are at least as many.
 pub fn weak_reproducibility(line: &RunLine) -> Option<f64> {
-    let seen = count_weak(line);
-    let max_batches =
-        || line.outcomes.iter().filter(|outcome| outcome.weak).filter_map(|outcome| outcome.batches).max();
-    let sightings = if line.batches.is_some() { max_batches().unwrap_or_default() } else { seen };
-    (seen > 0).then(|| reproducibility(sightings))
+    let weak = || line.outcomes.iter().filter(|outcome| outcome.weak);
+    if count_weak(line) == 0 {
+        return None;
+    }
+    match line.batches {
+        Some(_) => {
+            let sightings = weak().filter_map(|outcome| outcome.batches).max().unwrap_or_default();
+            Some(1.0 - parts::absence_probability(sightings as f64, 1.0, 0.0))
+        }
+        None => Some(sum_parts(line, weak())?.reproducibility()),
+    }
 }
 
 /// Counts over a group of tests on one device.

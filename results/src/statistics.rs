@@ -1,9 +1,10 @@
 //! Statistics of counts: intervals, tests of rate changes, and reproducibility.
 //!
-//! All figures assume that the counted trials are independent: instances, or batches on a device whose
-//! instances in one batch share choices. Scheduling correlates neighbouring instances, so intervals are
-//! narrower than the true uncertainty.
+//! Instances are not independent: rates depend on scheduling and on the placement of memory, and differ between
+//! two runs of one build up to tenfold. The unit of all figures is therefore a [part of a run](parts), or a batch
+//! on a device whose batches are independent (the simulated GPU).
 
+pub mod parts;
 pub mod rates;
 
 use std::collections::BTreeSet;
@@ -43,58 +44,16 @@ impl Proportion {
 
     /// Returns the two-sided Clopper–Pearson interval at [`CONFIDENCE`], or [0, 1] without trials.
     pub fn interval(self) -> Interval {
-        let tail = (1.0 - CONFIDENCE) / 2.0;
-        let (count, total) = (self.count as f64, self.total as f64);
-        let low = if self.count == 0 { 0.0 } else { beta_quantile(count, total - count + 1.0, tail) };
-        let high = if self.count == self.total {
-            1.0
-        } else {
-            beta_quantile(count + 1.0, total - count, 1.0 - tail)
-        };
-        Interval { low, high }
+        clopper_pearson(self.count as f64, self.total as f64)
     }
 }
 
-impl Proportion {
-    /// Returns the anytime-valid interval (confidence sequence) at [`CONFIDENCE`].
-    ///
-    /// With this probability it contains the true rate at *every* number of trials simultaneously. It is
-    /// therefore valid under optional stopping, which [`Proportion::interval`] is not; the price is a wider
-    /// interval.
-    ///
-    /// The interval is the set of rates p whose e-value is below 1/α. The e-value is the mixture likelihood
-    /// ratio Beta(k + ½, n − k + ½) / (Beta(½, ½) pᵏ (1 − p)ⁿ⁻ᵏ); by Ville's inequality it ever reaches 1/α
-    /// with probability at most α. Sources: H. Robbins, *Statistical methods related to the law of the
-    /// iterated logarithm*, Ann. Math. Stat. 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon,
-    /// *Time-uniform, nonparametric, nonasymptotic confidence sequences*, Ann. Stat. 49, 2021.
-    pub fn anytime_interval(self) -> Interval {
-        if self.total == 0 {
-            return Interval { low: 0.0, high: 1.0 };
-        }
-        let (count, total) = (self.count as f64, self.total as f64);
-        let misses = total - count;
-        let likelihood = |p: f64| {
-            let hits = if count > 0.0 { count * p.ln() } else { 0.0 };
-            hits + if misses > 0.0 { misses * (-p).ln_1p() } else { 0.0 }
-        };
-        let ln_beta = |a: f64, b: f64| ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b);
-        let refuted = ln_beta(count + 0.5, misses + 0.5) - ln_beta(0.5, 0.5) + (1.0 - CONFIDENCE).ln();
-        // The likelihood increases up to the relative frequency and decreases after it, so bisection finds
-        // both ends.
-        let end = |mut outside: f64, mut inside: f64| {
-            for _ in 0..200 {
-                let middle = 0.5 * (outside + inside);
-                if (outside - inside).abs() <= 1e-12 * middle {
-                    break;
-                }
-                if likelihood(middle) <= refuted { outside = middle } else { inside = middle }
-            }
-            outside
-        };
-        let low = if count > 0.0 { end(0.0, self.rate()) } else { 0.0 };
-        let high = if misses > 0.0 { end(1.0, self.rate()) } else { 1.0 };
-        Interval { low, high }
-    }
+/// The two-sided Clopper–Pearson interval at [`CONFIDENCE`], also for effective numbers that are not integers.
+fn clopper_pearson(count: f64, total: f64) -> Interval {
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    let low = if count <= 0.0 { 0.0 } else { beta_quantile(count, total - count + 1.0, tail) };
+    let high = if count >= total { 1.0 } else { beta_quantile(count + 1.0, total - count, 1.0 - tail) };
+    Interval { low, high }
 }
 
 /// Returns the upper bound at [`CONFIDENCE`] on the rate of an outcome with count zero in `total` instances.
@@ -102,15 +61,6 @@ impl Proportion {
 /// It is about 3 ÷ `total`, the rule of three; 1 without instances.
 pub fn zero_count_bound(total: u64) -> f64 {
     if total == 0 { 1.0 } else { -((1.0 - CONFIDENCE).ln() / total as f64).exp_m1() }
-}
-
-/// Returns the reproducibility score 1 − e^(−n): the probability to observe again, in a run of the same
-/// length, an outcome observed `count` times.
-///
-/// The score models observations as a Poisson process with the measured rate (Levine et al., *MC Mutants*,
-/// ASPLOS 2023).
-pub fn reproducibility(count: u64) -> f64 {
-    -(-(count as f64)).exp_m1()
 }
 
 /// Returns the p-values after Holm's correction, in their order.
@@ -357,22 +307,6 @@ mod tests {
         assert_eq!(all.high, 1.0);
     }
 
-    #[test]
-    fn anytime_intervals_are_wider_and_narrow_with_trials() {
-        for (count, total) in [(0, 10), (10, 10), (3, 17), (1, 1_000_000_000), (5_000_000, 1_000_000_000_000)]
-        {
-            let proportion = Proportion::new(count, total);
-            let (usual, anytime) = (proportion.interval(), proportion.anytime_interval());
-            assert!(anytime.low <= usual.low && usual.high <= anytime.high, "{count}: {anytime:?}");
-            let width = anytime.high - anytime.low;
-            assert!(width <= 4.0 * (usual.high - usual.low), "{count} of {total}: {anytime:?}, {usual:?}");
-        }
-        assert_eq!(Proportion::new(0, 0).anytime_interval(), Interval { low: 0.0, high: 1.0 });
-        // No success in n trials: (1 - p)^n falls to 0.05 B(½, n + ½) / B(½, ½), which is about 0.05 / √(πn).
-        let none = Proportion::new(0, 1_000_000).anytime_interval();
-        assert_close(none.high, 1.047_59e-5, 1e-4);
-    }
-
     /// Many trials: the interval approaches the normal one, and for one success the Poisson one.
     #[test]
     fn many_trials() {
@@ -399,14 +333,6 @@ mod tests {
     fn rule_of_three() {
         assert_close(zero_count_bound(1_000_000), 2.995_728e-6, 1e-6);
         assert_close(zero_count_bound(1), 0.95, 1e-12);
-    }
-
-    #[test]
-    fn reproducibility_saturates() {
-        assert_eq!(reproducibility(0), 0.0);
-        assert_close(reproducibility(1), 0.632_120_6, 1e-6);
-        assert_close(reproducibility(12), 0.999_993_9, 1e-6);
-        assert_eq!(reproducibility(u64::MAX), 1.0);
     }
 
     /// Example from Holm's paper: 0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02.

@@ -59,7 +59,7 @@ pub const PLAN_SCHEMA_WITHOUT_CHECKSUMS: &str = "vk-litmus/plan/1";
 /// Version of [`DiffRecord`].
 pub const DIFF_SCHEMA: &str = "vk-litmus/diff/1";
 /// Version of [`ReportRecord`].
-pub const REPORT_SCHEMA: &str = "vk-litmus/report/2";
+pub const REPORT_SCHEMA: &str = "vk-litmus/report/3";
 /// Version of a [baseline's header](BaselineRecord).
 pub const BASELINE_SCHEMA: &str = "vk-litmus/baseline/1";
 
@@ -322,6 +322,10 @@ pub struct RunLine {
     /// Independent batches, the unit of confidence figures; absent if single instances are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
+    /// Repeated parts of the run, the unit of confidence figures; absent if there are batches, in short runs
+    /// and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<RunParts>,
     /// Every outcome of the prediction, with its count.
     pub outcomes: Vec<RunOutcome>,
     /// Observed values that match no outcome of the prediction.
@@ -371,6 +375,26 @@ pub struct RunLine {
     /// this one forbids. Their counts measure if the run could have shown a fault of this test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutants: Vec<String>,
+}
+
+/// Repeated parts of a run. Their outcomes vary more than those of independent instances.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunParts {
+    /// What a part is.
+    pub unit: PartUnit,
+    /// The instances with a complete outcome of each part.
+    pub instances: Vec<u64>,
+}
+
+/// A repeated part of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PartUnit {
+    /// A part of one run, with its own seed and memory. Such parts share a process and the state of the machine.
+    #[default]
+    Part,
+    /// A whole run in its own process, by `run --repeat`.
+    Run,
 }
 
 /// The part of a run under another layout.
@@ -476,6 +500,9 @@ pub struct RunOutcome {
     /// Number of independent batches with it; absent if single instances are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
+    /// Number of instances with it in each of the [parts](RunLine::parts).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<u64>,
     /// Some consistent execution produces it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.

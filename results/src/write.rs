@@ -9,6 +9,7 @@ pub mod csv;
 pub mod diff;
 pub mod gtest;
 pub mod herd;
+pub mod histograms;
 pub mod html;
 pub mod json;
 pub mod junit;

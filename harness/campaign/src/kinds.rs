@@ -23,6 +23,8 @@ pub struct RunOptions {
     pub instances: Option<u64>,
     /// Concurrent worker processes of one device.
     pub jobs: u32,
+    /// Runs of each test, each in its own worker.
+    pub repeats: u32,
     /// Repetitions of a failed test.
     pub retries: u32,
     /// Enables the validation layers.

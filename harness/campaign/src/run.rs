@@ -71,6 +71,11 @@ pub trait RunKind: Sync {
     /// Returns the job of a test. `next` is the test that probably follows, to compile it ahead.
     fn create_job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Self::Job;
 
+    /// Returns a job for its next attempt, after `earlier` ones.
+    fn for_attempt(&self, job: Self::Job, _earlier: u32) -> Self::Job {
+        job
+    }
+
     /// Returns a job with smaller submissions, after `lost` attempts lost the device: a watchdog may have
     /// reset it. Kinds whose submissions the user defines return it unchanged.
     fn with_smaller_submissions(&self, job: Self::Job, _lost: u32) -> Self::Job {
@@ -380,14 +385,19 @@ impl<K: RunKind> Run<'_, K> {
             let workers = self.workers;
             let (kind, interrupted) = (self.kind, self.interrupt_flag);
             let pool = std::thread::Builder::new().spawn_scoped(scope, move || {
+                let mut attempts = vec![0; waiting.len()];
                 workers.run(
                     kind,
                     target,
                     &limits,
                     waiting.len(),
-                    &mut |job, share| {
-                        let cell_at = |number: usize| waiting.get(number).copied();
-                        let job = kind.create_job(cell_at(job).unwrap_or_default(), cell_at(job + 1), share);
+                    &mut |number, share| {
+                        let cell_at = |index: usize| waiting.get(index).copied();
+                        let cell = cell_at(number).unwrap_or_default();
+                        let job = kind.create_job(cell, cell_at(number + 1), share);
+                        let earlier =
+                            attempts.get_mut(number).map_or(0, |made| std::mem::replace(made, *made + 1));
+                        let job = kind.for_attempt(job, earlier);
                         kind.with_smaller_submissions(job, lost.load(Ordering::Relaxed))
                     },
                     &mut |event| {

@@ -29,7 +29,7 @@ pub use record::Record;
 pub use refine::{Refine, RefineFormat};
 pub use repro::Repro;
 use results::write::OutputFormat;
-pub use stored_results::{Diff, Merge, Report};
+pub use stored_results::{Diff, Merge, Plot, Report};
 
 /// Runs litmus tests on Vulkan devices and judges the outcomes by an axiomatic memory model.
 ///
@@ -97,6 +97,8 @@ pub enum Command {
     Faults(List),
     /// Write a report on the results of one or several devices.
     Report(Report),
+    /// Draw histograms of tests on several devices, next to each other.
+    Plot(Plot),
     /// Write a folder that reproduces a result: kernels, a host in C, the explanation, a text for a bug
     /// tracker.
     Repro(Repro),
@@ -156,6 +158,11 @@ pub struct Run {
     /// Instances of each test on each device, instead of --time.
     #[arg(long, value_name = "N", conflicts_with = "time", value_parser = clap::value_parser!(u64).range(1..))]
     pub instances: Option<u64>,
+    /// Run each test N times, each in a fresh process, within the same --time or --instances.
+    ///
+    /// Intervals and `diff` then compare whole runs instead of parts of one; use at least 6.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
     /// Seed of all random choices [default: random, printed].
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
@@ -435,12 +442,12 @@ pub enum ExplainFormat {
 /// `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Test files, folders, `-` for standard input, or ids and globs of embedded tests [default: all embedded
-    /// tests].
-    #[arg(value_name = "TEST|DIR", conflicts_with = "synthesize")]
+    /// Both models, unless --model names them; then test files, folders, `-` for standard input, or ids and globs of
+    /// embedded tests [default: all embedded tests].
+    #[arg(value_name = "MODEL|TEST|DIR")]
     pub tests: Vec<String>,
     /// The model: a shipped one or a cat file; given twice.
-    #[arg(long, value_name = "M", required = true)]
+    #[arg(long, value_name = "M")]
     pub model: Vec<String>,
     /// Search for the smallest test with at most this number of operations that distinguishes the models.
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=8))]
@@ -474,6 +481,9 @@ pub struct Generate {
     /// Write the smallest test for each mutation of a statement that encodes this clause instead.
     #[arg(long, value_name = "ID")]
     pub clause: Option<String>,
+    /// Time limit. Longer searches find more and smaller tests.
+    #[arg(long, value_name = "DUR", default_value = "8s", value_parser = values::parse_duration)]
+    pub time: Duration,
     /// Folder for the tests, one file each [default: standard output].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

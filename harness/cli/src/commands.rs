@@ -16,6 +16,7 @@ pub mod lists;
 pub mod lsp;
 pub mod merge;
 pub mod patterns;
+pub mod plot;
 pub mod race;
 pub mod record;
 pub mod reference;
@@ -64,6 +65,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Faults(arguments) => lists::print_faults(arguments.format),
         Command::Repro(arguments) => repro::repro(&arguments, quiet),
         Command::Report(arguments) => report::report(&arguments, quiet),
+        Command::Plot(arguments) => plot::plot(&arguments, quiet),
         Command::Diff(arguments) => diff::diff(&arguments, quiet),
         Command::Merge(arguments) => merge::merge(&arguments, quiet),
     }

@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Tests", &["run", "check", "explain", "tests", "convert", "compile", "codegen"]),
     ("Devices", &["devices", "faults", "tune", "bench"]),
     ("Models", &["models", "clauses", "compare", "generate"]),
-    ("Reports", &["report", "repro", "diff", "merge"]),
+    ("Reports", &["report", "plot", "repro", "diff", "merge"]),
     ("Interfaces", &["serve", "lsp"]),
 ];
 
@@ -72,19 +72,20 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("tune", &["vk-litmus tune --device gpu --time 2m --out tuned.toml"]),
     ("bench", &["vk-litmus bench --device lavapipe", "vk-litmus bench --stress pte,gpuharbor --device gpu"]),
     ("models", &["vk-litmus models", "vk-litmus models vulkan --text"]),
-    ("clauses", &["vk-litmus clauses VK-SW-01", "vk-litmus clauses"]),
-    (
-        "compare",
-        &[
-            "vk-litmus compare --model sc --model tso",
-            "vk-litmus compare --model sc --model tso --synthesize 4",
-        ],
-    ),
+    ("clauses", &["vk-litmus clauses VK-SW-01"]),
+    ("compare", &["vk-litmus compare sc tso", "vk-litmus compare sc tso --synthesize 4"]),
     (
         "generate",
-        &["vk-litmus generate --clause VK-SW-01", "vk-litmus generate --model tso --events 4 --out tests"],
+        &["vk-litmus generate --clause VK-SW-01", "vk-litmus generate --model tso --events 3 --out tests"],
     ),
     ("report", &["vk-litmus report results", "vk-litmus report before after --format md"]),
+    (
+        "plot",
+        &[
+            "vk-litmus plot sb/SB+rlx-rlx before after",
+            "vk-litmus plot 'sb/*' results --size column --theme dark",
+        ],
+    ),
     (
         "repro",
         &["vk-litmus repro --results results --out repro", "vk-litmus repro mp/MP+rel-acq --out repro"],

@@ -39,20 +39,25 @@ impl IntervalCounts {
 
     /// Returns the counts of each interval.
     pub fn histograms(&self) -> Vec<Histogram> {
-        let mut before = &Histogram::default();
-        self.cumulative
-            .iter()
-            .map(|total| {
-                let mut own = Histogram::default();
-                for (outcome, count) in &total.counts {
-                    let earlier = before.counts.get(outcome).copied().unwrap_or(0);
-                    if *count > earlier {
-                        own.add_count(outcome.clone(), count - earlier);
-                    }
-                }
-                before = total;
-                own
-            })
-            .collect()
+        subtract_predecessors(&self.cumulative)
     }
+}
+
+/// Returns the counts between consecutive cumulative histograms; the first one counts from zero.
+pub(crate) fn subtract_predecessors(cumulative: &[Histogram]) -> Vec<Histogram> {
+    let mut before = &Histogram::default();
+    cumulative
+        .iter()
+        .map(|total| {
+            let mut own = Histogram::default();
+            for (outcome, count) in &total.counts {
+                let earlier = before.counts.get(outcome).copied().unwrap_or(0);
+                if *count > earlier {
+                    own.add_count(outcome.clone(), count - earlier);
+                }
+            }
+            before = total;
+            own
+        })
+        .collect()
 }

@@ -59,7 +59,7 @@ pub use mechanisms::{PartialRun, RunMechanisms, RunMetadata, SpreadPart, run_mec
 pub use memory::subgroup_requirements;
 pub use run::{RunProgress, run, run_program};
 pub use runnable::{Runnable, compile_for_device, hash_kernels};
-pub use seed::{test_seed, text_hash};
+pub use seed::{repeat_seed, test_seed, text_hash};
 pub use settings::{RunBudget, RunSettings};
 pub use stress::{
     GraphicsLayout, LaneUnit, Lanes, MemoryStress, Pairing, Pattern, Stress, StressError, TargetAssignment,

@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use litmus::{Observation, Test};
+use litmus::{Histogram, Observation, Test};
 use plan::{BufferMemory, Device, MemoryProperties};
 use serde::{Deserialize, Serialize};
 use shaders::Program;
@@ -180,7 +180,9 @@ pub fn run_mechanisms(
     let is_decided = settings_per_join.expected.is_empty() && settings_per_join.calibrated.is_empty();
     let mut stopped = false;
     let mut failed = None;
+    let mut first_parts = Vec::new();
     'joins: for join in joins {
+        first_parts.push(all.observation.parts.len());
         let mut first_part =
             FirstPart { settings: &settings_per_join, is_decided, lacks_expected_outcome: false };
         let mut first: Option<Observation> = None;
@@ -245,10 +247,28 @@ pub fn run_mechanisms(
         }
     }
     metadata.spread = all.spread;
+    all.observation.parts = align_parts(&all.observation.parts, &first_parts);
     match failed {
         None => Ok(all.observation),
         Some(cause) => Err(RunError { cause, observation: Box::new(all.observation) }),
     }
+}
+
+/// Merges the parts with the same number of all mechanisms, whose first parts are at these indices: mechanisms
+/// have different rates, which are no scatter.
+fn align_parts(parts: &[Histogram], first_parts: &[usize]) -> Vec<Histogram> {
+    let mut merged: Vec<Histogram> = Vec::new();
+    for (start, end) in first_parts.iter().zip(first_parts.iter().skip(1).chain([&parts.len()])) {
+        for (number, part) in parts.get(*start..*end).unwrap_or_default().iter().enumerate() {
+            if merged.len() == number {
+                merged.push(Histogram::default());
+            }
+            if let Some(all) = merged.get_mut(number) {
+                part.counts.iter().for_each(|(outcome, count)| all.add_count(outcome.clone(), *count));
+            }
+        }
+    }
+    merged
 }
 
 fn divide_budget(budget: RunBudget, count: usize) -> RunBudget {

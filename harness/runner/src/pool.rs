@@ -42,6 +42,8 @@ pub struct Limits {
     pub silence: Duration,
     /// Repetitions of a failed job.
     pub retries: u32,
+    /// Runs of each job. If there are several, each has its own worker.
+    pub repeats: u32,
     /// Consecutive failures after which no job starts. Four times as many once a job succeeded; one more for
     /// each additional worker, because a lost device fails all their jobs.
     pub give_up_after: u32,
@@ -59,6 +61,7 @@ impl Limits {
         slack: Duration::from_secs(6),
         silence: Duration::from_secs(10),
         retries: 0,
+        repeats: 1,
         give_up_after: 3,
         memory: u64::MAX,
     };
@@ -180,7 +183,7 @@ pub enum NotRun {
 pub struct JobReport<P, R> {
     pub job: usize,
     pub last: Attempt<P, R>,
-    /// Earlier attempts, which all failed. Their observations count too.
+    /// Earlier attempts, which failed or are repeated runs. Their observations count too.
     pub earlier: Vec<Attempt<P, R>>,
 }
 
@@ -201,7 +204,7 @@ pub enum PoolEvent<'a, P, R> {
         /// The message.
         snapshot: &'a P,
     },
-    /// An attempt failed, and the job is repeated.
+    /// An attempt failed or is one of several runs, and the job is repeated.
     Retried(&'a Attempt<P, R>),
     /// A job ended. These events come in the order of the jobs.
     Finished(JobReport<P, R>),
@@ -247,6 +250,17 @@ where
     };
     let _ = pool.run_jobs();
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
+}
+
+/// Returns the failure of an attempt that ran.
+fn failure_of<P, R: PoolAnswer>(attempt: &Attempt<P, R>) -> Option<String> {
+    match &attempt.end {
+        AttemptEnd::Answered(answer) if answer.health() == Health::Bad => {
+            Some(answer.failure().unwrap_or_else(|| "the worker's answer".to_owned()))
+        }
+        AttemptEnd::Failed(failure) => Some(failure.to_string()),
+        AttemptEnd::Answered(_) | AttemptEnd::NotRun(_) => None,
+    }
 }
 
 /// The maximum time after the limit at which a job may still start, without a share. On a busy machine jobs
@@ -373,7 +387,9 @@ where
         // `finish_job` delivers in order, so these reports follow those of the jobs that still run.
         while let Some(reason) = self.stop_reason() {
             let Some(job) = self.pending_jobs.pop_front() else { break };
-            self.finish_job(job, JobReport::<P, R>::not_run(job, reason).last)?;
+            let earlier = self.earlier.get_mut(job);
+            let last_run = earlier.and_then(|earlier| earlier.pop_if(|last| failure_of(last).is_none()));
+            self.finish_job(job, last_run.unwrap_or_else(|| JobReport::not_run(job, reason).last))?;
         }
         for number in 0..self.slots.len() {
             // Only one worker opens the device at a time; see the module's documentation. Warm
@@ -410,8 +426,10 @@ where
 
     fn start_job(&mut self, number: usize, job: usize) -> ControlFlow<()> {
         let now = Instant::now();
-        let waiting = u32::try_from(self.pending_jobs.len() + 1).unwrap_or(u32::MAX);
-        // The workers run in parallel, so the waiting jobs, this one included, share `workers`
+        let earlier_runs = self.earlier.get(job).map_or(0, Vec::len);
+        let waiting = self.limits.repeats as usize * (self.pending_jobs.len() + 1);
+        let waiting = u32::try_from(waiting.saturating_sub(earlier_runs).max(1)).unwrap_or(u32::MAX);
+        // The workers run in parallel, so the waiting runs, this one included, share `workers`
         // times the time left; no job can have more than all of it.
         let share = self.time_left().map(|left| left.min(left * self.limits.workers.max(1) / waiting));
         let share = share.map(|share| share.saturating_sub(self.job_overhead.reserve_per_job()));
@@ -563,12 +581,13 @@ where
             }
             WorkerMessage::Answer { payload, .. } => {
                 let (job, took) = (running.job, running.started_at.elapsed());
+                let has_own_worker = self.limits.repeats > 1;
                 // The first job of a worker includes opening the device.
-                if let Some(share) = running.share.filter(|_| !running.is_first_of_worker) {
+                if let Some(share) = running.share.filter(|_| !running.is_first_of_worker || has_own_worker) {
                     self.job_overhead.record(took, payload.work_time().unwrap_or(share));
                 }
                 let snapshot = slot.running.take().and_then(|running| running.snapshot);
-                if payload.ends_worker()
+                if (payload.ends_worker() || has_own_worker)
                     && let Some(worker) = slot.worker.take()
                 {
                     worker.kill();
@@ -583,27 +602,24 @@ where
 
     /// Records the end of an attempt: repeats the job or finishes it.
     fn record_attempt(&mut self, job: usize, attempt: Attempt<P, R>) -> ControlFlow<()> {
-        let failure = match &attempt.end {
-            AttemptEnd::Answered(answer) => match answer.health() {
-                Health::Good => {
-                    self.failures = 0;
-                    self.has_succeeded = true;
-                    None
-                }
-                Health::Unknown => None,
-                Health::Bad => Some(answer.failure().unwrap_or_else(|| "the worker's answer".to_owned())),
-            },
-            AttemptEnd::Failed(failure) => Some(failure.to_string()),
-            AttemptEnd::NotRun(_) => None,
-        };
-        if let Some(failure) = failure {
+        let is_good = matches!(&attempt.end, AttemptEnd::Answered(answer) if answer.health() == Health::Good);
+        let failure = failure_of(&attempt);
+        let has_failed = failure.is_some();
+        if is_good {
+            self.failures = 0;
+            self.has_succeeded = true;
+        } else if let Some(failure) = failure {
             self.failures += 1;
             self.last_failure = failure;
-            let retried = self.stop_reason().is_none();
-            if let Some(earlier) = self.earlier.get_mut(job)
-                && retried
-                && earlier.len() < self.limits.retries as usize
-            {
+        }
+        let is_stopped = self.stop_reason().is_some();
+        if let Some(earlier) = self.earlier.get_mut(job) {
+            let failed = earlier.iter().filter(|attempt| failure_of(attempt).is_some()).count();
+            let is_repeated = match has_failed {
+                true => failed < self.limits.retries as usize,
+                false => is_good && earlier.len() - failed + 1 < self.limits.repeats as usize,
+            };
+            if is_repeated && !is_stopped {
                 let flow = (self.calls.on_event)(PoolEvent::Retried(&attempt));
                 earlier.push(attempt);
                 // At the front, because the reports of all later jobs wait for this one.

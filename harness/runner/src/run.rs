@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use in_flight_plan::{InFlightDispatch, InFlightPlan};
-use litmus::{Observation, Test};
+use litmus::{Histogram, Observation, Test};
 use plan::{BufferMemory, Capabilities, Device, DeviceError, Hosts, MemoryProperties, Timestamp};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -22,7 +22,7 @@ use crate::dispatch::{Execution, Workgroups};
 use crate::error::{Cause, RunError};
 use crate::host;
 use crate::host_copy::HostCopy;
-use crate::interval_counts::IntervalCounts;
+use crate::interval_counts::{IntervalCounts, subtract_predecessors};
 use crate::join::Join;
 use crate::memory::{LOCATIONS, MemorySharing, ProgramPlan};
 use crate::processor;
@@ -127,6 +127,8 @@ struct RunTally {
     dispatches: u64,
     discarded: u64,
     interval_counts: IntervalCounts,
+    /// The counts at the end of each part but the last.
+    part_ends: Vec<Histogram>,
     /// The memory types of the locations.
     memory: Vec<MemoryProperties>,
     /// Why the host counts all outcomes instead of the device.
@@ -151,6 +153,7 @@ impl RunTally {
             dispatches: 0,
             discarded: 0,
             interval_counts: IntervalCounts::new(),
+            part_ends: Vec::new(),
             memory: Vec::new(),
             counted_by_host: None,
             started: Timestamp::now(),
@@ -188,8 +191,13 @@ impl RunTally {
     }
 
     fn observation(&self) -> Observation {
+        let (histogram, batches) = (self.counter.histogram(), self.counter.batches());
+        let mut part_ends = self.part_ends.clone();
+        if batches.is_none() && part_ends.last() != Some(&histogram) {
+            part_ends.push(histogram.clone());
+        }
         Observation {
-            histogram: self.counter.histogram(),
+            histogram,
             unexpected: self.counter.unexpected().clone(),
             unresolved: self.counter.unresolved(),
             unrecorded_outcomes: self.counter.unrecorded_instances(),
@@ -201,12 +209,18 @@ impl RunTally {
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),
-            batches: self.counter.batches(),
+            batches,
             stretches: self.interval_counts.histograms(),
+            parts: subtract_predecessors(&part_ends),
         }
     }
 }
 
+/// Parts of a run. Memory, stress and the state of the processors vary more between runs than instances do within
+/// one, so confidence figures count parts.
+const MAX_PARTS: u64 = 12;
+const MIN_PART_INSTANCES: u64 = 1000;
+const MIN_PART_TIME: Duration = Duration::from_millis(10);
 /// Discarded dispatches after which a run without any counted one gives up.
 const MAX_DISCARDED: u64 = 20;
 /// The minimum of a run with a time budget: this many instances, or this long.
@@ -310,16 +324,62 @@ impl<'d> TestRun<'d> {
             // Instances in flight count as present here. If such a dispatch is discarded, they are
             // missing again in a later turn.
             let planned: u64 = planned.map(|dispatch| self.instance_count(&dispatch.parameters)).sum();
-            if !stop && missing > planned {
-                self.submit(next, missing - planned, tally)?;
-            } else if (stop || missing == 0)
-                && self.plans_in_flight.iter().all(|place| place.in_flight.is_none())
-            {
+            let part_left = self.part_instances_left(tally);
+            if !stop && missing > planned && part_left > planned {
+                self.submit(next, missing.min(part_left) - planned, tally)?;
+            } else if planned == 0 && (stop || missing == 0) {
                 break;
+            } else if planned == 0 && part_left == 0 {
+                self.start_part(tally)?;
             }
         }
         tally.duration = Some(tally.started.elapsed());
         self.plans_in_flight.iter_mut().try_for_each(|place| place.check_late_changes(tally))
+    }
+
+    /// Returns the instances until the next part; `u64::MAX` if the current part is the last or ends by time.
+    fn part_instances_left(&self, tally: &RunTally) -> u64 {
+        let RunBudget { instances, time } = self.settings.budget;
+        let parts = match (instances, time) {
+            _ if self.device.capabilities().shares_choices => 1,
+            (Some(all), _) => (all / MIN_PART_INSTANCES).min(MAX_PARTS),
+            (None, time) => {
+                let parts = time.unwrap_or_default().as_millis() / MIN_PART_TIME.as_millis();
+                u64::try_from(parts).unwrap_or(MAX_PARTS).min(MAX_PARTS)
+            }
+        };
+        let part = tally.part_ends.len() as u64 + 1;
+        if part >= parts {
+            return u64::MAX;
+        }
+        let counted = tally.counter.instances();
+        let is_empty = tally.part_ends.last().map_or(0, Histogram::total_count) >= counted;
+        let is_over = |time: Duration| {
+            tally.elapsed() >= self.dispatch_times.usable_time(time) * part as u32 / parts as u32
+        };
+        match instances {
+            _ if !is_empty && time.is_some_and(is_over) => 0,
+            Some(all) => (all / parts * part).saturating_sub(counted).max(is_empty.into()),
+            None => u64::MAX,
+        }
+    }
+
+    /// Ends the current part, and continues with another seed and other memory.
+    fn start_part(&mut self, tally: &mut RunTally) -> Result<(), Cause> {
+        tally.part_ends.push(tally.counter.histogram());
+        self.plans_in_flight.iter_mut().try_for_each(|place| place.check_late_changes(tally))?;
+        let seed = self.settings.seed.wrapping_add(tally.part_ends.len() as u64);
+        self.sampler =
+            ParameterSampler::new(seed, self.settings.stress.clone(), self.bounds, self.poison, DONE);
+        for number in 0..self.plans_in_flight.len() {
+            // Memory of the old plan is freed afterwards, or the new plan would get the same.
+            let place = match self.prepare(tally) {
+                Err(Cause::Device(DeviceError::OutOfMemory(_))) => continue,
+                prepared => prepared?,
+            };
+            self.plans_in_flight.splice(number..=number, [place]);
+        }
+        Ok(())
     }
 
     /// Returns the number of concurrent submissions; one if a single dispatch can run all requested

@@ -5,6 +5,11 @@ pub fn text_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
+/// Derives the seed of a repeated run after `earlier` runs; the first one has the seed itself.
+pub fn repeat_seed(seed: u64, earlier: u32) -> u64 {
+    seed.wrapping_add(u64::from(earlier).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
 /// Derives the seed of one test from the [hash of its text](text_hash), independent of the other tests of the
 /// run.
 pub fn test_seed(seed: u64, text_hash: &str) -> u64 {

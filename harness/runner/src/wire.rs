@@ -323,6 +323,9 @@ pub struct WireObservation {
     /// The histograms of [`Observation::stretches`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stretches: Vec<Counts>,
+    /// The histograms of [`Observation::parts`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Counts>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -339,6 +342,7 @@ impl From<&Observation> for WireObservation {
         WireObservation {
             histogram: counts(&observation.histogram),
             stretches: observation.stretches.iter().map(counts).collect(),
+            parts: observation.parts.iter().map(counts).collect(),
             unexpected: observation.unexpected.iter().map(|(raw, count)| (raw.clone(), *count)).collect(),
             unresolved: observation.unresolved,
             not_told_apart: observation.unrecorded_outcomes,
@@ -375,6 +379,7 @@ impl From<&WireObservation> for Observation {
         Observation {
             histogram: histogram(&wire.histogram),
             stretches: wire.stretches.iter().map(histogram).collect(),
+            parts: wire.parts.iter().map(histogram).collect(),
             unexpected,
             unresolved: wire.unresolved,
             unrecorded_outcomes: wire.not_told_apart,
@@ -418,6 +423,7 @@ mod tests {
         observation.histogram.add_count(Outcome(vec![Value(0), Value(u64::MAX)]), 9);
         observation.histogram.add_count(Outcome(vec![Value(1), Value(0)]), 8);
         observation.stretches = vec![observation.histogram.clone(), Histogram::default()];
+        observation.parts = vec![Histogram::default(), observation.histogram.clone()];
         let text = serde_json::to_string(&WireObservation::from(&observation)).unwrap();
         assert!(!text.contains('\n'));
         let read: WireObservation = serde_json::from_str(&text).unwrap();

@@ -17,6 +17,7 @@ pub const MAX_INSTANCES_PER_SECOND: f64 = 1e13;
 pub(super) fn check_invariants(line: &RunLine) -> Result<(), String> {
     check_counts(line)?;
     check_batches(line)?;
+    check_parts(line)?;
     check_time(line)?;
     if let Some(drift) = &line.drift {
         let is_rate = |rate: f64| (0.0..=1.0).contains(&rate);
@@ -96,6 +97,21 @@ fn check_batches(line: &RunLine) -> Result<(), String> {
     let shown = line.outcomes.iter().filter_map(|row| row.batches).chain(others).fold(0, u64::saturating_add);
     if shown < all {
         return Err(format!("{all} batches, but outcomes in {shown}"));
+    }
+    Ok(())
+}
+
+/// Checks that the parts of an outcome add up to at most its count, and those of all outcomes to those of the run.
+fn check_parts(line: &RunLine) -> Result<(), String> {
+    let mut left = line.parts.as_ref().map_or(Vec::new(), |parts| parts.instances.clone());
+    for row in line.outcomes.iter().filter(|row| !row.parts.is_empty()) {
+        let sum = row.parts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        if row.parts.len() != left.len() || sum > row.count {
+            return Err(format!("{} instances in {} parts with {sum}", row.count, row.parts.len()));
+        }
+        for (left, count) in left.iter_mut().zip(&row.parts) {
+            *left = left.checked_sub(*count).ok_or("more outcomes than instances in a part")?;
+        }
     }
     Ok(())
 }

@@ -1,8 +1,11 @@
 //! Tests whether an outcome's rate differs between two runs by more than chance.
 //!
-//! Instances are not independent: scheduling correlates neighbours, so two runs of the same driver differ
-//! more than a binomial model predicts, and some tests much more than others. The inflation is estimated from
-//! all comparisons of the two runs, as genomic control does (B. Devlin, K. Roeder, *Genomic control for
+//! Rates of single runs differ by more than any model of one run predicts, so repeated runs are compared
+//! ([`compare_runs`]): Welch's test of the logarithms of their rates, which vary by factors. Batches of the simulated
+//! GPU are independent and are compared as a 2 × 2 table ([`RateComparison`]).
+//!
+//! Two series of runs also differ because the state of the machine changes in between. That inflation is
+//! estimated from all comparisons of both, as genomic control does (B. Devlin, K. Roeder, *Genomic control for
 //! association studies*, Biometrics 55, 1999). Most tests did not change, so the median of the statistics
 //! gives the common inflation, and the ninth decile how unevenly it is spread. Each statistic is then judged
 //! by the Student distribution that fits both.
@@ -17,6 +20,73 @@ const MIN_COMPARISONS: usize = 10;
 const MAX_EXACT_OBSERVATIONS: u64 = 50;
 /// A run with a smaller expected count excludes the comparison from the estimate of the inflation.
 const MIN_EXPECTED_COUNT: f64 = 5.0;
+
+/// Smallest number of repeated runs that are compared.
+pub const MIN_RUNS: usize = 3;
+/// Smallest variance of the logarithm of a rate: runs with equal counts by chance are not infinitely certain.
+const MIN_LOG_VARIANCE: f64 = 1e-4;
+
+/// The comparison of the rates of one outcome.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Its significance if rates vary only within each side.
+    pub significance: Significance,
+    /// Both sides have enough observations for the estimate of the scatter.
+    pub is_regular: bool,
+}
+
+/// Variance between series of runs, as a multiple of that between the runs of one series. Runs of one series follow
+/// each other and share the state of the machine, so they vary less than runs at other times (docs/dev/coverage.md).
+pub(super) const SERIES_VARIANCE: f64 = 1.0;
+
+/// The distribution of the logarithms of the rates of a series of runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogRates {
+    pub mean: f64,
+    pub variance: f64,
+    pub runs: f64,
+}
+
+impl LogRates {
+    /// Estimates it from pairs of count and instances; `None` for fewer than [`MIN_RUNS`] runs with instances. Half an
+    /// observation is added to each count, for runs without any.
+    pub fn estimate(runs: &[(u64, u64)]) -> Option<LogRates> {
+        let logs: Vec<f64> = runs
+            .iter()
+            .filter(|(_, instances)| *instances > 0)
+            .map(|(count, instances)| ((*count as f64 + 0.5) / (*instances as f64 + 0.5)).ln())
+            .collect();
+        let runs = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / runs;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let variance = (squares / (runs - 1.0)).max(MIN_LOG_VARIANCE);
+        (logs.len() >= MIN_RUNS).then_some(LogRates { mean, variance, runs })
+    }
+
+    /// Returns the variance of the mean, between series of this length.
+    fn mean_variance(&self) -> f64 {
+        self.variance * (1.0 / self.runs + SERIES_VARIANCE)
+    }
+}
+
+/// Compares the rates of an outcome in two series of runs: pairs of count and instances, at least [`MIN_RUNS`] each.
+///
+/// The statistic is the one with the p-value of Welch's test under a chi-square distribution with one degree of
+/// freedom.
+pub fn compare_runs(old: &[(u64, u64)], new: &[(u64, u64)]) -> Option<Comparison> {
+    let (before, after) = (LogRates::estimate(old)?, LogRates::estimate(new)?);
+    let (old_variance, new_variance) = (before.mean_variance(), after.mean_variance());
+    let variance = old_variance + new_variance;
+    let freedom = variance.powi(2)
+        / (old_variance.powi(2) / (before.runs - 1.0) + new_variance.powi(2) / (after.runs - 1.0));
+    let p = student_tail((after.mean - before.mean).powi(2) / variance, freedom);
+    let mean_count =
+        |runs: &[(u64, u64)]| runs.iter().map(|(count, _)| *count as f64).sum::<f64>() / runs.len() as f64;
+    Some(Comparison {
+        significance: Significance { statistic: inverse_chi_square_tail(p), p },
+        is_regular: mean_count(old).min(mean_count(new)) >= MIN_EXPECTED_COUNT,
+    })
+}
 
 /// The counts of one outcome in two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +107,12 @@ impl RateComparison {
     /// The statistic is chi-square distributed with one degree of freedom. It is a likelihood ratio (G); with
     /// few observations it is the value whose tail equals the p-value of Fisher's exact test. `None` if a run
     /// has no trials.
-    pub fn significance(&self) -> Option<Significance> {
+    pub fn compare(&self) -> Option<Comparison> {
+        let is_regular = self.is_regular();
+        self.significance().map(|significance| Comparison { significance, is_regular })
+    }
+
+    fn significance(&self) -> Option<Significance> {
         if self.old_total == 0 || self.new_total == 0 {
             return None;
         }
@@ -143,11 +218,11 @@ impl Scatter {
 
     /// Estimates the scatter from comparisons; most must be of unchanged rates. Only comparisons with large
     /// expected counts are used. `None` if there are too few.
-    pub fn estimate(comparisons: &[RateComparison]) -> Option<Scatter> {
+    pub fn estimate(comparisons: &[Comparison]) -> Option<Scatter> {
         let mut statistics: Vec<f64> = comparisons
             .iter()
-            .filter(|comparison| comparison.is_regular())
-            .filter_map(|comparison| Some(comparison.significance()?.statistic))
+            .filter(|comparison| comparison.is_regular)
+            .map(|comparison| comparison.significance.statistic)
             .collect();
         if statistics.len() < MIN_COMPARISONS {
             return None;
@@ -183,7 +258,7 @@ fn student_tail(square: f64, freedom: f64) -> f64 {
 
 /// Returns the squared value that a Student variable exceeds with `probability`, by bisection on its
 /// logarithm.
-fn student_quantile(probability: f64, freedom: f64) -> f64 {
+pub(super) fn student_quantile(probability: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (-20.0_f64, 60.0_f64);
     for _ in 0..80 {
         let middle = 0.5 * (low + high);
@@ -254,11 +329,23 @@ mod tests {
         }
     }
 
+    /// Rates that vary threefold from run to run: twice the rate is no change, a hundred times is one.
+    #[test]
+    fn runs_are_compared_by_their_spread() {
+        let runs = |factor: u64| [1, 3, 2, 5, 1, 4].map(|count| (count * factor, 1_000_000_u64)).to_vec();
+        let p = |old: u64, new: u64| compare_runs(&runs(old), &runs(new)).unwrap().significance.p;
+        assert_close(p(1000, 1000), 1.0, 1e-9);
+        assert!(p(1000, 2000) > 0.05 && p(10, 2000) < 0.01, "{} {}", p(1000, 2000), p(10, 2000));
+        assert_eq!(compare_runs(&runs(1)[..2], &runs(1)), None, "too few");
+        assert!(compare_runs(&[(0, 1000); 6], &[(0, 1000); 6]).unwrap().significance.p > 0.99);
+    }
+
     #[test]
     fn shifts_of_every_rate_are_scatter() {
         // Every rate moves by about five deviations, so the cause is scheduling and not one test.
-        let all: Vec<RateComparison> =
-            (1..=30).map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000)).collect();
+        let all: Vec<Comparison> = (1..=30)
+            .map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000).compare().unwrap())
+            .collect();
         let scatter = Scatter::estimate(&all).unwrap();
         assert!(scatter.scale > 1.5, "{scatter:?}");
         let one = compare(10_000, 1_000_000, 500_000, 1_000_000).significance().unwrap();
@@ -267,10 +354,10 @@ mod tests {
             "what moves much further still stands out: {:?}",
             scatter.deflate(one)
         );
-        assert!(scatter.deflate(all[3].significance().unwrap()).p > 0.05);
+        assert!(scatter.deflate(all[3].significance).p > 0.05);
         assert_eq!(Scatter::estimate(&all[..9]), None);
-        let same: Vec<RateComparison> =
-            (1..=30).map(|i| compare(1000 * i, 1_000_000, 1000 * i, 1_000_000)).collect();
+        let same: Vec<Comparison> =
+            (1..=30).map(|i| compare(1000 * i, 1_000_000, 1000 * i, 1_000_000).compare().unwrap()).collect();
         assert_eq!(Scatter::estimate(&same), Some(Scatter::NONE));
     }
 
@@ -278,15 +365,15 @@ mod tests {
     #[test]
     fn uneven_scatter_has_heavier_tails() {
         let shifts = [100, 200, 300, 500, 900, 1500, 3000, 6000, 20_000, 90_000];
-        let all: Vec<RateComparison> = shifts
+        let all: Vec<Comparison> = shifts
             .iter()
             .cycle()
             .take(40)
-            .map(|shift| compare(500_000, 1_000_000, 500_000 + shift, 1_000_000))
+            .map(|shift| compare(500_000, 1_000_000, 500_000 + shift, 1_000_000).compare().unwrap())
             .collect();
         let scatter = Scatter::estimate(&all).unwrap();
         assert_eq!(scatter.freedom, Some(1.0), "{scatter:?}");
-        let p: Vec<f64> = all.iter().map(|c| scatter.deflate(c.significance().unwrap()).p).collect();
+        let p: Vec<f64> = all.iter().map(|c| scatter.deflate(c.significance).p).collect();
         assert!(crate::statistics::holm(&p).into_iter().all(|p| p > 0.05), "{p:?}");
     }
 }

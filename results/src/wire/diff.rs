@@ -19,6 +19,9 @@ pub struct DiffRecord {
     pub compared: usize,
     /// Number of compared rates; p-values are corrected for it.
     pub rates: usize,
+    /// Number of rates that are not comparable, because a side has neither repeated runs nor batches.
+    #[serde(default)]
+    pub not_comparable: usize,
     /// Spread of rates caused by scheduling; null if there are too few comparisons.
     pub scatter: Option<ScatterRecord>,
     /// The changes, most important first.
@@ -29,10 +32,10 @@ pub struct DiffRecord {
     pub only_new: Vec<String>,
 }
 
-/// Spread of rates caused by scheduling.
+/// Spread of rates between both runs that is common to all tests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScatterRecord {
-    /// Inflation factor of the rate statistics; 1 if instances are independent.
+    /// Inflation factor of the rate statistics; 1 for none.
     pub scale: f64,
     /// Degrees of freedom of the Student distribution of the deflated statistics; null for the normal
     /// distribution.

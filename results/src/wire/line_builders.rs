@@ -225,6 +225,7 @@ impl RunLine {
                     state: state_from_outcome(test, observables, &row.outcome),
                     count: row.count,
                     batches: row.batches,
+                    parts: Vec::new(),
                     allowed: row.predicted.allowed,
                     weak: row.predicted.weak,
                     filtered: row.predicted.filtered,

@@ -7,8 +7,7 @@ use super::{MutantSeen, PlanRecord, REPORT_SCHEMA, RunLine};
 use crate::mutants::MutantVerdicts;
 use crate::power::{self, Power};
 use crate::read::Results;
-use crate::report::{OutcomeClass, Report, histogram_bars, weak_reproducibility};
-use crate::statistics::Proportion;
+use crate::report::{OutcomeClass, Report, histogram_bars, never_seen_bound, weak_reproducibility};
 
 /// `report --format json`: results of several runs with confidence figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,13 +36,12 @@ pub struct ConfidenceRecord {
     pub id: String,
     /// Name of the device.
     pub device: String,
-    /// The score 1 − e^(−n) for n observations of weak outcomes; null if there were none.
+    /// The probability to observe a weak outcome again in a run of the same length; null if there was none, or
+    /// without parts and batches.
     pub reproducibility: Option<f64>,
-    /// Upper bound at 95 % on the rate of an outcome with count zero.
-    pub never_seen_below: f64,
-    /// The same bound, valid at any stopping time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub never_seen_anytime_below: Option<f64>,
+    /// Upper bound at 95 % on the rate of an outcome with count zero; if the run line has batches, on the share of
+    /// batches that show it. Null without parts and batches.
+    pub never_seen_below: Option<f64>,
     /// Observations of the test's mutants on the same device: tests of the same run with weaker
     /// synchronization that allow the outcome it forbids. Only for a test that conforms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,17 +59,11 @@ pub struct RateRecord {
     pub kind: String,
     /// Observations divided by resolved instances.
     pub rate: f64,
-    /// Lower end of the Clopper–Pearson interval at 95 % of the rate; if the run line has batches, of the
-    /// share of batches that show the outcome.
+    /// Lower end of the interval at 95 % of the rate; if the run line has batches, of the share of batches that
+    /// show the outcome.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Lower end of the anytime-valid interval at 95 %, which holds for any stopping rule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anytime_low: Option<f64>,
-    /// Its upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anytime_high: Option<f64>,
 }
 
 impl ReportRecord {
@@ -94,14 +86,12 @@ impl ReportRecord {
 }
 
 fn confidence_record(line: &RunLine, mutants: &MutantVerdicts<'_>) -> ConfidenceRecord {
-    let trials = line.batches.unwrap_or(line.instances.saturating_sub(line.unresolved));
     let rates = histogram_bars(line).into_iter().filter(|bar| bar.kind != OutcomeClass::Ordinary);
     ConfidenceRecord {
         id: line.id.clone(),
         device: line.device.clone(),
         reproducibility: weak_reproducibility(line),
-        never_seen_below: crate::statistics::zero_count_bound(trials),
-        never_seen_anytime_below: Some(Proportion::new(0, trials).anytime_interval().high),
+        never_seen_below: never_seen_bound(line),
         mutants: mutants.mutant_counts(line),
         rates: rates
             .filter_map(|bar| {
@@ -112,8 +102,6 @@ fn confidence_record(line: &RunLine, mutants: &MutantVerdicts<'_>) -> Confidence
                     rate: bar.rate,
                     low: interval.low,
                     high: interval.high,
-                    anytime_low: bar.anytime.map(|anytime| anytime.low),
-                    anytime_high: bar.anytime.map(|anytime| anytime.high),
                 })
             })
             .collect(),

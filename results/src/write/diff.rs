@@ -26,15 +26,21 @@ pub fn format_diff(diff: &DiffRecord) -> String {
     );
     let (verdicts, rates) = (plural(diff.compared as u64, "verdict"), plural(diff.rates as u64, "rate"));
     text += &format!("{verdicts} and {rates} compared");
-    text += &match diff.scatter {
-        Some(scatter) if scatter.scale > 1.0 => {
-            format!("; scheduling inflates the statistics {:.1} times, which is corrected\n", scatter.scale)
+    text += &match diff.scatter.filter(|scatter| scatter.scale > 1.0) {
+        Some(scatter) => {
+            format!(
+                "; a common change inflates the statistics {:.1} times, which is corrected\n",
+                scatter.scale
+            )
         }
-        Some(_) => "; rates vary no more than those of independent instances\n".to_owned(),
-        None => "; too few to estimate the effect of scheduling on rates: instances are assumed \
-             independent\n"
-            .to_owned(),
+        None => "\n".to_owned(),
     };
+    if diff.not_comparable > 0 {
+        text += &format!(
+            "{} not comparable: rates differ between runs of one build; compare runs made with `--repeat 6`\n",
+            plural(diff.not_comparable as u64, "rate")
+        );
+    }
     for kind in ChangeKind::ALL {
         text += &format_section(diff, kind);
     }
@@ -151,7 +157,9 @@ fn format_old_verdict(change: &Change) -> String {
 }
 
 fn format_significance(change: &Change) -> String {
-    let (Some(statistic), Some(p)) = (change.statistic, change.p) else { return String::new() };
+    let (Some(statistic), Some(p)) = (change.statistic, change.p) else {
+        return "not comparable".to_owned();
+    };
     let p = if p < 1e-300 {
         "p below 1e-300".to_owned()
     } else if p < 0.001 {

@@ -7,10 +7,11 @@ use crate::mutants::MutantVerdicts;
 use crate::portability::{non_portable_outcomes, portability_class};
 use crate::power;
 use crate::report::{
-    OutcomeClass, Report, TestRow, VERDICTS, count_trials, count_weak, histogram_bars, weak_reproducibility,
+    OutcomeClass, Report, TestRow, VERDICTS, count_weak, histogram_bars, interval_source, never_seen_bound,
+    weak_reproducibility,
 };
 use crate::state;
-use crate::statistics::zero_count_bound;
+use crate::statistics::Interval;
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::code;
 use crate::write::number::{format_count, format_probability, plural};
@@ -323,41 +324,40 @@ fn format_histogram(line: &RunLine) -> String {
     if !listed.iter().any(|bar| bar.count > 0) {
         return String::new();
     }
-    let batches = line.batches.map_or_else(String::new, |batches| {
-        format!(" in {} independent batches, which intervals count", format_count(batches))
-    });
     let mut text = format!(
-        "\n### {} on {}\n\n{} instances{batches}, {} interleaved; reproducibility {}; anything never seen is below {}\n\n",
+        "\n### {} on {}\n\n{} instances, {} interleaved; {}{}{}\n\n",
         escape_markdown(&line.id),
         escape_markdown(&line.device),
         format_count(line.instances),
         format_count(line.interleaved),
-        format_probability(weak_reproducibility(line).unwrap_or_default()),
-        format_probability(zero_count_bound(count_trials(line))),
+        interval_source(line),
+        format_optional("; reproducibility", weak_reproducibility(line)),
+        format_optional("; anything never seen is below", never_seen_bound(line)),
     );
-    text += "| outcome | | count | rate | 95 % interval | anytime |\n|---|---|---:|---:|---|---|\n";
+    text += "| outcome | | count | rate | 95 % interval |\n|---|---|---:|---:|---|\n";
     for bar in listed {
-        let interval = match bar.interval {
-            Some(interval) => {
-                format!("{} to {}", format_probability(interval.low), format_probability(interval.high))
+        let of_batches = if bar.counts_batches { " of batches" } else { "" };
+        let interval = match (bar.interval, bar.bound) {
+            (Some(Interval { low, high }), _) => {
+                format!("{} to {}{of_batches}", format_probability(low), format_probability(high))
             }
-            None => format!("below {}", format_probability(bar.bound.unwrap_or(1.0))),
+            (None, Some(bound)) => format!("below {}{of_batches}", format_probability(bound)),
+            (None, None) => String::new(),
         };
-        let interval = if bar.counts_batches { format!("{interval} of batches") } else { interval };
-        let anytime = bar.anytime.map_or(String::new(), |anytime| {
-            format!("{} to {}", format_probability(anytime.low), format_probability(anytime.high))
-        });
         let cells = [
             escape_markdown(&bar.outcome),
             format!("{} {}", bar.kind.symbol(), bar.kind.name()),
             format_count(bar.count),
             format_probability(bar.rate),
             interval,
-            anytime,
         ];
         text += &format_row(cells);
     }
     text
+}
+
+fn format_optional(label: &str, probability: Option<f64>) -> String {
+    probability.map_or_else(String::new, |probability| format!("{label} {}", format_probability(probability)))
 }
 
 fn format_devices(report: &Report) -> String {

@@ -12,8 +12,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::number::{format_count, format_probability};
 use super::site::SiteFile;
 use crate::escape;
-use crate::report::{Report, count_trials, count_weak};
-use crate::statistics::{Proportion, zero_count_bound};
+use crate::report::{Report, count_weak, never_seen_bound, rate_interval};
+use crate::statistics::{Interval, Proportion};
 use crate::wire::{RunLine, VerdictWord};
 
 /// Width of a plot in pixels.
@@ -68,7 +68,7 @@ pub fn draw_plots(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, Pl
             .tests
             .iter()
             .filter_map(|row| row.cells.get(index)?.as_ref())
-            .filter(|l| count_trials(l) > 0)
+            .filter(|line| resolved_instances(line) > 0)
             .collect();
         let weak: Vec<&RunLine> = lines
             .iter()
@@ -87,6 +87,10 @@ pub fn draw_plots(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, Pl
     }
     files.extend(draw_runs(report, names)?);
     Ok(files)
+}
+
+fn resolved_instances(line: &RunLine) -> u64 {
+    line.instances.saturating_sub(line.unresolved)
 }
 
 fn plot_file(name: &str, what: &str, text: String) -> SiteFile {
@@ -155,12 +159,13 @@ fn build_row_chart<'a, 'b>(
 
 fn draw_weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
     let rate = |line: &RunLine| {
-        let resolved = line.instances.saturating_sub(line.unresolved);
-        (Proportion::new(count_weak(line), resolved), zero_count_bound(count_trials(line)))
+        let resolved = resolved_instances(line);
+        let bound = never_seen_bound(line).unwrap_or(1.0 / resolved as f64);
+        (Proportion::new(count_weak(line), resolved).rate(), bound)
     };
     let axis_start = power_of_ten_below(lines.iter().map(|line| {
-        let (proportion, bound) = rate(line);
-        if count_weak(line) > 0 { proportion.interval().low.max(bound / 10.0) } else { bound }
+        let (rate, bound) = rate(line);
+        if count_weak(line) > 0 { rate / 3.0 } else { bound }
     }));
     draw_svg(plot_height(lines.len()), |area| {
         let axis = "rate, 95 % interval; ◁ never seen: the rate is below with 95 %; red: a rule was broken";
@@ -169,7 +174,7 @@ fn draw_weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError
             build_row_chart(area, &title, lines, axis_start..1.0, (axis, &|rate| format_probability(*rate)))?;
         for (index, line) in lines.iter().enumerate() {
             let at = SegmentValue::CenterOf(index);
-            let (proportion, bound) = rate(line);
+            let (rate, bound) = rate(line);
             if count_weak(line) == 0 {
                 let style = ("sans-serif", 14)
                     .into_font()
@@ -181,13 +186,15 @@ fn draw_weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError
             }
             let colour =
                 if line.verdict == VerdictWord::Violates { VIOLATION_COLOUR } else { OBSERVED_COLOUR };
-            // With batches, single instances are not independent, so their interval would be wrong.
-            if line.batches.is_none() {
-                let interval = proportion.interval();
-                let ends = [(interval.low.max(axis_start), at.clone()), (interval.high, at.clone())];
+            // With batches, the interval is that of the share of batches.
+            let weak: Vec<_> = line.outcomes.iter().filter(|outcome| outcome.weak).collect();
+            if let Some(Interval { low, high }) =
+                rate_interval(line, &weak).filter(|_| line.batches.is_none())
+            {
+                let ends = [(low.max(axis_start), at.clone()), (high.max(axis_start), at.clone())];
                 chart.draw_series(LineSeries::new(ends, colour.stroke_width(2))).map_err(plot_error)?;
             }
-            let point = Circle::new((proportion.rate().max(axis_start), at), 4, colour.filled());
+            let point = Circle::new((rate.max(axis_start), at), 4, colour.filled());
             chart.draw_series(std::iter::once(point)).map_err(plot_error)?;
         }
         Ok(())
@@ -227,20 +234,22 @@ fn draw_runs(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotErr
         if runs.len() < 2 || runs.first() != Some(&index) {
             continue;
         }
-        let series: Vec<(String, Vec<(usize, f64)>)> = report
+        let series: Vec<RunSeries> = report
             .tests
             .iter()
             .filter_map(|row| {
                 let rates = runs.iter().enumerate().filter_map(|(run, column)| {
-                    let line = row.cells.get(*column)?.as_ref().filter(|line| count_trials(line) > 0)?;
-                    let resolved = line.instances.saturating_sub(line.unresolved);
-                    Some((run, Proportion::new(count_weak(line), resolved).rate()))
+                    let line =
+                        row.cells.get(*column)?.as_ref().filter(|line| resolved_instances(line) > 0)?;
+                    let weak: Vec<_> = line.outcomes.iter().filter(|outcome| outcome.weak).collect();
+                    let interval = rate_interval(line, &weak).filter(|_| line.batches.is_none());
+                    Some((run, Proportion::new(count_weak(line), resolved_instances(line)).rate(), interval))
                 });
-                let rates: Vec<(usize, f64)> = rates.collect();
+                let rates: Vec<(usize, f64, Option<Interval>)> = rates.collect();
                 rates
                     .iter()
-                    .any(|(_, rate)| *rate > 0.0)
-                    .then(|| (escape::escape_line(&row.id).into_owned(), rates))
+                    .any(|(_, rate, _)| *rate > 0.0)
+                    .then(|| RunSeries { id: escape::escape_line(&row.id).into_owned(), rates })
             })
             .collect();
         for (number, part) in series.chunks(SERIES_COLOURS.len()).enumerate() {
@@ -251,12 +260,14 @@ fn draw_runs(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotErr
     Ok(files)
 }
 
-fn draw_rates_by_run(
-    name: &str,
-    runs: usize,
-    series: &[(String, Vec<(usize, f64)>)],
-) -> Result<String, PlotError> {
-    let least = power_of_ten_below(series.iter().flat_map(|(_, rates)| rates.iter().map(|(_, rate)| *rate)));
+/// The rates of weak outcomes of a test: the number of the run, the rate and its interval.
+struct RunSeries {
+    id: String,
+    rates: Vec<(usize, f64, Option<Interval>)>,
+}
+
+fn draw_rates_by_run(name: &str, runs: usize, series: &[RunSeries]) -> Result<String, PlotError> {
+    let least = power_of_ten_below(series.iter().flat_map(|one| one.rates.iter().map(|(_, rate, _)| *rate)));
     draw_svg(420, |area| {
         let mut chart = ChartBuilder::on(area)
             .caption(format!("Weak outcomes from run to run: {name}"), ("sans-serif", 18))
@@ -268,13 +279,19 @@ fn draw_rates_by_run(
             .map_err(plot_error)?;
         chart
             .configure_mesh()
-            .x_desc("run, in the order of the command line; 0 is on the axis")
+            .x_desc("run, in the order of the command line; bars: 95 % intervals; 0 is on the axis")
             .x_labels(runs.min(20))
             .y_label_formatter(&|rate| format_probability(*rate))
             .draw()
             .map_err(plot_error)?;
-        for ((id, rates), colour) in series.iter().zip(SERIES_COLOURS) {
-            let points = rates.iter().map(|(run, rate)| (run + 1, rate.max(least / 10.0)));
+        for (RunSeries { id, rates }, colour) in series.iter().zip(SERIES_COLOURS) {
+            for (run, _, interval) in rates {
+                let Some(Interval { low, high }) = *interval else { continue };
+                let ends = [low, high].map(|rate| (run + 1, rate.max(least / 10.0)));
+                let bar = PathElement::new(ends.to_vec(), colour.stroke_width(1));
+                chart.draw_series(std::iter::once(bar)).map_err(plot_error)?;
+            }
+            let points = rates.iter().map(|(run, rate, _)| (run + 1, rate.max(least / 10.0)));
             chart
                 .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(3))
                 .map_err(plot_error)?

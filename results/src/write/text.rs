@@ -10,9 +10,9 @@ use crate::judge::Reason;
 use crate::mutants::MutantVerdicts;
 use crate::portability::portability_class;
 use crate::power;
-use crate::report::{count_sightings, count_trials, count_weak, weak_reproducibility};
+use crate::report::{count_weak, interval_source, never_seen_bound, rate_interval, weak_reproducibility};
 use crate::state;
-use crate::statistics::{Proportion, zero_count_bound};
+use crate::statistics::{Interval, Proportion};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{format_count, format_probability, format_seconds, plural};
 use crate::write::{CheckWriter, RunWriter, TextLayout, columns, progress, shader};
@@ -323,22 +323,19 @@ fn format_weak_histogram(line: &RunLine) -> String {
         return String::new();
     }
     let resolved = line.instances.saturating_sub(line.unresolved);
-    let (trials, reproducibility) = (count_trials(line), weak_reproducibility(line).unwrap_or_default());
-    let of_batches = line.batches.map_or_else(String::new, |batches| {
-        let max_batches = weak.iter().map(|outcome| count_sightings(outcome)).max().unwrap_or(0);
-        format!(", in {} of {} independent batches", format_count(max_batches), format_count(batches))
+    let reproducibility = weak_reproducibility(line).map_or_else(String::new, |probability| {
+        format!("; reproducibility {}", format_probability(probability))
     });
     let mut text = format!(
-        "{} on {}: weak in {} of {} instances{of_batches}, reproducibility {}\n",
+        "{} on {}: weak in {} of {} instances{reproducibility}; {}\n",
         escape::escape_line(&line.id),
         escape::escape_line(&line.device),
         format_count(seen),
         format_count(resolved),
-        format_probability(reproducibility),
+        interval_source(line),
     );
+    let unit = if line.batches.is_some() { " of batches" } else { "" };
     for outcome in weak.iter().filter(|o| o.count > 0) {
-        let proportion = Proportion::new(count_sightings(outcome), trials);
-        let (interval, anytime) = (proportion.interval(), proportion.anytime_interval());
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
             VerdictWord::Conforms | VerdictWord::Inconclusive if outcome.hsa == Some(false) => {
@@ -347,20 +344,13 @@ fn format_weak_histogram(line: &RunLine) -> String {
             _ if outcome.thin_air => THIN_AIR_OBSERVED_SUFFIX,
             _ => "",
         };
-        // The count is followed by its rate. If instances of a batch are not independent, the intervals are
-        // those of batches and follow the rate of batches.
-        let of_batches = line.batches.map_or_else(String::new, |_| {
-            let by_instances = Proportion::new(outcome.count, resolved);
-            format!("{:>9}  of batches ", format_probability(by_instances.rate()))
+        let interval = rate_interval(line, &[outcome]).map_or_else(String::new, |Interval { low, high }| {
+            format!("  [{}, {}]{unit}", format_probability(low), format_probability(high))
         });
         text += &format!(
-            "  {:>13}  {of_batches}{:>9}  [{}, {}], anytime [{}, {}]  {}{mark}\n",
+            "  {:>13}  {:>9}{interval}  {}{mark}\n",
             format_count(outcome.count),
-            format_probability(proportion.rate()),
-            format_probability(interval.low),
-            format_probability(interval.high),
-            format_probability(anytime.low),
-            format_probability(anytime.high),
+            format_probability(Proportion::new(outcome.count, resolved).rate()),
             state::format_state(&outcome.state),
         );
     }
@@ -370,13 +360,9 @@ fn format_weak_histogram(line: &RunLine) -> String {
         .map(|o| state::format_state(&o.state))
         .collect();
     if !unobserved.is_empty() {
-        let unit = if line.batches.is_some() { " of batches" } else { "" };
-        text += &format!(
-            "  allowed and never seen (each below {}, anytime {}{unit}): {}\n",
-            format_probability(zero_count_bound(trials)),
-            format_probability(Proportion::new(0, trials).anytime_interval().high),
-            unobserved.join(", ")
-        );
+        let bound = never_seen_bound(line)
+            .map_or_else(String::new, |bound| format!(" (each below {}{unit})", format_probability(bound)));
+        text += &format!("  allowed and never seen{bound}: {}\n", unobserved.join(", "));
     }
     text + "\n"
 }

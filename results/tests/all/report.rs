@@ -322,7 +322,7 @@ fn the_conclusion_marks_weak_evidence() {
         }
         let text = results::conclusion::format_conclusions(&whole_plan(), &lines);
         let first = text.lines().next().unwrap().to_owned();
-        first.split_once(" broke a rule ").unwrap().1.split(", 4 undecided").next().unwrap().to_owned()
+        first.split_once(" broke a rule ").unwrap().1.split(", 4 inconclusive").next().unwrap().to_owned()
     };
     let note = "with weak evidence: the driver did not execute everything as requested";
     assert_eq!(first_line(0), "in 2 of 9 tests");

@@ -97,6 +97,7 @@ impl RunKind for LitmusKind<'_> {
             workers: self.options.jobs,
             time: self.device_time(target, waiting),
             retries: self.options.retries,
+            repeats: self.options.repeats.max(1),
             grace: self.options.grace,
             ..Limits::with_memory_limit()
         }
@@ -107,12 +108,18 @@ impl RunKind for LitmusKind<'_> {
         // processor.
         let target = &self.plan.targets[self.plan.device_tests[cell].target_index];
         let is_last = next.is_none();
-        let compiles_ahead = self.options.jobs == 1 && !target.listed.capabilities.is_cpu;
+        let compiles_ahead =
+            self.options.jobs == 1 && self.options.repeats <= 1 && !target.listed.capabilities.is_cpu;
         let next = next.filter(|_| compiles_ahead);
         let next = next.map(|next| Box::new(Job { serial: Vec::new(), ..self.single_job(next, None) }));
         let parts = share
             .map_or_else(ContentionTimeShares::default, |share| self.time_shares(target, share, is_last));
         Job { next, parts, ..self.single_job(cell, share) }
+    }
+
+    fn for_attempt(&self, job: Job, earlier: u32) -> Job {
+        let seed = if self.options.repeats > 1 { runner::repeat_seed(job.seed, earlier) } else { job.seed };
+        Job { seed, ..job }
     }
 
     fn with_smaller_submissions(&self, job: Job, lost: u32) -> Job {
@@ -180,7 +187,8 @@ impl LitmusKind<'_> {
         };
         let runnable =
             self.plan.device_tests.iter().filter(is_on_target).filter(|cell| cell.prediction.is_ok()).count();
-        let even_share = self.budget.time().unwrap_or_default().div_f64(runnable.max(1) as f64);
+        let runs = runnable.max(1) as f64 * f64::from(self.options.repeats.max(1));
+        let even_share = self.budget.time().unwrap_or_default().div_f64(runs);
         split_share(share, even_share, is_last)
     }
 
@@ -189,7 +197,7 @@ impl LitmusKind<'_> {
         let item = &self.plan.tests[cell.test_index];
         let target = &self.plan.targets[cell.target_index];
         let instances = match self.budget {
-            TestBudget::Instances(instances) => Some(instances),
+            TestBudget::Instances(instances) => Some(instances.div_ceil(self.options.repeats.max(1).into())),
             TestBudget::Time(_) => None,
         };
         Job {

@@ -27,9 +27,9 @@ pub struct Tune {
     /// Time for the search.
     #[arg(long, value_name = "DUR", default_value = "1m", value_parser = parse_duration)]
     pub time: Duration,
-    /// Output file for the preset.
+    /// Output file for the preset [default: standard output].
     #[arg(long, value_name = "FILE.toml")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
     /// Initial stresses, as for `run`; each is measured before the random search.
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
     pub from: Vec<String>,
@@ -41,21 +41,21 @@ pub struct Tune {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// With --stress: the tests, as for `run`.
-    #[arg(value_name = "TEST|DIR", requires = "stress")]
+    /// The tests, as for `run`, under the device's preset and the environments of --stress.
+    #[arg(value_name = "TEST|DIR", conflicts_with_all = ["faults", "growth"])]
     pub tests: Vec<String>,
     /// Compare stress environments (presets or TOML files) with the device's preset.
     ///
     /// Prints weak outcomes and deaths of mutants per second, and the number of killed mutants.
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',', conflicts_with_all = ["faults", "growth"])]
     pub stress: Vec<String>,
-    /// With --stress: an embedded suite [default without a test: quick].
-    #[arg(long, value_name = "NAME", requires = "stress")]
+    /// An embedded suite instead of tests [default with --stress and without a test: quick].
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["faults", "growth"])]
     pub suite: Option<String>,
-    /// With --stress: time for all environments together.
+    /// With tests, a suite or --stress: time for all environments together.
     #[arg(long, value_name = "DUR", default_value = "1m", value_parser = parse_duration)]
     pub time: Duration,
-    /// With --stress: seed of all random choices.
+    /// With tests, a suite or --stress: seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// The device, as for `run` [default: the best one].

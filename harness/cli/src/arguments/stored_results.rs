@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use results::write::ReportFormat;
+use results::write::histograms::{PictureSize, PictureTheme};
 
 use super::ListFormat;
 
@@ -16,7 +17,8 @@ pub struct Report {
     /// Output format: html, md, csv, json, junit or herd.
     #[arg(long, value_name = "FORMAT", default_value = "html")]
     pub format: ReportFormat,
-    /// Output file, `-` for standard output [default: report.html, other formats to standard output].
+    /// Output file, `-` for standard output [default: report.html, or the next number if it exists; other formats to
+    /// standard output].
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
     /// Write a site of static pages instead, with pages per device and test, and the data.
@@ -24,12 +26,34 @@ pub struct Report {
     /// The folder must be new or empty, or hold an earlier site.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
     pub site: Option<PathBuf>,
-    /// Write SVG plots for each device instead.
+    /// Write SVG plots instead.
     ///
-    /// The plots show rates of weak outcomes, instances per second, and rates over several results of one
-    /// device.
+    /// The plots show the outcome histograms of each family (as slides and columns of a paper, light and dark) and,
+    /// for each device, rates of weak outcomes, instances per second, and rates over several results of the device.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out", "site"])]
     pub plots: Option<PathBuf>,
+}
+
+/// `plot`.
+#[derive(Debug, Args)]
+pub struct Plot {
+    /// The test: an id, or a glob such as `sb/*` for a picture of several.
+    #[arg(value_name = "TEST")]
+    pub test: String,
+    /// Results folders, saved lines of `run --format json`, or baselines [default: the newest folder in
+    /// `vk-litmus-out`].
+    #[arg(value_name = "RESULTS")]
+    pub results: Vec<PathBuf>,
+    /// Size: slide (1600 × 900 pixels) or column (of a paper, 340 pixels).
+    #[arg(long, value_name = "SIZE", default_value = "slide")]
+    pub size: PictureSize,
+    /// Background: light or dark.
+    #[arg(long, value_name = "THEME", default_value = "light")]
+    pub theme: PictureTheme,
+    /// Output file; the numbers are written next to it as .csv. `-` is standard output, without numbers
+    /// [default: TEST.svg].
+    #[arg(long, value_name = "FILE.svg")]
+    pub out: Option<PathBuf>,
 }
 
 /// `diff`.

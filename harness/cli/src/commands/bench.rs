@@ -30,7 +30,7 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
         };
     }
     let target = targets::select_one(arguments.device.as_deref(), &print_message)?;
-    if !arguments.stress.is_empty() {
+    if !arguments.stress.is_empty() || !arguments.tests.is_empty() || arguments.suite.is_some() {
         let request = EnvironmentOptions {
             stresses: &arguments.stress,
             tests: &arguments.tests,

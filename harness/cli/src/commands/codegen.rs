@@ -105,9 +105,11 @@ fn print_compiled(
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());
+    let mut is_compiled = false;
     code_lines::compile_on_devices(engine, request, view, |target, lines| {
         let mut totals = CodegenTotals::new(&target.name);
         lines.iter().for_each(|line| totals.add(line));
+        is_compiled |= lines.iter().any(|line| line.verdict != CodegenVerdict::Skipped);
         figures.push(totals);
         if lines.iter().any(is_failure) {
             outcome.escalate_to(Outcome::RuleBroken);
@@ -121,6 +123,12 @@ fn print_compiled(
     match printer.format {
         CodegenFormat::Html => printer.data.print(&matrix::render_page(&page))?,
         _ => printer.print_text(&text::format_totals(&figures))?,
+    }
+    if !is_compiled {
+        print_message(
+            "error: nothing was compiled: `vk-litmus devices --compile-only` lists devices with machine code",
+        );
+        outcome.escalate_to(Outcome::Environment);
     }
     Ok(outcome)
 }

@@ -28,9 +28,17 @@ const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(
 /// # Errors
 /// Returns an error without exactly two models, or if the comparison cannot be printed.
 pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
-    let [first, second] = arguments.model.as_slice() else {
-        return Err(Failure::input_message("`compare` takes two models: `--model A --model B`"));
+    // Without `--model`, the first two words are the models.
+    let named = if arguments.model.is_empty() { arguments.tests.len().min(2) } else { 0 };
+    let (positional, tests) = arguments.tests.split_at(named);
+    let (([first, second], _) | (_, [first, second])) = (arguments.model.as_slice(), positional) else {
+        return Err(Failure::input_message(
+            "`compare` takes two models: `compare A B`, or `--model A --model B`",
+        ));
     };
+    if arguments.synthesize.is_some() && !tests.is_empty() {
+        return Err(Failure::input_message("`--synthesize` takes no tests: it searches for one"));
+    }
     let models = [models::load(first)?, models::load(second)?];
     let mut record = CompareRecord {
         schema: COMPARE_SCHEMA.to_owned(),
@@ -43,7 +51,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     match arguments.synthesize {
         Some(events) => record.synthesized = Some(synthesize(&models, &test_constraints(arguments, events))?),
-        None => outcome = compare_tests(arguments, &models, &mut record)?,
+        None => outcome = compare_tests(tests, &models, &mut record)?,
     }
     if arguments.format == ListFormat::Json {
         print_json(&record)?;
@@ -105,6 +113,7 @@ fn test_constraints(arguments: &Compare, events: u32) -> TestConstraints {
     let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     TestConstraints {
         max_tests: 1 + number(arguments.next),
+        min_operations: 1,
         max_operations: number(events),
         max_threads: arguments.threads.map_or(usize::MAX, number),
         only_atomic: arguments.atomic,
@@ -150,12 +159,12 @@ enum Comparison {
 }
 
 fn compare_tests(
-    arguments: &Compare,
+    tests: &[String],
     models: &[LoadedModel; 2],
     record: &mut CompareRecord,
 ) -> Result<Outcome, Failure> {
-    let mut sources = inputs::collect(&arguments.tests, None, None, || Ok(inputs::embedded_tests()))?;
-    if arguments.tests.is_empty() {
+    let mut sources = inputs::collect(tests, None, None, || Ok(inputs::embedded_tests()))?;
+    if tests.is_empty() {
         sources.retain(|source| models.iter().all(|chosen| source.is_judged_by(&chosen.model)));
     }
     let mut outcome = Outcome::Success;
@@ -171,7 +180,7 @@ fn compare_tests(
                 }
                 Comparison::Rejected(no_answer) => {
                     // Rejections of embedded tests are not printed: some operations exist in one model only.
-                    if !arguments.tests.is_empty() {
+                    if !tests.is_empty() {
                         report_rejected(&mut outcome, &no_answer.failure);
                     }
                     record.rejected.push(no_answer.line);

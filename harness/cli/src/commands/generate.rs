@@ -3,22 +3,26 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Instant;
 
-use campaign::models;
-use campaign::parallel::process_in_order;
+use campaign::parallel::{parallel_map, process_in_order};
+use campaign::{inputs, models};
+use humantime::format_duration;
 use litmus::{Dialect, Expectation, Race, Reachability, Span, Test};
-use model::mutation::generate_mutants;
+use model::mutation::{Mutant, Mutation, SurvivingMutant, generate_mutants, list_surviving_mutants};
 use model::synthesis::{
-    MinimalTests, SHAPES, ShapeVariant, WeakenedTest, count_operations, find_distinction, find_minimal_tests,
-    placements,
+    MinimalTests, SHAPES, ShapeVariant, TestConstraints, WeakenedTest, count_operations, find_distinctions,
+    find_minimal_tests, placements, reduce_distinction,
 };
 use model::{Budget, Model, PredictOptions};
+use results::write::number::plural;
 
 use crate::arguments::Generate;
 use crate::exit::{Failure, Outcome};
 use crate::output::{StandardOutput, check_empty_folder, create_folder, print_message, write_file};
 
-const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };
+/// Steps of the prediction of one test.
+const TEST_STEPS: u64 = 500_000;
 /// Largest number of weakened tests examined below one strongest test.
 const MAX_WEAKENED_TESTS: usize = 20_000;
 
@@ -33,7 +37,7 @@ pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
     }
     let mut destination = Destination::new(arguments.out.as_deref())?;
     match &arguments.clause {
-        Some(clause) => write_clause_tests(&chosen.model, clause, arguments.events, &mut destination, quiet)?,
+        Some(clause) => write_clause_tests(&chosen.model, (clause, arguments), &mut destination, quiet)?,
         None => write_minimal(&chosen.model, arguments, &mut destination, quiet)?,
     }
     Ok(Outcome::Success)
@@ -92,15 +96,16 @@ fn write_minimal(
     destination: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
+    let start = Instant::now();
+    let is_over = || start.elapsed() >= arguments.time;
+    let options = PredictOptions { budget: Budget::until(&is_over).with_step_limit(TEST_STEPS), unroll: 1 };
     let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let cells = strongest_cells(size(arguments.threads), size(arguments.events));
     let mut written_programs: BTreeSet<String> = BTreeSet::new();
     let (mut minimal, mut twins, mut examined, mut incomplete) = (0, 0, 0, 0);
     process_in_order(
         &cells,
-        |cell| {
-            (cell.name(), find_minimal_tests(&cell.strongest_test(), model, &TEST_BUDGET, MAX_WEAKENED_TESTS))
-        },
+        |cell| (cell.name(), find_minimal_tests(&cell.strongest_test(), model, &options, MAX_WEAKENED_TESTS)),
         |(name, below)| {
             let MinimalTests { minimal: found, judged_tests: now, complete } =
                 below.map_err(Failure::input_error)?;
@@ -135,7 +140,7 @@ fn write_minimal(
     }
     if incomplete > 0 {
         print_message(&format!(
-            "warning: the search of {incomplete} shapes is incomplete: tests may be missing"
+            "warning: the search of {incomplete} shapes is incomplete: tests may be missing (--time continues)"
         ));
     }
     Ok(())
@@ -162,38 +167,127 @@ fn describe_test(mut test: Test, name: &str, model: &Model, reachability: Reacha
 }
 
 /// Writes, for each mutation of a statement that cites the clause, the smallest test that detects it.
+///
+/// The search deepens: all programs of one size are tried for every mutation before those of the next size. A
+/// mutation left when the time is over gets a reduced test of the corpus, which need not be the smallest.
 fn write_clause_tests(
     model: &Model,
-    clause: &str,
-    events: u32,
+    (clause, arguments): (&str, &Generate),
     destination: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let changed = generate_mutants(model, &|_, clauses| clauses.iter().any(|cited| cited == clause));
-    if changed.is_empty() {
+    let mut undetected = generate_mutants(model, &|_, clauses| clauses.iter().any(|cited| cited == clause));
+    if undetected.is_empty() {
         let name = model.name();
         return Err(Failure::input_message(format!(
             "no statement of {name} that can be mutated cites `{clause}` (`clauses` lists them)"
         )));
     }
-    let events = usize::try_from(events).unwrap_or(usize::MAX);
+    let start = Instant::now();
+    let time = arguments.time;
+    let (_, known) = list_surviving_mutants();
+    undetected.retain(|Mutant { mutation, .. }| {
+        let is_same = |known: &&SurvivingMutant| {
+            (known.model, known.statement, known.change)
+                == (model.name(), mutation.statement.as_str(), mutation.change.as_str())
+        };
+        let proof = known.iter().find(is_same).and_then(|known| known.equivalence_proof);
+        if let (Some((_, why)), false) = (proof, quiet) {
+            print_message(&format!("no test detects {} {}: {why}", mutation.statement, mutation.change));
+        }
+        proof.is_none()
+    });
+    if !quiet {
+        print_message(&format!(
+            "searching tests for {} of {clause}",
+            plural(undetected.len() as u64, "mutation")
+        ));
+    }
     let mut written_programs: BTreeSet<String> = BTreeSet::new();
-    for mutant in &changed {
-        let mutation = &mutant.mutation;
-        let what = format!("{} {}", mutation.statement, mutation.change);
-        match find_distinction(model, &mutant.model, events, &TEST_BUDGET).map_err(Failure::input_error)? {
-            Some(found) if written_programs.insert(program_text(&found.test)) => {
-                let mut test = found.test;
-                test.name = format!("{clause}.{}", written_programs.len());
-                test.metadata.expectations.truncate(1);
-                test.metadata.clauses = vec![clause.to_owned()];
-                test.metadata.why = vec![format!("Notices {what}.")];
-                destination.write(&test)?;
+    let mut write = |mut test: Test, mutation: &Mutation| {
+        if written_programs.insert(program_text(&test)) {
+            test.name = format!("{clause}.{}", written_programs.len());
+            test.metadata.expectations.truncate(1);
+            test.metadata.clauses = vec![clause.to_owned()];
+            test.metadata.why = vec![format!("Notices {} {}.", mutation.statement, mutation.change)];
+            destination.write(&test)?;
+        }
+        Ok::<(), Failure>(())
+    };
+    let max_operations = usize::try_from(arguments.events).unwrap_or(usize::MAX);
+    // A corpus test for each mutation, as a substitute, takes a part of the time.
+    let is_over = |part: f64| start.elapsed() >= time.mul_f64(part);
+    let corpus_over = || is_over(CORPUS_TIME_SHARE);
+    let corpus = corpus_tests(clause);
+    let options =
+        PredictOptions { budget: Budget::until(&corpus_over).with_step_limit(TEST_STEPS), unroll: 1 };
+    let substitutes: Vec<Option<Test>> = parallel_map(&undetected, |mutant: &Mutant| {
+        let mut reduced = corpus.iter().map_while(|test| {
+            (!corpus_over()).then(|| reduce_distinction(test, model, &mutant.model, &options).ok().flatten())
+        });
+        reduced.find_map(|found| {
+            found.map(|found| found.test).filter(|test| count_operations(test) <= max_operations)
+        })
+    });
+    let mut undetected: Vec<_> = undetected.drain(..).zip(substitutes).collect();
+    let search_over = || is_over(1.0);
+    let options =
+        PredictOptions { budget: Budget::until(&search_over).with_step_limit(TEST_STEPS), unroll: 1 };
+    let mut searched_size = 0;
+    for size in 1..=max_operations {
+        let constraints = TestConstraints { min_operations: size, ..TestConstraints::single_test(size) };
+        let mut left = Vec::new();
+        for (mutant, substitute) in undetected {
+            // Nothing smaller exists than a substitute of this size.
+            let known = substitute.clone().filter(|test| count_operations(test) <= size);
+            let found = match known {
+                Some(test) => Some(test),
+                None => find_distinctions(model, &mutant.model, &constraints, &options)
+                    .map_err(Failure::input_error)?
+                    .pop()
+                    .map(|found| found.test),
+            };
+            match found {
+                Some(test) => write(test, &mutant.mutation)?,
+                None => left.push((mutant, substitute)),
             }
-            Some(_) => {}
+        }
+        undetected = left;
+        if is_over(1.0) {
+            break;
+        }
+        searched_size = size;
+    }
+    let searched = if searched_size == max_operations {
+        String::new()
+    } else {
+        format!(" (searched up to {searched_size} operations in {}; --time continues)", format_duration(time))
+    };
+    for (mutant, substitute) in undetected {
+        match substitute {
+            Some(test) => write(test, &mutant.mutation)?,
             None if quiet => {}
-            None => print_message(&format!("no test with at most {events} operations detects {what}")),
+            None => print_message(&format!(
+                "no test with at most {max_operations} operations detects {} {}{searched}",
+                mutant.mutation.statement, mutant.mutation.change
+            )),
         }
     }
     Ok(())
+}
+
+/// The part of the time for tests of the corpus.
+const CORPUS_TIME_SHARE: f64 = 0.4;
+
+/// Returns the tests of the corpus that may detect a mutation of a clause: those that name it first, then by size.
+fn corpus_tests(clause: &str) -> Vec<Test> {
+    let sources = inputs::embedded_tests().into_iter().filter_map(|source| source.load().ok());
+    let mut tests: Vec<Test> = sources
+        .map(|loaded| loaded.test)
+        .filter(|test| test.dialect == Dialect::Vulkan && test.khronos.is_none())
+        .collect();
+    tests.sort_by_key(|test| {
+        (!test.metadata.clauses.iter().any(|named| named == clause), count_operations(test))
+    });
+    tests
 }

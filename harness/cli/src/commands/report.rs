@@ -14,7 +14,7 @@ use results::read::{self, ReadError, Results};
 use results::report::{Report, TestRow, count_weak};
 use results::wire::{RunLine, VerdictWord};
 use results::write::html::ExplainedPicture;
-use results::write::{self, ReportFormat, number, plots, site};
+use results::write::{self, ReportFormat, histograms, number, plots, site};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
@@ -47,8 +47,9 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         print_message(&format!("error: {tests} of the plan without a verdict on {label}"));
     }
     if let Some(folder) = &arguments.plots {
-        let plots =
+        let mut plots =
             plots::draw_plots(&report, &site::device_files(&report)).map_err(Failure::environment_error)?;
+        plots.extend(histograms::family_pictures(&report));
         write_files(folder, &plots)?;
         if !quiet {
             print_message(&format!("plots in {}", folder.display()));
@@ -73,7 +74,7 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         ReportFormat::Html => explain_outcomes(&report),
         _ => Vec::new(),
     };
-    let page = (arguments.format == ReportFormat::Html).then(|| PathBuf::from(DEFAULT_PAGE));
+    let page = (arguments.format == ReportFormat::Html).then(unused_page);
     let out = arguments.out.clone().or(page).filter(|path| path.as_os_str() != "-");
     match &out {
         None => {
@@ -93,6 +94,13 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         }
     }
     Ok(outcome)
+}
+
+/// Returns the file of a page without `--out`, which replaces no earlier one.
+fn unused_page() -> PathBuf {
+    let numbered = (2..).map(|number| PathBuf::from(format!("report-{number}.html")));
+    let mut names = std::iter::once(PathBuf::from(DEFAULT_PAGE)).chain(numbered);
+    names.find(|path| !path.exists()).unwrap_or_else(|| DEFAULT_PAGE.into())
 }
 
 /// Writes a site into a new or empty folder, or replaces the site in it.

@@ -139,6 +139,7 @@ fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
         shard: arguments.shard.or(recorded.shard),
         jobs: recorded.jobs,
         retries: recorded.retries,
+        repeat: recorded.repeat,
         kernel: KernelArguments { compiler: arguments.kernel.compiler.clone(), ..recorded.kernel },
         ..arguments.clone()
     }
@@ -237,6 +238,7 @@ fn forward_progress(
             ("--stress", arguments.stress.is_some()),
             ("--cts-name", arguments.cts_name.is_some()),
             ("--save-baseline", arguments.save_baseline),
+            ("--repeat", arguments.repeat > 1),
             ("--gtest_list_tests", arguments.gtest_list_tests),
             ("--gtest_filter", arguments.gtest_filter.is_some()),
             ("--gtest_output", arguments.gtest_output.is_some()),
@@ -330,6 +332,7 @@ fn run_options(arguments: &Run) -> RunOptions {
         instances: arguments.instances,
         jobs: arguments.jobs.get(),
         retries: arguments.retries,
+        repeats: arguments.repeat,
         validate: arguments.validate,
         shard: arguments.shard,
         suite: suite_name(arguments),

@@ -1,5 +1,7 @@
 //! `tune`: searches for the stress with the most weak outcomes on a device, and writes it as a preset.
 
+use std::path::PathBuf;
+
 use campaign::measure::tune::{TuneOptions, tune as look};
 use campaign::targets;
 use rand::Rng;
@@ -14,8 +16,9 @@ use crate::output::{message_printer, print_message, print_text, write_file};
 /// Returns an error if a test or the device does not exist, the time is too short, or the preset cannot be
 /// written.
 pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
-    if arguments.out.extension().is_none_or(|extension| extension != "toml") {
-        return Err(Failure::input_message(format!("{}: a preset is a .toml file", arguments.out.display())));
+    let is_preset = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+    if let Some(out) = arguments.out.as_ref().filter(|out| !is_preset(out)) {
+        return Err(Failure::input_message(format!("{}: a preset is a .toml file", out.display())));
     }
     let target = targets::select_one(arguments.device.as_deref(), &print_message)?;
     let request = TuneOptions {
@@ -26,6 +29,14 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
         seed: arguments.seed.unwrap_or_else(|| rand::rng().next_u32().into()),
     };
     let found = look(target, &request, &print_message, &message_printer(quiet))?;
-    write_file(&arguments.out, found.preset.as_bytes())?;
-    print_text(&format!("{}: {}", arguments.out.display(), found.summary))
+    match &arguments.out {
+        Some(out) => {
+            write_file(out, found.preset.as_bytes())?;
+            print_text(&format!("{}: {}", out.display(), found.summary))
+        }
+        None => {
+            print_message(found.summary.trim_end());
+            print_text(&found.preset)
+        }
+    }
 }

@@ -7,7 +7,7 @@ use results::wire::{PlanRecord, RunLine, VerdictWord};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+use crate::common::{Ran, assert_valid, binary, schemas, vk_litmus};
 use crate::machine_code::rewrite;
 
 const TESTS: [&str; 4] = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "mp/MP+plain", "avvis/MP+rel-acq.semav-semvis"];
@@ -639,4 +639,48 @@ fn a_large_page_is_small_enough_and_works() {
         displayed_tests(&document(&browser, &profile, &page, "#find=family3/")),
         ("100 of 2000 tests".to_owned(), 100)
     );
+}
+
+/// The examples in the help of each command run, except those that need a GPU, a compiler, or files that only their
+/// reader has.
+#[test]
+fn examples_of_help_run() {
+    const MISSING: [&str; 13] = [
+        ".comp", ".spv", ".wgsl", "FOLDER", "gpu", "radv", "lavapipe", "--resume", " serve", " lsp", ">",
+        "|", "part1",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let run = |line: &str| Ran::run(Command::new("bash").args(["-c", line]).current_dir(folder.path()));
+    let program = binary().display().to_string();
+    for out in ["results", "before", "after"] {
+        let line =
+            format!("{program} run sb/SB+rlx-rlx mp/MP+rel-acq --device sim --instances 2000 --out {out}");
+        assert_eq!(run(&line).code, 0);
+    }
+    let mut ran = 0;
+    let commands =
+        ["patterns", "check", "explain", "tests", "convert", "compile", "devices", "faults", "models"]
+            .into_iter()
+            .chain([
+                "clauses", "compare", "generate", "report", "plot", "repro", "diff", "merge", "lint",
+                "refine",
+            ]);
+    for command in commands {
+        let help = run(&format!("{program} {command} --help")).stdout;
+        let examples = help.split_once("Examples:\n").unwrap().1.lines().map(str::trim);
+        for example in examples.filter(|line| line.starts_with("vk-litmus ")) {
+            if MISSING.iter().any(|word| example.contains(word)) {
+                continue;
+            }
+            let line = example.replacen("vk-litmus", &program, 1);
+            let answer = run(&line);
+            assert_eq!(answer.code, 0, "{example}: {answer:?}");
+            ran += 1;
+        }
+    }
+    assert!(ran >= 20, "{ran}");
+    let picture = std::fs::read_to_string(folder.path().join("sb-SB+rlx-rlx.svg")).unwrap();
+    assert!(picture.contains("P0:r0=0 P1:r0=0") && picture.ends_with("</svg>\n"), "{picture}");
+    let numbers = std::fs::read_to_string(folder.path().join("sb-SB+rlx-rlx.csv")).unwrap();
+    assert!(numbers.lines().count() > 8 && numbers.contains("\"P0:r0=0 P1:r0=0\",weak,"), "{numbers}");
 }

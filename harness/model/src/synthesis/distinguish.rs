@@ -15,6 +15,7 @@ use super::enumerate::{FormVocabulary, MAX_PROGRAM_SIZE};
 use super::minimal::{ConditionVerdict, classify_condition};
 use super::shape::{SHAPES, ShapeVariant, count_operations, placements};
 use super::weaken::weaken_test;
+use crate::budget::BudgetTracker;
 use crate::mutation::Difference;
 use crate::{Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 
@@ -42,6 +43,8 @@ const STRONGEST_BATCH_SIZE: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestConstraints {
     pub max_tests: usize,
+    /// The fewest operations of a program or shape that is tried; the reduced test may have fewer.
+    pub min_operations: usize,
     /// The most operations of a test.
     pub max_operations: usize,
     /// The most threads of a test.
@@ -55,6 +58,7 @@ impl TestConstraints {
     pub fn single_test(operations: usize) -> TestConstraints {
         TestConstraints {
             max_tests: 1,
+            min_operations: 1,
             max_operations: operations,
             max_threads: usize::MAX,
             only_atomic: false,
@@ -96,7 +100,7 @@ pub fn find_distinction(
 ///
 /// Searches all programs up to [`MAX_PROGRAM_SIZE`] operations over the [`FormVocabulary`], then the weakenings of
 /// the [`SHAPES`]. Tests that are racy under both models follow only if there are too few others. The order
-/// within one size is fixed.
+/// within one size is fixed. If the budget of `options` has a stop callback, it ends the search early.
 ///
 /// # Errors
 /// As for [`predict_summary`].
@@ -111,7 +115,10 @@ pub fn find_distinctions(
     let mut all = Vec::new();
     let mut texts = HashSet::new();
     let mut fallback = Vec::new();
-    for size in 1..=constraints.max_operations {
+    for size in constraints.min_operations..=constraints.max_operations {
+        if pair.is_stopped() {
+            break;
+        }
         let mut found = BestTests::new(constraints.capacity());
         if size <= MAX_PROGRAM_SIZE {
             pair.search_programs(size, &vocabulary, &mut found)?;
@@ -262,6 +269,11 @@ impl ModelPair<'_> {
         ))
     }
 
+    /// Returns true once the stop callback of the budget ends the search.
+    fn is_stopped(&self) -> bool {
+        BudgetTracker::new(self.options.budget).is_exhausted()
+    }
+
     fn compare_models(&self, test: &Test) -> Result<Option<Difference>, PredictError> {
         let (first, second) = self.predict_both(test)?;
         Ok(Difference::compare(&first, &second))
@@ -291,7 +303,7 @@ impl ModelPair<'_> {
                 }
             }
             batch.clear();
-            if best.is_full() {
+            if best.is_full() || self.is_stopped() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -331,7 +343,7 @@ impl ModelPair<'_> {
         };
         self.judge_batch(&strongest_tests(true), best)?;
         for chunk in strongest_tests(false).chunks(STRONGEST_BATCH_SIZE) {
-            if best.is_full() {
+            if best.is_full() || self.is_stopped() {
                 return Ok(());
             }
             for found in map_in_parallel(chunk, |top| self.search_weakenings(top)) {

@@ -80,8 +80,12 @@ pub fn find_minimal_tests(
     let mut found: BTreeMap<String, MinimalTest> = BTreeMap::new();
     let mut visited: HashSet<String> = HashSet::from([litmus::print(top)]);
     let mut worklist = vec![top.clone()];
-    if judge(top, &mut below)? != ConditionVerdict::Forbidden {
-        return Ok(below);
+    match judge(top, &mut below)? {
+        ConditionVerdict::Forbidden => {}
+        verdict => {
+            below.complete = verdict != ConditionVerdict::Unknown;
+            return Ok(below);
+        }
     }
     while let Some(test) = worklist.pop() {
         let mut twins = Vec::new();
@@ -98,7 +102,8 @@ pub fn find_minimal_tests(
                 // A race makes every outcome undefined, so the weakening does not keep the test
                 // forbidden. It shows nothing on a device either.
                 ConditionVerdict::Racy => {}
-                ConditionVerdict::Unknown => below.complete = false,
+                // The weakening may be forbidden, so nothing shows that the test is minimal.
+                ConditionVerdict::Unknown => (is_minimal, below.complete) = (false, false),
             }
         }
         if is_minimal {

@@ -14,7 +14,7 @@ use crate::portability::portability_class;
 use crate::power;
 use crate::report::{
     DeviceColumn, HistogramBar, OutcomeClass, Report, Tally, TallyGroups, TestRow, VERDICTS, count_weak,
-    histogram_bars, weak_reproducibility,
+    histogram_bars, interval_source, weak_reproducibility,
 };
 use crate::state;
 use crate::wire::{DeviceRecord, MachineCodeLine, RunLine, VerdictWord};
@@ -106,19 +106,19 @@ pub(in crate::write) fn render_conclusions(report: &Report) -> Markup {
     }
 }
 
-/// Largest number of undecided tests that are listed; the filter of the tests finds the others.
+/// Largest number of inconclusive tests that are listed; the filter of the tests finds the others.
 const MAX_UNDECIDED: usize = 50;
 
 /// Renders the tests without a verdict, by reason, with the advice for one.
-fn render_undecided(report: &Report, links: &Links<'_>) -> Markup {
-    let found = conclusion::undecided_tests(report);
+fn render_inconclusive(report: &Report, links: &Links<'_>) -> Markup {
+    let found = conclusion::inconclusive_tests(report);
     let mut reasons: BTreeMap<&str, Vec<(usize, &RunLine)>> = BTreeMap::new();
     for (index, _, line) in &found {
         reasons.entry(line.reason.as_deref().unwrap_or("inconclusive")).or_default().push((*index, line));
     }
     html! {
         @if !found.is_empty() {
-            h2 { "? Undecided tests" }
+            h2 { "? Inconclusive tests" }
             @for (reason, lines) in reasons {
                 details open[lines.len() <= 10] {
                     summary { (lines.len()) " " (EscapedLine(reason)) ": " (Advice(conclusion::advice_for_reason(reason))) }
@@ -143,7 +143,7 @@ pub(in crate::write) fn render_summary(report: &Report, links: &Links<'_>) -> Ma
                 @for (device, tally) in report.devices.iter().zip(&totals) { (render_device_card(device, tally, report.tests.len())) }
             }
             (render_violations(report, links))
-            (render_undecided(report, links))
+            (render_inconclusive(report, links))
             (render_drifts(report, links))
             (render_powers(report))
             (render_group("family", &report.families(), report, links))
@@ -546,7 +546,7 @@ fn render_verdict(line: &RunLine, mutants: &MutantVerdicts<'_>) -> Markup {
             br;
             small class="quiet" {
                 (format_count(line.instances)) " instances, " (format_count(line.interleaved)) " interleaved"
-                @if let Some(batches) = line.batches { " in " (format_count(batches)) " independent batches" }
+                @if !line.outcomes.is_empty() { "; " (interval_source(line)) }
                 @if line.unresolved > 0 { ", " (format_count(line.unresolved)) " unresolved" }
                 @if line.not_executed > 0 { ", " (format_count(line.not_executed)) " not executed" }
                 "; " @if line.exercised { "exercised" } @else { b { "not exercised" } }
@@ -584,12 +584,11 @@ fn render_bar(line: &RunLine, bar: &HistogramBar) -> Markup {
             @if bar.count > 0 { div style=(style) { i { } } }
             (format_count(bar.count)) " "
             small {
-                @match (bar.interval, bar.bound) {
+                @match (bar.interval.filter(|_| bar.kind != OutcomeClass::Ordinary), bar.bound) {
                     (Some(interval), _) => { (format_probability(bar.rate)) @if bar.counts_batches { "; of batches" } " [" (format_probability(interval.low)) ", " (format_probability(interval.high)) "]" },
                     (None, Some(bound)) => { "below " (format_probability(bound)) @if bar.counts_batches { " of batches" } },
                     (None, None) => (format_probability(bar.rate)),
                 }
-                @if let Some(anytime) = bar.anytime { "; anytime [" (format_probability(anytime.low)) ", " (format_probability(anytime.high)) "]" }
                 @if bar.is_filtered { " filtered" }
             }
         }

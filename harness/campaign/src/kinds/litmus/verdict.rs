@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use litmus::{Observation, Overlap, Prediction, Test};
+use litmus::{Histogram, Observation, Overlap, Prediction, Test};
 use model::{Budget, PredictOptions, complete_prediction};
+use results::judge::OutcomeCount;
 use results::read::{MAX_INSTANCES_PER_DISPATCH, MAX_INSTANCES_PER_SECOND};
 use results::rejudge::{compare_with_hsa, verify_record};
-use results::wire::{Hashes, RunContext, RunLine, SpreadRun};
+use results::wire::{Hashes, PartUnit, RunContext, RunLine, RunParts, SpreadRun};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::SpreadPart;
 use runner::pool::{Attempt, AttemptEnd, JobReport};
@@ -36,12 +37,18 @@ struct CombinedAttempts {
     serial_stage: bool,
     /// Messages of the validation layers.
     validation: Vec<String>,
+    /// Attempts are repeated runs, each of which is one part.
+    is_repeated: bool,
 }
 
 impl CombinedAttempts {
     /// Combines a report. `before` is the failure of the last earlier test, for tests that were not tried
     /// after it.
-    fn new(report: JobReport<Snapshot, JobResult>, before: Option<Reason>) -> CombinedAttempts {
+    fn new(
+        report: JobReport<Snapshot, JobResult>,
+        before: Option<Reason>,
+        is_repeated: bool,
+    ) -> CombinedAttempts {
         let mut combined = CombinedAttempts {
             ending: Ok(Ending::Finished),
             observation: Observation::default(),
@@ -51,6 +58,7 @@ impl CombinedAttempts {
             spread: None,
             serial_stage: false,
             validation: Vec::new(),
+            is_repeated,
         };
         for attempt in &report.earlier {
             combined.add_attempt(attempt);
@@ -85,7 +93,11 @@ impl CombinedAttempts {
     }
 
     fn add_observation(&mut self, observation: &WireObservation, twin: Option<&WireObservation>) {
-        self.observation.merge_from(&observation.into());
+        let mut observation = Observation::from(observation);
+        if self.is_repeated && observation.dispatches > 0 {
+            observation.parts = vec![observation.histogram.clone()];
+        }
+        self.observation.merge_from(&observation);
         if let Some(twin) = twin {
             self.twin.get_or_insert_default().merge_from(&twin.into());
         }
@@ -198,7 +210,7 @@ pub fn judge_report(
     report: JobReport<Snapshot, JobResult>,
     before: Option<Reason>,
 ) -> JudgedJob {
-    let attempts = CombinedAttempts::new(report, before);
+    let attempts = CombinedAttempts::new(report, before, run.options.repeats > 1);
     let is_racy = matches!(&cell.prediction, Ok(prediction) if prediction.is_undefined());
     let has_mixed_stages = run.plan.tests[cell.test_index].variant.shader.stage.is_mixed();
     let validation = attempts
@@ -245,6 +257,7 @@ fn judged_line(run: &LitmusKind<'_>, cell: &DeviceTest, attempts: &CombinedAttem
         memory: attempts.memory.clone(),
         counted_by_host: attempts.counted_by_host.clone(),
         spread: attempts.spread.as_ref().map(spread_run),
+        parts: attempts.observation.parts.clone(),
     };
     build_line(run, cell, &prediction.observables, &judgement, facts)
 }
@@ -260,6 +273,23 @@ struct RunFacts {
     memory: Option<String>,
     counted_by_host: Option<String>,
     spread: Option<SpreadRun>,
+    parts: Vec<Histogram>,
+}
+
+/// Smallest number of parts from which a record lists them.
+const MIN_PARTS: usize = 3;
+
+/// Adds the counts of the parts to a line with the outcomes of `rows`. After a change of the stress, parts have no
+/// common rate.
+fn add_parts(line: &mut RunLine, rows: &[OutcomeCount], parts: &[Histogram], unit: PartUnit) {
+    if parts.len() < MIN_PARTS || line.batches.is_some() || line.spread.is_some() {
+        return;
+    }
+    line.parts = Some(RunParts { unit, instances: parts.iter().map(Histogram::total_count).collect() });
+    for (row, counted) in line.outcomes.iter_mut().zip(rows) {
+        let count = |part: &Histogram| part.counts.get(&counted.outcome).copied().unwrap_or_default();
+        row.parts = parts.iter().map(count).collect();
+    }
 }
 
 fn build_line(
@@ -279,12 +309,14 @@ fn build_line(
     let hashes =
         Hashes { test: item.hash.clone(), kernel: cell.kernel_hash.clone(), ..context.hashes.clone() };
     let context = RunContext { id: item.loaded.source.id.clone(), hashes, ..context };
-    let line = RunLine {
+    let mut line = RunLine {
         memory: facts.memory,
         counted_by_host: facts.counted_by_host,
         spread: facts.spread,
         ..RunLine::new(&item.judged_test, observables, judgement, context)
     };
+    let unit = if options.repeats > 1 { PartUnit::Run } else { PartUnit::Part };
+    add_parts(&mut line, &judgement.rows, &facts.parts, unit);
     with_comparisons(run, cell, observables, line)
 }
 

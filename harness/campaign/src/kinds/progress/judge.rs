@@ -389,6 +389,7 @@ fn count_outcomes(test: &Test, observations: &PlacementObservations) -> Vec<RunO
                 state,
                 count,
                 batches: None,
+                parts: Vec::new(),
                 allowed: true,
                 weak: false,
                 filtered: false,

@@ -218,6 +218,7 @@ fn content_outcome(
         state,
         count,
         batches: None,
+        parts: Vec::new(),
         allowed: verdict.allowed,
         weak: verdict.weak,
         filtered: false,
