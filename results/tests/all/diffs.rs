@@ -2,7 +2,7 @@
 
 use results::diff::{DiffError, diff};
 use results::read::Results;
-use results::wire::{ChangeKind, DiffRecord, RunLine, VerdictWord};
+use results::wire::{ChangeKind, DiffRecord, PartUnit, RunLine, RunParts, VerdictWord};
 use results::write::diff::format_diff;
 
 use crate::lines::run_lines;
@@ -80,7 +80,7 @@ fn a_crash_is_a_new_failure_and_other_changes_are_reported() {
     assert_eq!(kind(&crashed, &crashed), None);
 }
 
-/// Returns a store-buffering line with these counts of the weak and of another outcome.
+/// Returns a store-buffering line of six runs with these counts of the weak and of another outcome.
 fn line_with_counts(id: &str, weak: u64, strong: u64) -> RunLine {
     let mut line = run_lines().remove(0);
     line.id = id.into();
@@ -89,6 +89,9 @@ fn line_with_counts(id: &str, weak: u64, strong: u64) -> RunLine {
     line.outcomes[3].count = strong;
     line.unresolved = 0;
     line.instances = weak + strong;
+    let split = |count: u64| (0..6).map(|run| count / 6 + u64::from(run < count % 6)).collect::<Vec<u64>>();
+    line.outcomes.iter_mut().for_each(|outcome| outcome.parts = split(outcome.count));
+    line.parts = Some(RunParts { unit: PartUnit::Run, instances: split(line.instances) });
     line
 }
 
@@ -115,11 +118,26 @@ fn rate_changes_are_distinguished_from_chance() {
             .map(|change| (change.kind, change.significant))
             .collect()
     };
-    assert_eq!(of_id("a"), [(ChangeKind::NewOutcome, true), (ChangeKind::RateShift, true)]);
-    assert_eq!(of_id("b"), [(ChangeKind::VanishedOutcome, true), (ChangeKind::RateShift, true)]);
+    assert_eq!(of_id("a"), [(ChangeKind::NewOutcome, true)]);
+    assert_eq!(of_id("b"), [(ChangeKind::VanishedOutcome, true)]);
     assert_eq!(of_id("c"), [], "ten more of five hundred is chance");
     assert_eq!(of_id("d"), [(ChangeKind::VanishedOutcome, false)], "one sighting is chance");
-    assert_eq!(found.scatter, None, "too few to say");
+    assert_eq!((found.scatter, found.not_comparable), (None, 0), "too few to say");
+
+    // Without repeated runs, the same counts prove nothing.
+    let once = |results: &Results| Results {
+        lines: results.lines.iter().map(|line| RunLine { parts: None, ..line.clone() }).collect(),
+        ..results.clone()
+    };
+    let found = diff(&once(&old), &new).unwrap();
+    assert!((found.rates, found.not_comparable) == (0, 8), "{found:?}");
+    assert!(found.changes.iter().all(|change| !change.significant && change.p.is_none()), "{found:?}");
+    let text = format_diff(&found);
+    assert!(
+        text.contains("8 rates not comparable")
+            && text.contains("-> 60 of 100,000 (0.0600 %), not comparable"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -653,8 +653,7 @@ fn examples_of_help_run() {
     let run = |line: &str| Ran::run(Command::new("bash").args(["-c", line]).current_dir(folder.path()));
     let program = binary().display().to_string();
     for out in ["results", "before", "after"] {
-        let line =
-            format!("{program} run sb/SB+rlx-rlx mp/MP+rel-acq --device sim --instances 2000 --out {out}");
+        let line = format!("{program} run sb/SB+rlx-rlx --device sim --instances 2000 --out {out}");
         assert_eq!(run(&line).code, 0);
     }
     let mut ran = 0;

@@ -82,6 +82,10 @@ fn plots_have_a_point_per_observed_test() {
     assert_eq!((drawn.code, drawn.stdout.as_str()), (0, ""), "{drawn:?}");
     let plots = folder.path().join("plots");
     let names: Vec<String> = files(&plots).iter().map(|path| path.display().to_string()).collect();
+    let (histograms, names): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|name| name.starts_with("histograms"));
+    // Two families in two sizes and two themes, and the numbers.
+    assert_eq!(histograms.len(), 9, "{histograms:?}");
     let expected =
         ["sim-0.1.0-2-speed", "sim-0.1.0-2-weak", "sim-0.1.0-runs-1", "sim-0.1.0-speed", "sim-0.1.0-weak"];
     assert_eq!(names, expected.map(|name| format!("{name}.svg")));

@@ -15,9 +15,9 @@ use super::enumerate::{FormVocabulary, MAX_PROGRAM_SIZE};
 use super::minimal::{ConditionVerdict, classify_condition};
 use super::shape::{SHAPES, ShapeVariant, count_operations, placements};
 use super::weaken::weaken_test;
-use crate::budget::BudgetTracker;
 use crate::mutation::Difference;
 use crate::{Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
+use solver::BudgetTracker;
 
 /// A test on which two models differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
