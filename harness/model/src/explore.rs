@@ -50,6 +50,8 @@ pub struct ExplorationStrategy {
     pub spin_loops: bool,
     /// If set, excludes combinations of paths by the values that their writes can supply.
     pub value_supply: bool,
+    /// If set, decides by one encoding of all paths what the search by paths does not decide soon.
+    pub whole_program: bool,
 }
 
 impl ExplorationStrategy {
@@ -68,6 +70,7 @@ impl ExplorationStrategy {
         rmw_chains: true,
         spin_loops: true,
         value_supply: true,
+        whole_program: true,
     };
 
     /// As [`FULL`](Self::FULL), for callers that need races and the condition first: a list of outcomes may
@@ -439,8 +442,9 @@ impl LeafVisitor for FirstMatch<'_, '_, '_> {
         open && self.collector.evaluate_goal(self.goal, reads_from, &[]) != Some(false)
     }
 
-    fn visit_executions(&mut self, leaf: SearchLeaf, _: u64) -> u64 {
-        match self.collector.leaf_meets_goal(&leaf, self.goal) {
+    fn visit_executions(&mut self, leaf: SearchLeaf, max_executions: u64) -> u64 {
+        let mut tries = 0;
+        match self.collector.leaf_meets_goal(&leaf, self.goal, max_executions, &mut tries) {
             Some(true) => {
                 self.found = true;
                 if let Some(raised) = &mut self.flags {
@@ -448,8 +452,10 @@ impl LeafVisitor for FirstMatch<'_, '_, '_> {
                 }
             }
             Some(false) => {}
+            // The search ends at its step limit, and the SAT solver may answer.
+            None if tries > max_executions => {}
             None => self.timed_out = true,
         }
-        1
+        tries.max(1)
     }
 }

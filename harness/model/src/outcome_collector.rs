@@ -7,6 +7,7 @@ mod findings;
 mod outcomes;
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use litmus::{
     Comparison, Condition, ConditionSide, LocationId, Observable, Outcome, ResolvedCondition, ScalarType,
@@ -245,7 +246,10 @@ impl<'a> OutcomeCollector<'a> {
         if self.has_independent_values {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
             // Before the list: it may become too long, which must not affect the answers.
-            self.decide_leaf(&choices, leaf.flags, findings);
+            let tried = self.decide_leaf(&choices, leaf.flags, max_executions, findings);
+            if tried > max_executions {
+                return tried;
+            }
             if findings.unlisted
                 || outcomes > MAX_LISTED_OUTCOMES
                 || findings.outcomes.allowed_count() > MAX_LISTED_OUTCOMES
@@ -276,45 +280,72 @@ impl<'a> OutcomeCollector<'a> {
     /// It looks for an outcome inside the filter, one that satisfies the condition and one that violates it.
     /// The values of different locations are independent here, so that a condition is decided once the values
     /// that it reads are.
-    fn decide_leaf(&self, choices: &[Vec<LocationChoice>], flagged: Flags, findings: &mut Findings) {
-        let search = |goal: ExecutionGoal<'_>| {
-            let mut rf = vec![None; self.skeleton.len()];
-            let decided = |rf: &[Option<u16>], last: &[u16]| self.evaluate_goal(goal, rf, last);
-            self.is_satisfiable(&decided, choices, &mut rf, &mut Vec::new())
-        };
+    ///
+    /// Returns the number of tried choices. If it exceeds `max_tries`, the leaf is not decided.
+    fn decide_leaf(
+        &self,
+        choices: &[Vec<LocationChoice>],
+        flagged: Flags,
+        max_tries: u64,
+        findings: &mut Findings,
+    ) -> u64 {
+        let mut tries = 0;
+        let mut search =
+            |goal: ExecutionGoal<'_>| self.find_choice(goal, choices, max_tries, &mut tries).unwrap_or(false);
         if findings.grounded.lacks_any_of(flagged) && search(ExecutionGoal::InFilter) {
             findings.raise_flags(flagged, false);
         }
-        if !self.skeleton.terminated {
-            return;
+        if self.skeleton.terminated {
+            findings.has_match = findings.has_match || search(ExecutionGoal::ConditionIs(true));
+            findings.has_mismatch = findings.has_mismatch || search(ExecutionGoal::ConditionIs(false));
         }
-        findings.has_match = findings.has_match || search(ExecutionGoal::ConditionIs(true));
-        findings.has_mismatch = findings.has_mismatch || search(ExecutionGoal::ConditionIs(false));
+        findings.timed_out |= self.tracker.is_exhausted();
+        tries
+    }
+
+    /// Returns true if some combination of choices meets the goal; `None` if more than `max_tries` were tried, or
+    /// the budget ran out.
+    fn find_choice(
+        &self,
+        goal: ExecutionGoal<'_>,
+        choices: &[Vec<LocationChoice>],
+        max_tries: u64,
+        tries: &mut u64,
+    ) -> Option<bool> {
+        let (mut rf, mut last) = (vec![None; self.skeleton.len()], Vec::new());
+        let mut decided = |rf: &[Option<u16>], last: &[u16]| {
+            *tries += 1;
+            if self.tracker.spend(1) || *tries > max_tries {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(self.evaluate_goal(goal, rf, last))
+        };
+        match self.is_satisfiable(&mut decided, choices, &mut rf, &mut last) {
+            ControlFlow::Break(()) => None,
+            ControlFlow::Continue(found) => Some(found),
+        }
     }
 
     /// Returns true if some combination of choices satisfies `decided`, which is evaluated on partial choices
-    /// too.
+    /// too, and may end the search.
     fn is_satisfiable(
         &self,
-        decided: &impl Fn(&[Option<u16>], &[u16]) -> Option<bool>,
+        decided: &mut impl FnMut(&[Option<u16>], &[u16]) -> ControlFlow<(), Option<bool>>,
         choices: &[Vec<LocationChoice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
-    ) -> bool {
-        match decided(rf, last) {
-            // Three-valued evaluation: a decided condition has this value for all remaining
-            // choices.
-            Some(decided) => return decided,
-            None if choices.is_empty() => return false,
-            None => {}
+    ) -> ControlFlow<(), bool> {
+        // Three-valued evaluation: a decided condition has this value for all remaining choices.
+        if let Some(decided) = decided(rf, last)? {
+            return ControlFlow::Continue(decided);
         }
-        let Some((first, rest)) = choices.split_first() else { return false };
+        let Some((first, rest)) = choices.split_first() else { return ControlFlow::Continue(false) };
         for (reads_from, last_write, _) in first {
             for (read, write) in reads_from {
                 rf[usize::from(*read)] = Some(*write);
             }
             last.extend(last_write);
-            let found = self.is_satisfiable(decided, rest, rf, last);
+            let found = self.is_satisfiable(decided, rest, rf, last)?;
             if last_write.is_some() {
                 last.pop();
             }
@@ -322,10 +353,10 @@ impl<'a> OutcomeCollector<'a> {
                 rf[usize::from(*read)] = None;
             }
             if found {
-                return true;
+                return ControlFlow::Continue(true);
             }
         }
-        false
+        ControlFlow::Continue(false)
     }
 
     fn evaluate_condition(
@@ -436,14 +467,20 @@ impl<'a> OutcomeCollector<'a> {
         }
     }
 
-    /// Returns true if one of the leaf's executions meets the goal; `None` if the budget ran out first.
-    pub(crate) fn leaf_meets_goal(&self, leaf: &SearchLeaf, goal: ExecutionGoal<'_>) -> Option<bool> {
+    /// Returns true if one of the leaf's executions meets the goal; `None` if more than `max_tries` choices were
+    /// tried, or the budget ran out.
+    pub(crate) fn leaf_meets_goal(
+        &self,
+        leaf: &SearchLeaf,
+        goal: ExecutionGoal<'_>,
+        max_tries: u64,
+        tries: &mut u64,
+    ) -> Option<bool> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.has_independent_values {
             let choices: Vec<Vec<LocationChoice>> =
                 leaf.locations.iter().map(|solutions| self.observed_choices(solutions)).collect();
-            let decided = |rf: &[Option<u16>], last: &[u16]| self.evaluate_goal(goal, rf, last);
-            return Some(self.is_satisfiable(&decided, &choices, &mut rf, &mut Vec::new()));
+            return self.find_choice(goal, &choices, max_tries, tries);
         }
         let choices: Vec<Vec<LocationChoice>> =
             leaf.locations.iter().map(|solutions| all_choices(solutions)).collect();

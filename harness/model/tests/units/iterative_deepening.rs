@@ -2,7 +2,8 @@
 
 use litmus::Race;
 
-use model::{Budget, Model, PredictOptions, predict_with_growing_bound};
+use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
+use model::{Budget, GrowingPrediction, Model, PredictOptions, predict_with_growing_bound};
 
 fn predict(threads: &str) -> litmus::Prediction {
     let text = format!("VULKAN test\n{{ x = 0; f = 0; t = 0; }}\n{threads}");
@@ -175,4 +176,33 @@ blt r0, 16, LC00 | blt r0, 16, LC00 ;
     assert_eq!((counted.can_meet_condition, counted.truncated_runs), (Some(false), 0));
     let overshot = predict(&format!("{count}exists (x == 18)"));
     assert_eq!(overshot.can_meet_condition, Some(true));
+}
+
+/// Loops without an exit cut runs at every bound, and only the race is unknown: a longer loop does not answer it.
+#[test]
+fn termination_is_decided_before_the_bound_grows() {
+    let text = "VULKAN test
+{ x = 0; }
+P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
+LC00: | LC10: ;
+ld.atom.wg.sc0 r0, x | rmw.atom.wg.sc0 r2, x, 1 ;
+bne r0, 0, LC01 | bne r2, 0, LC11 ;
+goto LC00 | goto LC10 ;
+LC01: | LC11: ;
+rmw.atom.wg.sc0 r1, x, 0 | ;
+bne r1, 1, LC02 | ;
+goto LC01 | ;
+LC02: | ;
+exists (0 == 0)";
+    let test = litmus::parse(text, "test").unwrap();
+    let model = Model::shipped("dartagnan").unwrap().unwrap();
+    let budget = Budget::from_steps(1_000);
+    let start = GrowingPrediction::start(&test, &model, &PredictOptions { budget, unroll: 1 }).unwrap();
+    let fair: ProgressModel = "fair".parse().unwrap();
+    let limits = ProgressLimits::with_budget(budget);
+    let termination = check_termination(&test, &model, &fair, Fairness::Weak, &limits).unwrap();
+    assert_eq!(termination.terminates, Some(false));
+    let prediction = start.deepen();
+    assert!(prediction.bound <= 2, "the bound grew to {}", prediction.bound);
+    assert_eq!((prediction.race, prediction.can_meet_condition), (Race::Unknown, Some(true)));
 }
