@@ -209,6 +209,10 @@ pub fn check_loaded(loaded: &LoadedTest, models: &CheckModels, options: CheckOpt
                 let line = RejectedLine { file: file.clone(), error: labelled.message.clone(), line, column };
                 CheckResult::Rejected(RejectedSource { line, failure: Failure::input(labelled) })
             }
+            None if error.is_limit_reached() => {
+                let advice = "a smaller `--unroll` has fewer events and paths";
+                reject(Failure::environment_message(format!("{file}: {error}; {advice}")))
+            }
             None => reject(Failure::input_message(format!("{file}: {error}"))),
         },
     }

@@ -3,6 +3,7 @@
 pub use crate::cells::{AccessPiece, CellPartition, Extent};
 pub use crate::conflict::has_only_ordered_accesses;
 pub use crate::explore::ExplorationStrategy;
+pub use crate::guarded::{EncodedAnswer, decide_by_encoding};
 pub use crate::liveness::{live_registers, strongly_live_registers};
 pub use crate::path::{PathChoice, ThreadPath, enumerate_paths};
 pub use crate::predict::predict_with_strategy;

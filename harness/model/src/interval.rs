@@ -19,6 +19,9 @@ pub(crate) struct Bounds<M: Matrix> {
     first_dynamic: usize,
     /// Number of events.
     pub(crate) n: usize,
+    /// If events may be missing from an execution, the pairs whose first event executes only if the second does. A pair
+    /// then belongs to a bound if it does in every or some execution of both of its events.
+    implied: Option<M>,
 }
 
 /// The bounds of a node to evaluate.
@@ -40,7 +43,59 @@ impl<M: Matrix> Bounds<M> {
             may: empty(&nodes[prepared.first_dynamic..]),
             first_dynamic: prepared.first_dynamic,
             n,
+            implied: None,
         }
+    }
+
+    /// Lets events be missing from executions.
+    pub(crate) fn set_implied_events(&mut self, implied: M) {
+        self.implied = Some(implied);
+    }
+
+    /// Returns the pairs of a sequence of which both steps are certain, and whose middle event executes if one of the
+    /// other two does.
+    fn compose_certain(&self, first: &M, second: &M) -> M {
+        match &self.implied {
+            None => first.compose(second),
+            Some(implied) => {
+                let by_first = first.intersection(implied).compose(second);
+                by_first.union(&first.compose(&second.intersection(&implied.transpose())))
+            }
+        }
+    }
+
+    /// Returns the lower bound of a node of which a third event, which may be missing, decides whether pairs belong to it.
+    fn certain_value(&self, node: PlanNode) -> Option<CatValue<M>> {
+        let n = self.n;
+        let implied = self.implied.as_ref()?;
+        let relation = |id| self.must(id).as_relation();
+        Some(match node {
+            PlanNode::Sequence(a, b) => CatValue::Relation(self.compose_certain(relation(a)?, relation(b)?)),
+            PlanNode::Plus(a) | PlanNode::Star(a) => {
+                let mut closure = relation(a)?.clone();
+                loop {
+                    let longer = closure.union(&self.compose_certain(&closure, &closure));
+                    if longer == closure {
+                        break;
+                    }
+                    closure = longer;
+                }
+                if matches!(node, PlanNode::Star(_)) {
+                    closure.union_with(&M::identity(n));
+                }
+                CatValue::Relation(closure)
+            }
+            PlanNode::Domain(a) | PlanNode::Range(a) => {
+                let pairs = relation(a)?;
+                let pairs =
+                    if matches!(node, PlanNode::Range(_)) { pairs.transpose() } else { pairs.clone() };
+                let pairs = pairs.intersection(implied);
+                let mut members = M::Set::empty();
+                (0..n).filter(|event| !pairs.row(*event).is_empty()).for_each(|event| members.insert(event));
+                CatValue::Set(members)
+            }
+            _ => return None,
+        })
     }
 
     /// Returns the pairs that every completion contains.
@@ -224,7 +279,11 @@ impl<M: Matrix> Bounds<M> {
             }
             // Every other operation is monotone in its operands.
             node => (
-                if must { apply_node_with(node, lower, n) } else { None },
+                if must {
+                    self.certain_value(node).or_else(|| apply_node_with(node, lower, n))
+                } else {
+                    None
+                },
                 if may { apply_node_with(node, upper, n) } else { None },
             ),
         };

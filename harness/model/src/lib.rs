@@ -10,6 +10,7 @@
 //! modification order that matter, and those that matter only within a location (`activity`). The search
 //! chooses the global ones (`search`), solves each location (`location_solver`) and combines the solutions to
 //! outcomes (`outcome_collector`). If this is too slow, queries are encoded (`sat_encoding`) for the SAT solver of the crate `solver`.
+//! Programs with too many paths are encoded as a whole (`guarded`).
 //!
 //! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
 //! determines which outcomes are weak.
@@ -50,6 +51,7 @@ mod explore;
 mod facts;
 mod flags;
 mod forced;
+mod guarded;
 #[cfg(feature = "testing")]
 pub mod internals;
 mod interval;

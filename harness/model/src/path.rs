@@ -4,6 +4,7 @@
 
 mod carried_values;
 mod repeated_iterations;
+pub(crate) mod unroll;
 
 use litmus::{
     Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId,

@@ -12,6 +12,7 @@ use litmus::{
 use crate::combinations::{enumerate_thread_paths, for_each_combination};
 use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
+use crate::guarded::{decide_in_turns, decide_program};
 use crate::matrix::with_smallest_matrix;
 use crate::outcome_collector::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
 use crate::path::{PathChoice, ThreadPath, enumerate_observed_paths};
@@ -105,10 +106,10 @@ pub(crate) fn predict_with_tracker(
         model: model.name().to_owned(),
         observables,
         outcomes,
-        race: race_status(&findings),
+        race: findings.race(),
         // If the search was cut short, another race may exist.
         race_thin_air: is_exhaustive
-            && race_status(&findings) == Race::Racy
+            && findings.race() == Race::Racy
             && !findings.grounded.has_race()
             && !findings.replaces_dependencies,
         uninitialised_read: if test.has_undefined_locations() {
@@ -161,21 +162,13 @@ pub fn predict_summary(
         &tracker,
     )?;
     let is_final = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
-    let (race, level) = (race_status(&findings), findings.raised.undefinedness(&compiled.plan, is_final));
+    let (race, level) = (findings.race(), findings.raised.undefinedness(&compiled.plan, is_final));
     let allowed = findings.outcomes.into_iter().filter(|(_, status)| status.is_allowed());
     Ok(PredictionSummary {
         race: if is_final { race } else { Race::Unknown },
         level,
         allowed: allowed.map(|(outcome, _)| outcome).collect(),
     })
-}
-
-fn race_status(findings: &Findings) -> Race {
-    match (findings.raised.has_race(), findings.timed_out || findings.truncated_combinations > 0) {
-        (true, _) => Race::Racy,
-        (false, false) => Race::Free,
-        (false, true) => Race::Unknown,
-    }
 }
 
 /// Thread symmetry is computed only for tests with at least this many threads.
@@ -203,7 +196,13 @@ fn find_outcomes(
     let find = |strategy, tracker: &BudgetTracker<'_>| {
         find_with_strategy(test, model, compiled, observables, unroll, strategy, tracker)
     };
-    if !strategy.lists_outcomes || !strategy.decides_first {
+    let decide = |strategy, tracker: &BudgetTracker<'_>| {
+        decide_without_list(test, model, compiled, observables, unroll, strategy, tracker)
+    };
+    if !strategy.lists_outcomes {
+        return decide(strategy, tracker);
+    }
+    if !strategy.decides_first {
         return find(strategy, tracker);
     }
     // A list needs paths that differ only in the final registers, which may be too many.
@@ -220,10 +219,10 @@ fn find_outcomes(
         }
         // The loop bound cut the listed runs. Some reductions decide without any bound.
         let decided =
-            tracker.attempt(strategy.first_listing_steps / weight, |tracker| find(decision, tracker))?;
+            tracker.attempt(strategy.first_listing_steps / weight, |tracker| decide(decision, tracker))?;
         return Ok(if decided.is_unbounded() { decided } else { listed });
     }
-    let mut decided = find(decision, tracker)?;
+    let mut decided = decide(decision, tracker)?;
     if decided.timed_out {
         // The findings of an incomplete search are definite, because it found them in executions.
         decided.add_definite(&listed);
@@ -236,6 +235,28 @@ fn find_outcomes(
         && !decided.ended_early
         && listed.truncated_combinations > decided.truncated_combinations;
     Ok(if listed.timed_out || is_shorter { decided } else { listed })
+}
+
+/// Decides races and the question of a test, without a list of outcomes.
+fn decide_without_list(
+    test: &Test,
+    model: &Model,
+    compiled: &ModelPlans,
+    observables: &[Observable],
+    unroll: u32,
+    strategy: ExplorationStrategy,
+    tracker: &BudgetTracker<'_>,
+) -> Result<Findings, PredictError> {
+    let find = |tracker: &BudgetTracker<'_>| {
+        find_with_strategy(test, model, compiled, observables, unroll, strategy, tracker)
+    };
+    if !strategy.whole_program {
+        return find(tracker);
+    }
+    let semantic = model.execution_semantics();
+    let encode =
+        |tracker: &BudgetTracker<'_>| decide_program(test, observables, compiled, semantic, unroll, tracker);
+    decide_in_turns(&find, &encode, event_count(test, unroll), tracker)
 }
 
 /// Returns about how many events the longest runs of a test have.

@@ -89,6 +89,17 @@ impl ModelPlans {
 }
 
 impl PreparedPlan {
+    /// Returns the plan for executions from which events may be missing, so that every node depends on the execution.
+    pub(crate) fn with_missing_events(&self) -> PreparedPlan {
+        PreparedPlan {
+            plan: self.plan.clone(),
+            first_dynamic: 0,
+            static_bases: self.static_bases.clone(),
+            rf: self.rf.clone(),
+            co: self.co.clone(),
+        }
+    }
+
     fn new(mut plan: CompiledModel) -> PreparedPlan {
         let is_dynamic = find_dynamic_nodes(&plan);
         // A stable partition keeps operands first and groups together.

@@ -20,7 +20,7 @@ use std::rc::Rc;
 use litmus::{LocationId, Value as Number};
 
 pub(crate) use self::goal_query::{GoalEvidence, grounded_flags};
-pub(crate) use self::values::EventDomains;
+pub(crate) use self::values::{EventDomains, dependency_cycles};
 use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, PlanNode};
 use crate::interval::{RequestedBounds, nodes_to_evaluate};
 use crate::matrix::{Bits, Matrix};
@@ -639,7 +639,7 @@ fn order_literal(before: &QuickMap<(usize, usize), Literal>, from: usize, to: us
 }
 
 /// Returns the strongly connected components that contain cycles, with events in ascending order.
-fn cyclic_components<M: Matrix>(relation: &M, n: usize) -> Vec<Vec<usize>> {
+pub(crate) fn cyclic_components<M: Matrix>(relation: &M, n: usize) -> Vec<Vec<usize>> {
     // Components from the transitive closure: mutual reachability. Events without a cycle through
     // them need no component.
     let reaches = relation.plus();

@@ -86,6 +86,8 @@ pub(crate) struct Event {
     /// Index into the thread's instructions.
     pub(crate) instruction: Option<u16>,
     pub(crate) tags: Tags,
+    /// Index into the steps of the thread's path.
+    pub(crate) step: Option<u16>,
     /// The storage accessed, by its name, or a cell of it (`AccessPiece::cell`).
     pub(crate) storage: Option<LocationId>,
     /// The name through which it is accessed.
@@ -177,6 +179,7 @@ impl Event {
         Event {
             owner,
             instruction,
+            step: None,
             tags: Tags::default(),
             storage: None,
             reference: None,

@@ -25,6 +25,8 @@ mod synthesis;
 mod texts;
 mod units;
 mod waiting;
+
+mod whole_program;
 mod witness;
 
 #[expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]

@@ -161,6 +161,15 @@ impl Circuit {
         }
     }
 
+    /// Returns bits whose conjunction is this bit: the operands of a conjunction, else the bit itself.
+    pub fn conjuncts(&self, bit: Bit) -> Vec<Bit> {
+        match self.gates.get(bit.node()) {
+            Some(Gate::And(operands)) if !bit.is_negated() => operands.to_vec(),
+            Some(Gate::True) if !bit.is_negated() => Vec::new(),
+            _ => vec![bit],
+        }
+    }
+
     /// Returns the value of each node for these values of inputs.
     pub(crate) fn evaluate(&self, value_of_input: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut values: Vec<bool> = Vec::with_capacity(self.gates.len());

@@ -1,6 +1,6 @@
 //! The findings of a test: outcomes, raised flags and counts.
 
-use litmus::Outcome;
+use litmus::{Outcome, Race};
 
 use crate::flags::Flags;
 use crate::quick::QuickMap;
@@ -60,6 +60,15 @@ impl ExecutionCounts {
 }
 
 impl Findings {
+    /// Returns the race status of the program, unknown if some runs were not searched.
+    pub(crate) fn race(&self) -> Race {
+        match (self.raised.has_race(), self.timed_out || self.truncated_combinations > 0) {
+            (true, _) => Race::Racy,
+            (false, false) => Race::Free,
+            (false, true) => Race::Unknown,
+        }
+    }
+
     /// Returns true if every result holds beyond the loop bound, as far as outcomes are not listed.
     pub(crate) fn is_unbounded(&self) -> bool {
         !self.timed_out && !self.ended_early && self.truncated_combinations == 0

@@ -35,11 +35,11 @@ use crate::symbolic::{ReadIndex, SymbolicValue};
 #[derive(Default)]
 pub(super) struct LoopFacts {
     /// The live registers at each instruction.
-    live: Vec<Vec<bool>>,
+    pub(super) live: Vec<Vec<bool>>,
     /// Those of them whose values may have an effect.
-    strongly_live: Vec<Vec<bool>>,
+    pub(super) strongly_live: Vec<Vec<bool>>,
     /// For each instruction, true if it may race with another thread or read an undefined value.
-    may_race: Vec<bool>,
+    pub(super) may_race: Vec<bool>,
     /// For each storage its values, if they are known and few.
     stored: Vec<Option<Vec<Value>>>,
     /// For each storage whose stores may be left out, the number of reads of other threads that may read from them.
@@ -105,6 +105,15 @@ impl LoopFacts {
             is_observed: storages().map(is_observed).collect(),
             replaces_carried_values: is_plain && reductions != LoopReductions::AnyModel,
         }
+    }
+}
+
+impl LoopFacts {
+    /// Returns true if neither a read nor the final state depends on the stores of the thread to a storage.
+    pub(super) fn is_unread(&self, storage: LocationId) -> bool {
+        let storage = usize::from(storage.0);
+        self.store_readers.get(storage).copied().flatten() == Some(0)
+            && self.is_observed.get(storage) == Some(&false)
     }
 }
 

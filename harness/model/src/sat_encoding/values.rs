@@ -225,7 +225,7 @@ fn reached_events(depends: &[Vec<usize>], from: usize) -> Vec<bool> {
 }
 
 /// Returns the strongly connected components that contain a cycle, with events in ascending order.
-pub(super) fn dependency_cycles(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub(crate) fn dependency_cycles(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let n = depends.len();
     let reaches: Vec<Vec<bool>> = (0..n).map(|from| reached_events(depends, from)).collect();
     let mut components: Vec<Vec<usize>> = Vec::new();

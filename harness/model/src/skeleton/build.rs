@@ -267,7 +267,8 @@ impl<'t> Builder<'t> {
         let steps = self.steps[usize::from(thread.0)];
         let mut cooperative =
             steps.iter().any(|step| step.cooperative).then(|| self.with_thread_events(thread));
-        for step in steps {
+        for (index, step) in steps.iter().enumerate() {
+            let first = self.skeleton.events.len();
             if let Some(company) = cooperative.as_mut().filter(|_| step.cooperative) {
                 // The access is numbered among the reads of the thread, although its events belong
                 // to another invocation. So both builders use one list of reads.
@@ -277,6 +278,7 @@ impl<'t> Builder<'t> {
             } else {
                 self.add_step(thread, step);
             }
+            self.skeleton.events[first..].iter_mut().for_each(|event| event.step = Some(index as u16));
         }
         // `with_thread_events` has numbered these events after all events of the thread itself.
         if let Some(mut company) = cooperative {

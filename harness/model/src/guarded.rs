@@ -1,0 +1,226 @@
+//! One encoding of all paths of a program, for a SAT solver.
+//!
+//! Every thread is executed on all of its paths at once (`path::unroll`), so that each event has a guard. Values are
+//! bit-vectors. The event structure has all of these events, of which an execution has those whose guards hold.
+//!
+//! A pair of a node of the model's plan is a bit that has a meaning only if both of its events execute. Its static
+//! bounds (`interval`) hold in the same sense: a pair of a sequence is certain only if the event in the middle
+//! executes whenever one of its two events does. This is the relation analysis of Dartagnan (Gavrilenko and others,
+//! "BMC for Weak Memory Models: Relation Analysis for Compact SMT Encodings", CAV 2019), with guards.
+//!
+//! Closures are encoded from below, as in `sat_encoding`. Races, the question and the loop bound are assumptions on one
+//! incremental solver. What is not supported here, such as subgroup operations and conditional control barriers, is
+//! left to the other strategies. So are answers that need values out of thin air.
+
+mod encoding;
+mod program;
+
+use litmus::{Observable, Race, ResolvedCondition, Test};
+use solver::{BatsatSolver, Bit, Budget, BudgetTracker, CircuitSolver};
+
+use self::encoding::GuardedEncoding;
+use self::program::GuardedProgram;
+use crate::flags::Flags;
+use crate::matrix::{Matrix, with_smallest_matrix};
+use crate::outcome_collector::Findings;
+use crate::prepared::{ModelPlans, PreparedPlan};
+use crate::search::step_weight;
+use crate::skeleton::ExecutionSemantics;
+use crate::{Model, PredictError};
+
+/// Rounds of the analysis of the bits that values may have set.
+const MAX_MASK_ROUNDS: usize = 4;
+
+/// Decides races and the question of a test; `None` if that is not possible here.
+///
+/// Outcomes are not listed. A search that was cut short has the findings so far.
+pub(crate) fn decide_program(
+    test: &Test,
+    observables: &[Observable],
+    compiled: &ModelPlans,
+    semantic: ExecutionSemantics,
+    unroll: u32,
+    tracker: &BudgetTracker<'_>,
+) -> Result<Option<Findings>, PredictError> {
+    if tracker.is_exhausted() {
+        return Ok(None);
+    }
+    // Any bits first, then those that the writes of the round before may set.
+    let mut masks = vec![u64::MAX; test.locations.len()];
+    let mut round = 0;
+    let (program, solver) = loop {
+        let mut solver = CircuitSolver::new(BatsatSolver::new(tracker));
+        let circuit = &mut solver.circuit;
+        let program = GuardedProgram::new(test, observables, semantic, unroll, &masks, circuit)?;
+        let Some(program) = program else { return Ok(None) };
+        let stored = program.stored_masks(masks.len());
+        round += 1;
+        if stored == masks || round > MAX_MASK_ROUNDS {
+            break (program, solver);
+        }
+        masks = stored;
+    };
+    // Runs that do not end have no final values of memory, which a filter may name.
+    if test.filter.is_some() && program.ended != Bit::TRUE {
+        return Ok(None);
+    }
+    let prepared = compiled.prepare_plan(&program.skeleton).with_missing_events();
+    with_smallest_matrix!(program.skeleton.len(), M => {
+        match GuardedEncoding::<M, _>::new(&program, &prepared, solver)? {
+            Some(encoding) => Ok(find_answers(test, observables, &program, &prepared, encoding)),
+            None => Ok(None),
+        }
+    })
+}
+
+/// Steps of the first attempt with the encoding of all paths.
+const FIRST_ENCODING_STEPS: u64 = 100_000;
+
+/// Steps of the first search path by path.
+const FIRST_SEARCH_STEPS: u64 = 500_000;
+
+/// Steps of the solver that take about as long as one step of a search.
+const SOLVER_STEPS_PER_STEP: u64 = 64;
+
+/// Numbers of events for which the encoding is the first attempt: smaller tests are searched at once, and larger ones
+/// take long to encode.
+const ENCODED_FIRST: std::ops::RangeInclusive<usize> = 24..=150;
+
+/// Decides a test of about this number of events by the encoding of all paths and by the search path by path, which get
+/// growing shares of the budget in turn.
+///
+/// The first complete answer counts. The search has precedence if the loop bound cuts off runs of the encoding, since its
+/// reductions may cover all lengths of a loop.
+pub(crate) fn decide_in_turns(
+    search: &dyn Fn(&BudgetTracker<'_>) -> Result<Findings, PredictError>,
+    encode: &dyn Fn(&BudgetTracker<'_>) -> Result<Option<Findings>, PredictError>,
+    events: usize,
+    tracker: &BudgetTracker<'_>,
+) -> Result<Findings, PredictError> {
+    let mut search_steps = FIRST_SEARCH_STEPS / (step_weight(events) / 4).max(1);
+    let mut encoding_steps = FIRST_ENCODING_STEPS;
+    let mut partial = Findings { unlisted: true, timed_out: true, ..Findings::default() };
+    let mut bounded: Option<Findings> = None;
+    let (mut is_searchable, mut is_encodable) = (true, true);
+    let mut is_encoded_next = ENCODED_FIRST.contains(&events);
+    loop {
+        if is_encodable && is_encoded_next && bounded.is_none() {
+            let steps = if is_searchable { encoding_steps } else { u64::MAX };
+            let limit = tracker.remaining().with_step_limit(steps);
+            let encoding_tracker = BudgetTracker::new(limit);
+            let decided = encode(&encoding_tracker)?;
+            tracker.spend(encoding_tracker.spent_steps() / SOLVER_STEPS_PER_STEP);
+            encoding_steps = encoding_steps.saturating_mul(8);
+            match decided {
+                Some(found) if found.is_unbounded() || !found.timed_out && !is_searchable => {
+                    return Ok(found);
+                }
+                Some(found) if !found.timed_out => bounded = Some(found),
+                Some(found) => partial.add_definite(&found),
+                // The search gives the reason if it cannot decide the test either.
+                None => (is_encodable, is_searchable) = (false, true),
+            }
+        }
+        is_encoded_next = true;
+        if tracker.is_exhausted() {
+            return Ok(bounded.unwrap_or(partial));
+        }
+        if is_searchable {
+            let steps = if is_encodable { search_steps } else { u64::MAX };
+            match tracker.attempt(steps, search) {
+                Ok(found) if !found.timed_out => return Ok(found),
+                Ok(mut found) => {
+                    found.add_definite(&partial);
+                    partial = found;
+                }
+                Err(PredictError::TooManyPaths { .. }) if is_encodable => is_searchable = false,
+                Err(error) => return Err(error),
+            }
+            search_steps = search_steps.saturating_mul(4);
+        }
+        if let Some(bounded) = bounded.take() {
+            return Ok(bounded);
+        }
+        if tracker.is_exhausted() {
+            return Ok(partial);
+        }
+    }
+}
+
+/// The answers of the encoding of a whole program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncodedAnswer {
+    pub race: Race,
+    /// True if an outcome meets the condition.
+    pub can_meet_condition: bool,
+    /// True if an outcome misses it.
+    pub can_miss_condition: bool,
+    /// True if the loop bound ends some run.
+    pub is_cut: bool,
+}
+
+/// Decides a test by the encoding of the whole program; `None` if that does not support the test, or not in time.
+///
+/// # Errors
+///
+/// As for [`predict`](crate::predict).
+pub fn decide_by_encoding(
+    test: &Test,
+    model: &Model,
+    unroll: u32,
+    budget: Budget<'_>,
+) -> Result<Option<EncodedAnswer>, PredictError> {
+    let tracker = BudgetTracker::new(budget);
+    let compiled = model.model_plans_for(test)?;
+    let (observables, semantic) = (test.observables(), model.execution_semantics());
+    let found = decide_program(test, &observables, &compiled, semantic, unroll.max(1), &tracker)?;
+    Ok(found.filter(|found| !found.timed_out).map(|found| EncodedAnswer {
+        race: found.race(),
+        can_meet_condition: found.has_match,
+        can_miss_condition: found.has_mismatch,
+        is_cut: found.truncated_combinations > 0,
+    }))
+}
+
+/// Answers all questions about the program; `None` if an answer needs values out of thin air.
+fn find_answers<M: Matrix>(
+    test: &Test,
+    observables: &[Observable],
+    program: &GuardedProgram,
+    prepared: &PreparedPlan,
+    mut encoding: GuardedEncoding<'_, M, BatsatSolver<'_>>,
+) -> Option<Findings> {
+    let mut findings = Findings { unlisted: true, ..Findings::default() };
+    let resolved = |condition| ResolvedCondition::new(test, observables, condition);
+    let filter = test.filter.as_ref().map_or(Bit::TRUE, |filter| encoding.condition_bit(&resolved(filter)));
+    let mut timed_out = false;
+    let mut is_possible = |encoding: &mut GuardedEncoding<'_, M, _>, goal: &[Bit]| {
+        let found = encoding.find_execution(goal);
+        timed_out |= found == Some(None);
+        Some(found?.unwrap_or(false))
+    };
+    if is_possible(&mut encoding, &[])? {
+        findings.path_combinations = 1;
+        for (axiom, raised) in encoding.flags.clone() {
+            let mut flags = Flags::default();
+            flags.raise_axiom(&prepared.plan.axioms[axiom]);
+            if findings.raised.lacks_any_of(flags) && is_possible(&mut encoding, &[filter, raised])? {
+                findings.raise_flags(flags, false);
+            }
+        }
+        if let Some(question) = &test.question {
+            let holds = encoding.condition_bit(&resolved(&question.condition));
+            let ended = program.ended;
+            findings.has_match = is_possible(&mut encoding, &[ended, filter, holds])?;
+            findings.has_mismatch = is_possible(&mut encoding, &[ended, filter, !holds])?;
+        } else {
+            let holds = is_possible(&mut encoding, &[program.ended, filter])?;
+            findings.has_match = holds;
+        }
+        if is_possible(&mut encoding, &[program.cut])? {
+            findings.truncated_combinations = 1;
+        }
+    }
+    findings.timed_out = timed_out;
+    Some(findings)
+}

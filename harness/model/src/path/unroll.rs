@@ -1,0 +1,644 @@
+//! Symbolic execution of a thread on all of its paths at once: guarded steps and merged registers.
+//!
+//! Control reaches an instruction under a guard, a bit of a circuit. Where paths meet, their guards are joined and
+//! their registers selected by guard, so that the size is linear in the code and the loop bound, not in the number of
+//! paths. An instruction in a loop has one instance for each number of turns. The text decides the order: an
+//! instance follows all instances that may lead to it.
+//!
+//! An iteration that changes nothing ends the thread, as in [`repeated_iterations`](super::repeated_iterations). Here
+//! this is a bit: its steps do not execute or can be left out, and the live registers are equal to those before it. An
+//! iteration with a use (a race, an observed store) counts as one that changes something.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod values;
+
+use std::collections::BTreeMap;
+
+use litmus::{
+    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, InstructionKind, LabelId,
+    LocationId, MemoryAccess, Operand, Performer, RegisterId, RmwOperation, ScalarType, Test, ThreadId,
+    Value,
+};
+use solver::{Bit, BitVector, Circuit};
+
+use self::values::{apply_operation, extend, low_bits};
+pub(crate) use self::values::{compare, new_read_value, to_constant};
+use super::repeated_iterations::{LoopFacts, LoopReductions};
+use super::{StepAccess, StepKind, ThreadPath, ThreadStep, UNSIGNED, Width};
+use crate::cells::Extent;
+use crate::symbolic::SymbolicValue;
+
+/// Limit of executed instances of instructions of one thread.
+const MAX_INSTANCES: usize = 1 << 14;
+
+/// All paths of a thread.
+pub(crate) struct GuardedThread {
+    /// Every step of every path, in an order that all paths follow. Stored values are in `steps`.
+    pub(crate) path: ThreadPath,
+    /// The guards and values of these steps.
+    pub(crate) steps: Vec<GuardedStep>,
+    /// The registers at the end of the path that is taken.
+    pub(crate) registers: Vec<BitVector>,
+    /// Holds if the thread runs to its end.
+    pub(crate) ended: Bit,
+    /// Holds if the loop bound ends the thread.
+    pub(crate) cut: Bit,
+}
+
+/// The guard and the values of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct GuardedStep {
+    /// Holds if the step executes.
+    pub(crate) guard: Bit,
+    pub(crate) read: Option<BitVector>,
+    pub(crate) written: Option<BitVector>,
+    /// The steps whose reads the written value is computed from, each with the bit under which it is.
+    pub(crate) sources: BTreeMap<usize, Bit>,
+}
+
+/// The clauses that every run satisfies: a read of an await or compare-exchange has the value that its step needs.
+pub(crate) type Requirements = Vec<Vec<Bit>>;
+
+/// A value with the steps whose reads it is computed from.
+#[derive(Clone)]
+struct TracedValue {
+    value: BitVector,
+    sources: BTreeMap<usize, Bit>,
+}
+
+/// The state of a thread before an instruction, merged over the paths that lead to it.
+#[derive(Clone)]
+struct MergedState {
+    guard: Bit,
+    registers: Vec<TracedValue>,
+    /// The comparison that each condition register holds.
+    conditions: Vec<Bit>,
+    heads: BTreeMap<usize, LoopHead>,
+}
+
+/// The state at the last visit of a label.
+#[derive(Clone)]
+struct LoopHead {
+    first_step: usize,
+    registers: Vec<BitVector>,
+    conditions: Vec<Bit>,
+}
+
+/// The instance of an instruction, in an order in which paths lead to later ones.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Instance {
+    /// The end of the outermost loop, or the instruction itself.
+    region_end: usize,
+    /// The number of taken back edges of the loop.
+    turns: u32,
+    /// The taken back edges of the loop, each with its number.
+    taken: BTreeMap<usize, u32>,
+    instruction: usize,
+}
+
+/// Executes a thread on all of its paths; `None` if it has an instruction that is not supported here, or is too long.
+///
+/// `masks` has the bits of each storage that a read may find set. `knows_text`: the model is a shipped Vulkan model.
+pub(crate) fn unroll_thread(
+    test: &Test,
+    thread: ThreadId,
+    unroll: u32,
+    knows_text: bool,
+    masks: &[u64],
+    circuit: &mut Circuit,
+    requirements: &mut Requirements,
+) -> Option<GuardedThread> {
+    let reductions = if knows_text { LoopReductions::UnreadStores } else { LoopReductions::AnyModel };
+    let code = test.thread(thread);
+    let observed = vec![true; code.registers.len()];
+    let jumps = code.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
+    let facts = if jumps {
+        LoopFacts::new(test, thread, &observed, unroll, reductions)
+    } else {
+        LoopFacts::default()
+    };
+    let mut unroller = Unroller {
+        test,
+        thread,
+        unroll,
+        facts,
+        masks,
+        circuit,
+        requirements,
+        regions: Vec::new(),
+        open: BTreeMap::new(),
+        path_steps: Vec::new(),
+        steps: Vec::new(),
+        executed: vec![0; code.instructions.len()],
+        end: None,
+        ended: Bit::FALSE,
+        cut: Bit::FALSE,
+    };
+    unroller.find_regions()?;
+    unroller.run()?;
+    let Unroller { path_steps, steps, end, ended, cut, .. } = unroller;
+    let registers: Vec<BitVector> = end?.registers.into_iter().map(|register| register.value).collect();
+    let path = ThreadPath {
+        steps: path_steps,
+        constraints: Vec::new(),
+        registers: vec![SymbolicValue::Known(Value(0)); registers.len()],
+        terminated: true,
+        truncated: false,
+        decisive_reads: Vec::new(),
+        taken_branches: Vec::new(),
+        replaces_dependencies: false,
+    };
+    Some(GuardedThread { path, steps, registers, ended, cut })
+}
+
+struct Unroller<'a> {
+    test: &'a Test,
+    thread: ThreadId,
+    unroll: u32,
+    facts: LoopFacts,
+    masks: &'a [u64],
+    circuit: &'a mut Circuit,
+    requirements: &'a mut Requirements,
+    /// The outermost loops: the first and the last instruction of each.
+    regions: Vec<(usize, usize)>,
+    open: BTreeMap<Instance, MergedState>,
+    path_steps: Vec<ThreadStep>,
+    steps: Vec<GuardedStep>,
+    executed: Vec<u16>,
+    /// The state of all paths that ended.
+    end: Option<MergedState>,
+    ended: Bit,
+    cut: Bit,
+}
+
+impl Unroller<'_> {
+    /// Finds the outermost loops: the unions of overlapping back edges.
+    fn find_regions(&mut self) -> Option<()> {
+        let instructions = &self.test.thread(self.thread).instructions;
+        for (at, instruction) in instructions.iter().enumerate() {
+            let InstructionKind::Flow(flow) = &instruction.kind else { continue };
+            let target = match flow {
+                Flow::Label(_) => continue,
+                Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. } => *target,
+            };
+            let mut start = self.label_position(target)?;
+            if start > at {
+                continue;
+            }
+            self.regions.retain(|(first, last)| {
+                let overlaps = *last >= start;
+                if overlaps {
+                    start = start.min(*first);
+                }
+                !overlaps
+            });
+            self.regions.push((start, at));
+        }
+        Some(())
+    }
+
+    fn run(&mut self) -> Option<()> {
+        let registers = &self.test.thread(self.thread).registers;
+        let initial = |register: usize| {
+            let value = self.test.initial_register(self.thread, RegisterId(register as u16));
+            TracedValue { value: to_constant(value), sources: BTreeMap::new() }
+        };
+        let start = MergedState {
+            guard: Bit::TRUE,
+            registers: (0..registers.len()).map(initial).collect(),
+            conditions: vec![Bit::FALSE; registers.len()],
+            heads: BTreeMap::new(),
+        };
+        self.add_state(start, 0, BTreeMap::new());
+        let length = self.test.thread(self.thread).instructions.len();
+        let mut instances = 0;
+        while let Some((instance, state)) = self.open.pop_first() {
+            instances += 1;
+            if instances > MAX_INSTANCES {
+                return None;
+            }
+            if instance.instruction >= length {
+                self.ended = join_guards(self.circuit, self.ended, state.guard);
+                self.finish(state);
+            } else {
+                self.execute(instance, state)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Adds a state before an instruction.
+    fn add_state(&mut self, state: MergedState, instruction: usize, taken: BTreeMap<usize, u32>) {
+        if state.guard == Bit::FALSE {
+            return;
+        }
+        let region = self.regions.iter().find(|(first, last)| (*first..=*last).contains(&instruction));
+        // Outside of the loop, the number of its turns does not matter.
+        let instance = match region {
+            Some((first, last)) => {
+                let taken: BTreeMap<usize, u32> =
+                    taken.into_iter().filter(|(edge, _)| (*first..=*last).contains(edge)).collect();
+                Instance { region_end: *last, turns: taken.values().sum(), taken, instruction }
+            }
+            None => Instance { region_end: instruction, turns: 0, taken: BTreeMap::new(), instruction },
+        };
+        let merged = match self.open.remove(&instance) {
+            Some(other) => merge_states(self.circuit, other, state),
+            None => state,
+        };
+        self.open.insert(instance, merged);
+    }
+
+    /// Adds a state in which the thread takes no further step.
+    fn finish(&mut self, state: MergedState) {
+        if state.guard != Bit::FALSE {
+            self.end = Some(match self.end.take() {
+                Some(other) => merge_states(self.circuit, other, state),
+                None => state,
+            });
+        }
+    }
+
+    fn execute(&mut self, instance: Instance, mut state: MergedState) -> Option<()> {
+        let at = instance.instruction;
+        let kind = &self.test.thread(self.thread).instructions.get(at)?.kind;
+        match kind {
+            InstructionKind::Access(access) => self.execute_access(&mut state, at, access)?,
+            InstructionKind::Fence { scope, semantics } => {
+                self.push_step(at, StepKind::Fence(*scope, *semantics), new_step(state.guard), false);
+            }
+            // A barrier that some runs do not reach may block others.
+            InstructionKind::ControlBarrier(_) if state.guard == Bit::TRUE => {
+                self.push_step(at, StepKind::ControlBarrier, new_step(state.guard), false);
+            }
+            InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
+            | InstructionKind::Subgroup(_)
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_) => return None,
+            InstructionKind::Compute(compute) => self.execute_compute(&mut state, compute),
+            InstructionKind::Flow(Flow::Label(_)) => {
+                let head = LoopHead {
+                    first_step: self.steps.len(),
+                    registers: state.registers.iter().map(|register| register.value.clone()).collect(),
+                    conditions: state.conditions.clone(),
+                };
+                state.heads.insert(at, head);
+            }
+            InstructionKind::Flow(Flow::Goto(target)) => {
+                return self.take_jump(state, &instance, *target);
+            }
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
+                let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
+                let sides = [*left, *right].map(|side| operand_value(&state, side, scalar).value);
+                let taken = compare(self.circuit, *relation, &sides[0], &sides[1], scalar);
+                return self.branch(state, &instance, *target, taken);
+            }
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
+                let taken = state.conditions[usize::from(condition.0)];
+                return self.branch(state, &instance, *target, taken);
+            }
+        }
+        self.add_state(state, at + 1, instance.taken);
+        Some(())
+    }
+
+    fn branch(&mut self, state: MergedState, instance: &Instance, target: LabelId, taken: Bit) -> Option<()> {
+        let mut jumped = state.clone();
+        jumped.guard = self.circuit.and(state.guard, taken);
+        self.take_jump(jumped, instance, target)?;
+        let guard = self.circuit.and(state.guard, !taken);
+        self.add_state(MergedState { guard, ..state }, instance.instruction + 1, instance.taken.clone());
+        Some(())
+    }
+
+    fn take_jump(&mut self, mut state: MergedState, instance: &Instance, target: LabelId) -> Option<()> {
+        let position = self.label_position(target)?;
+        let mut taken = instance.taken.clone();
+        if position <= instance.instruction {
+            let is_redundant = self.is_iteration_redundant(&state, position);
+            let guard = self.circuit.and(state.guard, is_redundant);
+            self.finish(MergedState { guard, ..state.clone() });
+            state.guard = self.circuit.and(state.guard, !is_redundant);
+            let turns = taken.entry(instance.instruction).or_default();
+            *turns += 1;
+            if *turns >= self.unroll {
+                self.cut = join_guards(self.circuit, self.cut, state.guard);
+                self.finish(state);
+                return Some(());
+            }
+        }
+        self.add_state(state, position, taken);
+        Some(())
+    }
+
+    /// Returns a bit that holds only if the iteration since the last visit of a label changed nothing.
+    fn is_iteration_redundant(&mut self, state: &MergedState, label: usize) -> Bit {
+        let Some(head) = state.heads.get(&label) else { return Bit::FALSE };
+        let (mut unchanged, mut executed) = (Vec::new(), Vec::new());
+        for index in head.first_step..self.steps.len() {
+            let step = &self.steps[index];
+            if self.circuit.and(step.guard, state.guard) == Bit::FALSE {
+                continue;
+            }
+            executed.push(step.guard);
+            let path_step = &self.path_steps[index];
+            let has_use = self.facts.may_race.get(usize::from(path_step.instruction)) == Some(&true);
+            let is_removable = match (&path_step.kind, &step.read, &step.written) {
+                _ if has_use => Bit::FALSE,
+                (StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..), ..) => Bit::TRUE,
+                (StepKind::Rmw(..), Some(read), Some(written)) => self.circuit.equals(read, written),
+                (StepKind::Write(memory, _), ..) => Bit::from(self.facts.is_unread(memory.extent.storage)),
+                (
+                    StepKind::Rmw(..)
+                    | StepKind::ControlBarrier
+                    | StepKind::SplitBarrier
+                    | StepKind::Subgroup(_)
+                    | StepKind::System,
+                    ..,
+                ) => Bit::FALSE,
+            };
+            unchanged.push(self.circuit.implies(step.guard, is_removable));
+        }
+        let (live, strongly_live) = (self.facts.live.get(label), self.facts.strongly_live.get(label));
+        let (Some(live), Some(strongly_live)) = (live.cloned(), strongly_live.cloned()) else {
+            return Bit::FALSE;
+        };
+        let are_live_equal = self.are_registers_equal(state, head, &live);
+        let are_strongly_live_equal = self.are_registers_equal(state, head, &strongly_live);
+        let waits = self.circuit.any(&executed);
+        let waits_unchanged = self.circuit.and(waits, are_strongly_live_equal);
+        unchanged.push(self.circuit.or(are_live_equal, waits_unchanged));
+        self.circuit.all(&unchanged)
+    }
+
+    fn are_registers_equal(&mut self, state: &MergedState, head: &LoopHead, live: &[bool]) -> Bit {
+        let mut equal = Vec::new();
+        for register in (0..live.len()).filter(|register| live[*register]) {
+            equal.push(self.circuit.equals(&state.registers[register].value, &head.registers[register]));
+            equal.push(self.circuit.iff(state.conditions[register], head.conditions[register]));
+        }
+        self.circuit.all(&equal)
+    }
+
+    fn execute_compute(&mut self, state: &mut MergedState, compute: &Compute) {
+        match compute {
+            Compute::Compare { destination, relation, left, right } => {
+                let scalar = ScalarType::default();
+                let sides = [*left, *right].map(|side| operand_value(state, side, scalar).value);
+                let holds = compare(self.circuit, *relation, &sides[0], &sides[1], UNSIGNED);
+                state.conditions[usize::from(destination.0)] = holds;
+            }
+            Compute::Move { destination, value } => {
+                state.registers[usize::from(destination.0)] =
+                    operand_value(state, *value, ScalarType::default());
+            }
+            Compute::Arithmetic { destination, operation, left, right } => {
+                let scalar = self.test.register_type(self.thread, *destination);
+                let (left, right) =
+                    (operand_value(state, *left, scalar), operand_value(state, *right, scalar));
+                state.registers[usize::from(destination.0)] = self.apply(*operation, &left, &right, scalar);
+            }
+        }
+    }
+
+    /// Returns the result of an operation, with the sources of both operands.
+    fn apply(
+        &mut self,
+        operation: ArithmeticOperation,
+        left: &TracedValue,
+        right: &TracedValue,
+        scalar: ScalarType,
+    ) -> TracedValue {
+        let value = apply_operation(self.circuit, operation, &left.value, &right.value, scalar);
+        // A value that no operand changes depends on none of them.
+        if value.to_constant().is_some() {
+            return TracedValue { value, sources: BTreeMap::new() };
+        }
+        let mut sources = left.sources.clone();
+        for (step, bit) in &right.sources {
+            let both = sources.get(step).map_or(*bit, |other| self.circuit.or(*bit, *other));
+            sources.insert(*step, both);
+        }
+        TracedValue { value, sources }
+    }
+
+    fn execute_access(&mut self, state: &mut MergedState, at: usize, access: &MemoryAccess) -> Option<()> {
+        if access.performer == Performer::Cooperative {
+            return None;
+        }
+        for (index, lane) in access.scalar_accesses().enumerate() {
+            self.execute_lane(state, at, &lane, index > 0)?;
+        }
+        Some(())
+    }
+
+    /// An access of one number.
+    fn execute_lane(
+        &mut self,
+        state: &mut MergedState,
+        at: usize,
+        access: &MemoryAccess,
+        is_continuation: bool,
+    ) -> Option<()> {
+        let (test, place, scalar) = (self.test, &access.place, access.place.scalar_type(self.test));
+        let extent = Extent::from_place(test, place);
+        let memory = |access| StepAccess { location: place.location, class: place.class, access, extent };
+        let own = memory(access.strength);
+        let guard = state.guard;
+        let new_read = |me: &mut Self| me.new_read(extent.storage, scalar);
+        let source = self.steps.len();
+        let traced = |value: BitVector| TracedValue { value, sources: BTreeMap::from([(source, Bit::TRUE)]) };
+        let thread = self.thread;
+        let register_type = |register| test.register_type(thread, register);
+        let to_register = |register, read: &TracedValue| TracedValue {
+            value: extend(&read.value, scalar, register_type(register)),
+            sources: read.sources.clone(),
+        };
+        let stored_value = |state: &MergedState, operand| {
+            let value = operand_value(state, operand, scalar);
+            TracedValue { value: low_bits(&value.value, scalar), sources: value.sources }
+        };
+        match access.kind {
+            AccessKind::Load(destinations) => {
+                let register = destinations.first();
+                let read = traced(new_read(self));
+                let step = GuardedStep { read: Some(read.value.clone()), ..new_step(guard) };
+                self.push_step(at, StepKind::Read(own), step, is_continuation);
+                state.registers[usize::from(register.0)] = to_register(register, &read);
+            }
+            AccessKind::Store(values) => {
+                let TracedValue { value, sources } = stored_value(state, values.first());
+                let step = GuardedStep { written: Some(value), sources, ..new_step(guard) };
+                let kind = StepKind::Write(own, SymbolicValue::Known(Value(0)));
+                self.push_step(at, kind, step, is_continuation);
+            }
+            AccessKind::Await { destination, value: awaited } => {
+                let awaited = operand_value(state, awaited, scalar).value;
+                let read = traced(new_read(self));
+                let step = GuardedStep { read: Some(read.value.clone()), ..new_step(guard) };
+                self.push_step(at, StepKind::Read(own), step, is_continuation);
+                let is_equal = compare(self.circuit, BranchRelation::Equal, &read.value, &awaited, UNSIGNED);
+                self.requirements.push(vec![!guard, is_equal]);
+                state.registers[usize::from(destination.0)] = to_register(destination, &read);
+            }
+            AccessKind::Rmw { destination, operation } => {
+                let read = traced(new_read(self));
+                let mut result = read.clone();
+                let mut guard = guard;
+                let mut written;
+                match operation {
+                    RmwOperation::Exchange(operand) => written = Some(stored_value(state, operand)),
+                    RmwOperation::Fetch(operation, operand) => {
+                        let operand = operand_value(state, operand, scalar);
+                        written = Some(self.apply(operation, &read, &operand, scalar));
+                    }
+                    RmwOperation::CompareExchange { compare: expected, value, unequal } => {
+                        let expected = operand_value(state, expected, scalar).value;
+                        written = Some(stored_value(state, value));
+                        // Success and failure are separate steps: failure has neither a write nor the same semantics.
+                        let succeeds = self.circuit.input();
+                        let strength = match access.strength {
+                            Access::Atomic { scope, .. } => Access::Atomic { scope, semantics: unequal },
+                            plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => plain,
+                        };
+                        let failure = self.circuit.and(guard, !succeeds);
+                        let found = new_read(self);
+                        let is_equal =
+                            compare(self.circuit, BranchRelation::Equal, &found, &expected, scalar);
+                        self.requirements.push(vec![!failure, !is_equal]);
+                        guard = self.circuit.and(guard, succeeds);
+                        let is_equal =
+                            compare(self.circuit, BranchRelation::Equal, &read.value, &expected, scalar);
+                        self.requirements.push(vec![!guard, is_equal]);
+                        result.value = self.circuit.select(succeeds, &read.value, &found);
+                        result.sources = BTreeMap::from([(source, succeeds), (source + 1, !succeeds)]);
+                        let step = GuardedStep {
+                            read: Some(read.value.clone()),
+                            written: written.as_ref().map(|written| written.value.clone()),
+                            sources: written.take().map(|written| written.sources).unwrap_or_default(),
+                            ..new_step(guard)
+                        };
+                        let kind = StepKind::Rmw(own, Some(SymbolicValue::Known(Value(0))));
+                        self.push_step(at, kind, step, is_continuation);
+                        let failed = GuardedStep { read: Some(found), ..new_step(failure) };
+                        self.push_step(at, StepKind::Rmw(memory(strength), None), failed, is_continuation);
+                    }
+                }
+                if let Some(TracedValue { value, sources }) = written {
+                    let step = GuardedStep {
+                        read: Some(read.value.clone()),
+                        written: Some(value),
+                        sources,
+                        ..new_step(guard)
+                    };
+                    let kind = StepKind::Rmw(own, Some(SymbolicValue::Known(Value(0))));
+                    self.push_step(at, kind, step, is_continuation);
+                }
+                if let Some(register) = destination {
+                    state.registers[usize::from(register.0)] = to_register(register, &result);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the value of a new read.
+    fn new_read(&mut self, storage: LocationId, scalar: ScalarType) -> BitVector {
+        new_read_value(self.circuit, self.masks.get(usize::from(storage.0)).copied(), scalar.bits())
+    }
+
+    fn push_step(&mut self, at: usize, kind: StepKind, step: GuardedStep, is_continuation: bool) {
+        let occurrence = self.executed[at];
+        self.executed[at] += 1;
+        self.path_steps.push(ThreadStep {
+            instruction: at as u16,
+            occurrence,
+            kind,
+            cooperative: false,
+            is_continuation,
+            address: Vec::new(),
+            control: Vec::new(),
+        });
+        self.steps.push(step);
+    }
+
+    fn label_position(&self, target: LabelId) -> Option<usize> {
+        let instructions = &self.test.thread(self.thread).instructions;
+        instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)))
+    }
+
+    fn operand_type(&self, operand: Operand) -> ScalarType {
+        match operand {
+            Operand::Constant(_) => ScalarType::default(),
+            Operand::Register(register) => self.test.register_type(self.thread, register),
+        }
+    }
+}
+
+fn new_step(guard: Bit) -> GuardedStep {
+    GuardedStep { guard, read: None, written: None, sources: BTreeMap::new() }
+}
+
+fn operand_value(state: &MergedState, operand: Operand, scalar: ScalarType) -> TracedValue {
+    match operand {
+        Operand::Constant(constant) => TracedValue {
+            value: to_constant(Value::from_constant(constant, scalar)),
+            sources: BTreeMap::new(),
+        },
+        Operand::Register(register) => state.registers[usize::from(register.0)].clone(),
+    }
+}
+
+/// Returns a bit that holds if one of two guards does, which exclude each other.
+fn join_guards(circuit: &mut Circuit, a: Bit, b: Bit) -> Bit {
+    // Both sides of a branch: the guard before it.
+    let (left, right) = (circuit.conjuncts(a), circuit.conjuncts(b));
+    let shared: Vec<Bit> = left.iter().copied().filter(|bit| right.contains(bit)).collect();
+    let open =
+        |side: &[Bit]| -> Vec<Bit> { side.iter().copied().filter(|bit| !shared.contains(bit)).collect() };
+    if let ([one], [other]) = (open(&left).as_slice(), open(&right).as_slice())
+        && *one == !*other
+    {
+        return circuit.all(&shared);
+    }
+    circuit.or(a, b)
+}
+
+/// Merges two states of one instance, which exclude each other.
+fn merge_states(circuit: &mut Circuit, first: MergedState, second: MergedState) -> MergedState {
+    let select = second.guard;
+    let merge_conditions = |circuit: &mut Circuit, second: &[Bit], first: &[Bit]| -> Vec<Bit> {
+        second.iter().zip(first).map(|(then, other)| circuit.if_then_else(select, *then, *other)).collect()
+    };
+    let registers = first
+        .registers
+        .iter()
+        .zip(&second.registers)
+        .map(|(first, second)| {
+            let mut sources = BTreeMap::new();
+            for step in first.sources.keys().chain(second.sources.keys()) {
+                let bit = |of: &TracedValue| of.sources.get(step).copied().unwrap_or(Bit::FALSE);
+                sources.insert(*step, circuit.if_then_else(select, bit(second), bit(first)));
+            }
+            TracedValue { value: circuit.select(select, &second.value, &first.value), sources }
+        })
+        .collect();
+    let conditions = merge_conditions(circuit, &second.conditions, &first.conditions);
+    let mut heads = BTreeMap::new();
+    for (label, one) in &first.heads {
+        let Some(other) = second.heads.get(label) else { continue };
+        let registers = other
+            .registers
+            .iter()
+            .zip(&one.registers)
+            .map(|(then, other)| circuit.select(select, then, other));
+        let registers = registers.collect();
+        let conditions = merge_conditions(circuit, &other.conditions, &one.conditions);
+        let first_step = one.first_step.min(other.first_step);
+        heads.insert(*label, LoopHead { first_step, registers, conditions });
+    }
+    MergedState { guard: join_guards(circuit, first.guard, second.guard), registers, conditions, heads }
+}
