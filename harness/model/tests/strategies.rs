@@ -18,6 +18,9 @@ use model::{Budget, Model, PredictOptions, naive};
 
 use crate::common as random;
 
+/// All strategies of the search; `whole_program` compares the encoding with it.
+const SEARCH: ExplorationStrategy = ExplorationStrategy { whole_program: false, ..ExplorationStrategy::FULL };
+
 /// Scales a number of random tests with `PROPTEST_CASES`; its default of 256 gives `full`.
 fn case_count(full: u32) -> u32 {
     full * Config::default().cases / 256
@@ -87,8 +90,8 @@ fn assert_agrees_on(
 
 #[test]
 fn searches_without_brute_force() {
-    assert_agrees("vulkan", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
-    assert_agrees("khronos-alloy", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
+    assert_agrees("vulkan", ExplorationStrategy { brute_force: false, ..SEARCH });
+    assert_agrees("khronos-alloy", ExplorationStrategy { brute_force: false, ..SEARCH });
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn outcomes_one_by_one() {
             search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: true,
-            ..ExplorationStrategy::FULL
+            ..SEARCH
         },
     );
     assert_agrees(
@@ -123,7 +126,7 @@ fn outcomes_one_by_one() {
             search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: true,
-            ..ExplorationStrategy::FULL
+            ..SEARCH
         },
     );
     assert_agrees(
@@ -133,7 +136,7 @@ fn outcomes_one_by_one() {
             search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: true,
-            ..ExplorationStrategy::FULL
+            ..SEARCH
         },
     );
 }
@@ -148,7 +151,7 @@ fn outcomes_one_by_one_by_conflicts() {
                 search_steps: 0,
                 decide_steps: 0,
                 lists_outcomes: true,
-                ..ExplorationStrategy::FULL
+                ..SEARCH
             },
         );
     }
@@ -163,7 +166,7 @@ fn the_corpus_by_conflicts() {
         search_steps: 0,
         decide_steps: 0,
         lists_outcomes: true,
-        ..ExplorationStrategy::FULL
+        ..SEARCH
     };
     let model = Model::shipped("vulkan").unwrap().unwrap();
     for entry in litmus::corpus::tests() {
@@ -194,7 +197,7 @@ fn questions_by_conflicts() {
                 search_steps: 0,
                 decide_steps: 0,
                 lists_outcomes: false,
-                ..ExplorationStrategy::FULL
+                ..SEARCH
             },
         );
     }
@@ -209,7 +212,7 @@ fn conditions_without_outcome_lists() {
             search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: false,
-            ..ExplorationStrategy::FULL
+            ..SEARCH
         },
     );
     assert_agrees(
@@ -219,7 +222,7 @@ fn conditions_without_outcome_lists() {
             search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: false,
-            ..ExplorationStrategy::FULL
+            ..SEARCH
         },
     );
     assert_agrees(
@@ -229,7 +232,7 @@ fn conditions_without_outcome_lists() {
             search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: false,
-            ..ExplorationStrategy::FULL
+            ..SEARCH
         },
     );
 }
@@ -242,7 +245,7 @@ fn undefined_values_in_every_search() {
             search_steps: steps,
             decide_steps: alone,
             lists_outcomes: listing,
-            ..ExplorationStrategy::FULL
+            ..SEARCH
         };
         assert_agrees_on(&random::undefined(), 150, "vulkan", strategy);
     }
@@ -263,12 +266,7 @@ fn a_dependency_cycle_with_any_value() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
-        let strategy = ExplorationStrategy {
-            brute_force: false,
-            search_steps: 0,
-            decide_steps: 0,
-            ..ExplorationStrategy::FULL
-        };
+        let strategy = ExplorationStrategy { brute_force: false, search_steps: 0, decide_steps: 0, ..SEARCH };
         let fast = predict_with_strategy(&test, &model, &options, strategy).unwrap();
         let allowed: HashSet<Outcome> =
             fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
@@ -404,7 +402,7 @@ fn threads_that_count() {
         search_steps: 0,
         decide_steps: 0,
         lists_outcomes: false,
-        ..ExplorationStrategy::FULL
+        ..SEARCH
     };
     // Without any step left, the search falls back to enumeration.
     for (model, ordered_steps) in [("vulkan", u64::MAX), ("tso", u64::MAX), ("vulkan", 1)] {
@@ -486,7 +484,7 @@ fn threads_that_take_numbers() {
         decide_steps: 0,
         ordered_steps: 0,
         lists_outcomes: false,
-        ..ExplorationStrategy::FULL
+        ..SEARCH
     };
     for model in ["vulkan", "tso"] {
         assert_agrees_on(&slot_tests(), 100, model, strategy);
@@ -609,7 +607,7 @@ fn adjacent_plain_reads() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&tests, |(test, turned)| {
-            let strategy = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
+            let strategy = ExplorationStrategy { symmetry: false, ..SEARCH };
             let outcomes_of = |test: &Test| {
                 let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
                 // The flag `weak` depends on another model, so it is not compared.
@@ -732,8 +730,7 @@ fn placements_that_no_scope_distinguishes() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&tests, |(test, moved)| {
-            let strategy =
-                ExplorationStrategy { symmetry: false, lists_outcomes: false, ..ExplorationStrategy::FULL };
+            let strategy = ExplorationStrategy { symmetry: false, lists_outcomes: false, ..SEARCH };
             let outcomes_of = |test: &Test| {
                 let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
                 (
@@ -808,7 +805,7 @@ fn assert_same_answers(tests: &impl Strategy<Value = Test>) {
                     decide_steps: 0,
                     ordered_steps: in_order,
                     lists_outcomes: listing,
-                    ..ExplorationStrategy::FULL
+                    ..SEARCH
                 };
                 let outcomes_with = |symmetry| {
                     let prediction = predict_with_strategy(
