@@ -10,6 +10,7 @@ mod command_outcome;
 mod fix;
 mod judge;
 mod limit;
+mod proof;
 mod race;
 mod repair;
 pub mod scan;

@@ -12,14 +12,16 @@ use frontend::{
 };
 use litmus::Test;
 use model::{Budget, Model};
+use prove::ProofReport;
 use results::wire::{
     CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord,
-    RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness, ScheduleReason,
+    RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason, UnprovedPlace,
 };
 use results::write::race::describe_limit;
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
+use crate::proof::{prove_entry, replay};
 use crate::repair::{EditableSource, RepairWalks, WalkedSource, repair_source};
 use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_location, source_refusal_text};
 
@@ -57,6 +59,8 @@ pub struct RaceQuestion<'a> {
     pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
     /// True to create a litmus test for each finding that has one.
     pub creates_tests: bool,
+    /// True to prove race freedom for every input, and to report a shader without a finding or a proof as undecided.
+    pub proves: bool,
     /// The source that the module was compiled from, if fixes may be edits of it.
     pub source: Option<EditableSource<'a>>,
     pub warn: &'a dyn Fn(String),
@@ -105,8 +109,21 @@ fn find_entry_races(
 ) -> Result<(RaceLine, Vec<Option<Test>>), String> {
     let RaceQuestion { file, model, start_limit, .. } = question;
     let no_limit: StopFunction = Arc::new(|| false);
-    let InputChoiceReport { report, options } = walk_entry(question, module, requested, &no_limit)
+    let InputChoiceReport { mut report, mut options } = walk_entry(question, module, requested, &no_limit)
         .map_err(|refusal| source_refusal_text(file, module, &refusal))?;
+    let is_open = matches!(report.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
+    let proof = if is_open && question.proves { prove_entry(module, requested) } else { None };
+    if let Some(proof) = &proof
+        && !proof.is_proved
+    {
+        let limit = start_limit(RacePhase::Walks);
+        let deadline = Some(DeadlinePredicate::new(move || limit()));
+        if let Some(race) = replay(module, &AnalysisOptions { deadline, ..requested.clone() }, proof) {
+            (report, options) = (race.report, race.options);
+            let values = race.inputs.iter().map(|(name, value)| format!("{name} = {value}"));
+            report.chosen_inputs = vec![values.collect()];
+        }
+    }
     if let Some(save) = question.save_inputs {
         save(&options)?;
     }
@@ -121,6 +138,9 @@ fn find_entry_races(
     let stop = start_limit(RacePhase::Fixes);
     let fixes = fix_walk_findings(module, &options, &report, &*stop);
     let mut line = race_line(file, module, &options, report.clone());
+    if let Some(proof) = proof {
+        add_proof(&mut line, module, proof);
+    }
     add_fixes(&mut line, module, &fixes);
     if let Some(source) = question.source.filter(|_| !question.creates_tests && !line.findings.is_empty()) {
         let walk = |bytes: &[u8]| {
@@ -151,6 +171,47 @@ fn find_entry_races(
         group_by_cause(&mut line.findings);
     }
     Ok((line, tests))
+}
+
+/// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
+fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport) {
+    line.unproved = proof
+        .unproved
+        .iter()
+        .map(|unproved| {
+            let (file, number) = source_location(&line.file, module, unproved.line, unproved.place);
+            UnprovedPlace { file: Some(file), line: number, reason: unproved.reason.to_string() }
+        })
+        .collect();
+    if line.verdict == RaceVerdict::Racy {
+        return;
+    }
+    if !proof.is_proved {
+        let reason = line.unproved.first().map(|place| {
+            let file = place.file.as_deref().unwrap_or(&line.file);
+            let number = place.line.map_or_else(String::new, |number| format!("{number}:"));
+            format!("{file}:{number} not proved for every input: {}", place.reason)
+        });
+        (line.verdict, line.why) = (RaceVerdict::Undecided, reason);
+        return;
+    }
+    let is_needed_for_lines = !line.needs.is_empty() && line.needs.iter().all(|need| !need.lines.is_empty());
+    if line.verdict == RaceVerdict::NeedsInputs && is_needed_for_lines {
+        line.verdict = RaceVerdict::Clean;
+        line.needs.clear();
+    }
+    if line.verdict == RaceVerdict::Clean {
+        let condition = match proof.conditions.as_slice() {
+            [] => String::new(),
+            conditions => format!(" if {}", conditions.join(" and ")),
+        };
+        let assumed = proof.assumptions.join("; ");
+        let text = format!("race-free for every grid and input{condition} (assumed: {assumed})");
+        line.coverage.limits.push(CoverageLimit::Note { text });
+        line.inputs = CoveredInputs::Every;
+        let ProofReport { conditions, assumptions, .. } = proof;
+        line.proof = Some(RaceProof { conditions, assumptions, solver: "batsat".to_owned() });
+    }
 }
 
 /// Chooses the missing inputs of an entry point, and walks it.

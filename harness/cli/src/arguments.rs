@@ -355,6 +355,9 @@ pub struct Race {
     /// Print the findings of `lint` as well.
     #[arg(long, conflicts_with = "emit", hide_short_help = true)]
     pub lint: bool,
+    /// Prove that no grid and no input races; without a proof the result is undecided.
+    #[arg(long, conflicts_with = "emit")]
+    pub prove: bool,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,

@@ -72,6 +72,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         creates_tests: false,
+        proves: false,
         source,
         warn: &|_| {},
         save_inputs: None,

@@ -112,6 +112,8 @@ pub struct RaceOptions<'a> {
     pub case_file: Option<&'a Path>,
     /// Also creates a litmus test for each finding that has one.
     pub with_smallest_tests: bool,
+    /// Proves race freedom for every input.
+    pub with_proofs: bool,
     /// The source of the module, which fixes may change.
     pub source: Option<EditableSource<'a>>,
 }
@@ -146,6 +148,7 @@ pub fn analyze_module(
         model,
         start_limit: &start_limit,
         creates_tests: race_options.with_smallest_tests,
+        proves: race_options.with_proofs,
         source: race_options.source,
         warn: &|warning| tracing::warn!("{warning}"),
         save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),

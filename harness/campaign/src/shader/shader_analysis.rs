@@ -141,6 +141,7 @@ impl<'a> ShaderAnalysis<'a> {
             inputs: self.mode,
             case_file: None,
             with_smallest_tests: false,
+            with_proofs: false,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };
         let answers = analyze_module(self.file, &self.source.bytes, self.given, self.model, race_options);

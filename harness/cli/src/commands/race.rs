@@ -61,6 +61,9 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.lint {
         detector = detector.with_lints();
     }
+    if arguments.prove {
+        detector = detector.with_proofs();
+    }
     if arguments.emit.is_some() {
         detector = detector.with_tests();
     }

@@ -44,6 +44,7 @@ pub struct RaceDetector {
     seed: u64,
     has_lints: bool,
     has_tests: bool,
+    has_proofs: bool,
     case_file: Option<PathBuf>,
 }
 
@@ -78,6 +79,7 @@ impl RaceDetector {
             seed: 0,
             has_lints: false,
             has_tests: false,
+            has_proofs: false,
             case_file: None,
         })
     }
@@ -173,6 +175,21 @@ impl RaceDetector {
         self
     }
 
+    /// Also proves that a shader without a finding has no race for every grid and input; without a proof it is undecided.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, wire::RaceVerdict};
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// let answers = RaceDetector::new()?.with_proofs().find_races(&shader, &ShaderInputs::new());
+    /// assert_ne!(answers[0].line.verdict, RaceVerdict::Clean);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_proofs(mut self) -> RaceDetector {
+        self.has_proofs = true;
+        self
+    }
+
     /// Also writes the inputs that were used to a case file, which [`ShaderInputs::from_case`] reads.
     ///
     /// ```
@@ -214,6 +231,7 @@ impl RaceDetector {
             inputs: inputs.mode,
             case_file: self.case_file.as_deref(),
             with_smallest_tests: self.has_tests,
+            with_proofs: self.has_proofs,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };
         // A module that cannot be read is refused below.

@@ -1,0 +1,112 @@
+//! Counterexamples: the inputs of a model, small ones first, for a walk that replays them.
+
+use crate::decide::{Decision, Products, TermModel};
+use crate::names::scalar_name;
+use crate::prover::{Prover, Query};
+use crate::term::{FunctionKind, Operator, TermId};
+use crate::{InputMemory, InputValue, RacyInputs};
+
+/// Bounds on the workgroups of a dimension and on scalar inputs; the first that has a model is taken.
+const BOUNDS: [(u64, u64); 3] = [(2, 130), (4, 1 << 12), (64, 1 << 20)];
+/// Upper bound on the offsets of accesses, the size of buffers without given contents.
+const MAX_OFFSET: u64 = (1 << 16) - 64;
+const STEPS: u64 = 20_000;
+
+impl Prover<'_> {
+    /// Returns the inputs of a small counterexample for a refuted query.
+    pub fn counterexample(&mut self, query: &Query, model: &TermModel) -> RacyInputs {
+        for (groups, scalars) in BOUNDS {
+            let mut all = query.conjuncts.clone();
+            all.extend(self.side_facts(query));
+            all.extend(self.small_inputs(&all, (groups, scalars)));
+            for offset in &query.offsets {
+                let bound = self.summary.terms.constant(64, MAX_OFFSET);
+                all.push(self.summary.terms.binary(Operator::Less, *offset, bound));
+            }
+            if let Decision::Possible(model) = self.decide(&all, Products::Exact, &[], STEPS) {
+                return self.read_inputs(&model);
+            }
+        }
+        self.read_inputs(model)
+    }
+
+    /// Returns bounds on the workgroups of each dimension and on the other inputs in some terms.
+    pub fn small_inputs(&mut self, roots: &[TermId], (groups, scalars): (u64, u64)) -> Vec<TermId> {
+        let mut symbols: Vec<(TermId, u64)> = Vec::new();
+        self.summary.terms.for_each_application(roots, |id, function| {
+            let function = self.summary.terms.function(function);
+            match function.kind {
+                FunctionKind::GroupCount(_) => symbols.push((id, groups)),
+                FunctionKind::Contents(..)
+                | FunctionKind::BufferBytes(_)
+                | FunctionKind::Specialization(_)
+                    if function.width >= 16 =>
+                {
+                    symbols.push((id, scalars));
+                }
+                _ => {}
+            }
+        });
+        symbols.sort_unstable();
+        let mut bounds = Vec::new();
+        for (id, bound) in symbols {
+            let terms = &mut self.summary.terms;
+            let bound = terms.constant(terms.width(id), bound);
+            let exceeds = terms.binary(Operator::Less, bound, id);
+            bounds.push(terms.not(exceeds));
+        }
+        bounds
+    }
+
+    fn read_inputs(&self, model: &TermModel) -> RacyInputs {
+        let mut found = RacyInputs { grid: [1; 3], ..RacyInputs::default() };
+        for axis in 0..3 {
+            found.grid[axis] = self.grid[axis].unwrap_or(1);
+        }
+        let terms = &self.summary.terms;
+        let mut values: Vec<(TermId, u64)> = model.values.iter().map(|(id, value)| (*id, *value)).collect();
+        values.sort_unstable();
+        for (id, value) in values {
+            let term = terms.term(id);
+            let Operator::Apply(function) = term.operator else { continue };
+            let function = terms.function(function);
+            let arguments: Vec<u64> =
+                term.arguments.iter().map(|argument| self.evaluate(*argument, model).unwrap_or(0)).collect();
+            match function.kind {
+                FunctionKind::GroupCount(axis) => found.grid[axis] = value as u32,
+                FunctionKind::Specialization(id) => {
+                    let number = self.summary.module.decorations_of(id).specialization;
+                    found.specialization.extend(number.map(|number| (number, value)));
+                }
+                FunctionKind::Contents(variable, width) => {
+                    let (element, offset) = match arguments.as_slice() {
+                        [offset] => (0, *offset),
+                        [element, offset, ..] => (*element, *offset),
+                        [] => continue,
+                    };
+                    let bytes = width.div_ceil(8).max(1);
+                    // A boolean takes four bytes.
+                    let bytes = if width == 1 { 4 } else { bytes };
+                    let name = scalar_name(self.summary.module, self.summary.specialized, variable, offset);
+                    let decorations = self.summary.module.decorations_of(variable);
+                    let memory = match decorations.binding {
+                        Some(binding) => InputMemory::Buffer(decorations.set.unwrap_or(0), binding, element),
+                        None => InputMemory::PushConstants,
+                    };
+                    found.inputs.push(InputValue { memory, offset, bytes, value, name });
+                }
+                FunctionKind::BufferBytes(_)
+                | FunctionKind::LocalId(_)
+                | FunctionKind::GroupId(_)
+                | FunctionKind::Iteration(_)
+                | FunctionKind::LastIteration(_)
+                | FunctionKind::Carried
+                | FunctionKind::Computation(_)
+                | FunctionKind::Arbitrary => {}
+            }
+        }
+        found.inputs.sort();
+        found.inputs.dedup();
+        found
+    }
+}

@@ -1,0 +1,716 @@
+//! The effect of each instruction on values of one invocation.
+//!
+//! Integers and booleans are modelled exactly. Floats, and integer functions without an operator here, are uninterpreted
+//! functions of their operands. Results of images, subgroups, clocks and ray queries are arbitrary.
+//!
+//! Long because one match covers every instruction.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::rc::Rc;
+
+use arithmetic::{Instruction, mask};
+use rspirv::spirv::{BuiltIn, GlslStd450Op, Op, StorageClass};
+use spirv_reader::{SpirvConstant, SpirvInstruction, SpirvOperation, SpirvType};
+
+use crate::execute::{Barrier, Executor};
+use crate::refusal::{Unproved, UnprovedReason};
+use crate::term::{FunctionKind, Operator, TermId, Uniformity};
+use crate::value::{Descriptor, Pointer, Value};
+
+/// Upper bound on the parts of a composite value that is followed.
+const MAX_PARTS: usize = 256;
+/// Upper bound on the workgroups of a dimension, `maxComputeWorkGroupCount`'s required minimum.
+pub(crate) const MAX_GROUPS: u64 = 65_535;
+/// Upper bound on the invocations of a workgroup that is assumed if its size is not fixed.
+pub(crate) const MAX_LOCAL_SIZE: u64 = 1_024;
+
+impl Executor<'_> {
+    /// Executes an instruction that is not a branch.
+    pub fn execute(&mut self, instruction: &SpirvInstruction) -> Result<(), Unproved> {
+        let module = self.summary.module;
+        let operation = module.operation(instruction);
+        let (result, ty) = (instruction.result, instruction.ty);
+        let refuse = |executor: &Self| {
+            let name = format!("Op{:?}", instruction.op);
+            Err(executor.unproved(UnprovedReason::Instruction(name)))
+        };
+        let value = match operation {
+            SpirvOperation::Nop
+            | SpirvOperation::Label
+            | SpirvOperation::Phi { .. }
+            | SpirvOperation::SelectionMerge { .. }
+            | SpirvOperation::LoopMerge { .. }
+            | SpirvOperation::Branch { .. }
+            | SpirvOperation::BranchConditional { .. }
+            | SpirvOperation::Switch { .. }
+            | SpirvOperation::Call { .. }
+            | SpirvOperation::Return { .. }
+            | SpirvOperation::Unreachable
+            | SpirvOperation::Kill { demotes: false } => return Ok(()),
+            SpirvOperation::MemoryBarrier { .. } => return Ok(()),
+            SpirvOperation::ControlBarrier { .. } => return self.execute_barrier(&operation),
+            SpirvOperation::Variable { initializer } => {
+                let frame = self.summary.graph.nodes[self.node].frame;
+                let pointee = self.pointee(ty)?;
+                let initial = match initializer {
+                    Some(initializer) => self.value(initializer),
+                    None => self.arbitrary_value(pointee)?,
+                };
+                self.state.insert((frame, result), initial);
+                Value::Pointer(Rc::new(Pointer::Local {
+                    key: (frame, result),
+                    path: Vec::new(),
+                    ty: pointee,
+                }))
+            }
+            SpirvOperation::Load { pointer, memory } => self.load(pointer, ty, memory)?,
+            SpirvOperation::Store { pointer, value, memory } => {
+                let value = self.value(value);
+                return self.store(pointer, value, memory);
+            }
+            SpirvOperation::CopyMemory { target, source, memory: [of_store, of_load] } => {
+                let ty = match &*self.pointer_of(source)? {
+                    Pointer::Local { ty, .. } | Pointer::Memory { ty, .. } | Pointer::Texel { ty, .. } => *ty,
+                    Pointer::Image { .. } => return refuse(self),
+                };
+                let value = self.load(source, ty, of_load)?;
+                return self.store(target, value, of_store);
+            }
+            SpirvOperation::AccessChain { base, element, indices } => {
+                self.access_chain(base, element, indices)?
+            }
+            SpirvOperation::ArrayLength { block, member } => self.array_length(block, member)?,
+            SpirvOperation::Atomic(access) => self.atomic(access, ty)?,
+            SpirvOperation::ImageRead { image, coordinate, operands } => {
+                self.access_texel(image, coordinate, None, operands.memory)?;
+                self.arbitrary_value(ty)?
+            }
+            SpirvOperation::ImageWrite { image, coordinate, texel, operands } => {
+                let texel = self.value(texel);
+                return self.access_texel(image, coordinate, Some(texel), operands.memory);
+            }
+            SpirvOperation::ImageTexelPointer { image, coordinate } => {
+                let coordinates = self.value(coordinate).terms();
+                let pointee = self.pointee(ty)?;
+                match &*self.pointer_of(image)? {
+                    Pointer::Image { descriptor } => Value::Pointer(Rc::new(Pointer::Texel {
+                        descriptor: descriptor.clone(),
+                        coordinates,
+                        ty: pointee,
+                    })),
+                    Pointer::Local { .. } | Pointer::Memory { .. } | Pointer::Texel { .. } => {
+                        return refuse(self);
+                    }
+                }
+            }
+            SpirvOperation::ImageQuery { .. } => {
+                // Sizes of images are the same for the whole grid.
+                self.build(ty, &mut |executor, width| {
+                    executor.arbitrary(width, Uniformity::Grid, Vec::new())
+                })?
+            }
+            SpirvOperation::Undef
+            | SpirvOperation::ImageFetch { .. }
+            | SpirvOperation::ImageSample { .. }
+            | SpirvOperation::Subgroup(_)
+            | SpirvOperation::BallotQuery { .. }
+            | SpirvOperation::Derivative { .. }
+            | SpirvOperation::ReadClock { .. }
+            | SpirvOperation::IsHelperInvocation
+            | SpirvOperation::ComparePointers { .. } => self.arbitrary_value(ty)?,
+            SpirvOperation::Copy { value } => self.value(value),
+            SpirvOperation::Image { sampled: value } => self.value(value),
+            SpirvOperation::SampledImage { image, .. } => self.value(image),
+            SpirvOperation::ConvertPointer { .. } => Value::Opaque,
+            SpirvOperation::Select { condition, yes, no } => {
+                let (condition, yes, no) = (self.value(condition), self.value(yes), self.value(no));
+                self.select_value(&condition, &yes, &no)
+            }
+            SpirvOperation::CompositeConstruct { parts } => self.construct(ty, parts)?,
+            SpirvOperation::CompositeExtract { composite, path } => {
+                let mut value = self.value(composite);
+                for index in path {
+                    value = match &value {
+                        Value::Composite(parts) => {
+                            parts.get(*index as usize).cloned().unwrap_or(Value::Opaque)
+                        }
+                        Value::Scalar(_) | Value::Pointer(_) | Value::Opaque => Value::Opaque,
+                    };
+                }
+                if value == Value::Opaque { self.arbitrary_value(ty)? } else { value }
+            }
+            SpirvOperation::CompositeInsert { value, composite, path } => {
+                let (part, whole) = (self.value(value), self.value(composite));
+                insert_part(&whole, path, &part)
+            }
+            SpirvOperation::VectorShuffle { first, second, components } => {
+                let mut all = self.value(first).terms();
+                all.extend(self.value(second).terms());
+                let width = self.summary.specialized.scalar_bits(ty).unwrap_or(32);
+                let parts = components.iter().map(|index| match all.get(*index as usize) {
+                    Some(term) => Value::Scalar(*term),
+                    None => Value::Scalar(self.arbitrary(width, Uniformity::Invocation, Vec::new())),
+                });
+                Value::Composite(parts.collect())
+            }
+            SpirvOperation::VectorExtractDynamic { vector, index } => {
+                let (parts, index) = (self.value(vector), self.value(index).scalar());
+                match index {
+                    Some(index) => self.load_part(&parts, &[index], ty)?,
+                    None => self.arbitrary_value(ty)?,
+                }
+            }
+            SpirvOperation::VectorInsertDynamic { vector, component, index } => {
+                let (parts, value, index) = (self.value(vector), self.value(component), self.value(index));
+                match index.scalar() {
+                    Some(index) => self.store_part(&parts, &[index], &value),
+                    None => self.arbitrary_value(ty)?,
+                }
+            }
+            SpirvOperation::Bitcast { value } => {
+                let from = self.value(value);
+                match from {
+                    Value::Pointer(_) => from,
+                    Value::Scalar(_) | Value::Composite(_) | Value::Opaque => self.bitcast(&from, ty)?,
+                }
+            }
+            SpirvOperation::Compute { instruction, operands } => self.compute(instruction, operands, ty)?,
+            SpirvOperation::ComputeAndStore { instruction, value, pointer } => {
+                let value = self.value(value).terms();
+                let stored = match &*self.pointer_of(pointer)? {
+                    Pointer::Local { ty, .. } | Pointer::Memory { ty, .. } | Pointer::Texel { ty, .. } => *ty,
+                    Pointer::Image { .. } => return refuse(self),
+                };
+                let stored = self.uninterpreted(&format!("{instruction:?} stored"), &value, stored)?;
+                self.store(pointer, stored, Default::default())?;
+                self.uninterpreted(&format!("{instruction:?}"), &value, ty)?
+            }
+            SpirvOperation::RayQuery { .. } if result == 0 => return Ok(()),
+            SpirvOperation::RayQuery { .. } => self.arbitrary_value(ty)?,
+            SpirvOperation::Kill { demotes: true }
+            | SpirvOperation::EmitMeshTasks { .. }
+            | SpirvOperation::SetMeshOutputs { .. }
+            | SpirvOperation::CopyMemorySized { .. }
+            | SpirvOperation::BeginInterlock
+            | SpirvOperation::EndInterlock
+            | SpirvOperation::CooperativeMatrixLoad(_)
+            | SpirvOperation::CooperativeMatrixStore { .. }
+            | SpirvOperation::CooperativeMatrixMulAdd { .. }
+            | SpirvOperation::UnknownExtended { .. }
+            | SpirvOperation::Unknown { .. } => return refuse(self),
+        };
+        if result != 0 {
+            self.define(result, value);
+        }
+        Ok(())
+    }
+
+    fn execute_barrier(&mut self, operation: &SpirvOperation<'_>) -> Result<(), Unproved> {
+        let SpirvOperation::ControlBarrier { part, execution, scope, semantics } = operation else {
+            return Ok(());
+        };
+        if *part != spirv_reader::BarrierPart::Whole {
+            return Err(self.unproved(UnprovedReason::Instruction("a split barrier".to_owned())));
+        }
+        let module = self.summary.module;
+        let number = |id: &u32| self.summary.specialized.constant_number(*id);
+        let scope_of = |id: &u32| {
+            number(id).and_then(|word| spirv_reader::scope_from_word(word, module.uses_vulkan_model).ok())
+        };
+        let semantics = number(semantics).and_then(|word| spirv_reader::semantics_from_word(word).ok());
+        let (Some(execution), Some(scope), Some(semantics)) =
+            (scope_of(execution), scope_of(scope), semantics)
+        else {
+            return Err(self.unproved(UnprovedReason::Instruction("a barrier of unknown scope".to_owned())));
+        };
+        // A barrier of a subgroup orders nothing between other invocations of the workgroup.
+        if execution != vocabulary::Scope::Subgroup {
+            let (node, reach, line, place) = (self.node, self.reach, self.line, self.place);
+            self.summary.barriers.push(Barrier { node, scope, semantics, reach, line, place });
+        }
+        Ok(())
+    }
+
+    /// Returns the type that a pointer type points to.
+    pub fn pointee(&self, ty: u32) -> Result<u32, Unproved> {
+        match self.summary.module.types.get(&ty) {
+            Some(SpirvType::Pointer { pointee, .. }) => Ok(*pointee),
+            _ => Err(self.unproved(UnprovedReason::UnknownPointer)),
+        }
+    }
+
+    /// Builds a value of a type from a function that returns a scalar of a width.
+    pub fn build(
+        &mut self,
+        ty: u32,
+        make: &mut dyn FnMut(&mut Self, u32) -> TermId,
+    ) -> Result<Value, Unproved> {
+        let count = self.scalar_count(ty, 0);
+        if count.is_none_or(|count| count > MAX_PARTS) {
+            return Ok(Value::Opaque);
+        }
+        let (module, specialized) = (self.summary.module, self.summary.specialized);
+        let malformed = |executor: &Self| executor.unproved(UnprovedReason::TooLarge);
+        Ok(match module.types.get(&ty) {
+            Some(SpirvType::Bool | SpirvType::Integer { .. } | SpirvType::Float { .. }) => {
+                let width = specialized.scalar_bits(ty).map_err(|_| malformed(self))?;
+                Value::Scalar(make(self, width))
+            }
+            Some(
+                SpirvType::Vector { .. }
+                | SpirvType::Matrix { .. }
+                | SpirvType::Array { .. }
+                | SpirvType::Struct { .. },
+            ) => {
+                let count = specialized.part_count(ty).map_err(|_| malformed(self))?;
+                let mut parts = Vec::with_capacity(count);
+                for index in 0..count {
+                    let part = specialized.part_of(ty, index as u64).map_err(|_| malformed(self))?;
+                    parts.push(self.build(part.ty, make)?);
+                }
+                Value::Composite(parts.into())
+            }
+            Some(
+                SpirvType::Void
+                | SpirvType::RuntimeArray { .. }
+                | SpirvType::Pointer { .. }
+                | SpirvType::Function { .. }
+                | SpirvType::Handle(_),
+            )
+            | None => Value::Opaque,
+        })
+    }
+
+    /// Returns the number of scalars of a type; `None` if it is not finite.
+    fn scalar_count(&self, ty: u32, depth: u32) -> Option<usize> {
+        if depth > 16 {
+            return None;
+        }
+        let inner = |ty: u32| self.scalar_count(ty, depth + 1);
+        match self.summary.module.types.get(&ty)? {
+            SpirvType::Vector { element, count } => inner(*element)?.checked_mul(*count as usize),
+            SpirvType::Matrix { column, count } => inner(*column)?.checked_mul(*count as usize),
+            SpirvType::Array { element, length } => {
+                let length = self.summary.specialized.array_length(*length).ok()?;
+                inner(*element)?.checked_mul(usize::try_from(length).ok()?)
+            }
+            SpirvType::Struct { members } => {
+                members.iter().try_fold(0_usize, |all, member| all.checked_add(inner(*member)?))
+            }
+            SpirvType::RuntimeArray { .. } => None,
+            SpirvType::Void
+            | SpirvType::Bool
+            | SpirvType::Integer { .. }
+            | SpirvType::Float { .. }
+            | SpirvType::Pointer { .. }
+            | SpirvType::Function { .. }
+            | SpirvType::Handle(_) => Some(1),
+        }
+    }
+
+    pub fn arbitrary_value(&mut self, ty: u32) -> Result<Value, Unproved> {
+        self.build(ty, &mut |executor, width| executor.arbitrary(width, Uniformity::Invocation, Vec::new()))
+    }
+
+    /// Returns a value as an uninterpreted function of terms.
+    pub fn uninterpreted(&mut self, name: &str, arguments: &[TermId], ty: u32) -> Result<Value, Unproved> {
+        let (mut part, shape) = (0, widths_name(arguments, &self.summary.terms));
+        self.build(ty, &mut |executor, width| {
+            part += 1;
+            let kind = FunctionKind::Computation(format!("{name} {part} {shape}"));
+            let function =
+                executor.summary.terms.named_function(kind, width, (0, mask(width)), Uniformity::Grid);
+            executor.summary.terms.apply(function, arguments)
+        })
+    }
+
+    /// Returns the value of a module-level id.
+    pub fn constant_value(&mut self, id: u32) -> Value {
+        let module = self.summary.module;
+        if let Some(variable) = module.variables.get(&id) {
+            return self.variable_pointer(id, variable.ty, variable.class);
+        }
+        let Some((ty, constant)) = module.constants.get(&id) else { return Value::Opaque };
+        let built_in = module.decorations_of(id).built_in;
+        if built_in == Some(BuiltIn::WorkgroupSize) {
+            return Value::Composite(self.summary.local_size.map(Value::Scalar).into());
+        }
+        let value = match constant {
+            SpirvConstant::Composite(parts) => {
+                let parts: Vec<Value> = parts.iter().map(|part| self.constant_value(*part)).collect();
+                return Value::Composite(parts.into());
+            }
+            SpirvConstant::Undefined => self.arbitrary_value(*ty),
+            SpirvConstant::Null => {
+                self.build(*ty, &mut |executor, width| executor.terms().constant(width, 0))
+            }
+            SpirvConstant::Scalar(_) if self.is_symbolic_constant(id) => {
+                let kind = FunctionKind::Specialization(id);
+                self.build(*ty, &mut |executor, width| {
+                    let terms = executor.terms();
+                    let function =
+                        terms.named_function(kind.clone(), width, (0, mask(width)), Uniformity::Grid);
+                    terms.apply(function, &[])
+                })
+            }
+            SpirvConstant::Scalar(_) => match self.summary.specialized.constant_number(id) {
+                Some(number) => {
+                    self.build(*ty, &mut |executor, width| executor.terms().constant(width, number))
+                }
+                None => self.arbitrary_value(*ty),
+            },
+            SpirvConstant::Operation(op, operands) => self.constant_operation(*op, operands, *ty),
+        };
+        value.unwrap_or(Value::Opaque)
+    }
+
+    fn constant_operation(&mut self, op: Op, operands: &[u32], ty: u32) -> Result<Value, Unproved> {
+        let module = self.summary.module;
+        let Ok(operation) = module.decode_operation(op, operands) else { return Ok(Value::Opaque) };
+        if let SpirvOperation::Compute { instruction, operands } = operation {
+            return self.compute(instruction, operands, ty);
+        }
+        if let SpirvOperation::Select { condition, yes, no } = operation {
+            let (condition, yes, no) = (self.value(condition), self.value(yes), self.value(no));
+            return Ok(self.select_value(&condition, &yes, &no));
+        }
+        if let SpirvOperation::CompositeExtract { composite, path: [index] } = operation
+            && let Value::Composite(parts) = self.value(composite)
+        {
+            return Ok(parts.get(*index as usize).cloned().unwrap_or(Value::Opaque));
+        }
+        self.arbitrary_value(ty)
+    }
+
+    /// Returns true for a specialization constant that is a symbol: it has no given value and decides no size.
+    fn is_symbolic_constant(&self, id: u32) -> bool {
+        self.symbolic_constants.contains(&id)
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other classes have no memory that is followed")]
+    fn variable_pointer(&mut self, id: u32, ty: u32, class: StorageClass) -> Value {
+        let is_array = matches!(
+            self.summary.module.types.get(&ty),
+            Some(SpirvType::Array { .. } | SpirvType::RuntimeArray { .. })
+        );
+        let decorations = self.summary.module.decorations_of(id);
+        let descriptor = Descriptor {
+            variable: self.canonical_variable(id),
+            element: None,
+            is_coherent: decorations.coherent || decorations.volatile,
+        };
+        let offset = self.terms().constant(64, 0);
+        let pointer = match class {
+            StorageClass::UniformConstant => Pointer::Image { descriptor },
+            StorageClass::StorageBuffer | StorageClass::Uniform if is_array => {
+                // An array of descriptors: its first index selects one.
+                Pointer::Memory { descriptor, offset, ty }
+            }
+            StorageClass::StorageBuffer
+            | StorageClass::Uniform
+            | StorageClass::PushConstant
+            | StorageClass::Workgroup => Pointer::Memory { descriptor, offset, ty },
+            StorageClass::Input | StorageClass::Private | StorageClass::Function | StorageClass::Output => {
+                Pointer::Local { key: (0, id), path: Vec::new(), ty }
+            }
+            _ => return Value::Opaque,
+        };
+        Value::Pointer(Rc::new(pointer))
+    }
+
+    /// Returns the first variable of the same descriptor.
+    pub fn canonical_variable(&self, id: u32) -> u32 {
+        let module = self.summary.module;
+        let decorations = module.decorations_of(id);
+        let Some(binding) = decorations.binding else { return id };
+        module.variables_at((decorations.set.unwrap_or(0), binding)).first().copied().unwrap_or(id)
+    }
+
+    fn select_value(&mut self, condition: &Value, yes: &Value, no: &Value) -> Value {
+        match (condition, yes, no) {
+            (Value::Scalar(condition), _, _) => {
+                let terms = &mut self.summary.terms;
+                yes.merge(no, &mut |yes, no| terms.select(*condition, yes, no))
+            }
+            (Value::Composite(conditions), Value::Composite(yes), Value::Composite(no)) => Value::Composite(
+                conditions
+                    .iter()
+                    .zip(yes.iter().zip(no.iter()))
+                    .map(|(condition, (yes, no))| self.select_value(condition, yes, no))
+                    .collect(),
+            ),
+            _ => Value::Opaque,
+        }
+    }
+
+    fn construct(&mut self, ty: u32, parts: &[u32]) -> Result<Value, Unproved> {
+        let values: Vec<Value> = parts.iter().map(|part| self.value(*part)).collect();
+        // A vector may be made of smaller ones.
+        if let Some(SpirvType::Vector { count, .. }) = self.summary.module.types.get(&ty) {
+            let mut all = Vec::new();
+            values.iter().for_each(|value| value.collect_terms(&mut all));
+            if all.len() != *count as usize {
+                return self.arbitrary_value(ty);
+            }
+            return Ok(Value::Composite(all.into_iter().map(Value::Scalar).collect()));
+        }
+        Ok(Value::Composite(values.into()))
+    }
+
+    fn bitcast(&mut self, from: &Value, ty: u32) -> Result<Value, Unproved> {
+        let terms = from.terms();
+        let width = self.summary.specialized.scalar_bits(ty).unwrap_or(0);
+        if terms.iter().all(|term| self.summary.terms.width(*term) == width) && *from != Value::Opaque {
+            return Ok(from.clone());
+        }
+        self.uninterpreted("Bitcast", &terms, ty)
+    }
+
+    /// Computes an instruction on numbers.
+    pub fn compute(
+        &mut self,
+        instruction: Instruction,
+        operands: &[u32],
+        ty: u32,
+    ) -> Result<Value, Unproved> {
+        let values: Vec<Value> = operands.iter().map(|id| self.value(*id)).collect();
+        if values.contains(&Value::Opaque) {
+            return self.arbitrary_value(ty);
+        }
+        let is_float = operands.first().is_some_and(|id| self.is_float(*id));
+        let name = format!("{instruction:?}");
+        if !instruction.is_componentwise() {
+            let terms: Vec<TermId> = values.iter().flat_map(Value::terms).collect();
+            return self.uninterpreted(&name, &terms, ty);
+        }
+        let width = self.summary.specialized.scalar_bits(ty).unwrap_or(32);
+        let count = match self.summary.module.types.get(&ty) {
+            Some(SpirvType::Vector { count, .. }) => Some(*count as usize),
+            Some(SpirvType::Bool | SpirvType::Integer { .. } | SpirvType::Float { .. }) => None,
+            _ => {
+                let terms: Vec<TermId> = values.iter().flat_map(Value::terms).collect();
+                return self.uninterpreted(&name, &terms, ty);
+            }
+        };
+        let lists: Vec<Vec<TermId>> = values.iter().map(Value::terms).collect();
+        if lists.iter().any(Vec::is_empty) {
+            return self.arbitrary_value(ty);
+        }
+        let mut component = |index: usize| {
+            let arguments: Vec<TermId> = lists.iter().map(|list| list[index.min(list.len() - 1)]).collect();
+            let modelled =
+                if is_float { None } else { self.compute_component(instruction, &arguments, width) };
+            modelled.unwrap_or_else(|| {
+                let kind = FunctionKind::Computation(format!(
+                    "{name} {}",
+                    widths_name(&arguments, &self.summary.terms)
+                ));
+                let terms = &mut self.summary.terms;
+                let function = terms.named_function(kind, width, (0, mask(width)), Uniformity::Grid);
+                terms.apply(function, &arguments)
+            })
+        };
+        Ok(match count {
+            None => Value::Scalar(component(0)),
+            Some(count) => {
+                Value::Composite((0..count).map(|index| Value::Scalar(component(index))).collect())
+            }
+        })
+    }
+
+    fn is_float(&self, id: u32) -> bool {
+        let frame = self.summary.graph.nodes[self.node].frame;
+        let function = self.summary.graph.frames[frame].function;
+        let ty = function.types.get(&id).or_else(|| self.summary.module.constants.get(&id).map(|(ty, _)| ty));
+        let mut ty = ty.and_then(|ty| self.summary.module.types.get(ty));
+        while let Some(SpirvType::Vector { element, .. } | SpirvType::Matrix { column: element, .. }) = ty {
+            ty = self.summary.module.types.get(element);
+        }
+        matches!(ty, Some(SpirvType::Float { .. }))
+    }
+
+    /// Computes one component on integers or booleans; `None` without a model.
+    fn compute_component(
+        &mut self,
+        instruction: Instruction,
+        arguments: &[TermId],
+        width: u32,
+    ) -> Option<TermId> {
+        let (a, b) = (*arguments.first()?, arguments.get(1).copied());
+        match instruction {
+            Instruction::Core(op) => self.compute_core(op, a, b, arguments, width),
+            Instruction::Extended(op) => self.compute_extended(op, a, b, arguments.get(2).copied()),
+            Instruction::Unpack(_) | Instruction::Pack(_) => None,
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "instructions without an arm have no model")]
+    fn compute_core(
+        &mut self,
+        op: Op,
+        a: TermId,
+        b: Option<TermId>,
+        arguments: &[TermId],
+        width: u32,
+    ) -> Option<TermId> {
+        let from = self.summary.terms.width(a);
+        let operator = match op {
+            Op::UDiv => Some(Operator::Divide),
+            Op::UMod => Some(Operator::Remainder),
+            Op::SDiv => Some(Operator::DivideSigned),
+            Op::SRem => Some(Operator::RemainderSigned),
+            _ => None,
+        };
+        if let (Some(operator), Some(b)) = (operator.clone(), b) {
+            self.assume_divisor(a, b, matches!(operator, Operator::DivideSigned | Operator::RemainderSigned));
+            return Some(self.terms().binary(operator, a, b));
+        }
+        let shift = match op {
+            Op::ShiftLeftLogical => Some(Operator::ShiftLeft),
+            Op::ShiftRightLogical => Some(Operator::ShiftRight),
+            Op::ShiftRightArithmetic => Some(Operator::ShiftRightSigned),
+            _ => None,
+        };
+        if let (Some(operator), Some(amount)) = (shift, b) {
+            let amount_width = self.summary.terms.width(amount);
+            let limit = self.terms().constant(amount_width, from.into());
+            let is_defined = self.terms().binary(Operator::Less, amount, limit);
+            let amount = self.terms().extend(amount, from, false);
+            let shifted = self.terms().binary(operator, a, amount);
+            if self.summary.terms.constant_of(is_defined) == Some(1) {
+                return Some(shifted);
+            }
+            // The result of a larger shift is undefined.
+            let undefined = self.arbitrary(from, Uniformity::Invocation, Vec::new());
+            return Some(self.terms().select(is_defined, shifted, undefined));
+        }
+        let terms = &mut self.summary.terms;
+        Some(match op {
+            Op::IAdd => terms.add(a, b?),
+            Op::ISub => terms.subtract(a, b?),
+            Op::IMul => terms.multiply(a, b?),
+            Op::SNegate => terms.scale(a, u64::MAX),
+            Op::Not => terms.sum(width, &[(a, u64::MAX)], u64::MAX),
+            Op::SMod => {
+                let b = b?;
+                if !terms.is_non_negative(a) || !terms.is_non_negative(b) {
+                    return None;
+                }
+                self.assume_divisor(a, b, true);
+                self.terms().binary(Operator::Remainder, a, b)
+            }
+            Op::BitwiseAnd => terms.binary(Operator::And, a, b?),
+            Op::BitwiseOr => terms.binary(Operator::Or, a, b?),
+            Op::BitwiseXor => terms.binary(Operator::Xor, a, b?),
+            Op::UConvert => terms.extend(a, width, false),
+            Op::SConvert => terms.extend(a, width, true),
+            Op::LogicalNot => terms.not(a),
+            Op::LogicalAnd => terms.every(&[a, b?]),
+            Op::LogicalOr => terms.any(&[a, b?]),
+            Op::LogicalEqual | Op::IEqual => terms.equal(a, b?),
+            Op::LogicalNotEqual | Op::INotEqual => {
+                let equal = terms.equal(a, b?);
+                terms.not(equal)
+            }
+            Op::ULessThan => terms.binary(Operator::Less, a, b?),
+            Op::UGreaterThan => terms.binary(Operator::Less, b?, a),
+            Op::SLessThan => terms.binary(Operator::LessSigned, a, b?),
+            Op::SGreaterThan => terms.binary(Operator::LessSigned, b?, a),
+            Op::ULessThanEqual | Op::UGreaterThanEqual | Op::SLessThanEqual | Op::SGreaterThanEqual => {
+                let operator = match op {
+                    Op::ULessThanEqual | Op::UGreaterThanEqual => Operator::Less,
+                    _ => Operator::LessSigned,
+                };
+                let is_less = matches!(op, Op::ULessThanEqual | Op::SLessThanEqual);
+                let opposite =
+                    if is_less { terms.binary(operator, b?, a) } else { terms.binary(operator, a, b?) };
+                terms.not(opposite)
+            }
+            Op::Select => terms.select(a, b?, *arguments.get(2)?),
+            Op::BitFieldUExtract => {
+                let offset = terms.constant_of(b?)?;
+                let count = terms.constant_of(*arguments.get(2)?)?;
+                if offset.saturating_add(count) > width.into() {
+                    return None;
+                }
+                let (offset, bits) =
+                    (terms.constant(width, offset), terms.constant(width, mask(count as u32)));
+                let shifted = terms.binary(Operator::ShiftRight, a, offset);
+                terms.binary(Operator::And, shifted, bits)
+            }
+            Op::CopyObject | Op::CopyLogical => a,
+            _ => return None,
+        })
+    }
+
+    /// Assumes that a quotient is defined, as an execution without a defined result proves nothing.
+    fn assume_divisor(&mut self, a: TermId, b: TermId, is_signed: bool) {
+        let width = self.summary.terms.width(b);
+        let terms = &mut self.summary.terms;
+        let zero = terms.constant(width, 0);
+        let is_zero = terms.equal(b, zero);
+        let mut defined = vec![terms.not(is_zero)];
+        if is_signed && !terms.is_non_negative(a) {
+            let (least, minus) =
+                (terms.constant(width, 1 << (width - 1)), terms.constant(width, mask(width)));
+            let (overflow_a, overflow_b) = (terms.equal(a, least), terms.equal(b, minus));
+            let overflows = terms.every(&[overflow_a, overflow_b]);
+            defined.push(terms.not(overflows));
+        }
+        let defined = terms.every(&defined);
+        self.summary.assumes_divisors |= self.summary.terms.constant_of(defined) != Some(1);
+        let facts = self.facts;
+        self.facts = self.terms().every(&[facts, defined]);
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "functions without an arm have no model")]
+    fn compute_extended(
+        &mut self,
+        op: GlslStd450Op,
+        a: TermId,
+        b: Option<TermId>,
+        c: Option<TermId>,
+    ) -> Option<TermId> {
+        let terms = &mut self.summary.terms;
+        let mut least = |operator: Operator, a: TermId, b: TermId, takes_less: bool| {
+            let is_less = terms.binary(operator, a, b);
+            if takes_less { terms.select(is_less, a, b) } else { terms.select(is_less, b, a) }
+        };
+        Some(match op {
+            GlslStd450Op::UMin => least(Operator::Less, a, b?, true),
+            GlslStd450Op::UMax => least(Operator::Less, a, b?, false),
+            GlslStd450Op::SMin => least(Operator::LessSigned, a, b?, true),
+            GlslStd450Op::SMax => least(Operator::LessSigned, a, b?, false),
+            GlslStd450Op::UClamp => {
+                let low = least(Operator::Less, a, b?, false);
+                least(Operator::Less, low, c?, true)
+            }
+            GlslStd450Op::SClamp => {
+                let low = least(Operator::LessSigned, a, b?, false);
+                least(Operator::LessSigned, low, c?, true)
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Replaces the part of a value at a path.
+fn insert_part(whole: &Value, path: &[u32], part: &Value) -> Value {
+    let Some((index, path)) = path.split_first() else { return part.clone() };
+    match whole {
+        Value::Composite(parts) => {
+            let mut parts = parts.to_vec();
+            if let Some(here) = parts.get_mut(*index as usize) {
+                *here = insert_part(here, path, part);
+            }
+            Value::Composite(parts.into())
+        }
+        Value::Scalar(_) | Value::Pointer(_) | Value::Opaque => Value::Opaque,
+    }
+}
+
+/// Returns a name for the widths of terms, which tells functions of different types apart.
+fn widths_name(arguments: &[TermId], terms: &crate::term::TermArena) -> String {
+    arguments.iter().map(|argument| terms.width(*argument).to_string()).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,103 @@
+//! Barrier intervals: which accesses of two invocations of a workgroup no barrier orders.
+//!
+//! All invocations of a workgroup pass the same barriers in the same order, as each barrier is in uniform control flow. Two
+//! accesses are unordered only if both follow the same instance of a barrier, or the start, without another barrier that
+//! orders their class of memory. Both invocations agree on the iterations of the loops around that barrier; an access that
+//! is reached over the back edge of such a loop belongs to the next iteration.
+
+use std::collections::BTreeSet;
+
+use vocabulary::{Scope, StorageClass};
+
+use crate::execute::{Access, Barrier, Strength};
+use crate::graph::Graph;
+
+/// The iteration of a loop around a barrier at which an access after it is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Crossing {
+    /// The iteration of the barrier.
+    Same,
+    /// The iteration after it.
+    Next,
+    /// The first iteration of a loop that begins in the interval.
+    First,
+    /// Any iteration.
+    Free,
+}
+
+/// The nodes of an interval, with the crossings of the loops around each, the outermost first.
+pub(crate) type Interval = BTreeSet<(usize, Vec<Crossing>)>;
+
+impl Barrier {
+    /// Returns true if a barrier orders two accesses of a class and of at least a strength.
+    fn orders(&self, class: StorageClass, strength: Strength) -> bool {
+        let semantics = self.semantics;
+        let is_wide = !matches!(self.scope, Scope::Invocation | Scope::Subgroup);
+        is_wide
+            && semantics.order.releases()
+            && semantics.order.acquires()
+            && semantics.classes.contains(class)
+            && match strength {
+                Strength::Private => false,
+                Strength::NonPrivate => semantics.make_available && semantics.make_visible,
+                Strength::Published => true,
+            }
+    }
+}
+
+/// Returns the intervals for accesses of a class and a strength.
+pub(crate) fn intervals(
+    graph: &Graph<'_>,
+    barriers: &[Barrier],
+    class: StorageClass,
+    strength: Strength,
+) -> Vec<Interval> {
+    let cuts: BTreeSet<usize> =
+        barriers.iter().filter(|one| one.orders(class, strength)).map(|one| one.node).collect();
+    let mut all = vec![interval(graph, None, &cuts)];
+    all.extend(cuts.iter().map(|node| interval(graph, Some(*node), &cuts)));
+    all
+}
+
+/// Returns the interval that begins after a barrier, or at the start.
+fn interval(graph: &Graph<'_>, start: Option<usize>, cuts: &BTreeSet<usize>) -> Interval {
+    let mut nodes = Interval::new();
+    let mut open: Vec<(usize, Vec<Crossing>)> = match start {
+        // The entry may be the header of a loop.
+        None => vec![(0, vec![Crossing::First; graph.loops_around(0).len()])],
+        Some(node) => follow(graph, node, &vec![Crossing::Same; graph.loops_around(node).len()]),
+    };
+    while let Some((node, crossings)) = open.pop() {
+        if cuts.contains(&node) || !nodes.insert((node, crossings.clone())) {
+            continue;
+        }
+        open.extend(follow(graph, node, &crossings));
+    }
+    nodes
+}
+
+/// Returns the successors of a node with their crossings.
+fn follow(graph: &Graph<'_>, node: usize, crossings: &[Crossing]) -> Vec<(usize, Vec<Crossing>)> {
+    let loops = graph.loops_around(node);
+    let successors = graph.nodes[node].successors.iter();
+    successors
+        .map(|target| {
+            let mut next = Vec::new();
+            for (depth, index) in graph.loops_around(*target).into_iter().enumerate() {
+                let is_around = loops.get(depth) == Some(&index);
+                next.push(match crossings.get(depth).filter(|_| is_around) {
+                    None => Crossing::First,
+                    Some(_) if graph.loops[index].header != *target => crossings[depth],
+                    Some(Crossing::Same) => Crossing::Next,
+                    Some(Crossing::Next | Crossing::First | Crossing::Free) => Crossing::Free,
+                });
+            }
+            (*target, next)
+        })
+        .collect()
+}
+
+/// Returns the strength of the order between two accesses.
+pub(crate) fn pair_strength(a: &Access, b: &Access) -> Strength {
+    a.strength.min(b.strength)
+}

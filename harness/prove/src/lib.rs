@@ -1,0 +1,331 @@
+//! Proves that an entry point has no data race for every grid and input.
+//!
+//! Two arbitrary different invocations are compared, as GPUVerify (Betts and others, TOPLAS 2015) and Faial do for other
+//! languages. The entry point is executed symbolically once ([`execute`]); the second invocation is the first one with
+//! other symbols. Barriers cut the execution of a workgroup into intervals for each storage class ([`intervals`]). Two
+//! accesses that may be unordered, of which one writes, must not overlap; a SAT solver decides what simplification and
+//! ranges leave open ([`decide`]).
+//!
+//! Sound direction: a proof covers every execution of the module, within its printed assumptions. A counterexample is a
+//! candidate; the caller replays it. Not modelled: order by atomics, fences and subgroup operations (never assumed), and
+//! stages other than compute.
+
+mod condition;
+mod counterexample;
+mod decide;
+mod execute;
+mod graph;
+mod instruction;
+mod intervals;
+mod memory;
+mod names;
+mod prover;
+mod refusal;
+mod term;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rspirv::spirv::{BuiltIn, StorageClass};
+use spirv_reader::{Specialized, SpirvConstant, SpirvModule, SpirvType, Stage};
+
+use crate::execute::Executor;
+use crate::graph::Graph;
+use crate::prover::{Answer, Prover, Query};
+pub use crate::refusal::{Unproved, UnprovedReason};
+use crate::term::{FunctionKind, Operator, TermArena, TermId, Uniformity};
+
+/// The steps of a proof by default, of which each takes microseconds.
+pub const DEFAULT_STEPS: u64 = 400_000;
+
+/// Upper bound on the counterexamples of a report.
+const MAX_COUNTEREXAMPLES: usize = 4;
+
+/// Options of a proof.
+#[derive(Clone, Debug, Default)]
+pub struct ProofOptions {
+    /// The entry point; may be omitted if there is only one.
+    pub entry: Option<String>,
+    /// Values of specialization constants by `SpecId`; others are symbols.
+    pub specialization: HashMap<u32, u64>,
+    /// The number of workgroups. Default: any.
+    pub grid: Option<[u32; 3]>,
+    /// Upper bound on the steps of the solver.
+    pub steps: u64,
+}
+
+/// The memory of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InputMemory {
+    PushConstants,
+    /// A buffer, by set, binding and index in an array of descriptors.
+    Buffer(u32, u32, u64),
+}
+
+/// A byte range of an input with its value, in a counterexample.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InputValue {
+    pub memory: InputMemory,
+    pub offset: u64,
+    pub bytes: u32,
+    pub value: u64,
+    /// Its name in the source.
+    pub name: String,
+}
+
+/// Inputs for which two invocations may conflict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RacyInputs {
+    pub grid: [u32; 3],
+    pub inputs: Vec<InputValue>,
+    /// Specialization constants by `SpecId`.
+    pub specialization: BTreeMap<u32, u64>,
+}
+
+/// The result of an attempt to prove an entry point.
+#[derive(Clone, Debug, Default)]
+pub struct ProofReport {
+    /// True if no two invocations race under the conditions and assumptions.
+    pub is_proved: bool,
+    /// Conditions on the inputs.
+    pub conditions: Vec<String>,
+    /// Limits of the proof, which hold in ordinary executions.
+    pub assumptions: Vec<String>,
+    /// Why there is no proof.
+    pub unproved: Vec<Unproved>,
+    /// Candidates for replay, each with the obligation that it refutes.
+    pub counterexamples: Vec<(Unproved, RacyInputs)>,
+    /// The number of questions that simplification left to the solver.
+    pub queries: usize,
+}
+
+/// Attempts to prove that an entry point has no data race.
+pub fn prove(module: &SpirvModule, options: &ProofOptions) -> ProofReport {
+    let mut report = ProofReport::default();
+    if let Err(unproved) = attempt(module, options, &mut report) {
+        report.is_proved = false;
+        report.unproved.push(unproved);
+    }
+    report.unproved.sort();
+    report.unproved.dedup();
+    report
+}
+
+fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofReport) -> Result<(), Unproved> {
+    let malformed = |what: String| Unproved::new(UnprovedReason::Malformed(what));
+    let entry = module.find_entry(options.entry.as_deref()).map_err(|error| malformed(error.to_string()))?;
+    if Stage::from_execution_model(entry.model) != Some(Stage::Compute) {
+        return Err(Unproved::new(UnprovedReason::Stage));
+    }
+    let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)
+        .map_err(|problem| malformed(problem.to_string()))?;
+    let graph = Graph::new(module, entry.function)?;
+    let mut terms = TermArena::default();
+    let symbolic = symbolic_constants(module, options);
+    let local_size = local_size(module, &specialized, entry.function, &symbolic, &mut terms)
+        .ok_or_else(|| malformed("a local size that is not three numbers".to_owned()))?;
+    let mut executor = Executor::new(module, &specialized, graph, terms, local_size);
+    executor.symbolic_constants = symbolic;
+    let summary = executor.run()?;
+    let steps = if options.steps == 0 { DEFAULT_STEPS } else { options.steps };
+    let used = used_dimensions(&summary);
+    let grid = [0, 1, 2].map(|axis: usize| match options.grid {
+        Some(grid) => Some(grid[axis]),
+        None => (!used[axis]).then_some(1),
+    });
+    let mut prover = Prover::new(summary, grid, steps);
+    prover.find_exact_forms();
+    let mut queries = prover.barrier_queries();
+    queries.extend(prover.conflict_queries()?);
+    let (mut exact, mut refuted) = (BTreeSet::new(), Vec::new());
+    for query in queries {
+        match prover.answer(&query) {
+            Answer::Proved => {}
+            Answer::ProvedIfExact(terms) => exact.extend(terms),
+            Answer::Refuted(model) => refuted.push((query, model)),
+            Answer::Open => report.unproved.push(unproved(&query, UnprovedReason::Budget)),
+        }
+    }
+    if !refuted.is_empty() {
+        let condition = if report.unproved.is_empty() { prover.find_condition(&refuted) } else { None };
+        if let Some((condition, more)) = condition {
+            report.conditions.push(condition.text);
+            exact.extend(more);
+        } else {
+            report.unproved.extend(refuted.iter().map(|(query, _)| unproved(query, query.reason.clone())));
+        }
+        for (query, model) in refuted.iter().take(MAX_COUNTEREXAMPLES) {
+            let counterexample = prover.counterexample(query, model);
+            report.counterexamples.push((unproved(query, query.reason.clone()), counterexample));
+        }
+    }
+    let wraps =
+        exact.iter().map(|term| format!("{} does not wrap", names::term_text(&prover.summary, *term)));
+    report.conditions.extend(wraps.collect::<BTreeSet<String>>());
+    let unbounded = prover.unbounded_names();
+    report.queries = prover.queries;
+    report.is_proved = report.unproved.is_empty();
+    report.assumptions = assumptions(&prover, options, grid);
+    report.assumptions.extend(unbounded.iter().map(|name| format!("indices of `{name}` are in bounds")));
+    Ok(())
+}
+
+/// Returns what a query leaves open, at its first instruction.
+fn unproved(query: &Query, reason: UnprovedReason) -> Unproved {
+    let (line, place) = query.spots[0];
+    Unproved { reason, line, place }
+}
+
+/// Returns the specialization constants that are symbols: without a value, and not part of the size of an array.
+fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> BTreeSet<u32> {
+    let mut fixed = BTreeSet::new();
+    let mut open: Vec<u32> = module
+        .types
+        .values()
+        .filter_map(|ty| match ty {
+            SpirvType::Array { length, .. } => Some(*length),
+            _ => None,
+        })
+        .collect();
+    while let Some(id) = open.pop() {
+        if fixed.insert(id)
+            && let Some((_, SpirvConstant::Composite(parts) | SpirvConstant::Operation(_, parts))) =
+                module.constants.get(&id)
+        {
+            open.extend(parts);
+        }
+    }
+    let is_symbol = |id: &u32| {
+        let specialization = module.decorations_of(*id).specialization;
+        specialization.is_some_and(|number| !options.specialization.contains_key(&number))
+            && !fixed.contains(id)
+    };
+    module.constants.keys().copied().filter(is_symbol).collect()
+}
+
+/// Returns the size of a workgroup, with symbols for specialization constants.
+fn local_size(
+    module: &SpirvModule,
+    specialized: &Specialized<'_>,
+    function: u32,
+    symbolic: &BTreeSet<u32>,
+    terms: &mut TermArena,
+) -> Option<[TermId; 3]> {
+    let sizes = specialized.local_size(function).ok()?;
+    let decorated = module.constants.iter().find_map(|(id, (_, constant))| match constant {
+        SpirvConstant::Composite(parts)
+            if module.decorations_of(*id).built_in == Some(BuiltIn::WorkgroupSize) =>
+        {
+            Some(parts.clone())
+        }
+        _ => None,
+    });
+    let declared = module.declared_local_size(function).filter(|(_, are_ids)| *are_ids);
+    let ids = decorated.or_else(|| declared.map(|(ids, _)| ids.to_vec()));
+    let mut all = Vec::new();
+    for (axis, size) in sizes.iter().enumerate() {
+        let id = ids.as_ref().and_then(|ids| ids.get(axis)).filter(|id| symbolic.contains(id));
+        all.push(match id {
+            Some(id) => {
+                let range = (1, instruction::MAX_LOCAL_SIZE);
+                let kind = FunctionKind::Specialization(*id);
+                let function = terms.named_function(kind, 32, range, Uniformity::Grid);
+                terms.apply(function, &[])
+            }
+            None => terms.constant(32, u64::from(*size)),
+        });
+    }
+    all.try_into().ok()
+}
+
+/// Returns the dimensions of the grid whose ids or size some computation or stored value of the shader uses.
+fn used_dimensions(summary: &execute::Summary<'_>) -> [bool; 3] {
+    let terms = &summary.terms;
+    // The built-in values themselves, which are computed for every dimension: ids, and global ids as their sums.
+    let axis_of = |id: TermId| match terms.term(id).operator {
+        Operator::Apply(function) => match terms.function(function).kind {
+            FunctionKind::GroupId(axis) | FunctionKind::GroupCount(axis) => Some(axis),
+            _ => None,
+        },
+        _ => None,
+    };
+    let product_axis = |id: TermId| match terms.term(id).operator {
+        Operator::Multiply => terms.term(id).arguments.iter().find_map(|one| axis_of(*one)),
+        _ => axis_of(id),
+    };
+    let built_in = |id: TermId| -> Option<usize> {
+        let (atoms, constant) = terms.linear_form(id);
+        let is_local = |id: TermId, axis: usize| match terms.term(id).operator {
+            Operator::Apply(function) => terms.function(function).kind == FunctionKind::LocalId(axis),
+            _ => false,
+        };
+        match atoms.as_slice() {
+            [(only, _)] if constant == 0 => product_axis(*only),
+            [(a, _), (b, _)] if constant == 0 => product_axis(*a)
+                .filter(|axis| is_local(*b, *axis))
+                .or_else(|| product_axis(*b).filter(|axis| is_local(*a, *axis))),
+            _ => None,
+        }
+    };
+    let mut used = [false; 3];
+    for access in &summary.accesses {
+        let of_location = match &access.location {
+            execute::Location::Bytes { offset, .. } => vec![*offset],
+            execute::Location::Texel { coordinates } => coordinates.clone(),
+        };
+        for value in access.values.iter().copied().chain(of_location) {
+            terms.for_each_application(&[value], |id, _| {
+                axis_of(id).into_iter().for_each(|axis| used[axis] = true);
+            });
+        }
+    }
+    for id in terms.ids().filter(|id| built_in(*id).is_none()) {
+        for argument in &terms.term(id).arguments {
+            built_in(*argument).into_iter().for_each(|axis| used[axis] = true);
+        }
+    }
+    used
+}
+
+/// Returns the assumptions of a proof as sentences' parts.
+fn assumptions(prover: &Prover<'_>, options: &ProofOptions, grid: [Option<u32>; 3]) -> Vec<String> {
+    let summary = &prover.summary;
+    let mut all = Vec::new();
+    if options.grid.is_none() {
+        let names = ["x", "y", "z"];
+        let fixed: Vec<&str> = (0..3).filter(|axis| grid[*axis] == Some(1)).map(|axis| names[axis]).collect();
+        if !fixed.is_empty() {
+            all.push(format!("one workgroup in {}, which the shader does not use", fixed.join(" and ")));
+        }
+        if grid.contains(&None) {
+            all.push(format!("at most {} workgroups in each dimension", instruction::MAX_GROUPS));
+        }
+    }
+    let buffers: BTreeSet<u32> = summary.accesses.iter().map(|access| access.descriptor.variable).collect();
+    let module = summary.module;
+    let others = module.variables.iter().filter(|(_, variable)| {
+        matches!(variable.class, StorageClass::StorageBuffer | StorageClass::UniformConstant)
+    });
+    let written = summary
+        .accesses
+        .iter()
+        .any(|access| access.writes && access.class != vocabulary::StorageClass::Workgroup);
+    if written && others.filter(|(id, _)| !buffers.contains(id)).count() + buffers.len() > 1 {
+        all.push("different descriptors are different memory".to_owned());
+    }
+    if summary.assumes_divisors {
+        all.push("no quotient is undefined".to_owned());
+    }
+    if prover.uses_tickets {
+        all.push("counters do not wrap".to_owned());
+    }
+    let is_indexed = summary.accesses.iter().any(|access| match access.location {
+        _ if access.class == vocabulary::StorageClass::Workgroup => false,
+        execute::Location::Bytes { offset, .. } => summary.terms.constant_of(offset).is_none(),
+        execute::Location::Texel { .. } => false,
+    });
+    if is_indexed {
+        all.push("accesses of buffers are in bounds".to_owned());
+    }
+    all
+}

@@ -1,0 +1,610 @@
+//! Pointers, loads, stores and atomics of one invocation.
+//!
+//! The contents of memory that the entry point never writes are functions of the address. Those of other memory are
+//! arbitrary. A plain load of workgroup memory at an address that a workgroup agrees on has one result for the workgroup:
+//! if an invocation wrote there between the same barriers, it would race with the others.
+
+use std::rc::Rc;
+
+use arithmetic::mask;
+use rspirv::spirv::BuiltIn;
+use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, MemoryOperands, SpirvOperation, SpirvType};
+use vocabulary::{Scope, StorageClass};
+
+use crate::execute::{Access, Bound, Executor, Location, Strength, Ticket};
+use crate::instruction::{MAX_GROUPS, MAX_LOCAL_SIZE};
+use crate::refusal::{Unproved, UnprovedReason};
+use crate::term::{FunctionKind, TermId, Uniformity};
+use crate::value::{Descriptor, Pointer, Value};
+
+/// Upper bound on the separate ranges of an access to a composite.
+const MAX_RANGES: usize = 64;
+/// Upper bound on the elements of a local array among which a store with an unknown index selects.
+const MAX_SELECTED: usize = 64;
+
+impl Executor<'_> {
+    pub fn access_chain(
+        &mut self,
+        base: u32,
+        element: Option<u32>,
+        indices: &[u32],
+    ) -> Result<Value, Unproved> {
+        let base = self.pointer_of(base)?;
+        let mut pointer = (*base).clone();
+        if let Some(element) = element {
+            let index = self.index(element)?;
+            self.move_by_elements(&mut pointer, index)?;
+        }
+        for index in indices {
+            let index = self.index(*index)?;
+            self.enter_part(&mut pointer, index)?;
+        }
+        Ok(Value::Pointer(Rc::new(pointer)))
+    }
+
+    /// Returns an index as a signed number of 64 bits.
+    fn index(&mut self, id: u32) -> Result<TermId, Unproved> {
+        let Some(index) = self.value(id).scalar() else {
+            return Ok(self.arbitrary(64, Uniformity::Invocation, Vec::new()));
+        };
+        Ok(self.terms().extend(index, 64, true))
+    }
+
+    fn move_by_elements(&mut self, pointer: &mut Pointer, index: TermId) -> Result<(), Unproved> {
+        match pointer {
+            _ if self.summary.terms.constant_of(index) == Some(0) => Ok(()),
+            Pointer::Memory { offset, ty, .. } => {
+                let stride = self.summary.specialized.size_of(*ty).map_err(|_| self.too_large())?;
+                *offset = self.terms().sum(64, &[(*offset, 1), (index, stride)], 0);
+                Ok(())
+            }
+            Pointer::Local { path, .. } => match path.last_mut() {
+                Some(last) => {
+                    *last = self.terms().add(*last, index);
+                    Ok(())
+                }
+                None => Err(self.unproved(UnprovedReason::UnknownPointer)),
+            },
+            Pointer::Image { .. } | Pointer::Texel { .. } => {
+                Err(self.unproved(UnprovedReason::UnknownPointer))
+            }
+        }
+    }
+
+    fn too_large(&self) -> Unproved {
+        self.unproved(UnprovedReason::TooLarge)
+    }
+
+    fn enter_part(&mut self, pointer: &mut Pointer, index: TermId) -> Result<(), Unproved> {
+        let (module, specialized) = (self.summary.module, self.summary.specialized);
+        let constant = self.summary.terms.constant_of(index);
+        match pointer {
+            Pointer::Image { descriptor } => {
+                descriptor.element = Some(index);
+                Ok(())
+            }
+            Pointer::Texel { .. } => Err(self.unproved(UnprovedReason::UnknownPointer)),
+            Pointer::Local { key, path, ty } => {
+                let part = specialized.part_of(*ty, constant.unwrap_or(0)).map_err(|_| self.too_large())?;
+                path.push(index);
+                *ty = part.ty;
+                if let (Some(length), None) = (part.length, constant) {
+                    let (name, facts) = (module.display_name(key.1), self.facts);
+                    self.summary.bounds.push(Bound { name, facts, index, length });
+                }
+                Ok(())
+            }
+            Pointer::Memory { descriptor, offset, ty } => {
+                let variable = module.variables.get(&descriptor.variable);
+                let is_whole = variable.is_some_and(|variable| {
+                    variable.ty == *ty && variable.class != rspirv::spirv::StorageClass::Workgroup
+                });
+                let is_descriptor_array = match module.types.get(ty) {
+                    Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
+                        descriptor.element.is_none() && (is_whole || module.decorations_of(*element).block)
+                    }
+                    _ => false,
+                };
+                let part =
+                    specialized.dense_part_of(*ty, constant.unwrap_or(0)).map_err(|_| self.too_large())?;
+                if is_descriptor_array {
+                    (descriptor.element, *ty) = (Some(index), part.ty);
+                    return Ok(());
+                }
+                if let Some(number) = constant {
+                    let member = module.member_decorations.get(&(*ty, number as u32));
+                    descriptor.is_coherent |= member.is_some_and(|member| member.coherent || member.volatile);
+                }
+                match (part.stride, constant) {
+                    (Some(stride), None) => {
+                        *offset = self.terms().sum(64, &[(*offset, 1), (index, stride)], 0);
+                        if let Some(length) = part.length {
+                            let name = module.display_name(descriptor.variable);
+                            let facts = self.facts;
+                            self.summary.bounds.push(Bound { name, facts, index, length });
+                        }
+                    }
+                    (_, Some(_)) => *offset = self.terms().sum(64, &[(*offset, 1)], part.offset),
+                    (None, None) => return Err(self.unproved(UnprovedReason::UnknownPointer)),
+                }
+                *ty = part.ty;
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the contents of a local variable, which begin with a built-in value, an initializer or anything.
+    fn local_value(&mut self, key: (usize, u32)) -> Result<Value, Unproved> {
+        if let Some(value) = self.state.get(&key) {
+            return Ok(value.clone());
+        }
+        let module = self.summary.module;
+        let Some(variable) = module.variables.get(&key.1) else { return Ok(Value::Opaque) };
+        if let Some(built_in) = module.decorations_of(key.1).built_in {
+            return self.built_in(built_in, variable.ty);
+        }
+        let value = match variable.initializer {
+            0 => self.arbitrary_value(variable.ty)?,
+            initializer => self.constant_value(initializer),
+        };
+        self.state.insert(key, value.clone());
+        Ok(value)
+    }
+
+    fn built_in(&mut self, built_in: BuiltIn, ty: u32) -> Result<Value, Unproved> {
+        let components = |executor: &mut Self, make: &dyn Fn(&mut Self, usize) -> TermId| {
+            let parts: Vec<Value> = (0..3).map(|axis| Value::Scalar(make(executor, axis))).collect();
+            Value::Composite(parts.into())
+        };
+        Ok(match built_in {
+            BuiltIn::LocalInvocationId => components(self, &|one, axis| one.local_id(axis)),
+            BuiltIn::WorkgroupId => components(self, &|one, axis| one.group_id(axis)),
+            BuiltIn::NumWorkgroups => components(self, &|one, axis| one.group_count(axis)),
+            BuiltIn::WorkgroupSize => Value::Composite(self.summary.local_size.map(Value::Scalar).into()),
+            BuiltIn::GlobalInvocationId => components(self, &|one, axis| {
+                let (group, local) = (one.group_id(axis), one.local_id(axis));
+                let size = one.summary.local_size[axis];
+                let first = one.terms().multiply(group, size);
+                one.terms().add(first, local)
+            }),
+            BuiltIn::LocalInvocationIndex => {
+                let [x, y, z] = [0, 1, 2].map(|axis| self.local_id(axis));
+                let [width, height, _] = self.summary.local_size;
+                let terms = self.terms();
+                let (row, plane) = (terms.multiply(y, width), terms.multiply(width, height));
+                let layer = terms.multiply(z, plane);
+                Value::Scalar(terms.sum(32, &[(x, 1), (row, 1), (layer, 1)], 0))
+            }
+            BuiltIn::SubgroupSize => self.limited(1, 128, Uniformity::Grid),
+            BuiltIn::NumSubgroups => self.limited(1, MAX_LOCAL_SIZE, Uniformity::Workgroup),
+            BuiltIn::SubgroupId => self.limited(0, MAX_LOCAL_SIZE, Uniformity::Invocation),
+            BuiltIn::SubgroupLocalInvocationId => self.limited(0, 127, Uniformity::Invocation),
+            _ => self.arbitrary_value(ty)?,
+        })
+    }
+
+    /// Returns an unknown number in a range, which does not change during the execution.
+    fn limited(&mut self, low: u64, high: u64, uniformity: Uniformity) -> Value {
+        let kind = FunctionKind::Computation(format!("built-in {low} {high} {uniformity:?}"));
+        let function = self.terms().named_function(kind, 32, (low, high), uniformity);
+        Value::Scalar(self.terms().apply(function, &[]))
+    }
+
+    fn symbol(&mut self, kind: FunctionKind, range: (u64, u64), uniformity: Uniformity) -> TermId {
+        let function = self.terms().named_function(kind, 32, range, uniformity);
+        self.terms().apply(function, &[])
+    }
+
+    pub fn local_id(&mut self, axis: usize) -> TermId {
+        let highest = self.summary.terms.range(self.summary.local_size[axis]).1.max(1) - 1;
+        self.symbol(FunctionKind::LocalId(axis), (0, highest), Uniformity::Invocation)
+    }
+
+    pub fn group_id(&mut self, axis: usize) -> TermId {
+        self.symbol(FunctionKind::GroupId(axis), (0, MAX_GROUPS - 1), Uniformity::Workgroup)
+    }
+
+    pub fn group_count(&mut self, axis: usize) -> TermId {
+        self.symbol(FunctionKind::GroupCount(axis), (1, MAX_GROUPS), Uniformity::Grid)
+    }
+
+    pub fn array_length(&mut self, block: u32, member: u32) -> Result<Value, Unproved> {
+        let Pointer::Memory { descriptor, ty, .. } = &*self.pointer_of(block)? else {
+            return Err(self.unproved(UnprovedReason::UnknownPointer));
+        };
+        let part = self.summary.specialized.part_of(*ty, member.into()).map_err(|_| self.too_large())?;
+        let stride = self.summary.specialized.part_of(part.ty, 0).ok().and_then(|part| part.stride);
+        let kind = FunctionKind::BufferBytes(descriptor.variable);
+        // The range of a descriptor has 32 bits.
+        let elements = mask(32) / stride.unwrap_or(1).max(1);
+        let function = self.terms().named_function(kind, 32, (0, elements), Uniformity::Grid);
+        let arguments: Vec<TermId> = descriptor.element.into_iter().collect();
+        Ok(Value::Scalar(self.terms().apply(function, &arguments)))
+    }
+
+    /// Loads a part of a local composite.
+    pub fn load_part(&mut self, whole: &Value, path: &[TermId], ty: u32) -> Result<Value, Unproved> {
+        let Some((index, path)) = path.split_first() else { return Ok(whole.clone()) };
+        let Value::Composite(parts) = whole else { return self.arbitrary_value(ty) };
+        if let Some(number) = self.summary.terms.constant_of(*index) {
+            return match parts.get(number as usize) {
+                Some(part) => self.load_part(&part.clone(), path, ty),
+                None => self.arbitrary_value(ty),
+            };
+        }
+        if parts.len() > MAX_SELECTED {
+            let mut sources = whole.terms();
+            sources.push(*index);
+            sources.extend(path);
+            return self.build(ty, &mut |executor, width| {
+                executor.arbitrary(width, Uniformity::Grid, sources.clone())
+            });
+        }
+        // An index beyond the array reads anything; the last element stands for it.
+        let width = self.summary.terms.width(*index);
+        let mut result: Option<Value> = None;
+        for (number, part) in parts.iter().enumerate().rev() {
+            let part = self.load_part(part, path, ty)?;
+            let number = self.terms().constant(width, number as u64);
+            let is_here = self.terms().equal(*index, number);
+            result = Some(match result {
+                None => part,
+                Some(other) => {
+                    let terms = &mut self.summary.terms;
+                    part.merge(&other, &mut |yes, no| terms.select(is_here, yes, no))
+                }
+            });
+        }
+        Ok(result.unwrap_or(Value::Opaque))
+    }
+
+    /// Stores a part of a local composite.
+    pub fn store_part(&mut self, whole: &Value, path: &[TermId], value: &Value) -> Value {
+        let Some((index, path)) = path.split_first() else { return value.clone() };
+        let Value::Composite(parts) = whole else { return Value::Opaque };
+        let constant = self.summary.terms.constant_of(*index);
+        let width = self.summary.terms.width(*index);
+        let mut stored = Vec::with_capacity(parts.len());
+        for (number, part) in parts.iter().enumerate() {
+            let number = self.terms().constant(width, number as u64);
+            let is_here = self.terms().equal(*index, number);
+            stored.push(match (constant, self.summary.terms.constant_of(is_here)) {
+                (_, Some(0)) => part.clone(),
+                (_, Some(_)) => self.store_part(part, path, value),
+                (_, None) => {
+                    let new = self.store_part(part, path, value);
+                    let terms = &mut self.summary.terms;
+                    new.merge(part, &mut |yes, no| terms.select(is_here, yes, no))
+                }
+            });
+        }
+        Value::Composite(stored.into())
+    }
+
+    pub fn load(&mut self, pointer: u32, ty: u32, memory: MemoryOperands) -> Result<Value, Unproved> {
+        match &*self.pointer_of(pointer)? {
+            Pointer::Local { key, path, .. } => {
+                let whole = self.local_value(*key)?;
+                self.load_part(&whole, path, ty)
+            }
+            Pointer::Image { descriptor } => {
+                Ok(Value::Pointer(Rc::new(Pointer::Image { descriptor: descriptor.clone() })))
+            }
+            Pointer::Memory { descriptor, offset, .. } => self.load_memory(descriptor, *offset, ty, memory),
+            Pointer::Texel { .. } => Err(self.unproved(UnprovedReason::UnknownPointer)),
+        }
+    }
+
+    fn load_memory(
+        &mut self,
+        descriptor: &Descriptor,
+        offset: TermId,
+        ty: u32,
+        memory: MemoryOperands,
+    ) -> Result<Value, Unproved> {
+        let class = self.class_of(descriptor);
+        let is_written = self.written.contains(&descriptor.variable);
+        if class.is_some() && is_written {
+            self.add_ranges(descriptor, offset, ty, false, memory, &[])?;
+        }
+        let Some(class) = class.filter(|_| is_written) else {
+            return self.load_constant_memory(descriptor, offset, ty);
+        };
+        let uniformity = match class {
+            StorageClass::Workgroup => Uniformity::Workgroup,
+            StorageClass::Buffer | StorageClass::Image | StorageClass::Output => Uniformity::Invocation,
+        };
+        let sources = vec![offset];
+        self.build(ty, &mut |executor, width| executor.arbitrary(width, uniformity, sources.clone()))
+    }
+
+    /// Loads memory that no invocation writes: a function of the address.
+    fn load_constant_memory(
+        &mut self,
+        descriptor: &Descriptor,
+        offset: TermId,
+        ty: u32,
+    ) -> Result<Value, Unproved> {
+        let (variable, element) = (descriptor.variable, descriptor.element);
+        self.build_at(ty, offset, &mut |executor, offset, width| {
+            let terms = executor.terms();
+            let kind = FunctionKind::Contents(variable, width);
+            let function = terms.named_function(kind, width, (0, mask(width)), Uniformity::Grid);
+            let arguments: Vec<TermId> = element.into_iter().chain([offset]).collect();
+            terms.apply(function, &arguments)
+        })
+    }
+
+    /// Builds a value from a function of the byte offset and the width of each scalar.
+    fn build_at(
+        &mut self,
+        ty: u32,
+        offset: TermId,
+        make: &mut dyn FnMut(&mut Self, TermId, u32) -> TermId,
+    ) -> Result<Value, Unproved> {
+        let specialized = self.summary.specialized;
+        Ok(match self.summary.module.types.get(&ty) {
+            Some(SpirvType::Bool | SpirvType::Integer { .. } | SpirvType::Float { .. }) => {
+                let width = specialized.scalar_bits(ty).map_err(|_| self.too_large())?;
+                Value::Scalar(make(self, offset, width))
+            }
+            Some(
+                SpirvType::Vector { .. }
+                | SpirvType::Matrix { .. }
+                | SpirvType::Array { .. }
+                | SpirvType::Struct { .. },
+            ) => {
+                let count = specialized.part_count(ty).map_err(|_| self.too_large())?;
+                if count > MAX_RANGES {
+                    return Ok(Value::Opaque);
+                }
+                let mut parts = Vec::with_capacity(count);
+                for index in 0..count {
+                    let part = specialized.dense_part_of(ty, index as u64).map_err(|_| self.too_large())?;
+                    let offset = self.terms().sum(64, &[(offset, 1)], part.offset);
+                    parts.push(self.build_at(part.ty, offset, make)?);
+                }
+                Value::Composite(parts.into())
+            }
+            _ => Value::Opaque,
+        })
+    }
+
+    pub fn store(&mut self, pointer: u32, value: Value, memory: MemoryOperands) -> Result<(), Unproved> {
+        match &*self.pointer_of(pointer)? {
+            Pointer::Local { key, path, .. } => {
+                let whole = if path.is_empty() { Value::Opaque } else { self.local_value(*key)? };
+                let stored = self.store_part(&whole, path, &value);
+                self.state.insert(*key, stored);
+                Ok(())
+            }
+            Pointer::Memory { descriptor, offset, ty } => {
+                self.add_ranges(descriptor, *offset, *ty, true, memory, &value.terms())
+            }
+            Pointer::Image { .. } | Pointer::Texel { .. } => {
+                Err(self.unproved(UnprovedReason::UnknownPointer))
+            }
+        }
+    }
+
+    /// Returns the class of memory that invocations share.
+    fn class_of(&self, descriptor: &Descriptor) -> Option<StorageClass> {
+        let class = self.summary.module.variables.get(&descriptor.variable)?.class;
+        match class {
+            rspirv::spirv::StorageClass::UniformConstant => Some(StorageClass::Image),
+            _ => spirv_reader::memory_class(class),
+        }
+    }
+
+    /// Returns the strength of a plain access, as the memory model of the module decides it.
+    fn strength_of(
+        &self,
+        class: StorageClass,
+        is_coherent: bool,
+        writes: bool,
+        memory: MemoryOperands,
+    ) -> Strength {
+        if !self.summary.module.uses_vulkan_model {
+            let is_published = class == StorageClass::Workgroup || is_coherent || memory.volatile;
+            return if is_published { Strength::Published } else { Strength::Private };
+        }
+        let scope = if writes { memory.available } else { memory.visible };
+        let scope = scope.and_then(|id| self.scope_of(id));
+        match scope {
+            Some(scope) if scope != Scope::Invocation && scope != Scope::Subgroup => Strength::Published,
+            _ if memory.non_private => Strength::NonPrivate,
+            _ => Strength::Private,
+        }
+    }
+
+    fn scope_of(&self, id: u32) -> Option<Scope> {
+        let number = self.summary.specialized.constant_number(id)?;
+        spirv_reader::scope_from_word(number, self.summary.module.uses_vulkan_model).ok()
+    }
+
+    /// Adds an access for each range of bytes of a type.
+    fn add_ranges(
+        &mut self,
+        descriptor: &Descriptor,
+        offset: TermId,
+        ty: u32,
+        writes: bool,
+        memory: MemoryOperands,
+        values: &[TermId],
+    ) -> Result<(), Unproved> {
+        let mut ranges = Vec::new();
+        self.collect_ranges(ty, 0, &mut ranges)?;
+        for (from, size) in ranges {
+            let offset = self.terms().sum(64, &[(offset, 1)], from);
+            let location = Location::Bytes { offset, size };
+            self.add_plain_access(descriptor, location, writes, memory, values)?;
+        }
+        Ok(())
+    }
+
+    fn add_plain_access(
+        &mut self,
+        descriptor: &Descriptor,
+        location: Location,
+        writes: bool,
+        memory: MemoryOperands,
+        values: &[TermId],
+    ) -> Result<(), Unproved> {
+        let Some(class) = self.class_of(descriptor) else {
+            return Err(self.unproved(UnprovedReason::UnknownPointer));
+        };
+        let history = self.terms().truth(true);
+        self.summary.accesses.push(Access {
+            node: self.node,
+            descriptor: descriptor.clone(),
+            location,
+            writes,
+            atomic: None,
+            strength: self.strength_of(class, descriptor.is_coherent, writes, memory),
+            class,
+            facts: self.facts,
+            history,
+            values: values.to_vec(),
+            ticket: None,
+            line: self.line,
+            place: self.place,
+        });
+        Ok(())
+    }
+
+    fn collect_ranges(&self, ty: u32, from: u64, ranges: &mut Vec<(u64, u64)>) -> Result<(), Unproved> {
+        let (module, specialized) = (self.summary.module, self.summary.specialized);
+        let parts = match module.types.get(&ty) {
+            Some(SpirvType::Matrix { .. } | SpirvType::Array { .. } | SpirvType::Struct { .. }) => {
+                specialized.part_count(ty).map_err(|_| self.too_large())?
+            }
+            _ => 0,
+        };
+        if parts == 0 || parts > MAX_RANGES {
+            ranges.push((from, specialized.size_of(ty).map_err(|_| self.too_large())?.max(1)));
+            return Ok(());
+        }
+        for index in 0..parts {
+            let part = specialized.dense_part_of(ty, index as u64).map_err(|_| self.too_large())?;
+            self.collect_ranges(part.ty, from + part.offset, ranges)?;
+        }
+        // Parts without gaps are one range.
+        ranges.dedup_by(|next, last| {
+            let follows = last.0 + last.1 == next.0;
+            last.1 += if follows { next.1 } else { 0 };
+            follows
+        });
+        if ranges.len() > MAX_RANGES {
+            return Err(self.too_large());
+        }
+        Ok(())
+    }
+
+    pub fn atomic(&mut self, access: AtomicAccess, ty: u32) -> Result<Value, Unproved> {
+        let pointer = self.pointer_of(access.pointer)?;
+        let scope = self.scope_of(access.scope).ok_or_else(|| {
+            self.unproved(UnprovedReason::Instruction("an atomic of unknown scope".to_owned()))
+        })?;
+        let (descriptor, location) = match &*pointer {
+            Pointer::Memory { descriptor, offset, ty } => {
+                let size = self.summary.specialized.size_of(*ty).map_err(|_| self.too_large())?;
+                (descriptor.clone(), Location::Bytes { offset: *offset, size })
+            }
+            Pointer::Texel { descriptor, coordinates, .. } => {
+                (descriptor.clone(), Location::Texel { coordinates: coordinates.clone() })
+            }
+            // Atomics on memory of one invocation occur in optimized code only.
+            Pointer::Local { .. } | Pointer::Image { .. } => {
+                return Err(self.unproved(UnprovedReason::UnknownPointer));
+            }
+        };
+        let Some(class) = self.class_of(&descriptor) else {
+            return Err(self.unproved(UnprovedReason::UnknownPointer));
+        };
+        let step = match access.kind {
+            AtomicKind::Update { function: AtomicFunction::Add, value: None } => Some(1),
+            AtomicKind::Update { function: AtomicFunction::Add, value: Some(value) } => {
+                self.value(value).scalar().and_then(|term| self.summary.terms.signed_constant(term))
+            }
+            _ => None,
+        };
+        let result = if access.kind.reads() { self.arbitrary_value(ty)? } else { Value::Opaque };
+        let step = step.and_then(|step| u64::try_from(step).ok()).filter(|step| *step > 0);
+        let ticket = result.scalar().zip(step).map(|(result, step)| Ticket { result, step });
+        let values = access.kind.value().map_or_else(Vec::new, |value| self.value(value).terms());
+        let history = self.terms().truth(true);
+        self.summary.accesses.push(Access {
+            node: self.node,
+            descriptor,
+            location,
+            writes: access.kind.writes(),
+            atomic: Some(scope),
+            strength: Strength::Published,
+            class,
+            facts: self.facts,
+            history,
+            values,
+            ticket,
+            line: self.line,
+            place: self.place,
+        });
+        Ok(result)
+    }
+
+    pub fn access_texel(
+        &mut self,
+        image: u32,
+        coordinate: u32,
+        written: Option<Value>,
+        memory: MemoryOperands,
+    ) -> Result<(), Unproved> {
+        let coordinates = self.value(coordinate).terms();
+        let pointer = match self.value(image) {
+            Value::Pointer(pointer) => pointer,
+            Value::Scalar(_) | Value::Composite(_) | Value::Opaque => {
+                return Err(self.unproved(UnprovedReason::UnknownPointer));
+            }
+        };
+        let Pointer::Image { descriptor } = &*pointer else {
+            return Err(self.unproved(UnprovedReason::UnknownPointer));
+        };
+        let writes = written.is_some();
+        if writes || self.written.contains(&descriptor.variable) {
+            let values = written.map_or_else(Vec::new, |value| value.terms());
+            let location = Location::Texel { coordinates };
+            self.add_plain_access(descriptor, location, writes, memory, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Collects the variables whose memory the entry point may write.
+    pub fn collect_written(&mut self) -> Result<(), Unproved> {
+        let module = self.summary.module;
+        for node in self.summary.graph.order.clone() {
+            let frame = self.summary.graph.nodes[node].frame;
+            for instruction in self.summary.graph.code(node) {
+                (self.line, self.place) = (instruction.line, instruction.place);
+                let operation = module.operation(instruction);
+                let pointer = match operation {
+                    _ if !operation.may_change_memory() => continue,
+                    SpirvOperation::Store { pointer, .. }
+                    | SpirvOperation::ComputeAndStore { pointer, .. } => pointer,
+                    SpirvOperation::CopyMemory { target, .. }
+                    | SpirvOperation::CopyMemorySized { target, .. } => target,
+                    SpirvOperation::Atomic(access) => access.pointer,
+                    SpirvOperation::ImageWrite { image, .. } => image,
+                    _ => continue,
+                };
+                if let Some((0, id)) = self.root_variable(frame, pointer)
+                    && module.variables.contains_key(&id)
+                {
+                    let id = self.canonical_variable(id);
+                    self.written.insert(id);
+                } else if self.root_variable(frame, pointer).is_none() {
+                    return Err(self.unproved(UnprovedReason::UnknownPointer));
+                }
+            }
+        }
+        Ok(())
+    }
+}

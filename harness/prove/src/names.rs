@@ -1,0 +1,147 @@
+//! Texts of terms, as a reader of the shader would write them.
+
+use spirv_reader::{Specialized, SpirvModule, SpirvType, is_synthetic_name};
+
+use crate::execute::Summary;
+use crate::term::{FunctionKind, Operator, TermId};
+
+/// Upper bound on the depth of a text.
+const MAX_DEPTH: u32 = 8;
+
+/// Returns the name of a scalar in a variable with a layout, such as `pc.n`.
+pub(crate) fn scalar_name(
+    module: &SpirvModule,
+    specialized: &Specialized<'_>,
+    variable: u32,
+    offset: u64,
+) -> String {
+    let Some(declared) = module.variables.get(&variable) else { return format!("%{variable}") };
+    let is_named = module.names.get(&variable).is_some_and(|name| !is_synthetic_name(name));
+    let mut name = if is_named { module.display_name(variable) } else { String::new() };
+    let (mut ty, mut rest) = (declared.ty, offset);
+    while let Ok(Some((index, part))) = specialized.part_at(ty, rest, u64::MAX) {
+        match module.types.get(&ty) {
+            Some(SpirvType::Struct { .. }) => {
+                let member = module.member_names.get(&(ty, index as u32)).map_or("", String::as_str);
+                if !is_synthetic_name(member) {
+                    name += if name.is_empty() { "" } else { "." };
+                    name += member;
+                }
+            }
+            Some(SpirvType::Vector { .. }) => {
+                name += &format!(".{}", ["x", "y", "z", "w"].get(index as usize).copied().unwrap_or("?"));
+            }
+            _ => name += &format!("[{index}]"),
+        }
+        rest = rest.saturating_sub(part.offset);
+        ty = part.ty;
+        if specialized.is_scalar(ty).unwrap_or(true) {
+            break;
+        }
+    }
+    if name.is_empty() { module.variable_name(variable, declared.ty) } else { name }
+}
+
+/// Returns the text of a term.
+pub(crate) fn term_text(summary: &Summary<'_>, id: TermId) -> String {
+    text_within(summary, id, 0)
+}
+
+fn text_within(summary: &Summary<'_>, id: TermId, depth: u32) -> String {
+    if let Some(form) = summary.closed_forms.iter().find(|form| form.terms[0] == id) {
+        return form.name.clone();
+    }
+    let term = summary.terms.term(id);
+    if depth > MAX_DEPTH {
+        return "…".to_owned();
+    }
+    let part = |index: usize| text_within(summary, term.arguments[index], depth + 1);
+    let infix = |operator: &str| format!("({} {operator} {})", part(0), part(1));
+    match &term.operator {
+        Operator::Constant(value) => value.to_string(),
+        Operator::Apply(function) => {
+            let axis_name = |axis: usize| ["x", "y", "z"][axis.min(2)];
+            match &summary.terms.function(*function).kind {
+                FunctionKind::LocalId(axis) => format!("local.{}", axis_name(*axis)),
+                FunctionKind::GroupId(axis) => format!("group.{}", axis_name(*axis)),
+                FunctionKind::GroupCount(axis) => format!("groups.{}", axis_name(*axis)),
+                FunctionKind::Specialization(id) => summary.module.display_name(*id),
+                FunctionKind::BufferBytes(variable) => {
+                    format!("{}.length()", summary.module.display_name(*variable))
+                }
+                FunctionKind::Contents(variable, _) => {
+                    match term.arguments.last().map(|last| summary.terms.constant_of(*last)) {
+                        Some(Some(offset)) => {
+                            scalar_name(summary.module, summary.specialized, *variable, offset)
+                        }
+                        _ => format!("{}[…]", summary.module.display_name(*variable)),
+                    }
+                }
+                FunctionKind::Iteration(_) | FunctionKind::LastIteration(_) => "iteration".to_owned(),
+                FunctionKind::Carried | FunctionKind::Computation(_) | FunctionKind::Arbitrary => {
+                    "value".to_owned()
+                }
+            }
+        }
+        Operator::Sum { coefficients, constant } => {
+            if let Some(global) = global_id(summary, id) {
+                return global;
+            }
+            let mut text = String::new();
+            for (index, coefficient) in coefficients.iter().enumerate() {
+                let signed = arithmetic::sign_extend(*coefficient, term.width);
+                let sign = if signed < 0 { " - " } else { " + " };
+                text += if text.is_empty() && signed > 0 { "" } else { sign };
+                let factor = signed.unsigned_abs();
+                text += &if factor == 1 { part(index) } else { format!("{factor} * {}", part(index)) };
+            }
+            let constant = arithmetic::sign_extend(*constant, term.width);
+            match constant {
+                0 => text,
+                constant if constant < 0 => format!("{text} - {}", constant.unsigned_abs()),
+                constant => format!("{text} + {constant}"),
+            }
+        }
+        Operator::Multiply => {
+            let factor = |index: usize| {
+                let text = part(index);
+                if text.contains(' ') && !text.starts_with('(') { format!("({text})") } else { text }
+            };
+            format!("{} * {}", factor(0), factor(1))
+        }
+        Operator::Divide | Operator::DivideSigned => infix("/"),
+        Operator::Remainder | Operator::RemainderSigned => infix("%"),
+        Operator::And => infix("&"),
+        Operator::Or => infix("|"),
+        Operator::Xor => infix("^"),
+        Operator::ShiftLeft => infix("<<"),
+        Operator::ShiftRight | Operator::ShiftRightSigned => infix(">>"),
+        Operator::Equal => infix("=="),
+        Operator::Less | Operator::LessSigned => infix("<"),
+        Operator::Extend | Operator::ExtendSigned | Operator::Truncate => part(0),
+        Operator::Select => format!("({} ? {} : {})", part(0), part(1), part(2)),
+        Operator::Not => format!("!{}", part(0)),
+        Operator::Every => "…".to_owned(),
+    }
+}
+
+/// Returns the name of a component of the global invocation id.
+fn global_id(summary: &Summary<'_>, id: TermId) -> Option<String> {
+    let (atoms, constant) = summary.terms.linear_form(id);
+    let kind = |atom: TermId| match summary.terms.term(atom).operator {
+        Operator::Apply(function) => Some(summary.terms.function(function).kind.clone()),
+        _ => None,
+    };
+    let &[(a, first), (b, second)] = atoms.as_slice() else { return None };
+    let (axis, size) = match (kind(a)?, kind(b)?) {
+        (FunctionKind::GroupId(axis), FunctionKind::LocalId(other)) if axis == other && second == 1 => {
+            (axis, first)
+        }
+        (FunctionKind::LocalId(other), FunctionKind::GroupId(axis)) if axis == other && first == 1 => {
+            (axis, second)
+        }
+        _ => return None,
+    };
+    let is_global = constant == 0 && summary.terms.constant_of(summary.local_size[axis]) == Some(size);
+    is_global.then(|| format!("global.{}", ["x", "y", "z"][axis.min(2)]))
+}

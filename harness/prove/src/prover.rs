@@ -1,0 +1,773 @@
+//! The obligations of a proof: barriers in uniform control flow, and no conflict between two arbitrary invocations.
+//!
+//! Long because each kind of obligation builds its queries from the same instances of terms.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+use spirv_reader::SourcePosition;
+use vocabulary::{Scope, StorageClass};
+
+use crate::decide::{Decision, Products, TermModel, decide};
+use crate::execute::{Access, Location, Strength, Summary};
+use crate::intervals::{Crossing, Interval, intervals, pair_strength};
+use crate::refusal::{Unproved, UnprovedReason};
+use crate::term::{FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity};
+
+/// Upper bound on the pairs of accesses of a proof.
+const MAX_PAIRS: usize = 40_000;
+/// Upper bounds on the steps of one query, and of one with products.
+const STEPS_OF_QUERY: u64 = 60_000;
+const STEPS_OF_PRODUCTS: u64 = 40_000;
+/// Upper bound on the terms that are left out one after the other.
+const MAX_EXACT: usize = 12;
+
+/// The two invocations of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum PairKind {
+    SameWorkgroup,
+    DifferentWorkgroups,
+}
+
+/// A question whether terms can hold together, about two instructions.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    pub conjuncts: Vec<TermId>,
+    /// The part of the conjuncts under which both instructions are executed.
+    pub execution: Vec<TermId>,
+    /// The offsets of the accesses.
+    pub offsets: Vec<TermId>,
+    /// Products and sums of the two invocations that may wrap, with those of the summary.
+    pub inexact: Vec<(TermId, TermId)>,
+    pub reason: UnprovedReason,
+    pub spots: [(u32, SourcePosition); 2],
+    pub kind: PairKind,
+}
+
+impl Query {
+    /// Returns a question about one invocation.
+    fn of(conjuncts: Vec<TermId>) -> Query {
+        Query {
+            conjuncts,
+            execution: Vec::new(),
+            offsets: Vec::new(),
+            inexact: Vec::new(),
+            reason: UnprovedReason::Budget,
+            spots: [(0, SourcePosition::Module); 2],
+            kind: PairKind::SameWorkgroup,
+        }
+    }
+}
+
+/// The answer to a query.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Proved,
+    /// It holds if these products and sums do not wrap.
+    ProvedIfExact(Vec<TermId>),
+    Refuted(TermModel),
+    Open,
+}
+
+/// Replaces the symbols of one invocation by those of the other.
+struct InstanceSubstitution<'a> {
+    /// Values of at most this uniformity are shared.
+    shared: Uniformity,
+    is_second: bool,
+    iterations: &'a FxHashMap<FunctionId, TermId>,
+    seconds: &'a mut FxHashMap<FunctionId, FunctionId>,
+}
+
+impl Substitution for InstanceSubstitution<'_> {
+    fn apply(&mut self, terms: &mut TermArena, function: FunctionId, arguments: &[TermId]) -> Option<TermId> {
+        if let Some(iteration) = self.iterations.get(&function) {
+            return Some(*iteration);
+        }
+        if !self.is_second || terms.function(function).uniformity <= self.shared {
+            return None;
+        }
+        let second = second_function(terms, self.seconds, function);
+        Some(terms.apply(second, arguments))
+    }
+}
+
+/// Returns the function of the second invocation for one of the first.
+fn second_function(
+    terms: &mut TermArena,
+    seconds: &mut FxHashMap<FunctionId, FunctionId>,
+    function: FunctionId,
+) -> FunctionId {
+    if let Some(known) = seconds.get(&function) {
+        return *known;
+    }
+    let mut copy = terms.function(function).clone();
+    (copy.original, copy.sources) = (Some(function), Vec::new());
+    let second = terms.add_function(copy);
+    seconds.insert(function, second);
+    second
+}
+
+/// A proof in progress.
+pub(crate) struct Prover<'m> {
+    pub summary: Summary<'m>,
+    /// The functions of the second invocation.
+    seconds: FxHashMap<FunctionId, FunctionId>,
+    /// The number of workgroups of each dimension, if it is fixed.
+    pub grid: [Option<u32>; 3],
+    /// Products and sums of loop-carried numbers that do not wrap.
+    pub exact: BTreeSet<TermId>,
+    /// Conditions that hold for the whole grid.
+    pub conditions: Vec<TermId>,
+    pub steps: u64,
+    pub queries: usize,
+    /// True if an answer depends on counters that do not wrap.
+    pub uses_tickets: bool,
+}
+
+impl<'m> Prover<'m> {
+    pub fn new(summary: Summary<'m>, grid: [Option<u32>; 3], steps: u64) -> Prover<'m> {
+        Prover {
+            summary,
+            seconds: FxHashMap::default(),
+            grid,
+            exact: BTreeSet::new(),
+            conditions: Vec::new(),
+            steps,
+            queries: 0,
+            uses_tickets: false,
+        }
+    }
+
+    fn terms(&mut self) -> &mut TermArena {
+        &mut self.summary.terms
+    }
+
+    /// Returns the terms as one of the two invocations computes them.
+    fn instance(
+        &mut self,
+        roots: &[TermId],
+        shared: Uniformity,
+        is_second: bool,
+        iterations: &FxHashMap<FunctionId, TermId>,
+    ) -> Vec<TermId> {
+        let mut by = InstanceSubstitution { shared, is_second, iterations, seconds: &mut self.seconds };
+        let mut memo = FxHashMap::default();
+        let terms = &mut self.summary.terms;
+        roots.iter().map(|root| terms.substitute(*root, &mut memo, &mut by)).collect()
+    }
+
+    /// Returns the iterations of one invocation: those of loops around an access by their crossings, others its own.
+    fn iterations(
+        &mut self,
+        is_second: bool,
+        around: &[usize],
+        crossings: &[Crossing],
+    ) -> FxHashMap<FunctionId, TermId> {
+        let mut all = FxHashMap::default();
+        for index in 0..self.summary.iterations.len() {
+            let function = self.summary.iterations[index];
+            let depth = around.iter().position(|one| *one == index);
+            let terms = &mut self.summary.terms;
+            let iteration = match depth.and_then(|depth| crossings.get(depth)) {
+                Some(Crossing::Same) => continue,
+                Some(Crossing::First) => terms.constant(32, 0),
+                Some(Crossing::Next) => {
+                    let (current, one) = (terms.apply(function, &[]), terms.constant(32, 1));
+                    terms.add(current, one)
+                }
+                // It differs from an iteration that both share.
+                None | Some(Crossing::Free) => {
+                    let mut own = second_function(terms, &mut self.seconds, function);
+                    if !is_second {
+                        own = second_function(terms, &mut self.seconds, own);
+                    }
+                    terms.apply(own, &[])
+                }
+            };
+            all.insert(function, iteration);
+        }
+        all
+    }
+
+    /// Finds loop-carried numbers that do not wrap: by induction, if no step from one iteration to the next wraps.
+    ///
+    /// An access that every iteration executes is in bounds, so its offset is below the limit of a descriptor's range.
+    pub fn find_exact_forms(&mut self) {
+        for form in self.summary.closed_forms.clone() {
+            let value = form.terms[0];
+            let initial = form.terms[3];
+            let starts_exact = self.summary.terms.is_exact(initial) || self.exact.contains(&initial);
+            if self.summary.terms.width(value) != 32 || self.summary.terms.is_exact(value) || !starts_exact {
+                continue;
+            }
+            let one = &self.summary.graph.loops[form.index];
+            let back: Vec<usize> = one
+                .body
+                .iter()
+                .copied()
+                .filter(|node| self.summary.graph.nodes[*node].successors.contains(&one.header))
+                .collect();
+            let mut conjuncts = vec![self.summary.loop_continues[form.index]];
+            let limit = self.summary.terms.constant(64, 1 << 32);
+            for access in self.summary.accesses.clone() {
+                let graph = &self.summary.graph;
+                let is_always = graph.loop_of[access.node] == Some(form.index)
+                    && back.iter().all(|back| graph.dominates(access.node, *back));
+                if let (Location::Bytes { offset, .. }, true) = (access.location, is_always) {
+                    conjuncts.push(self.summary.terms.binary(Operator::Less, offset, limit));
+                }
+            }
+            let terms = &mut self.summary.terms;
+            let wraps = match terms.signed_constant(form.step) {
+                Some(step) if step < 0 => {
+                    let least = terms.constant(32, step.unsigned_abs());
+                    terms.binary(Operator::Less, value, least)
+                }
+                _ => {
+                    let (wide, step) = (terms.extend(value, 64, false), terms.extend(form.step, 64, false));
+                    let (next, limit) = (terms.add(wide, step), terms.constant(64, 1 << 32));
+                    let fits = terms.binary(Operator::Less, next, limit);
+                    terms.not(fits)
+                }
+            };
+            conjuncts.push(wraps);
+            let query = Query::of(conjuncts);
+            let facts = self.side_facts(&query);
+            let all: Vec<TermId> = query.conjuncts.iter().chain(&facts).copied().collect();
+            if let Decision::Impossible = self.decide(&all, Products::Abstract, &[], STEPS_OF_QUERY) {
+                self.exact.extend(&form.terms[..3]);
+            }
+        }
+    }
+
+    /// Returns the queries of barriers that some invocations may not reach.
+    pub fn barrier_queries(&mut self) -> Vec<Query> {
+        let barriers: Vec<_> =
+            self.summary.barriers.iter().map(|one| (one.reach, one.line, one.place, one.node)).collect();
+        let mut queries = Vec::new();
+        for (reach, line, place, node) in barriers {
+            let mut conditions = vec![reach];
+            // A loop around the barrier must end for all invocations at once.
+            for index in self.summary.graph.loops_around(node) {
+                conditions.push(self.summary.loop_conditions[index]);
+            }
+            for condition in conditions {
+                if self.summary.terms.uniformity_of(&[condition]) <= Uniformity::Workgroup {
+                    continue;
+                }
+                let none = FxHashMap::default();
+                let second = self.instance(&[condition], Uniformity::Workgroup, true, &none)[0];
+                let not = self.terms().not(second);
+                let distinct = self.distinct_invocations();
+                queries.push(Query {
+                    conjuncts: vec![condition, not, distinct],
+                    execution: vec![distinct],
+                    offsets: Vec::new(),
+                    inexact: Vec::new(),
+                    reason: UnprovedReason::DivergentBarrier,
+                    spots: [(line, place); 2],
+                    kind: PairKind::SameWorkgroup,
+                });
+            }
+        }
+        queries
+    }
+
+    fn distinct_invocations(&mut self) -> TermId {
+        let none = FxHashMap::default();
+        let mut different = Vec::new();
+        for axis in 0..3 {
+            let local = self.local_id(axis);
+            let second = self.instance(&[local], Uniformity::Workgroup, true, &none)[0];
+            let equal = self.terms().equal(local, second);
+            different.push(self.terms().not(equal));
+        }
+        self.terms().any(&different)
+    }
+
+    fn local_id(&mut self, axis: usize) -> TermId {
+        let highest = self.summary.terms.range(self.summary.local_size[axis]).1.max(1) - 1;
+        let kind = FunctionKind::LocalId(axis);
+        let function = self.terms().named_function(kind, 32, (0, highest), Uniformity::Invocation);
+        self.terms().apply(function, &[])
+    }
+
+    fn group_id(&mut self, axis: usize) -> TermId {
+        let range = (0, crate::instruction::MAX_GROUPS - 1);
+        let function =
+            self.terms().named_function(FunctionKind::GroupId(axis), 32, range, Uniformity::Workgroup);
+        self.terms().apply(function, &[])
+    }
+
+    pub fn group_count(&mut self, axis: usize) -> TermId {
+        let range = (1, crate::instruction::MAX_GROUPS);
+        let function =
+            self.terms().named_function(FunctionKind::GroupCount(axis), 32, range, Uniformity::Grid);
+        self.terms().apply(function, &[])
+    }
+
+    fn distinct_groups(&mut self) -> TermId {
+        let none = FxHashMap::default();
+        let mut different = Vec::new();
+        for axis in 0..3 {
+            if self.grid[axis] == Some(1) {
+                continue;
+            }
+            let group = self.group_id(axis);
+            let second = self.instance(&[group], Uniformity::Grid, true, &none)[0];
+            let equal = self.terms().equal(group, second);
+            different.push(self.terms().not(equal));
+        }
+        self.terms().any(&different)
+    }
+
+    /// Returns true if a conflict between two accesses is possible for some addresses.
+    fn may_conflict(a: &Access, b: &Access, kind: PairKind) -> bool {
+        let reaches = |scope: Scope| match kind {
+            PairKind::SameWorkgroup => scope != Scope::Invocation && scope != Scope::Subgroup,
+            PairKind::DifferentWorkgroups => !scope.is_within_workgroup(),
+        };
+        let are_atomic = a.atomic.is_some_and(reaches) && b.atomic.is_some_and(reaches);
+        a.descriptor.variable == b.descriptor.variable && (a.writes || b.writes) && !are_atomic
+    }
+
+    /// Returns the queries of all pairs of accesses.
+    pub fn conflict_queries(&mut self) -> Result<Vec<Query>, Unproved> {
+        let mut queries = Vec::new();
+        let accesses = self.summary.accesses.clone();
+        let mut known: BTreeMap<(StorageClass, Strength), Vec<Interval>> = BTreeMap::new();
+        let distinct = self.distinct_invocations();
+        let groups = self.distinct_groups();
+        let mut pairs = 0;
+        for (index, a) in accesses.iter().enumerate() {
+            for b in &accesses[index..] {
+                if Self::may_conflict(a, b, PairKind::SameWorkgroup)
+                    && self.terms().constant_of(distinct) != Some(0)
+                {
+                    let key = (a.class, pair_strength(a, b));
+                    let (graph, barriers) = (&self.summary.graph, &self.summary.barriers);
+                    let all =
+                        known.entry(key).or_insert_with(|| intervals(graph, barriers, key.0, key.1)).clone();
+                    let mut seen = BTreeSet::new();
+                    let [around, around_other] =
+                        [a.node, b.node].map(|node| self.summary.graph.loops_around(node));
+                    for interval in &all {
+                        let of = |node: usize| interval.iter().filter(move |(one, _)| *one == node);
+                        for (node, first) in of(a.node) {
+                            for (other, second) in of(b.node) {
+                                // Equal crossings give equal queries; the two invocations are interchangeable.
+                                let is_mirrored = node == other && seen.contains(&(second, first));
+                                if is_mirrored || !seen.insert((first, second)) {
+                                    continue;
+                                }
+                                pairs += 1;
+                                let one = self.iterations(false, &around, first);
+                                let two = self.iterations(true, &around_other, second);
+                                queries.extend(self.conflict(
+                                    a,
+                                    b,
+                                    PairKind::SameWorkgroup,
+                                    distinct,
+                                    [&one, &two],
+                                ));
+                            }
+                        }
+                    }
+                }
+                if a.class != StorageClass::Workgroup
+                    && Self::may_conflict(a, b, PairKind::DifferentWorkgroups)
+                    && self.terms().constant_of(groups) != Some(0)
+                {
+                    pairs += 1;
+                    let one = self.iterations(false, &[], &[]);
+                    let two = self.iterations(true, &[], &[]);
+                    queries.extend(self.conflict(a, b, PairKind::DifferentWorkgroups, groups, [&one, &two]));
+                }
+                if pairs > MAX_PAIRS {
+                    let (line, place) = (b.line, b.place);
+                    return Err(Unproved { reason: UnprovedReason::TooLarge, line, place });
+                }
+            }
+        }
+        Ok(queries)
+    }
+
+    /// Returns the query of a conflict, unless it is impossible by the form of the addresses.
+    fn conflict(
+        &mut self,
+        a: &Access,
+        b: &Access,
+        kind: PairKind,
+        distinct: TermId,
+        [one, two]: [&FxHashMap<FunctionId, TermId>; 2],
+    ) -> Option<Query> {
+        let shared = match kind {
+            PairKind::SameWorkgroup => Uniformity::Workgroup,
+            PairKind::DifferentWorkgroups => Uniformity::Grid,
+        };
+        let parts = |access: &Access| {
+            let mut parts = vec![access.history, access.facts];
+            match &access.location {
+                Location::Bytes { offset, .. } => parts.push(*offset),
+                Location::Texel { coordinates } => parts.extend(coordinates),
+            }
+            parts.extend(access.descriptor.element);
+            parts
+        };
+        let (first, second) =
+            (self.instance(&parts(a), shared, false, one), self.instance(&parts(b), shared, true, two));
+        let mut conjuncts = vec![first[0], first[1], second[0], second[1], distinct];
+        let (execution, mut offsets) = (conjuncts.clone(), Vec::new());
+        let terms = &mut self.summary.terms;
+        match (&a.location, &b.location) {
+            (Location::Bytes { size, .. }, Location::Bytes { size: other, .. }) => {
+                conjuncts.push(overlap(terms, (first[2], *size), (second[2], *other)));
+                // An access in bounds is below the limit of a descriptor's range.
+                let limit = terms.constant(64, 1 << 32);
+                offsets = vec![first[2], second[2]];
+                for offset in [first[2], second[2]] {
+                    conjuncts.push(terms.binary(Operator::Less, offset, limit));
+                }
+            }
+            (Location::Texel { .. }, Location::Texel { .. }) => {
+                for (x, y) in first[2..].iter().zip(&second[2..]) {
+                    if terms.width(*x) == terms.width(*y) {
+                        conjuncts.push(terms.equal(*x, *y));
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let (Some(_), Some(_)) = (a.descriptor.element, b.descriptor.element) {
+            let (x, y) = (first[first.len() - 1], second[second.len() - 1]);
+            conjuncts.push(terms.equal(x, y));
+        }
+        let all = terms.every(&conjuncts);
+        if terms.constant_of(all) == Some(0) {
+            return None;
+        }
+        let module = self.summary.module;
+        let variable = a.descriptor.variable;
+        let ty = module.variables.get(&variable).map_or(0, |variable| variable.ty);
+        let name = module.variable_name(variable, ty);
+        let spots = [(a.line, a.place), (b.line, b.place)];
+        let mut inexact = Vec::new();
+        for (access, is_second, iterations) in [(a, false, one), (b, true, two)] {
+            let own: Vec<TermId> = inexact_terms(&self.summary.terms, &parts(access)[1..]);
+            let instances = self.instance(&own, shared, is_second, iterations);
+            inexact.extend(instances.into_iter().zip(own));
+        }
+        Some(Query {
+            conjuncts: vec![all],
+            execution,
+            offsets,
+            inexact,
+            reason: UnprovedReason::Conflict(name),
+            spots,
+            kind,
+        })
+    }
+
+    /// Returns what holds of the symbols in some terms: limits of ids, the grid, and tickets.
+    pub fn side_facts(&mut self, query: &Query) -> Vec<TermId> {
+        let mut facts = self.conditions.clone();
+        for axis in 0..3 {
+            if let Some(count) = self.grid[axis] {
+                let (total, count) = (self.group_count(axis), self.terms().constant(32, count.into()));
+                facts.push(self.terms().equal(total, count));
+            }
+        }
+        let mut roots = query.conjuncts.clone();
+        roots.extend(&facts);
+        let mut symbols = BTreeSet::new();
+        self.summary.terms.for_each_application(&roots, |term, function| {
+            symbols.insert((term, function));
+        });
+        for (term, function) in &symbols {
+            match self.summary.terms.function(*function).kind {
+                FunctionKind::GroupId(axis) => {
+                    let total = self.group_count(axis);
+                    facts.push(self.terms().binary(Operator::Less, *term, total));
+                }
+                FunctionKind::LocalId(axis) => {
+                    let size = self.summary.local_size[axis];
+                    facts.push(self.terms().binary(Operator::Less, *term, size));
+                }
+                _ => {}
+            }
+        }
+        facts.extend(self.ticket_facts(query, &symbols));
+        facts.retain(|fact| self.summary.terms.constant_of(*fact) != Some(1));
+        facts
+    }
+
+    /// Returns what holds of results of atomic additions of two invocations.
+    fn ticket_facts(&mut self, query: &Query, symbols: &BTreeSet<(TermId, FunctionId)>) -> Vec<TermId> {
+        let mut facts = Vec::new();
+        for index in 0..self.summary.accesses.len() {
+            let access = self.summary.accesses[index].clone();
+            let Some(ticket) = access.ticket else { continue };
+            let Operator::Apply(function) = self.summary.terms.term(ticket.result).operator else { continue };
+            let Some(second) = self.seconds.get(&function).copied() else { continue };
+            if access.class == StorageClass::Workgroup && query.kind == PairKind::DifferentWorkgroups {
+                continue;
+            }
+            let of = |wanted: FunctionId| symbols.iter().filter(move |(_, function)| *function == wanted);
+            let pairs: Vec<(TermId, TermId)> =
+                of(function).flat_map(|(one, _)| of(second).map(|(two, _)| (*one, *two))).collect();
+            if pairs.is_empty() || !self.counts_only(&access) {
+                continue;
+            }
+            self.uses_tickets = true;
+            for (one, two) in pairs {
+                facts.extend(self.distinct_tickets(&access, ticket.step, one, two, query.kind));
+            }
+        }
+        facts
+    }
+
+    /// Returns true if every access of a counter is an addition of a positive constant, in the same interval for
+    /// workgroup memory.
+    fn counts_only(&mut self, counter: &Access) -> bool {
+        let all = match counter.class {
+            StorageClass::Workgroup => {
+                intervals(&self.summary.graph, &self.summary.barriers, counter.class, Strength::Published)
+            }
+            StorageClass::Buffer | StorageClass::Image | StorageClass::Output => Vec::new(),
+        };
+        let is_together = |other: &Access| {
+            all.is_empty()
+                || all.iter().any(|interval| {
+                    let has = |node: usize| interval.iter().any(|(one, _)| *one == node);
+                    has(counter.node) && has(other.node)
+                })
+        };
+        let accesses = self.summary.accesses.clone();
+        accesses.iter().all(|other| {
+            let is_other = other.descriptor.variable != counter.descriptor.variable
+                || match (&other.location, &counter.location) {
+                    (Location::Bytes { offset, size }, Location::Bytes { offset: own, size: own_size }) => {
+                        let overlaps = overlap(&mut self.summary.terms, (*offset, *size), (*own, *own_size));
+                        self.summary.terms.constant_of(overlaps) == Some(0)
+                    }
+                    _ => false,
+                };
+            let is_counting = other.ticket.is_some() || other.atomic.is_some() && !other.writes;
+            is_other || is_counting || !is_together(other)
+        })
+    }
+
+    fn distinct_tickets(
+        &mut self,
+        access: &Access,
+        step: u64,
+        one: TermId,
+        two: TermId,
+        kind: PairKind,
+    ) -> Option<TermId> {
+        let arguments = |prover: &Self, id: TermId| prover.summary.terms.term(id).arguments.to_vec();
+        let (first, second) = (arguments(self, one), arguments(self, two));
+        let loops = self.summary.graph.loops_around(access.node);
+        // The address of each, at its iterations.
+        let mut iterations = [FxHashMap::default(), FxHashMap::default()];
+        for (depth, index) in loops.iter().enumerate() {
+            iterations[0].insert(self.summary.iterations[*index], *first.get(depth)?);
+            iterations[1].insert(self.summary.iterations[*index], *second.get(depth)?);
+        }
+        let shared = match kind {
+            PairKind::SameWorkgroup => Uniformity::Workgroup,
+            PairKind::DifferentWorkgroups => Uniformity::Grid,
+        };
+        let mut address = match &access.location {
+            Location::Bytes { offset, .. } => vec![*offset],
+            Location::Texel { coordinates } => coordinates.clone(),
+        };
+        address.extend(access.descriptor.element);
+        let here = self.instance(&address, shared, false, &iterations[0]);
+        let there = self.instance(&address, shared, true, &iterations[1]);
+        let mut premises = Vec::new();
+        for (x, y) in here.iter().zip(&there) {
+            premises.push(self.terms().equal(*x, *y));
+        }
+        if access.class == StorageClass::Workgroup {
+            // Only tickets of one interval have one counter without a reset in between.
+            for (depth, index) in loops.iter().enumerate() {
+                let body = &self.summary.graph.loops[*index].body;
+                if self.summary.barriers.iter().any(|barrier| body.contains(&barrier.node)) {
+                    premises.push(self.summary.terms.equal(first[depth], second[depth]));
+                }
+            }
+        }
+        let terms = &mut self.summary.terms;
+        let width = terms.width(one);
+        let step = terms.constant(width, step);
+        let (ahead, behind) = (terms.subtract(one, two), terms.subtract(two, one));
+        let (near_ahead, near_behind) =
+            (terms.binary(Operator::Less, ahead, step), terms.binary(Operator::Less, behind, step));
+        let is_near = terms.any(&[near_ahead, near_behind]);
+        let is_far = terms.not(is_near);
+        let premise = terms.every(&premises);
+        let not = terms.not(premise);
+        Some(terms.any(&[not, is_far]))
+    }
+
+    /// Returns the variables of arrays of fixed length whose indices are not proved to be in bounds.
+    pub fn unbounded_names(&mut self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for bound in self.summary.bounds.clone() {
+            let terms = &mut self.summary.terms;
+            let length = terms.constant(64, bound.length);
+            let is_inside = terms.binary(Operator::Less, bound.index, length);
+            let conjuncts = vec![bound.facts, terms.not(is_inside)];
+            let query = Query::of(conjuncts);
+            let mut all = query.conjuncts.clone();
+            all.extend(self.side_facts(&query));
+            let is_known = names.contains(&bound.name);
+            if !is_known
+                && !matches!(
+                    self.decide(&all, Products::Abstract, &[], STEPS_OF_PRODUCTS),
+                    Decision::Impossible
+                )
+            {
+                names.insert(bound.name);
+            }
+        }
+        names
+    }
+
+    /// Answers a query by the cheapest method that decides it.
+    ///
+    /// A model of the exact circuits is a counterexample. If there is one because a product or sum wraps, or if products
+    /// are too much for the solver, the query may still be proved under the condition that they do not wrap.
+    pub fn answer(&mut self, query: &Query) -> Answer {
+        let mut conjuncts = query.conjuncts.clone();
+        conjuncts.extend(self.side_facts(query));
+        self.queries += 1;
+        let has_products = has_products(&self.summary.terms, &conjuncts);
+        if has_products
+            && let Decision::Impossible = self.decide(&conjuncts, Products::Abstract, &[], STEPS_OF_QUERY)
+        {
+            return Answer::Proved;
+        }
+        let first = match has_products {
+            true => Decision::Unknown,
+            false => self.decide(&conjuncts, Products::Exact, &[], STEPS_OF_QUERY),
+        };
+        if let Decision::Impossible = first {
+            return Answer::Proved;
+        }
+        let known: Vec<TermId> = self.exact_for(query, true);
+        let open: Vec<TermId> = self.exact_for(query, false);
+        let is_exact_enough = |decision: Decision| matches!(decision, Decision::Impossible);
+        if !known.is_empty()
+            && is_exact_enough(self.decide(&conjuncts, Products::Abstract, &known, STEPS_OF_QUERY))
+        {
+            return Answer::Proved;
+        }
+        let all: Vec<TermId> = known.iter().chain(&open).copied().collect();
+        if !open.is_empty()
+            && is_exact_enough(self.decide(&conjuncts, Products::Abstract, &all, STEPS_OF_QUERY))
+        {
+            let needed = self.minimize_exact(&conjuncts, &known, open);
+            let sources = query.inexact.iter().filter(|(instance, _)| needed.contains(instance));
+            return Answer::ProvedIfExact(sources.map(|(_, source)| *source).collect());
+        }
+        let answer = match first {
+            Decision::Unknown if has_products => {
+                self.decide(&conjuncts, Products::Exact, &[], STEPS_OF_PRODUCTS)
+            }
+            other => other,
+        };
+        match answer {
+            Decision::Impossible => Answer::Proved,
+            Decision::Possible(model) => Answer::Refuted(model),
+            Decision::Unknown => Answer::Open,
+        }
+    }
+
+    pub fn decide(
+        &mut self,
+        conjuncts: &[TermId],
+        products: Products,
+        exact: &[TermId],
+        steps: u64,
+    ) -> Decision {
+        let steps = steps.min(self.steps);
+        let (decision, spent) = decide(&self.summary.terms, conjuncts, products, exact, steps);
+        self.steps = self.steps.saturating_sub(spent.max(1));
+        decision
+    }
+
+    /// Returns the terms of a query that are known not to wrap, or the others that may.
+    fn exact_for(&self, query: &Query, is_known: bool) -> Vec<TermId> {
+        let all = query.inexact.iter().filter(|(_, source)| self.exact.contains(source) == is_known);
+        let mut all: Vec<TermId> = all.map(|(instance, _)| *instance).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Returns a part of the open terms that suffices, found by leaving out one after the other.
+    fn minimize_exact(
+        &mut self,
+        conjuncts: &[TermId],
+        known: &[TermId],
+        mut exact: Vec<TermId>,
+    ) -> Vec<TermId> {
+        let mut index = 0;
+        while index < exact.len() && exact.len() <= MAX_EXACT {
+            let mut fewer = exact.clone();
+            fewer.remove(index);
+            let all: Vec<TermId> = known.iter().chain(&fewer).copied().collect();
+            match self.decide(conjuncts, Products::Abstract, &all, STEPS_OF_QUERY) {
+                Decision::Impossible => exact = fewer,
+                Decision::Possible(_) | Decision::Unknown => index += 1,
+            }
+        }
+        exact
+    }
+}
+
+/// Returns true if some terms contain a product or a quotient of unknown numbers.
+fn has_products(terms: &TermArena, roots: &[TermId]) -> bool {
+    terms.any_subterm(roots, |term| match term.operator {
+        Operator::Multiply => true,
+        Operator::Divide | Operator::Remainder | Operator::DivideSigned | Operator::RemainderSigned => {
+            terms.constant_of(term.arguments[1]).is_none()
+        }
+        _ => false,
+    })
+}
+
+/// Returns the products and sums in some terms that may wrap by their ranges.
+fn inexact_terms(terms: &TermArena, roots: &[TermId]) -> Vec<TermId> {
+    let mut found = BTreeSet::new();
+    terms.for_each_subterm(roots, |id| {
+        let term = terms.term(id);
+        let is_inexact = match term.operator {
+            Operator::Multiply | Operator::Sum { .. } => term.width <= 32 && !terms.is_exact(id),
+            _ => false,
+        };
+        if is_inexact {
+            found.insert(id);
+        }
+    });
+    found.into_iter().collect()
+}
+
+/// Returns the condition that two ranges of bytes overlap.
+fn overlap(terms: &mut TermArena, (a, size): (TermId, u64), (b, other): (TermId, u64)) -> TermId {
+    let is_multiple = |terms: &TermArena, id: TermId, of: u64| {
+        let (atoms, constant) = terms.linear_form(id);
+        of.is_power_of_two() && constant % of == 0 && atoms.iter().all(|(_, factor)| factor % of == 0)
+    };
+    if size == other && is_multiple(terms, a, size) && is_multiple(terms, b, size) {
+        return terms.equal(a, b);
+    }
+    // Offsets are below 2^40, so a difference is small only if the ranges overlap.
+    let (ahead, behind) = (terms.subtract(a, b), terms.subtract(b, a));
+    let (size, other) = (terms.constant(64, size), terms.constant(64, other));
+    let (after, before) =
+        (terms.binary(Operator::Less, ahead, other), terms.binary(Operator::Less, behind, size));
+    terms.any(&[after, before])
+}

@@ -1,0 +1,63 @@
+//! Reasons why there is no proof, with the place of each.
+
+use std::fmt;
+
+use spirv_reader::SourcePosition;
+
+/// A reason why a kernel is not proved.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum UnprovedReason {
+    /// The stage has no model here.
+    Stage,
+    MissingFunction,
+    /// More nodes, accesses or calls than the bounds.
+    TooLarge,
+    IrreducibleControlFlow,
+    /// An instruction without a model of its effect.
+    Instruction(String),
+    /// A pointer whose variable is not known.
+    UnknownPointer,
+    /// A barrier that some invocations may not reach.
+    DivergentBarrier,
+    /// Two accesses that may conflict; the name of the variable.
+    Conflict(String),
+    /// An index that may lie beyond its array; the name of the variable.
+    OutOfBounds(String),
+    /// The solver's budget ended.
+    Budget,
+    /// The module is malformed.
+    Malformed(String),
+}
+
+/// A reason why a kernel is not proved, and where.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unproved {
+    pub reason: UnprovedReason,
+    /// The index of a source line in the module; 0 if unknown.
+    pub line: u32,
+    pub place: SourcePosition,
+}
+
+impl Unproved {
+    pub fn new(reason: UnprovedReason) -> Unproved {
+        Unproved { reason, line: 0, place: SourcePosition::Module }
+    }
+}
+
+impl fmt::Display for UnprovedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnprovedReason::Stage => f.write_str("the stage is not a compute shader"),
+            UnprovedReason::MissingFunction => f.write_str("a function without a body"),
+            UnprovedReason::TooLarge => f.write_str("the shader is too large"),
+            UnprovedReason::IrreducibleControlFlow => f.write_str("irreducible control flow"),
+            UnprovedReason::Instruction(name) => write!(f, "{name} has no model"),
+            UnprovedReason::UnknownPointer => f.write_str("a pointer whose variable is not known"),
+            UnprovedReason::DivergentBarrier => f.write_str("some invocations may not reach this barrier"),
+            UnprovedReason::Conflict(name) => write!(f, "two invocations may conflict on `{name}`"),
+            UnprovedReason::OutOfBounds(name) => write!(f, "an index may be out of bounds of `{name}`"),
+            UnprovedReason::Budget => f.write_str("the step budget ended"),
+            UnprovedReason::Malformed(what) => f.write_str(what),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! All tests of the crate, as one program.
+mod kernels;
+mod random;
