@@ -7,7 +7,7 @@
 //! visible. If the test names accesses, it makes no more either, or the test is refused: such a test checks
 //! what the masks exclude.
 
-use litmus::{AccessMask, Instruction, InstructionKind, SystemOperation, Test, Thread, ThreadId};
+use litmus::{AccessMask, Instruction, InstructionKind, SyncPoint, SystemOperation, Test, Thread, ThreadId};
 
 use crate::rules::Rule;
 
@@ -212,6 +212,23 @@ pub(crate) fn phase_dependencies(test: &Test, phases: &[Vec<ThreadId>]) -> Resul
     let order = thread_order(test);
     let is_before =
         |from: usize, to: usize| order.get(from).and_then(|row| row.get(to)).copied().unwrap_or(false);
+    // Pairs may name instructions: an operation is after a thread if a pair with that operation or with its whole
+    // thread begins there or after it, and before a thread likewise.
+    let covers = |point: &SyncPoint, own: &ApiOperation| {
+        usize::from(point.thread.0) == own.thread
+            && point.instruction.is_none_or(|at| usize::from(at) == own.position)
+    };
+    let is_after = |own: &ApiOperation, thread: usize| {
+        let mut pairs = test.system_sync.iter().filter(|pair| covers(&pair.to, own));
+        pairs.any(|pair| {
+            usize::from(pair.from.thread.0) == thread || is_before(thread, pair.from.thread.0.into())
+        })
+    };
+    let leads_to = |own: &ApiOperation, thread: usize| {
+        let mut pairs = test.system_sync.iter().filter(|pair| covers(&pair.from, own));
+        pairs
+            .any(|pair| usize::from(pair.to.thread.0) == thread || is_before(pair.to.thread.0.into(), thread))
+    };
     let mut all_memory = true;
     for (earlier, from) in phase_of.iter().enumerate() {
         let written = accessed_storages(test, earlier, true);
@@ -222,11 +239,11 @@ pub(crate) fn phase_dependencies(test: &Test, phases: &[Vec<ThreadId>]) -> Resul
             let (writes, reads) = (shared(true), shared(false));
             let required = SynchronizedAccesses::from_operations(
                 &operations,
-                |own| (own.thread == earlier && !own.is_leading) || is_before(earlier, own.thread),
-                |own| (own.thread == later && own.is_leading) || is_before(own.thread, later),
+                |own| (own.thread == earlier && !own.is_leading) || is_after(own, earlier),
+                |own| (own.thread == later && own.is_leading) || leads_to(own, later),
                 |own, other| {
                     (own.thread == other.thread && own.position < other.position)
-                        || is_before(own.thread, other.thread)
+                        || leads_to(own, other.thread) && is_after(other, own.thread)
                 },
             );
             let recorded = SynchronizedAccesses::from_operations(

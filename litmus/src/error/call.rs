@@ -171,25 +171,11 @@ pub enum CallError {
         #[label("expected the access before the release or after the acquire")]
         span: Span,
     },
-    /// Not settled: the dependencies of one dispatch on earlier ones have different masks.
-    #[error("dependencies of different masks meet")]
-    #[diagnostic(code(litmus::call::different_masks))]
-    DifferentMasks {
-        #[label("expected the same calls between this and all threads before it")]
-        span: Span,
-    },
-    /// Not settled: only some of several barriers form a chain.
-    #[error("barriers that do not all chain")]
-    #[diagnostic(code(litmus::call::broken_chain))]
-    BrokenChain {
-        #[label("expected the destination stages of one barrier among the source stages of the next")]
-        span: Span,
-    },
-    /// Not settled: a barrier to the host covers dispatches that are not ordered with its own.
-    #[error("barrier to the host over dispatches that are not ordered")]
+    /// Not expressible: no thread that the barrier follows ends with exactly the waits that come after the barrier.
+    #[error("barrier to the host between the signals of two waits")]
     #[diagnostic(code(litmus::call::unordered_readback))]
     UnorderedReadback {
-        #[label("expected every earlier dispatch of the queue to be ordered before this one")]
+        #[label("expected a dispatch between this barrier and every signal that a host waits for before it")]
         span: Span,
     },
     /// Not settled: the order in which several host threads submit.

@@ -2,21 +2,44 @@
 //!
 //! Two pieces of work are ordered if and only if the later one cannot start while the earlier one never ends.
 //! So for each piece of work, the streams are run as far as possible without it. The rules are those of the
-//! chapter on synchronization: a signal waits for all earlier work of its queue, a wait holds all later work
-//! of its queue, and a barrier holds later work of its target stages until earlier work of its source stages
-//! has ended. Monotone: a run that has more signals never holds more work, so one greedy run decides each
-//! pair.
+//! chapter on synchronization: a signal waits for all earlier work of its queue, a wait holds all later
+//! commands of its queue, and a barrier holds later work of its target stages until earlier work of its source
+//! stages has ended. Monotone: a run that has more signals never holds more work, so one greedy run decides
+//! each pair.
 
 use std::collections::BTreeSet;
 
 use litmus::{
-    InstructionKind, ScheduledItem, StageMask, SyncPoint, SystemOperation, Test, ThreadId, ThreadPlace,
+    AccessMask, Instruction, InstructionKind, Placement, ScheduledItem, StageMask, SyncPoint,
+    SystemOperation, SystemSync, Test, Thread, ThreadId, ThreadPlace,
 };
 
 use crate::generate::{ProgramFamily, RandomProgram, SplitMix64};
 
-/// A work item, of a host instruction or of a whole dispatch: the thread, and the instruction of a host.
-pub type ScheduledWork = (u16, Option<u16>);
+/// A piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScheduledWork {
+    /// The whole dispatch of a thread.
+    Dispatch(u16),
+    /// An instruction of a host thread.
+    Host { thread: u16, instruction: u16 },
+    /// A call of a queue; of an event, the set.
+    Call { queue: usize, item: usize },
+}
+
+impl ScheduledWork {
+    fn thread(self) -> Option<u16> {
+        match self {
+            ScheduledWork::Dispatch(thread) | ScheduledWork::Host { thread, .. } => Some(thread),
+            ScheduledWork::Call { .. } => None,
+        }
+    }
+
+    /// Returns true for an instruction of a host.
+    pub fn is_host(self) -> bool {
+        matches!(self, ScheduledWork::Host { .. })
+    }
+}
 
 /// Stages of the device, as bits.
 const COMPUTE: u8 = 1;
@@ -60,9 +83,9 @@ struct StreamProgress<'t> {
 
 enum HostStep<'t> {
     Signal(&'t str, Option<u32>),
-    Wait(&'t str, Option<u32>),
-    Fence(&'t [ThreadId]),
-    Submit(&'t [ThreadId]),
+    Wait(&'t str, Option<u32>, u16),
+    Fence(&'t [ThreadId], u16),
+    Submit(&'t [ThreadId], u16),
     Work(u16),
 }
 
@@ -78,18 +101,17 @@ fn host_steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
         for call in calls {
             is_wait |= call.waits;
             all.push(match call.waits {
-                true => HostStep::Wait(&call.semaphore, call.value),
+                true => HostStep::Wait(&call.semaphore, call.value, at as u16),
                 false => HostStep::Signal(&call.semaphore, call.value),
             });
         }
         let Some(instruction) = instructions.get(at) else { continue };
         let fence = schedule.fences.iter().find(|fence| fence.thread == thread && fence.at == at);
         match (&instruction.kind, fence) {
-            (_, Some(fence)) => all.push(HostStep::Fence(&fence.threads)),
+            (_, Some(fence)) => all.push(HostStep::Fence(&fence.threads, at as u16)),
             (InstructionKind::System(SystemOperation::Submit(threads)), None) => {
-                all.push(HostStep::Submit(threads))
+                all.push(HostStep::Submit(threads, at as u16));
             }
-            (InstructionKind::System(_), None) => {}
             // The instruction represents the wait that was added above.
             _ if is_wait => {}
             _ => all.push(HostStep::Work(at as u16)),
@@ -129,6 +151,12 @@ impl<'t> StreamProgress<'t> {
         }
     }
 
+    /// Starts a piece of work, and returns true if it ends.
+    fn execute(&mut self, work: ScheduledWork) -> bool {
+        self.started.insert(work);
+        work != self.stuck_work
+    }
+
     /// Runs all streams until nothing changes, and returns the started work.
     fn run_to_fixpoint(mut self) -> BTreeSet<ScheduledWork> {
         let test = self.test;
@@ -149,45 +177,64 @@ impl<'t> StreamProgress<'t> {
                     self.run_host(ThreadId(id));
                 }
             }
-            for queue in &schedule.queues {
-                // Held stages of barriers whose source work has not ended, and whether all earlier work has ended.
-                let (mut barriers, mut all_ended, mut running) = (Vec::<u8>::new(), true, 0_u8);
-                for (item, thread) in queue.items.iter().zip(&queue.threads) {
+            for (number, queue) in schedule.queues.iter().enumerate() {
+                // Held stages of dependencies whose source work has not ended, whether all earlier work has
+                // ended, and the target stages of events that are not set yet.
+                let (mut held, mut all_ended, mut running) = (Vec::<u8>::new(), true, 0_u8);
+                let mut unset: Vec<(&str, u8)> = Vec::new();
+                for (at, (item, thread)) in queue.items.iter().zip(&queue.threads).enumerate() {
                     // A queue executes in submission order: nothing after an item that is not
                     // submitted yet may start.
                     if by_host.contains(&thread.0) && !self.submitted.contains(&thread.0) {
                         break;
                     }
+                    let call = ScheduledWork::Call { queue: number, item: at };
+                    // A dependency waits for its source stages, and chains with those that are held.
+                    let is_blocked = |source: u8, running: u8, held: &[u8]| {
+                        held.iter().any(|own| own & source != 0) || source & running != 0
+                    };
                     match item {
                         ScheduledItem::Dispatch(thread) => {
-                            let work = (thread.0, None);
-                            let is_held = barriers.iter().any(|stages| stages & COMPUTE != 0);
-                            if !is_held {
-                                self.started.insert(work);
-                            }
                             // A held dispatch never ends in this run either, so barriers and
                             // signals after it see unfinished work.
-                            if is_held || work == self.stuck_work {
+                            if is_blocked(COMPUTE, 0, &held)
+                                || !self.execute(ScheduledWork::Dispatch(thread.0))
+                            {
                                 all_ended = false;
                                 running |= COMPUTE;
                             }
                         }
                         ScheduledItem::Barrier(scopes) => {
                             let source = stage_bits(scopes.source.0, true);
-                            // A barrier also chains: it waits for stages that an earlier barrier
-                            // holds.
-                            if source & running != 0 || barriers.iter().any(|held| held & source != 0) {
-                                barriers.push(stage_bits(scopes.target.0, false));
+                            if is_blocked(source, running, &held) || !self.execute(call) {
+                                held.push(stage_bits(scopes.target.0, false));
+                                all_ended = false;
                             }
                         }
-                        ScheduledItem::Signal(name, value) if all_ended => self.signal(name, *value),
-                        ScheduledItem::Wait(name, value) if self.is_signalled(name, *value) => {}
-                        ScheduledItem::Wait(..) => break,
-                        ScheduledItem::Signal(..)
-                        | ScheduledItem::Set(..)
-                        | ScheduledItem::Await(..)
-                        | ScheduledItem::Release(..)
-                        | ScheduledItem::Acquire(..) => {}
+                        ScheduledItem::Set(event, scopes) => {
+                            let source = stage_bits(scopes.source.0, true);
+                            if is_blocked(source, running, &held) || !self.execute(call) {
+                                unset.push((event, stage_bits(scopes.target.0, false)));
+                            }
+                        }
+                        ScheduledItem::Await(event, _) => {
+                            if let Some((_, target)) = unset.iter().find(|(name, _)| name == event) {
+                                held.push(*target);
+                                all_ended = false;
+                            }
+                        }
+                        ScheduledItem::Signal(name, value) => {
+                            if all_ended && self.execute(call) {
+                                self.signal(name, *value);
+                            }
+                        }
+                        ScheduledItem::Wait(name, value) => {
+                            if !self.is_signalled(name, *value) || !self.execute(call) {
+                                held.push(COMMANDS);
+                                all_ended = false;
+                            }
+                        }
+                        ScheduledItem::Release(..) | ScheduledItem::Acquire(..) => {}
                     }
                     let last = queue.threads.iter().zip(&queue.items).rfind(|(own, _)| *own == thread);
                     if all_ended && last.is_some_and(|(_, last)| std::ptr::eq(last, item)) {
@@ -204,20 +251,30 @@ impl<'t> StreamProgress<'t> {
     fn run_host(&mut self, id: ThreadId) {
         let at = usize::from(id.0);
         let steps = host_steps(self.test, id);
+        let work = |instruction: &u16| ScheduledWork::Host { thread: id.0, instruction: *instruction };
         while let Some(step) = steps.get(self.executed_counts[at]) {
-            match step {
-                HostStep::Signal(name, value) => self.signal(name, *value),
-                HostStep::Wait(name, value) if !self.is_signalled(name, *value) => return,
-                HostStep::Fence(threads) if !threads.iter().all(|own| self.ended.contains(&own.0)) => return,
-                HostStep::Submit(threads) => self.submitted.extend(threads.iter().map(|own| own.0)),
-                HostStep::Work(instruction) => {
-                    let work = (id.0, Some(*instruction));
-                    self.started.insert(work);
-                    if work == self.stuck_work {
-                        return;
-                    }
+            let has_ended = match step {
+                HostStep::Signal(name, value) => {
+                    self.signal(name, *value);
+                    true
                 }
-                HostStep::Wait(..) | HostStep::Fence(_) => {}
+                HostStep::Wait(name, value, own) => {
+                    self.is_signalled(name, *value) && self.execute(work(own))
+                }
+                HostStep::Fence(threads, own) => {
+                    threads.iter().all(|thread| self.ended.contains(&thread.0)) && self.execute(work(own))
+                }
+                HostStep::Submit(threads, own) => {
+                    let has_ended = self.execute(work(own));
+                    if has_ended {
+                        self.submitted.extend(threads.iter().map(|own| own.0));
+                    }
+                    has_ended
+                }
+                HostStep::Work(own) => self.execute(work(own)),
+            };
+            if !has_ended {
+                return;
             }
             self.executed_counts[at] += 1;
         }
@@ -230,65 +287,155 @@ fn collect_work(test: &Test) -> Vec<ScheduledWork> {
     for (id, thread) in (0..).zip(&test.threads) {
         let events = (0..).zip(&thread.instructions).filter(|(_, own)| own.kind.access().is_some());
         match thread.place {
-            ThreadPlace::Host => all.extend(events.map(|(at, _)| (id, Some(at)))),
-            ThreadPlace::Device(_) => all.extend(events.map(|_| (id, None)).next()),
+            ThreadPlace::Host => {
+                all.extend(events.map(|(at, _)| ScheduledWork::Host { thread: id, instruction: at }));
+            }
+            ThreadPlace::Device(_) => all.extend(events.map(|_| ScheduledWork::Dispatch(id)).next()),
         }
     }
     all
 }
 
-/// Returns the ordered pairs of work of different threads, by running the streams of calls.
-pub fn ordered_by_streams(test: &Test) -> BTreeSet<(ScheduledWork, ScheduledWork)> {
-    let all = collect_work(test);
+/// Returns the ordered pairs among these pieces of work, without those of one thread.
+fn ordered_pairs(test: &Test, all: &[ScheduledWork]) -> BTreeSet<(ScheduledWork, ScheduledWork)> {
     let mut pairs = BTreeSet::new();
-    for earlier in &all {
+    for earlier in all {
         let started = StreamProgress::new(test, *earlier).run_to_fixpoint();
-        let later = all.iter().filter(|later| later.0 != earlier.0 && !started.contains(later));
+        let is_of_other =
+            |later: &ScheduledWork| later.thread().is_none() || later.thread() != earlier.thread();
+        let later =
+            all.iter().filter(|later| earlier != *later && is_of_other(later) && !started.contains(later));
         pairs.extend(later.map(|later| (*earlier, *later)));
     }
     pairs
 }
 
+/// Returns the ordered pairs of work of different threads, by running the streams of calls.
+pub fn ordered_by_streams(test: &Test) -> BTreeSet<(ScheduledWork, ScheduledWork)> {
+    ordered_pairs(test, &collect_work(test))
+}
+
+/// Returns the operations of a call in order.
+fn call_operations(item: &ScheduledItem) -> Vec<SystemOperation> {
+    match item {
+        ScheduledItem::Barrier(scopes) | ScheduledItem::Set(_, scopes) => {
+            // Dispatches are compute; a mask covers accesses of the named stages only.
+            let own = |(stages, accesses): (StageMask, AccessMask)| {
+                let is_compute = stages.names().any(|word| ["compute", "all"].contains(&word));
+                if is_compute { accesses } else { accesses.intersection(AccessMask::HOST) }
+            };
+            let (available, visible) = (own(scopes.source), own(scopes.target));
+            let available = (!available.is_empty()).then_some(SystemOperation::Available(available));
+            let visible = (!visible.is_empty()).then_some(SystemOperation::Visible(visible));
+            available.into_iter().chain(visible).collect()
+        }
+        // Whichever signal ends the wait makes available what precedes all of them.
+        ScheduledItem::Wait(..) => {
+            vec![SystemOperation::AvailableToDevice, SystemOperation::VisibleFromDevice]
+        }
+        ScheduledItem::Signal(..)
+        | ScheduledItem::Dispatch(_)
+        | ScheduledItem::Await(..)
+        | ScheduledItem::Release(..)
+        | ScheduledItem::Acquire(..) => Vec::new(),
+    }
+}
+
+/// Returns the test in which each call is an agent with its operations, ordered by running the streams.
+///
+/// It has no derived relation. `None` without calls.
+pub fn with_calls_as_agents(test: &Test) -> Option<Test> {
+    let schedule = test.schedule()?;
+    let mut explicit = test.clone();
+    let mut work = Vec::new();
+    for (id, thread) in (0..).zip(&mut explicit.threads) {
+        if thread.place == ThreadPlace::Host {
+            for instruction in &mut thread.instructions {
+                if let InstructionKind::System(SystemOperation::Wait(threads)) = &mut instruction.kind {
+                    threads.clear();
+                }
+            }
+            let all = 0..thread.instructions.len() as u16;
+            work.extend(all.map(|instruction| (ScheduledWork::Host { thread: id, instruction }, id)));
+        } else {
+            thread.instructions.retain(|own| !matches!(own.kind, InstructionKind::System(_)));
+            work.push((ScheduledWork::Dispatch(id), id));
+        }
+    }
+    for (number, queue) in schedule.queues.iter().enumerate() {
+        for (item, (call, column)) in queue.items.iter().zip(&queue.threads).enumerate() {
+            let operations = call_operations(call);
+            if operations.is_empty() {
+                continue;
+            }
+            let agent = explicit.threads.len() as u16;
+            let span = test.thread(*column).span;
+            let instruction = |operation| Instruction { kind: InstructionKind::System(operation), span };
+            let place = Placement {
+                queue_family: queue.family,
+                queue: queue.number,
+                workgroup: 100 + u32::from(agent),
+                subgroup: 0,
+            };
+            explicit.threads.push(Thread {
+                number: 100 + u32::from(agent),
+                place: ThreadPlace::Device(place),
+                registers: Vec::new(),
+                labels: Vec::new(),
+                instructions: operations.into_iter().map(instruction).collect(),
+                span,
+            });
+            work.push((ScheduledWork::Call { queue: number, item }, agent));
+        }
+    }
+    let all: Vec<ScheduledWork> = work.iter().map(|(own, _)| *own).collect();
+    let point = |own: ScheduledWork| {
+        let agent = work.iter().find(|(other, _)| *other == own).map_or(0, |(_, agent)| *agent);
+        let instruction = match own {
+            ScheduledWork::Host { instruction, .. } => Some(instruction),
+            ScheduledWork::Dispatch(_) | ScheduledWork::Call { .. } => None,
+        };
+        SyncPoint { thread: ThreadId(agent), instruction }
+    };
+    let pairs = ordered_pairs(test, &all).into_iter();
+    let span = test.threads.first()?.span;
+    explicit.system_sync =
+        pairs.map(|(from, to)| SystemSync { from: point(from), to: point(to), span }).collect();
+    Some(explicit)
+}
+
 /// Returns the ordered pairs of work of different threads, by the relations that the parser has derived.
 pub fn ordered_by_system_sync(test: &Test) -> BTreeSet<(ScheduledWork, ScheduledWork)> {
     let work = collect_work(test);
-    // Waits and submissions of hosts are events too: work before a wait precedes work of a later submission.
-    let mut all = work.clone();
-    for (id, thread) in (0..).zip(&test.threads).filter(|(_, thread)| thread.place == ThreadPlace::Host) {
-        let calls = (0..).zip(&thread.instructions);
-        let calls = calls.filter(|(_, own)| matches!(own.kind, InstructionKind::System(_)));
-        all.extend(calls.map(|(at, _)| (id, Some(at))));
-    }
-    let covers = |point: &SyncPoint, work: &ScheduledWork| {
-        point.thread.0 == work.0 && (point.instruction.is_none() || point.instruction == work.1)
+    // Instructions of all threads, as thread and instruction.
+    let numbered = |(id, thread): (u16, &Thread)| {
+        (0..thread.instructions.len() as u16).map(move |at| (id, at)).collect::<Vec<_>>()
     };
-    // Instructions of hosts that wait or submit, as edges of the same kind.
-    let is_edge = |from: &ScheduledWork, to: &ScheduledWork| {
-        let is_on_side = |work: &ScheduledWork, at: usize, is_before: bool| {
-            work.1.is_some_and(|own| if is_before { usize::from(own) <= at } else { usize::from(own) >= at })
-        };
-        let by_call = (0..).zip(&test.threads).any(|(id, thread): (u16, _)| {
-            thread.instructions.iter().enumerate().any(|(at, instruction)| match &instruction.kind {
-                InstructionKind::System(SystemOperation::Submit(threads)) => {
-                    from.0 == id && is_on_side(from, at, true) && threads.iter().any(|own| own.0 == to.0)
-                }
-                InstructionKind::System(SystemOperation::Wait(threads)) => {
-                    to.0 == id && is_on_side(to, at, false) && threads.iter().any(|own| own.0 == from.0)
-                }
+    let all: Vec<(u16, u16)> = (0..).zip(&test.threads).flat_map(numbered).collect();
+    let covers = |point: &SyncPoint, own: &(u16, u16)| {
+        point.thread.0 == own.0 && point.instruction.is_none_or(|at| at == own.1)
+    };
+    // Submissions and waits, as edges of the same kind.
+    let is_edge = |from: &(u16, u16), to: &(u16, u16)| {
+        let calls = (0..).zip(&test.threads).flat_map(|(id, thread): (u16, _)| {
+            (0..).zip(&thread.instructions).map(move |(at, own): (u16, _)| (id, at, &own.kind))
+        });
+        let mut calls = calls.filter_map(|(id, at, kind)| match kind {
+            InstructionKind::System(operation) => Some((id, at, operation)),
+            _ => None,
+        });
+        let names = |threads: &[ThreadId], id: u16| threads.iter().any(|own| own.0 == id);
+        let is_host = test.threads[usize::from(from.0)].place == ThreadPlace::Host;
+        is_host && from.0 == to.0 && from.1 < to.1
+            || test.system_sync.iter().any(|pair| covers(&pair.from, from) && covers(&pair.to, to))
+            || calls.any(|(id, at, operation)| match operation {
+                SystemOperation::Submit(threads) => from.0 == id && from.1 <= at && names(threads, to.0),
+                SystemOperation::Wait(threads) => to.0 == id && to.1 >= at && names(threads, from.0),
                 _ => false,
             })
-        });
-        let is_program_order = from.0 == to.0 && from.1 < to.1;
-        is_program_order
-            || by_call
-            || test.system_sync.iter().any(|pair| covers(&pair.from, from) && covers(&pair.to, to))
     };
-    let mut reached = vec![vec![false; all.len()]; all.len()];
-    for (row, from) in reached.iter_mut().zip(&all) {
-        for (cell, to) in row.iter_mut().zip(&all) {
-            *cell = from != to && is_edge(from, to);
-        }
-    }
+    let mut reached: Vec<Vec<bool>> =
+        all.iter().map(|from| all.iter().map(|to| from != to && is_edge(from, to)).collect()).collect();
     for middle in 0..all.len() {
         // Warshall's algorithm.
         let successors = reached[middle].clone();
@@ -296,35 +443,64 @@ pub fn ordered_by_system_sync(test: &Test) -> BTreeSet<(ScheduledWork, Scheduled
             row.iter_mut().zip(&successors).for_each(|(cell, further)| *cell |= further);
         }
     }
+    let of_instruction = |(thread, at): (u16, u16)| {
+        let is_access =
+            test.threads[usize::from(thread)].instructions[usize::from(at)].kind.access().is_some();
+        let own = match test.threads[usize::from(thread)].place {
+            ThreadPlace::Host => ScheduledWork::Host { thread, instruction: at },
+            ThreadPlace::Device(_) => ScheduledWork::Dispatch(thread),
+        };
+        (is_access && work.contains(&own)).then_some(own)
+    };
     let mut pairs = BTreeSet::new();
     for (from, row) in all.iter().zip(&reached) {
         let later = all.iter().zip(row).filter(|(to, ordered)| **ordered && to.0 != from.0);
-        let later = later.filter(|(to, _)| work.contains(to) && work.contains(from));
-        pairs.extend(later.map(|(to, _)| (*from, *to)));
+        pairs.extend(later.filter_map(|(to, _)| Some((of_instruction(*from)?, of_instruction(*to)?))));
     }
     pairs
 }
 
-const BARRIER_SIDES: [&str; 9] = [
+/// Sources and targets of dependencies; frequent ones are repeated.
+const SOURCES: [&str; 18] = [
     "compute:shader_write",
+    "compute:shader_write",
+    "compute:shader_write.shader_read",
     "compute:shader_read",
     "compute",
+    "all:memory_write",
     "all",
     "top",
     "bottom",
     "transfer",
     "vertex",
-    "fragment",
+    "fragment:shader_write",
+    "all.host:host_write.shader_write",
+    "compute.host:host_write.shader_write",
+    "all.host:host_write.memory_write",
+    "all.host:host_write",
+    "transfer.host:host_write",
+    "host:host_write",
 ];
-const HOST_BARRIERS: [&str; 5] = [
-    "all.host:host_write -> compute:shader_read",
-    "transfer.host:host_write -> compute:shader_read",
-    "compute:shader_write -> host:host_read",
-    "compute:shader_write -> host:host_read.host_write",
-    "all:memory_write -> all.host:host_read",
+const TARGETS: [&str; 16] = [
+    "compute:shader_read",
+    "compute:shader_read",
+    "compute:memory_read",
+    "compute:shader_write",
+    "compute",
+    "all",
+    "all:shader_read",
+    "top",
+    "bottom",
+    "fragment",
+    "transfer",
+    "vertex:shader_read",
+    "host:host_read",
+    "host:host_read.host_write",
+    "all.host:host_read",
+    "compute.host:host_read.shader_read",
 ];
 
-/// Returns the program of a seed: one or two hosts and two or three dispatches with barriers, signals and waits.
+/// Returns the program of a seed: one or two hosts and one to three dispatches with calls.
 ///
 /// Draws again while the specification leaves the answer open.
 pub fn generate_hosts_program(seed: u64) -> RandomProgram {
@@ -338,12 +514,24 @@ pub fn generate_hosts_program(seed: u64) -> RandomProgram {
 }
 
 fn draw_program(random: &mut SplitMix64, seed: u64) -> (String, usize) {
-    let (hosts, devices) = (random.pick(&[1, 1, 2]), random.pick(&[1, 2, 2, 3]));
+    let (hosts, devices) = (random.pick(&[1, 1, 2]), random.pick(&[1, 2, 2, 3, 3]));
     let mut number = 0;
-    let mut access = |random: &mut SplitMix64| {
+    let mut access = |random: &mut SplitMix64, is_device: bool| {
         number += 1;
+        if is_device && random.chance(10) {
+            return random
+                .pick(&["st.atom.dv.sc0 x, {}", "ld.atom.dv.sc0 r{}, y"])
+                .replace("{}", &number.to_string());
+        }
         random
-            .pick(&["st.sc0 x, {}", "st.sc0 y, {}", "ld.sc0 r{}, x", "ld.sc0 r{}, y"])
+            .pick(&[
+                "st.sc0 x, {}",
+                "st.sc0 x, {}",
+                "ld.sc0 r{}, x",
+                "ld.sc0 r{}, x",
+                "st.sc0 y, {}",
+                "ld.sc0 r{}, y",
+            ])
             .replace("{}", &number.to_string())
     };
     let semaphore = |random: &mut SplitMix64, word: &str| {
@@ -351,36 +539,45 @@ fn draw_program(random: &mut SplitMix64, seed: u64) -> (String, usize) {
         let value = random.pick(&[1, 1, 2, 3]);
         format!("{word} {name} {value}")
     };
+    let dependency =
+        |random: &mut SplitMix64| format!("{} -> {}", random.pick(&SOURCES), random.pick(&TARGETS));
     let mut columns: Vec<Vec<String>> = Vec::new();
-    let submits = random.chance(50);
+    let (submits, mut events) = (random.chance(50), 0);
+    // Most programs are on one queue, where barriers act.
+    let places: &[&str] = random.pick(&[&["qf 0"], &["qf 0"], &["qf 0", "qf 0", "qf 0, q 1", "qf 1"]]);
     for agent in 0..devices {
-        let place = random.pick(&["qf 0", "qf 0", "qf 0, q 1", "qf 1"]);
-        let mut column = vec![format!("P{agent}@sg 0, wg {agent}, {place}")];
+        let mut column = vec![format!("P{agent}@sg 0, wg {agent}, {}", random.pick(places))];
         for is_after_access in [false, true] {
             for _ in 0..random.pick(&[0, 1, 1, 2]) {
                 column.push(match random.below(8) {
-                    0 | 1 => {
-                        format!("barrier {} -> {}", random.pick(&BARRIER_SIDES), random.pick(&BARRIER_SIDES))
-                    }
-                    2 | 3 => format!("barrier {}", random.pick(&HOST_BARRIERS)),
+                    0..=3 => format!("barrier {}", dependency(random)),
                     4 | 5 => semaphore(random, if is_after_access { "signal" } else { "wait" }),
+                    6 if is_after_access => {
+                        events += 1;
+                        format!("set e{events} {}", dependency(random))
+                    }
+                    6 if events > 0 => format!("await e{events}"),
                     6 => semaphore(random, "signal"),
                     _ => semaphore(random, "wait"),
                 });
             }
             if !is_after_access {
-                column.push(access(random));
+                for _ in 0..random.pick(&[0, 1, 1, 1, 2]) {
+                    column.push(access(random, true));
+                }
             }
         }
         columns.push(column);
     }
+    let coherent = random.chance(60);
     for host in devices..devices + hosts {
         let mut column = vec![format!("P{host}@host")];
         for _ in 0..2 + random.below(3) {
-            column.push(match random.below(9) {
-                0..=3 => access(random),
+            column.push(match random.below(10) {
+                0..=3 => access(random, false),
                 4 | 5 => semaphore(random, "signal"),
                 6 | 7 => semaphore(random, "wait"),
+                8 if !coherent => random.pick(&["flush", "invalidate"]).to_owned(),
                 _ if submits => format!("{} P{}", random.pick(&["submit", "wait"]), random.below(devices)),
                 _ => format!("wait P{}", random.below(devices)),
             });
@@ -393,8 +590,8 @@ fn draw_program(random: &mut SplitMix64, seed: u64) -> (String, usize) {
         cells.collect::<Vec<_>>().join(" | ")
     };
     let table: String = (0..rows).map(|at| row(at) + " ;\n").collect();
-    let text = format!(
-        "VULKAN hosts-{seed}\n{{ buffer u32 x [host] = 0; buffer u32 y [host] = 0; }}\n{table}exists (x == 1)\n"
-    );
+    let declared = ["x", "y"]
+        .map(|name| format!("buffer u32 {name} [host{}] = 0;", if coherent { "" } else { ", noncoherent" }));
+    let text = format!("VULKAN hosts-{seed}\n{{ {} }}\n{table}exists (x == 1)\n", declared.join(" "));
     (text, columns.len())
 }

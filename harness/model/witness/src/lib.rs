@@ -29,7 +29,6 @@
 //! ```
 
 mod answer;
-pub mod calls;
 mod domain;
 mod execution;
 pub mod generate;

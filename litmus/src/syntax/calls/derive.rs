@@ -12,24 +12,23 @@
 
 mod chain;
 mod check;
+mod place;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{CallKind, MemoryDependency, ParsedCall, SemaphoreValue, SyncScope, Transfer};
+use super::{CallKind, MemoryDependency, ParsedCall, SemaphoreValue, Transfer};
 use crate::error::CallError;
 use crate::schedule::{ApiCalls, FenceWait, HostCall, Schedule, ScheduledItem, ScheduledQueue};
 use crate::span::Span;
-use vocabulary::{AccessMask, StageMask};
-
 use crate::system::SystemOperation;
 use crate::test::{
     Flow, Instruction, InstructionKind, LocationId, Placement, SyncPoint, SystemSync, Test, Thread, ThreadId,
     ThreadPlace,
 };
-use chain::{chain_operations, host_write_operations};
+use place::PlacedOperation;
 
 type Derived<T> = Result<T, CallError>;
 
@@ -46,6 +45,16 @@ enum WorkItem<'a> {
     Call(&'a ParsedCall),
 }
 
+impl WorkItem<'_> {
+    /// Returns the thread in whose column it is written.
+    fn column(&self) -> ThreadId {
+        match self {
+            WorkItem::Dispatch(thread) => *thread,
+            WorkItem::Call(call) => call.thread,
+        }
+    }
+}
+
 /// A position in a queue: index of the queue, index of the item.
 type QueuePosition = (usize, usize);
 
@@ -58,9 +67,6 @@ struct Predecessors {
     dispatches: Vec<ThreadId>,
     host: Vec<SyncPoint>,
 }
-
-/// The operations between two dispatches, in order.
-type OperationList = Vec<SystemOperation>;
 
 struct CallDerivation<'a> {
     test: &'a Test,
@@ -299,12 +305,8 @@ impl<'a> CallDerivation<'a> {
                 },
             })
         };
-        let thread = |item: &WorkItem<'_>| match item {
-            WorkItem::Dispatch(thread) => *thread,
-            WorkItem::Call(call) => call.thread,
-        };
         let queue = |queue: &QueueWork<'_>| {
-            let items = queue.items.iter().filter_map(|own| Some((item(queue.family, own)?, thread(own))));
+            let items = queue.items.iter().filter_map(|own| Some((item(queue.family, own)?, own.column())));
             let (items, threads) = items.unzip();
             ScheduledQueue { family: queue.family, number: queue.number, items, threads }
         };
@@ -522,10 +524,7 @@ impl<'a> CallDerivation<'a> {
         for thread in threads {
             before.add_dispatch(*thread);
             for queue in 0..self.queues.len() {
-                let last = self.queue_items(queue).iter().rposition(|item| match item {
-                    WorkItem::Dispatch(own) => own == thread,
-                    WorkItem::Call(call) => call.thread == *thread,
-                });
+                let last = self.queue_items(queue).iter().rposition(|item| item.column() == *thread);
                 if let Some(last) = last {
                     before.merge_from(self.queue_predecessors(queue, last + 1, path)?);
                 }
@@ -543,6 +542,13 @@ impl<'a> CallDerivation<'a> {
     fn queue_predecessors(&self, queue: usize, count: usize, path: &mut Vec<Span>) -> Derived<Predecessors> {
         let mut before = Predecessors::default();
         for item in self.queue_items(queue).iter().take(count) {
+            // Work of a host before the submission precedes everything submitted.
+            for (host, at) in self.submissions(item.column()) {
+                let earlier = (0_u16..).zip(&self.test.thread(host).instructions).take(at + 1);
+                let points = earlier.filter(|(_, own)| own.kind.is_event()).map(|(index, _)| index);
+                let host = points.map(|index| SyncPoint { thread: host, instruction: Some(index) }).collect();
+                before.merge_from(Predecessors { dispatches: Vec::new(), host });
+            }
             match item {
                 WorkItem::Dispatch(thread) => before.add_dispatch(*thread),
                 WorkItem::Call(call) => {
@@ -577,16 +583,8 @@ impl<'a> CallDerivation<'a> {
     }
 
     fn derive_sync(&self) -> Derived<Derivation> {
-        let mut derivation = Derivation {
-            start_and_end: vec![Default::default(); self.test.threads.len()],
-            ..Derivation::default()
-        };
-        for number in 0..self.queues.len() {
-            for (at, thread) in self.queue_dispatches(number) {
-                self.derive_dispatch_start(number, at, thread, &mut derivation)?;
-            }
-            self.derive_host_barriers(number, &derivation.sync.clone(), &mut derivation)?;
-        }
+        let placed = self.place_operations()?;
+        let mut derivation = Derivation { sync: self.order_threads(&placed), ..Derivation::default() };
         for (thread, at, named) in self.fence_waits() {
             let mut threads = self.fence_predecessors(named, &mut Vec::new())?.dispatches;
             // A semaphore wait of a named thread already makes its predecessors available and orders them.
@@ -594,7 +592,9 @@ impl<'a> CallDerivation<'a> {
                 let reaches_named =
                     |pair: &SystemSync| pair.from.thread == *other && named.contains(&pair.to.thread);
                 let same_queue = |name: &ThreadId| self.find_queue(*name) == self.find_queue(*other);
-                named.contains(other)
+                let has_tail = placed.get(usize::from(other.0)).is_some_and(|own| !own.tail.is_empty());
+                has_tail
+                    || named.contains(other)
                     || named.iter().any(same_queue)
                     || !derivation.sync.iter().any(reaches_named)
             });
@@ -617,6 +617,14 @@ impl<'a> CallDerivation<'a> {
                 derivation.waits.push((call.thread, call.at, Instruction { kind, span: call.span }));
             }
         }
+        let instructions = |placed: Vec<PlacedOperation>| {
+            let placed = placed.into_iter();
+            placed
+                .map(|own| Instruction { kind: InstructionKind::System(own.operation), span: own.span })
+                .collect()
+        };
+        derivation.start_and_end =
+            placed.into_iter().map(|own| (instructions(own.head), instructions(own.tail))).collect();
         Ok(derivation)
     }
 
@@ -639,89 +647,6 @@ impl<'a> CallDerivation<'a> {
                 })
             })
             .collect()
-    }
-
-    /// Derives the predecessors of a dispatch and the operations at its start.
-    fn derive_dispatch_start(
-        &self,
-        queue: usize,
-        at: usize,
-        thread: ThreadId,
-        derivation: &mut Derivation,
-    ) -> Derived<()> {
-        let items: Vec<WorkItem<'_>> = self.queue_items(queue).iter().take(at).copied().collect();
-        let span = items.iter().rev().find_map(|item| match item {
-            WorkItem::Call(call) => Some(call.span),
-            WorkItem::Dispatch(_) => None,
-        });
-        let Some(span) = span else { return Ok(()) };
-        let mut awaited = Predecessors::default();
-        // Positions of the waits that add events of hosts to the earlier ones.
-        let mut host_wait_positions: Vec<usize> = Vec::new();
-        for (index, item) in items.iter().enumerate() {
-            if let WorkItem::Call(call) = item
-                && let CallKind::Wait(semaphore) = &call.kind
-            {
-                let before = self.wait_predecessors(call, semaphore, &mut Vec::new())?;
-                if before.host.iter().any(|point| !awaited.host.contains(point)) {
-                    host_wait_positions.push(index);
-                }
-                awaited.merge_from(before);
-            }
-        }
-        let full_dependency = || vec![SystemOperation::AvailableToDevice, SystemOperation::VisibleFromDevice];
-        let mut before: Vec<(ThreadId, OperationList)> =
-            awaited.dispatches.iter().map(|earlier| (*earlier, full_dependency())).collect();
-        for (index, earlier) in self.queue_dispatches(queue).take_while(|(index, _)| *index < at) {
-            if !awaited.dispatches.contains(&earlier)
-                && let Some(between) = chain_operations(items.get(index..).unwrap_or_default())?
-            {
-                before.push((earlier, between));
-            }
-        }
-        let is_empty = |id: ThreadId| count_instructions(self.test.thread(id), usize::MAX) == 0;
-        before.retain(|(earlier, _)| !is_empty(*earlier) && *earlier != thread);
-        // Predecessors of another predecessor are ordered and made available transitively.
-        let last = before.iter().filter(|(earlier, _)| {
-            let is_predecessor = |to: &SyncPoint| before.iter().any(|(other, _)| *other == to.thread);
-            !derivation.sync.iter().any(|pair| pair.from.thread == *earlier && is_predecessor(&pair.to))
-        });
-        let mut last = last.map(|(_, between)| between);
-        let mut operations = last.next().cloned().unwrap_or_default();
-        if last.any(|other| *other != operations) {
-            return Err(CallError::DifferentMasks { span });
-        }
-        if operations.is_empty() && !awaited.host.is_empty() {
-            operations.push(SystemOperation::VisibleFromDevice);
-        }
-        // Barriers that order no dispatch move writes of the host too. They chain with an earlier wait for the host through
-        // any stage of commands. The host stage is not among these.
-        let host_writes_from =
-            |from: usize, held| host_write_operations(items.get(from..).unwrap_or_default(), held);
-        match host_wait_positions.as_slice() {
-            [] => operations.extend(host_writes_from(0, StageMask::HOST)),
-            [first, later @ ..] => {
-                let own = host_writes_from(*first, StageMask::ALL.to_first_scope());
-                let is_covered_from = |at: usize| {
-                    let later_writes = host_writes_from(at, StageMask::ALL.to_first_scope());
-                    own.iter().all(|operation| later_writes.contains(operation))
-                };
-                if later.iter().any(|at| !is_covered_from(*at)) {
-                    return Err(CallError::DifferentMasks { span });
-                }
-                operations.extend(own);
-            }
-        }
-        let whole_thread = |thread| SyncPoint { thread, instruction: None };
-        let earlier = before
-            .iter()
-            .map(|(earlier, _)| whole_thread(*earlier))
-            .chain(self.merge_whole_threads(awaited.host));
-        derivation.sync.extend(earlier.map(|from| SystemSync { from, to: whole_thread(thread), span }));
-        if let Some((head, _)) = derivation.start_and_end.get_mut(usize::from(thread.0)) {
-            head.extend(operations.into_iter().map(|operation| system_instruction(operation, span)));
-        }
-        Ok(())
     }
 
     /// Replaces the points of a host thread by the whole thread if they are all its events and no wait follows them.
@@ -762,10 +687,7 @@ impl<'a> CallDerivation<'a> {
         for (_, _, named) in self.fence_waits() {
             let mut ends = named.iter().filter_map(|thread| {
                 (0..self.queues.len()).find_map(|own| {
-                    let last = self.queue_items(own).iter().rposition(|item| match item {
-                        WorkItem::Dispatch(other) => other == thread,
-                        WorkItem::Call(call) => call.thread == *thread,
-                    })?;
+                    let last = self.queue_items(own).iter().rposition(|item| item.column() == *thread)?;
                     Some((own, last + 1))
                 })
             });
@@ -773,70 +695,6 @@ impl<'a> CallDerivation<'a> {
             waits.push((self.fence_predecessors(named, &mut Vec::new())?, leads));
         }
         Ok(waits)
-    }
-
-    /// Inserts the operations of barriers to the host.
-    fn derive_host_barriers(
-        &self,
-        queue: usize,
-        sync: &[SystemSync],
-        derivation: &mut Derivation,
-    ) -> Derived<()> {
-        for (at, item) in self.queue_items(queue).iter().enumerate() {
-            let WorkItem::Call(call) = item else { continue };
-            let CallKind::Barrier(MemoryDependency { source, target, .. }) = &call.kind else { continue };
-            let host_accesses = target.accesses.intersection(AccessMask::HOST);
-            if !target.stages.intersects(StageMask::HOST)
-                || host_accesses == AccessMask::NONE
-                || !source.stages.intersects(StageMask::COMPUTE)
-            {
-                continue;
-            }
-            let earlier: Vec<ThreadId> = self
-                .queue_dispatches(queue)
-                .take_while(|(index, _)| *index < at)
-                .map(|(_, thread)| thread)
-                .filter(|thread| {
-                    *thread == call.thread || count_instructions(self.test.thread(*thread), usize::MAX) > 0
-                })
-                .collect();
-            let includes_own = earlier.contains(&call.thread);
-            let mut waits = self.host_waits((queue, at))?;
-            waits.retain(|(before, _)| earlier.iter().any(|thread| before.dispatches.contains(thread)));
-            // The operations belong to the barrier's own dispatch unless a wait needs them before it.
-            let ends_before_own =
-                |(before, leads): &(Predecessors, bool)| *leads && !before.dispatches.contains(&call.thread);
-            let thread = match earlier.last() {
-                Some(last) if !includes_own && waits.iter().any(ends_before_own) => *last,
-                _ => call.thread,
-            };
-            let is_ordered_before = |earlier: ThreadId| {
-                sync.iter().any(|pair| pair.from.thread == earlier && pair.to.thread == thread)
-            };
-            if earlier.iter().any(|other| *other != thread && !is_ordered_before(*other)) {
-                return Err(CallError::UnorderedReadback { span: call.span });
-            }
-            waits.retain(|(before, _)| before.dispatches.contains(&thread));
-            // It has no effect if it precedes none of the waits. The derivation cannot express that it precedes some.
-            let precedes: Vec<bool> = waits.iter().map(|(_, leads)| *leads).collect();
-            if precedes.contains(&false) {
-                if precedes.contains(&true) {
-                    return Err(CallError::UnorderedReadback { span: call.span });
-                }
-                continue;
-            }
-            let written = availability_operation(source.accesses.without(AccessMask::HOST));
-            let operations = written.into_iter().chain([SystemOperation::Visible(host_accesses)]);
-            let operations = operations.map(|operation| system_instruction(operation, call.span));
-            if let Some((head, tail)) = derivation.start_and_end.get_mut(usize::from(thread.0)) {
-                if includes_own || thread != call.thread {
-                    tail.extend(operations)
-                } else {
-                    head.extend(operations)
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -853,19 +711,4 @@ impl Predecessors {
         self.host.sort_unstable_by_key(|point| (point.thread, point.instruction));
         self.host.dedup();
     }
-}
-
-fn system_instruction(operation: SystemOperation, span: Span) -> Instruction {
-    Instruction { kind: InstructionKind::System(operation), span }
-}
-
-/// Returns the availability operation of an access mask; `None` for an empty mask.
-fn availability_operation(mask: AccessMask) -> Option<SystemOperation> {
-    (mask != AccessMask::NONE).then_some(SystemOperation::Available(mask))
-}
-
-/// Returns the visibility operation of a target for the device; `None` for an empty mask.
-fn visibility_operation(target: SyncScope) -> Option<SystemOperation> {
-    let mask = target.accesses.without(AccessMask::HOST);
-    (mask != AccessMask::NONE).then_some(SystemOperation::Visible(mask))
 }

@@ -1,130 +1,152 @@
-//! Dependency chains of barriers and events on one queue (`#synchronization-dependencies-chains`).
+//! Dependency chains of barriers, events and semaphore waits on one queue
+//! (`#synchronization-dependencies-chains`).
 //!
 //! Two dependencies chain if the target of the first and the source of the second have a stage in common.
 
-use super::super::{CallKind, MemoryDependency, ParsedCall, SyncScope};
-use super::{Derived, OperationList, WorkItem, availability_operation, visibility_operation};
-use crate::error::CallError;
+use super::super::{CallKind, SyncScope};
+use super::{CallDerivation, Derived, Predecessors, WorkItem};
 use crate::span::Span;
+use crate::system::SystemOperation;
 use vocabulary::{AccessMask, StageMask};
 
-/// A dependency among items, from its first scope to its second.
+/// A dependency of a queue, from its first scope to its second.
 ///
-/// For a barrier both are at one item. For an event, the first ends at the set and the second begins at the
-/// await; items in between belong to neither.
-struct DependencySpan {
-    opens: usize,
-    closes: usize,
-    source: SyncScope,
-    target: SyncScope,
-    span: Span,
+/// For a barrier both meet at one item. For an event, the first ends at the set and the second begins at the
+/// await; items in between belong to neither. A semaphore wait has no first scope on its queue.
+pub(super) struct QueueDependency {
+    /// The index of the item at which its second scope begins.
+    pub(super) closes: usize,
+    /// The stages of the second scope.
+    target: StageMask,
+    /// The work that its operations follow.
+    pub(super) before: Predecessors,
+    /// Its own bit among the dependencies of the queue.
+    pub(super) bit: u128,
+    /// The bit set of dependencies that chain to it, including itself; at most `MAX_CALLS` bits.
+    pub(super) chained: u128,
+    /// The availability operation, unless nothing precedes it.
+    pub(super) available: Option<SystemOperation>,
+    /// The visibility operation for the device, unless nothing precedes it.
+    pub(super) visible: Option<SystemOperation>,
+    /// The accesses of the host that it makes memory visible to.
+    pub(super) host_accesses: AccessMask,
+    pub(super) span: Span,
 }
 
-/// Returns the dependencies among items in the order of their second scopes.
-fn dependency_spans(items: &[WorkItem<'_>]) -> Vec<DependencySpan> {
-    items
-        .iter()
-        .enumerate()
-        .filter_map(|(closes, item)| {
-            let WorkItem::Call(call) = item else { return None };
-            let (opens, dependency) = match &call.kind {
-                CallKind::Barrier(dependency) => (closes, dependency),
-                CallKind::Await(event) => items.iter().enumerate().find_map(|(at, item)| match item {
-                    WorkItem::Call(ParsedCall { kind: CallKind::Set(set, dependency), .. })
-                        if set == event =>
-                    {
-                        Some((at, dependency))
-                    }
-                    _ => None,
-                })?,
-                _ => return None,
+/// The dependencies that lead to a dispatch, as a bit set, and the work that they order before it.
+pub(super) struct DispatchStart {
+    pub(super) leading: u128,
+    pub(super) before: Predecessors,
+}
+
+/// Returns the operation of an access mask; `None` for an empty mask.
+fn masked(mask: AccessMask, operation: fn(AccessMask) -> SystemOperation) -> Option<SystemOperation> {
+    (mask != AccessMask::NONE).then(|| operation(mask))
+}
+
+impl QueueDependency {
+    pub(super) fn operations(&self) -> impl Iterator<Item = SystemOperation> {
+        self.available.iter().chain(&self.visible).cloned()
+    }
+
+    /// Returns true if its availability operation moves writes of the device.
+    pub(super) fn moves_device_writes(&self) -> bool {
+        match &self.available {
+            Some(SystemOperation::Available(mask)) => mask.covers_access(false, true),
+            own => own.is_some(),
+        }
+    }
+}
+
+impl CallDerivation<'_> {
+    /// Returns the dependencies of a queue in the order of their second scopes.
+    pub(super) fn queue_dependencies(&self, queue: usize) -> Derived<Vec<QueueDependency>> {
+        let items = self.queue_items(queue);
+        let all_commands = StageMask::ALL.to_second_scope();
+        let mut found: Vec<QueueDependency> = Vec::new();
+        for (closes, item) in items.iter().enumerate() {
+            let WorkItem::Call(call) = item else { continue };
+            let nothing = SyncScope { stages: StageMask::NONE, accesses: AccessMask::NONE };
+            let mut before = Predecessors::default();
+            let (opens, source, target) = match &call.kind {
+                CallKind::Barrier(dependency) => (closes, dependency.source, dependency.target),
+                CallKind::Await(event) => {
+                    let set = self.find_set_call(event);
+                    let opens = set.and_then(|(set, _)| self.queue_position(set));
+                    let (Some((_, dependency)), Some((_, opens))) = (set, opens) else { continue };
+                    (opens, dependency.source, dependency.target)
+                }
+                CallKind::Wait(semaphore) => {
+                    before = self.wait_predecessors(call, semaphore, &mut Vec::new())?;
+                    (closes, nothing, SyncScope { stages: all_commands, ..nothing })
+                }
+                CallKind::Set(..) | CallKind::Signal(_) | CallKind::Transfer(_) => continue,
             };
-            let MemoryDependency { source, target, .. } = *dependency;
-            Some(DependencySpan { opens, closes, source, target, span: call.span })
-        })
-        .collect()
-}
-
-/// Returns, for each dependency, the bit set of dependencies that chain to it, including itself; at most
-/// `MAX_CALLS` bits.
-fn chained_from(dependencies: &[DependencySpan]) -> Vec<u128> {
-    let mut reached: Vec<u128> = Vec::new();
-    for (at, own) in dependencies.iter().enumerate() {
-        let earlier = dependencies.iter().zip(&reached);
-        let chaining = earlier.filter(|(other, _)| {
-            other.closes < own.opens && other.target.stages.intersects(own.source.stages)
-        });
-        reached.push(chaining.fold(1 << at, |all, (_, from)| all | from));
-    }
-    reached
-}
-
-/// Returns the operations that dependencies among `items` perform on writes of a host.
-///
-/// A chain begins with `host_write` and a source that intersects `stages`, and ends with a compute target.
-pub(super) fn host_write_operations(items: &[WorkItem<'_>], stages: StageMask) -> OperationList {
-    let dependencies = dependency_spans(items);
-    let reached = chained_from(&dependencies);
-    let mut between = OperationList::new();
-    for (first, own) in dependencies.iter().enumerate() {
-        let writes = own.source.accesses.intersects(AccessMask::HOST_WRITE);
-        if !writes || !own.source.stages.intersects(stages) {
-            continue;
+            let is_semaphore = matches!(call.kind, CallKind::Wait(_));
+            let bit = 1 << found.len();
+            let mut chained = bit;
+            if source.stages.intersects(StageMask::COMPUTE) {
+                let earlier = self.queue_dispatches(queue).take_while(|(index, _)| *index < opens);
+                earlier.for_each(|(_, thread)| before.add_dispatch(thread));
+            }
+            for other in &found {
+                if other.closes < opens && other.target.intersects(source.stages) {
+                    chained |= other.chained;
+                    before.merge_from(other.before.clone());
+                }
+            }
+            let (mut available, mut visible) = (None, None);
+            if is_semaphore && !before.dispatches.is_empty() {
+                // The signal makes everything before it available. A signal of a host makes nothing available.
+                available = Some(SystemOperation::AvailableToDevice);
+                visible = Some(SystemOperation::VisibleFromDevice);
+            } else if !before.dispatches.is_empty() || !before.host.is_empty() {
+                // A submission already makes earlier writes of its host visible.
+                let unmoved = if before.host.is_empty() { AccessMask::HOST } else { AccessMask::HOST_READ };
+                available = masked(source.accesses.without(unmoved), SystemOperation::Available);
+                visible = masked(target.accesses.without(AccessMask::HOST), SystemOperation::Visible);
+            }
+            let is_to_host = target.stages.intersects(StageMask::HOST);
+            let host_accesses = target.accesses.intersection(AccessMask::HOST);
+            found.push(QueueDependency {
+                closes,
+                target: target.stages,
+                before,
+                bit,
+                chained,
+                available,
+                visible,
+                host_accesses: if is_to_host { host_accesses } else { AccessMask::NONE },
+                span: call.span,
+            });
         }
-        let ends = dependencies.iter().zip(&reached);
-        for (last, _) in ends.filter(|(last, from)| {
-            *from & (1 << first) != 0 && last.target.stages.intersects(StageMask::COMPUTE)
-        }) {
-            between.extend(
-                availability_operation(AccessMask::HOST_WRITE)
-                    .into_iter()
-                    .chain(visibility_operation(last.target)),
-            );
-        }
+        Ok(found)
     }
-    between
 }
 
-/// Returns the operations of the chains from a dispatch to a later one, for the items between the two.
+/// Returns the dependencies that lead to a dispatch, the item `at` of its queue.
+pub(super) fn dispatch_start(dependencies: &[QueueDependency], at: usize) -> DispatchStart {
+    let mut start = DispatchStart { leading: 0, before: Predecessors::default() };
+    let direct = |own: &&QueueDependency| own.closes < at && own.target.intersects(StageMask::COMPUTE);
+    for own in dependencies.iter().filter(direct) {
+        start.leading |= own.chained;
+        start.before.merge_from(own.before.clone());
+    }
+    start
+}
+
+/// Returns an order of dependencies in which their operations move no writes that they do not.
 ///
-/// `None` if no chain leads to the later dispatch.
-pub(super) fn chain_operations(items: &[WorkItem<'_>]) -> Derived<Option<OperationList>> {
-    let dependencies = dependency_spans(items);
-    let reached = chained_from(&dependencies);
-    let dependency_bits = |predicate: &dyn Fn(&DependencySpan) -> bool| {
-        let found = dependencies.iter().enumerate().filter(|(_, own)| predicate(own));
-        found.fold(0_u128, |all, (at, _)| all | 1 << at)
+/// Instructions of a thread are in program order, dependencies only in that of their chains. So those come
+/// first that make memory visible or chain to one that does: all writes that they make available are made
+/// visible. No visibility operation follows the others.
+pub(super) fn linear_order(dependencies: &[QueueDependency], members: u128) -> Vec<&QueueDependency> {
+    let members = || (0..).zip(dependencies).filter(|(at, _)| members & (1_u128 << *at) != 0);
+    let covers = |own: &QueueDependency| match &own.visible {
+        Some(SystemOperation::Visible(mask)) => mask.covers_access(false, false),
+        own => own.is_some(),
     };
-    let starts = dependency_bits(&|own| own.source.stages.intersects(StageMask::COMPUTE));
-    let ends = dependency_bits(&|own| own.target.stages.intersects(StageMask::COMPUTE));
-    // The dependencies that chain to an end of a chain.
-    let leading_to_end = reached
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| ends & (1 << at) != 0)
-        .fold(0, |all, (_, from)| all | from);
-    let chain_starts = starts & leading_to_end;
-    let chain_ends: Vec<(usize, bool, bool)> = reached
-        .iter()
-        .enumerate()
-        .map(|(at, from)| (at, chain_starts & (1 << at) != 0, ends & (1 << at) != 0 && from & starts != 0))
-        .filter(|(_, first, last)| *first || *last)
-        .collect();
-    let mut between = OperationList::new();
-    for (at, first, last) in &chain_ends {
-        let Some(DependencySpan { source, target, span, .. }) = dependencies.get(*at) else { continue };
-        // All chains that begin up to here must continue to the end.
-        let starts_so_far = chain_starts & (u128::MAX >> (127 - at));
-        if *last && reached.get(*at).is_none_or(|from| starts_so_far & !from != 0) {
-            return Err(CallError::BrokenChain { span: *span });
-        }
-        if *first {
-            // `host_write_operations` handles host writes, because it has the position of the wait for them.
-            between.extend(availability_operation(source.accesses.without(AccessMask::HOST)));
-        }
-        if *last {
-            between.extend(visibility_operation(*target));
-        }
-    }
-    Ok((!chain_ends.is_empty()).then_some(between))
+    let shown = members().filter(|(_, own)| covers(own)).fold(0, |all, (_, own)| all | own.chained);
+    let of = |first: bool| members().filter(move |(at, _)| (shown & (1 << at) != 0) == first);
+    of(true).chain(of(false)).map(|(_, own)| own).collect()
 }
