@@ -250,15 +250,11 @@ impl OperationGraph<'_> {
     /// VK-LO-09 to -12: order through the device and host domains, regardless of references, if access masks
     /// and mapped ranges cover the accesses.
     ///
-    /// A later write requires happens-before around the availability operation. A later read also requires a
-    /// visibility operation. Only program order and system-synchronizes-with place these two where they take
-    /// effect.
+    /// Happens-before orders accesses, availability, domain and visibility operations alike (VK-AV-07). A later
+    /// write requires no visibility operation.
     fn is_ordered_through_device(&self, x: usize, y: usize, happens_before: &Relation) -> bool {
         let write = self.operations[y].is_write();
-        let ordered = |a: usize, b: usize| {
-            let published = holds(&self.program_order, a, b) || holds(&self.system_sync, a, b);
-            if write { holds(happens_before, a, b) } else { published }
-        };
+        let ordered = |a: usize, b: usize| holds(happens_before, a, b);
         let (from, to) = (self.hosts[self.operations[x].thread], self.hosts[self.operations[y].thread]);
         let count = self.operations.len();
         // Operations that cover the access. Host-coherent memory is available and visible immediately as well
