@@ -32,6 +32,7 @@ pub use race::{
 };
 pub use repair::EditableSource;
 pub use shader::{
-    EntryOptions, entry_options, placed_refusal_text, refusal_text, source_location, source_refusal_text,
+    EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_text, source_location,
+    source_refusal_text,
 };
 pub use simulate::{SimulationError, SimulationRequest, driver_record, run_ending, simulate_test};

@@ -23,7 +23,9 @@ use crate::fix::add_fixes;
 use crate::limit::StopFunction;
 use crate::proof::{prove_entry, replay};
 use crate::repair::{EditableSource, RepairWalks, WalkedSource, repair_source};
-use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_location, source_refusal_text};
+use crate::shader::{
+    EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_location, source_refusal_text,
+};
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -90,6 +92,7 @@ pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>
         }
         Err(why) => return refused_entry(placed_refusal_text(file, &why)),
     };
+    invalid_use_texts(file, &module).into_iter().for_each(question.warn);
     let analyze_entry = |options: AnalysisOptions| {
         find_entry_races(question, &module, &options).unwrap_or_else(|why| {
             (refused_line(file, options.entry.as_deref().unwrap_or_default(), &options, why), Vec::new())

@@ -58,6 +58,16 @@ pub fn source_refusal_text(file: &str, module: &SpirvModule, refusal: &Refusal) 
     placed_refusal_text(source.unwrap_or(file), refusal)
 }
 
+/// Returns a line for each use that makes a module invalid, with its place and rule.
+pub fn invalid_use_texts(file: &str, module: &SpirvModule) -> Vec<String> {
+    let text = |invalid: frontend::InvalidUse| {
+        let (file, line) = source_location(file, module, invalid.at.line, invalid.at.place);
+        let line = line.map_or(String::new(), |line| format!(":{line}"));
+        format!("{file}{line}: invalid SPIR-V: {}", invalid.message)
+    };
+    frontend::invalid_uses(module).into_iter().map(text).collect()
+}
+
 /// Returns the source file and line of a position in a module; `file` is the module's own file.
 pub fn source_location(
     file: &str,

@@ -312,12 +312,11 @@ fn semantics_of(module: &SpirvModule, instruction: &SpirvInstruction) -> Vec<u32
 
 /// Returns an integer constant.
 fn integer_constant(module: &SpirvModule, id: u32) -> Option<u32> {
-    match module.constants.get(&id) {
-        Some((ty, SpirvConstant::Scalar(number)))
-            if matches!(module.types.get(ty), Some(SpirvType::Integer { .. })) =>
-        {
-            u32::try_from(*number).ok()
-        }
+    let (ty, constant) = module.constants.get(&id)?;
+    let is_integer = matches!(module.types.get(ty), Some(SpirvType::Integer { .. }));
+    match constant {
+        SpirvConstant::Scalar(number) if is_integer => u32::try_from(*number).ok(),
+        SpirvConstant::Null if is_integer => Some(0),
         _ => None,
     }
 }

@@ -12,4 +12,5 @@ mod refused;
 mod sampler;
 mod suspicion;
 mod transformations;
+mod validity;
 mod vector_clock;

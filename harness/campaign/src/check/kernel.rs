@@ -11,7 +11,7 @@ mod undecided;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use answers::{finding_record, placed_refusal_text, refusal_text, source_location};
+use answers::{finding_record, invalid_use_texts, placed_refusal_text, refusal_text, source_location};
 use frontend::{
     AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, LiftFinding, Lifted, ModelQuery, Refusal,
     SourcePosition, SpirvModule, Spot,
@@ -54,14 +54,7 @@ pub fn check_module(
         Ok(read) => read,
         Err(refusal) => return vec![reject_refusal(file, &refusal, &[])],
     };
-    let invalid: Vec<String> = frontend::invalid_uses(&module)
-        .iter()
-        .map(|invalid_use| {
-            let (file, line) = source_location(file, &module, invalid_use.at.line, invalid_use.at.place);
-            let line = line.map_or(String::new(), |line| format!(":{line}"));
-            format!("{file}{line}: invalid SPIR-V: {}", invalid_use.message)
-        })
-        .collect();
+    let invalid = invalid_use_texts(file, &module);
     let check = |given: &AnalysisOptions| {
         match check_entry_point((file, &shader, &module), given, model, check_options) {
             Ok(mut checked) => {
