@@ -143,6 +143,7 @@ fn register_uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
         | Opcode::End
         | Opcode::Branch(_)
         | Opcode::Waitcnt
+        | Opcode::DependencyWait
         | Opcode::Wait(_)
         | Opcode::Barrier
         | Opcode::BarrierSignal

@@ -13,6 +13,8 @@ pub enum Opcode {
     Branch(JumpCondition),
     /// `s_waitcnt` with counters by name.
     Waitcnt,
+    /// `s_waitcnt_depctr`, `s_wait_alu`: a wait for registers.
+    DependencyWait,
     /// A wait until counters fall to one value.
     Wait(&'static [WaitCounter]),
     /// `s_barrier`: arrives and waits for the workgroup.
@@ -275,8 +277,6 @@ fn control_opcode(name: &str) -> Option<Opcode> {
         "s_nop"
         | "s_clause"
         | "s_delay_alu"
-        | "s_waitcnt_depctr"
-        | "s_wait_alu"
         | "s_inst_prefetch"
         | "s_set_inst_prefetch_distance"
         | "s_sendmsg"
@@ -285,6 +285,7 @@ fn control_opcode(name: &str) -> Option<Opcode> {
         | "s_sleep"
         | "s_version"
         | "v_nop" => Opcode::NoEffect,
+        "s_waitcnt_depctr" | "s_wait_alu" => Opcode::DependencyWait,
         "s_endpgm" => Opcode::End,
         "s_branch" => Opcode::Branch(JumpCondition::Always),
         "s_cbranch_scc0" => Opcode::Branch(JumpCondition::SccZero),

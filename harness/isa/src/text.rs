@@ -243,7 +243,7 @@ fn parse_instruction(code: &str, line: u32) -> Result<MachineInstruction, Machin
     let opcode = Opcode::from_mnemonic(mnemonic);
     let (operands, modifiers) = match &opcode {
         // The rest of these instructions is one word.
-        Opcode::NoEffect | Opcode::Unknown => {
+        Opcode::NoEffect | Opcode::DependencyWait | Opcode::Unknown => {
             (vec![MachineOperand::Name(rest.trim().to_owned())], OperandModifiers::default())
         }
         Opcode::Waitcnt => (Vec::new(), parse_wait_counts(rest)),

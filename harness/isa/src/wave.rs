@@ -337,6 +337,14 @@ impl CodeBuilder<'_> {
         }
         match &instruction.opcode {
             Opcode::NoEffect => {}
+            // In CU mode, vector accesses of a workgroup that have read their registers reach its cache in
+            // order, and compilers wait for that ahead of a barrier instead of for the accesses.
+            Opcode::DependencyWait if waits_for_vector_sources(&instruction.text) => {
+                return Err(HaltReason::Unsupported(
+                    "a wait for `vm_vsrc`, whose order depends on CU or WGP mode".to_owned(),
+                ));
+            }
+            Opcode::DependencyWait => {}
             Opcode::Unknown => return Err(HaltReason::Unsupported("unknown opcode".to_owned())),
             Opcode::End => return Ok(false),
             Opcode::Branch(when) => return self.execute_branch(state, instruction, *when).map(|()| true),
@@ -497,6 +505,15 @@ impl CodeBuilder<'_> {
     }
 }
 
+/// Returns true if a wait for registers waits for the sources of vector accesses: bits 2 to 4 of its number.
+fn waits_for_vector_sources(text: &str) -> bool {
+    let (_, fields) = text.split_once(char::is_whitespace).unwrap_or_default();
+    match crate::text::parse_number(fields.trim().trim_start_matches("imm:")) {
+        Some(number) => (number >> 2) & 7 != 7,
+        None => fields.contains("vm_vsrc"),
+    }
+}
+
 fn operand_at(instruction: &MachineInstruction, index: usize) -> Result<&MachineOperand, HaltReason> {
     instruction.operands.get(index).ok_or_else(|| HaltReason::Unsupported("too few operands".to_owned()))
 }
@@ -513,5 +530,24 @@ fn vector_registers_at(instruction: &MachineInstruction, index: usize) -> Result
     match operand_at(instruction, index)? {
         MachineOperand::Vector(registers) => Ok(*registers),
         other => Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::waits_for_vector_sources;
+
+    #[test]
+    fn waits_for_vector_sources_are_recognized() {
+        let texts = [
+            ("s_waitcnt_depctr 0xffe3", true),
+            ("s_wait_alu 0xffe3", true),
+            ("s_wait_alu depctr_vm_vsrc(0)", true),
+            ("s_waitcnt_depctr 0xfffe", false),
+            ("s_wait_alu depctr_sa_sdst(0)", false),
+        ];
+        for (text, expected) in texts {
+            assert_eq!(waits_for_vector_sources(text), expected, "{text}");
+        }
     }
 }

@@ -70,7 +70,7 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     let mut modifiers = OperandModifiers::default();
     match &opcode {
         Opcode::Waitcnt => modifiers = parse_wait_counts(rest),
-        Opcode::NoEffect | Opcode::Unknown => {}
+        Opcode::NoEffect | Opcode::DependencyWait | Opcode::Unknown => {}
         Opcode::Branch(_) => {
             operands.push(MachineOperand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
         }
