@@ -20,11 +20,13 @@ pub enum OrderVerdict {
     Weakened,
     /// The table has no row for it, or the text does not distinguish the accesses.
     Unknown,
+    /// No table covers what orders them: a control barrier, or workgroup memory.
+    NotCovered,
     /// Nothing orders the two accesses, or they are in reverse order.
     Lost,
 }
 
-/// Two accesses of a thread that an instruction of the test orders.
+/// Two accesses of a thread that an instruction of the test orders, or an access and a control barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredOrder {
     pub order: Order,
@@ -35,6 +37,8 @@ pub struct RequiredOrder {
     /// True if the second access must see writes of others: it is atomic, visible, or follows a visibility
     /// operation.
     pub needs_visibility: bool,
+    /// True if one of the two is a control barrier.
+    pub has_barrier: bool,
 }
 
 /// The result of a check.
@@ -58,7 +62,8 @@ impl OrderFinding {
 /// Returns the orders that a kernel's threads require.
 ///
 /// An acquire orders all later accesses, a release all earlier ones. A memory barrier orders accesses across it if
-/// the earlier one is an atomic read (acquire) or the later one an atomic write (release).
+/// the earlier one is an atomic read (acquire) or the later one an atomic write (release). A control barrier
+/// releases earlier accesses and acquires for later ones.
 pub fn find_required_orders(test: &Test, form_kernel: &FormKernel) -> Vec<RequiredOrder> {
     let mut all = Vec::new();
     for thread in &form_kernel.threads {
@@ -81,7 +86,8 @@ pub fn find_required_orders(test: &Test, form_kernel: &FormKernel) -> Vec<Requir
                 .iter()
                 .any(|one: &RequiredOrder| (one.order, one.first, one.second) == (order, first, second));
             if is_ordered && !is_known {
-                all.push(RequiredOrder { order, scope, first, second, needs_visibility: visible });
+                let needs_visibility = visible;
+                all.push(RequiredOrder { order, scope, first, second, needs_visibility, has_barrier: false });
             }
         };
         for &(index, access) in &accesses {
@@ -112,6 +118,35 @@ pub fn find_required_orders(test: &Test, form_kernel: &FormKernel) -> Vec<Requir
                 }
             }
         }
+        for (index, instruction) in instructions.iter().enumerate() {
+            let (scope, semantics) = match &instruction.kind {
+                InstructionKind::ControlBarrier(barrier) => (barrier.memory_scope, barrier.semantics),
+                InstructionKind::SplitBarrier(half) => (half.memory_scope, half.semantics),
+                _ => continue,
+            };
+            let Some(semantics) = semantics else { continue };
+            let barrier = LineSource::Instruction(*thread, index);
+            for &(at, access) in
+                accesses.iter().filter(|(_, own)| semantics.classes.contains(own.place.class))
+            {
+                let source = LineSource::Instruction(*thread, at);
+                let (order, first, second, is_ordered) = match at < index {
+                    true => (Order::Release, source, barrier, semantics.order.releases()),
+                    false => (Order::Acquire, barrier, source, semantics.order.acquires()),
+                };
+                if is_ordered {
+                    let needs_visibility = access.strength.scope().is_some() || semantics.make_visible;
+                    all.push(RequiredOrder {
+                        order,
+                        scope,
+                        first,
+                        second,
+                        needs_visibility,
+                        has_barrier: true,
+                    });
+                }
+            }
+        }
     }
     all
 }
@@ -126,6 +161,9 @@ pub fn check_order(
     alignment: &Alignment,
     target: &str,
 ) -> OrderFinding {
+    if required.has_barrier {
+        return OrderFinding::new(OrderVerdict::NotCovered, "no table lists what a control barrier needs");
+    }
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
     if let Some(earlier) =
         alignment.merged_into(required.second).filter(|_| line_of(required.second).is_none())
@@ -166,7 +204,9 @@ pub fn check_order(
             && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
     };
     let Some(requirement) = disassembly.dialect.order_requirements.iter().find(applies) else {
-        return OrderFinding::new(OrderVerdict::Unknown, "no table lists what this order needs here");
+        let is_shared = [first_access, of_second].iter().any(|access| access.path == CodePath::Workgroup);
+        let verdict = if is_shared { OrderVerdict::NotCovered } else { OrderVerdict::Unknown };
+        return OrderFinding::new(verdict, "no table lists what this order needs here");
     };
     // The workgroup's memory has no cache.
     let may_be_cached = of_second.operation == CodeOperation::Load && of_second.path != CodePath::Workgroup;

@@ -143,6 +143,8 @@ pub enum CodegenOrderVerdict {
     Lost,
     /// The requirement is unknown, or the accesses cannot be identified in the text.
     Unknown,
+    /// No table covers what orders them: a control barrier, or workgroup memory.
+    NotCovered,
 }
 
 /// A statistic of the driver.

@@ -150,13 +150,14 @@ pub fn format_totals(figures: &[CodegenTotals]) -> String {
         + &format_order_counts(figures)
 }
 
-/// Formats the numbers of orders that are preserved, weakened, lost and unknown, by device and form.
+/// Formats the number of orders for each verdict, by device and form.
 fn format_order_counts(figures: &[CodegenTotals]) -> String {
-    const VERDICTS: [CodegenOrderVerdict; 4] = [
+    const VERDICTS: [CodegenOrderVerdict; 5] = [
         CodegenOrderVerdict::Kept,
         CodegenOrderVerdict::Weakened,
         CodegenOrderVerdict::Lost,
         CodegenOrderVerdict::Unknown,
+        CodegenOrderVerdict::NotCovered,
     ];
     let mut rows: Vec<Vec<String>> = Vec::new();
     for one in figures {
@@ -429,6 +430,7 @@ fn order_verdict_word(verdict: CodegenOrderVerdict) -> &'static str {
         CodegenOrderVerdict::Weakened => "weakened",
         CodegenOrderVerdict::Lost => "lost",
         CodegenOrderVerdict::Unknown => "unknown",
+        CodegenOrderVerdict::NotCovered => "not covered",
     }
 }
 

@@ -13,10 +13,11 @@ use crate::write::html::{PageFrame, STYLE};
 /// Largest number of tests listed in a cell.
 const MAX_NAMED: usize = 12;
 /// Verdicts, worst first.
-const VERDICTS: [CodegenOrderVerdict; 4] = [
+const VERDICTS: [CodegenOrderVerdict; 5] = [
     CodegenOrderVerdict::Lost,
     CodegenOrderVerdict::Weakened,
     CodegenOrderVerdict::Unknown,
+    CodegenOrderVerdict::NotCovered,
     CodegenOrderVerdict::Kept,
 ];
 
@@ -131,6 +132,7 @@ fn verdict_word(rank: usize) -> &'static str {
         Some(CodegenOrderVerdict::Lost) => "lost",
         Some(CodegenOrderVerdict::Weakened) => "weakened",
         Some(CodegenOrderVerdict::Kept) => "kept",
+        Some(CodegenOrderVerdict::NotCovered) => "not covered",
         Some(CodegenOrderVerdict::Unknown) | None => "unknown",
     }
 }
@@ -141,7 +143,7 @@ fn css_class(rank: usize) -> &'static str {
         Some(CodegenOrderVerdict::Lost) => "chip violates",
         Some(CodegenOrderVerdict::Weakened) => "chip inconclusive",
         Some(CodegenOrderVerdict::Kept) => "chip conforms",
-        Some(CodegenOrderVerdict::Unknown) | None => "chip undefined",
+        Some(CodegenOrderVerdict::Unknown | CodegenOrderVerdict::NotCovered) | None => "chip undefined",
     }
 }
 

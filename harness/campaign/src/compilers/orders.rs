@@ -44,6 +44,7 @@ fn order_result(found: OrderFinding) -> CodegenOrdered {
         OrderVerdict::Weakened => CodegenOrderVerdict::Weakened,
         OrderVerdict::Lost => CodegenOrderVerdict::Lost,
         OrderVerdict::Unknown => CodegenOrderVerdict::Unknown,
+        OrderVerdict::NotCovered => CodegenOrderVerdict::NotCovered,
     };
     CodegenOrdered {
         verdict,

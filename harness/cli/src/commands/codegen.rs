@@ -113,6 +113,8 @@ fn print_compiled(
         figures.push(totals);
         if lines.iter().any(is_failure) {
             outcome.escalate_to(Outcome::RuleBroken);
+        } else if lines.iter().any(|line| has_order(line, CodegenOrderVerdict::NotCovered)) {
+            outcome.escalate_to(Outcome::Environment);
         }
         printer.print_lines(&lines, |lines| text::format_tests(lines, view))?;
         if printer.format == CodegenFormat::Html {
@@ -135,9 +137,13 @@ fn print_compiled(
 
 /// Returns true if a compiler crashed on a test, or lost an order that the test requires.
 fn is_failure(line: &CodegenLine) -> bool {
-    let orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
-    let loses_order = orders.into_iter().any(|order| order.code.verdict == CodegenOrderVerdict::Lost);
-    line.verdict == CodegenVerdict::Crashes || loses_order
+    line.verdict == CodegenVerdict::Crashes || has_order(line, CodegenOrderVerdict::Lost)
+}
+
+/// Returns true if an order of a test has a verdict.
+fn has_order(line: &CodegenLine, verdict: CodegenOrderVerdict) -> bool {
+    let mut orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
+    orders.any(|order| order.code.verdict == verdict)
 }
 
 /// Prints the effect of each relaxation on machine code.
