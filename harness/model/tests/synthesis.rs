@@ -196,7 +196,13 @@ fn programs_are_enumerated_once() {
 #[test]
 fn several_distinguishing_tests() {
     let (first, second) = (shipped("sc"), shipped("tso"));
-    let constraints = TestConstraints { max_tests: 6, max_operations: 5, max_threads: 2, only_atomic: true };
+    let constraints = TestConstraints {
+        max_tests: 6,
+        min_operations: 1,
+        max_operations: 5,
+        max_threads: 2,
+        only_atomic: true,
+    };
     let found = find_distinctions(&first, &second, &constraints, &UNLIMITED).unwrap();
     assert_eq!(found.len(), 6);
     let mut printed = std::collections::BTreeSet::new();
