@@ -20,6 +20,9 @@
  *     early-words:N          before one submission in N, each word of mapped memory that is 0 or 1 is inverted
  *     early-bit:N            the same, for one bit in each page of mapped memory
  *     running-words:N        the same as late-words, but during submissions
+ *     doubled-words:N, rare-bits:N
+ *                            the same, but words that are 1 or 2 are doubled, or a bit of one small word in 64 is inverted
+ *     dropped-writes:N       one wait in N restores the small words of mapped memory that the wait before it left
  *     twice:N                one submission in N executes twice in sequence
  *     no-dispatch:N          one dispatch in N is left out when it is recorded
  *     twice-dispatch:N       one dispatch in N is recorded twice
@@ -494,7 +497,8 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo
     submissions++;
     last_queue = queue;
     if (is_fault("early-words") || is_fault("early-bit")) change_mapped_memory(submissions % fault_number() == 0);
-    if (is_fault("running-words")) change_later(submissions % fault_number() == 0);
+    if (is_fault("running-words") || is_fault("doubled-words") || is_fault("rare-bits"))
+        change_later(submissions % fault_number() == 0);
     if (is_fault("device-lost") && submissions >= fault_number()) return DEVICE_LOST;
     if (is_fault("lost-once") && submissions == fault_number()) return DEVICE_LOST;
     static struct { uint32_t count; Handle commands[8]; } earlier;
@@ -565,6 +569,8 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
         if (is_fault("late-words") || is_fault("late-bit")) change_later(1);
     }
     if (result == SUCCESS && is_fault("one-way-map")) update_mapped_copies();
+    static unsigned long drops;
+    if (result == SUCCESS && is_fault("dropped-writes")) drop_small_writes(is_nth(&drops));
     if (result == SUCCESS && (is_fault("flipped-bits") || is_fault("swapped-words") || is_fault("stale-words"))) corrupt_results();
     return result;
 }

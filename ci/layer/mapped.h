@@ -91,10 +91,39 @@ static uint32_t set_bit(uint32_t word, uint64_t at) {
     return at % PAGE_BYTES == CHANGED_BYTE ? word | 1 : word;
 }
 
+static uint32_t doubled_small_word(uint32_t word, uint64_t at) {
+    (void)at;
+    return word == 1 || word == 2 ? 2 * word : word;
+}
+static uint32_t rarely_inverted_small_word(uint32_t word, uint64_t at) {
+    static atomic_uint state = 1;
+    state = state * 1664525u + 1013904223u + (uint32_t)at;
+    return word <= 2 && state >> 26 == 0 ? word ^ 1 : word;
+}
+
 static ChangedWord *selected_change(void) {
+    if (is_fault("doubled-words")) return doubled_small_word;
+    if (is_fault("rare-bits")) return rarely_inverted_small_word;
     if (is_fault("late-bit")) return inverted_bit;
     if (is_fault("stuck-bit") || is_fault("early-bit")) return set_bit;
     return inverted_small_word;
+}
+
+/* Restores the small words of each mapped memory that an earlier call saw, if `restores`. */
+static void drop_small_writes(int restores) {
+    static struct { uint64_t memory; uint32_t words[MAX_SEARCHED_WORDS]; } earlier[16];
+    pthread_mutex_lock(&mapped_lock);
+    for (unsigned i = 0, slot = 0; i < mapped_count && slot < sizeof earlier / sizeof *earlier; i++) {
+        uint32_t *words = mapped[i].pointer;
+        if (!words) continue;
+        uint64_t count = mapped[i].size / 4 < MAX_SEARCHED_WORDS ? mapped[i].size / 4 : MAX_SEARCHED_WORDS;
+        uint32_t *before = earlier[slot].words;
+        for (uint64_t at = 0; restores && earlier[slot].memory == mapped[i].memory && at < count; at++)
+            if (words[at] <= 2 && before[at] <= 2) words[at] = before[at];
+        earlier[slot++].memory = mapped[i].memory;
+        memcpy(before, words, 4 * count);
+    }
+    pthread_mutex_unlock(&mapped_lock);
 }
 
 /* Changes all mapped memory, according to the fault. */
@@ -116,7 +145,7 @@ static atomic_flag is_changing = ATOMIC_FLAG_INIT;
 
 static void *change_after_delay(void *unused) {
     (void)unused;
-    usleep(is_fault("running-words") ? 300 : 2000);
+    usleep(is_fault("late-words") || is_fault("late-bit") ? 2000 : 300);
     change_mapped_memory(1);
     atomic_flag_clear(&is_changing);
     return NULL;

@@ -4,11 +4,18 @@
 //! later in the run. An allowed outcome with count zero proves nothing, so `conforms` means only "exercised,
 //! and no violation observed".
 
-use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test, closed_enum};
+mod contradiction;
+
+use litmus::{
+    Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test, ThreadPlace, closed_enum,
+};
+
+pub use contradiction::find_contradiction;
+pub(crate) use contradiction::has_invalid_results;
 
 use crate::state;
 use crate::statistics::{Drift, find_drift};
-use crate::wire::{RaceWord, RunLine, VerdictWord};
+use crate::wire::{RunLine, VerdictWord};
 
 /// Number of interleaved instances, or of early reads, from which a test counts as exercised.
 pub const EXERCISED_THRESHOLD: u64 = 100;
@@ -115,6 +122,8 @@ closed_enum! {
         /// Instances have no result and no limit of this program explains it, or more than
         /// [`DISCARDED_SHARE_LIMIT`] of the dispatches were discarded, or no instance ran.
         NotExecuted = "not executed",
+        /// Memory that the host accesses during the test has words that no thread wrote.
+        CorruptMemory = "memory is corrupt",
         /// Device and host counted the outcomes of a dispatch differently.
         CountsDisagree = "counts disagree",
         /// Every instance reached the iteration limit of a spin loop.
@@ -283,6 +292,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     judgement.detail = detail;
     let is_reported = match verdict {
         Verdict::Inconclusive(Reason::NotExecuted) => true,
+        Verdict::Inconclusive(Reason::CorruptMemory) => observation.misread_dispatches > 0,
         Verdict::Violates => has_unexplained_dispatches(evidence, observation),
         _ => false,
     };
@@ -387,10 +397,25 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
             let missing_dispatches =
                 has_unexplained_dispatches(evidence, observation).then(|| describe_missing(observation));
             // After a broken read, the host may have read other words than a receipt covers.
-            let check = match observation.misread_dispatches {
-                0 => EvidenceCheck::OwnReceipt,
-                _ => EvidenceCheck::NeighbourReceipts,
+            let misread = |seen: &Observation| seen.misread_dispatches > 0;
+            let is_host_memory_read = has_host_access(test);
+            let is_twin_misread =
+                is_host_memory_read && evidence.twin.is_some_and(|twin| misread(twin.observation));
+            let check = if misread(observation) || is_twin_misread {
+                EvidenceCheck::NeighbourReceipts
+            } else {
+                EvidenceCheck::OwnReceipt
             };
+            // No memory order invents values. Memory that host threads access is mapped while kernels run, so
+            // that the driver may have changed it.
+            if is_host_memory_read
+                && (!judgement.unexpected.is_empty() || check == EvidenceCheck::NeighbourReceipts)
+            {
+                return inconclusive(
+                    Reason::CorruptMemory,
+                    describe_corruption(&proofs.join("; "), observation),
+                );
+            }
             let (verdict, detail) = weigh_violation(&proofs.join("; "), missing_dispatches.as_deref(), check);
             return (verdict, Some(detail));
         }
@@ -405,7 +430,11 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
     let ran = ran.filter(|(whose, seen)| whose.is_empty() || seen.dispatches > 0);
     let discarded = |is_too_much: &dyn Fn(&Observation) -> bool| {
         let (whose, seen) = ran.clone().find(|(_, seen)| is_too_much(seen))?;
-        Some(inconclusive(Reason::NotExecuted, whose.to_owned() + &describe_missing(seen)))
+        let reason = match seen.misread_dispatches {
+            1.. if has_host_access(test) => Reason::CorruptMemory,
+            _ => Reason::NotExecuted,
+        };
+        Some(inconclusive(reason, whose.to_owned() + &describe_missing(seen)))
     };
     let nothing_is_left =
         |seen: &Observation| seen.accounted_instances() == 0 || discarded_share(seen) > DISCARDED_SHARE_LIMIT;
@@ -457,66 +486,6 @@ fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, O
         return inconclusive(Reason::NotExercised, describe_unexercised(evidence, judgement));
     }
     (Verdict::Conforms, describe_thin_air(test, prediction, judgement))
-}
-
-/// Compares a record with its counts: returns the reason why its verdict does not follow from them.
-///
-/// Counts alone cannot show that a test was not exercised or that its run failed; only the absence of a
-/// forbidden outcome is checked for such records.
-pub fn find_contradiction(line: &RunLine) -> Option<String> {
-    let forbidden_outcomes = line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed);
-    let forbidden_count = forbidden_outcomes.map(|outcome| outcome.count).sum::<u64>();
-    let unexpected_count = line.unexpected.iter().map(|values| values.count).sum::<u64>();
-    let has_proof = forbidden_count > 0 || unexpected_count > 0;
-    // Records of the first schema version do not state whether the program races.
-    let race = line.race;
-    // A violation of forward progress is a hang, which has no outcome.
-    let is_progress_test = line.progress.is_some();
-    let contradiction = match line.verdict {
-        VerdictWord::Conforms if has_proof => {
-            format!(
-                "although {forbidden_count} instances are forbidden and {unexpected_count} have values that no \
-                 execution produces"
-            )
-        }
-        VerdictWord::Conforms if !line.exercised => "although it was not exercised".to_owned(),
-        // A limit that explains missing instances is named in `detail`.
-        VerdictWord::Conforms if line.not_executed > 0 && race.is_some() && line.detail.is_none() => {
-            format!("although {} instances were not executed", line.not_executed)
-        }
-        VerdictWord::Conforms if line.instances == line.unresolved => "of no resolved instance".to_owned(),
-        VerdictWord::Conforms | VerdictWord::Violates if race.is_some_and(|race| race != RaceWord::Free) => {
-            "of a program that may race".to_owned()
-        }
-        VerdictWord::Violates if !has_proof && !is_progress_test => {
-            "although no forbidden outcome was seen".to_owned()
-        }
-        VerdictWord::Undefined if race.is_some_and(|race| race != RaceWord::Racy) => {
-            "of a program that does not race".to_owned()
-        }
-        VerdictWord::Inconclusive
-            if has_proof && race == Some(RaceWord::Free) && !has_invalid_results(line) =>
-        {
-            format!(
-                "although {forbidden_count} instances are forbidden and {unexpected_count} have values that no \
-                 execution produces"
-            )
-        }
-        VerdictWord::Inconclusive if line.reason.is_none() => "without a reason".to_owned(),
-        VerdictWord::Skipped if line.instances > 0 => {
-            format!("although {} instances were run", line.instances)
-        }
-        _ => return None,
-    };
-    Some(format!("the verdict does not follow from the counts: `{}` {contradiction}", line.verdict.text()))
-}
-
-/// Returns true if the forbidden results of an inconclusive record are not evidence: those of a device that
-/// executes nothing, and those of a shader with dispatches that were not executed.
-fn has_invalid_results(line: &RunLine) -> bool {
-    let reason = line.reason.as_deref();
-    reason == Some(Reason::NullDevice.name())
-        || line.shader.is_some() && reason == Some(Reason::NotExecuted.name())
 }
 
 /// Describes observed outcomes that the specification allows and no known implementation produces.
@@ -573,6 +542,19 @@ fn describe_unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> Strin
         },
         Overlap::Ordered => format!("{} instances were not executed", judgement.not_executed),
     }
+}
+
+/// Returns true if host threads access the memory of a test.
+fn has_host_access(test: &Test) -> bool {
+    test.threads.iter().any(|thread| thread.place == ThreadPlace::Host)
+}
+
+/// Describes results that corrupt memory explains.
+fn describe_corruption(results: &str, seen: &Observation) -> String {
+    let missing = if seen.misread_dispatches > 0 { describe_missing(seen) + "; " } else { String::new() };
+    format!(
+        "{missing}memory that the host accesses has words that no thread wrote; this may be corruption, not memory order: {results}"
+    )
 }
 
 fn discarded_share(observation: &Observation) -> f64 {

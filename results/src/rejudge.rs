@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use litmus::{Observable, Outcome, Overlap, Prediction, Race, Test, Value};
 
 use crate::judge::{
-    EXERCISED_THRESHOLD, Reason, describe_no_execution, has_no_allowed_outcome, list_unexpected, weak_prefix,
+    EXERCISED_THRESHOLD, Reason, describe_no_execution, has_invalid_results, has_no_allowed_outcome,
+    list_unexpected, weak_prefix,
 };
 use crate::portability::HsaComparison;
 use crate::state;
@@ -153,9 +154,7 @@ pub fn verify_record(
     if let Some(exercised) = exercise_from_counts(&new, test).filter(|known| *known != line.exercised) {
         return Err(format!("its `exercised` is {}, its outcomes give {exercised}", line.exercised));
     }
-    // Results of a device that executes nothing prove nothing.
-    let null = line.reason.as_deref() == Some(Reason::NullDevice.name());
-    if !null && (new.verdict, &new.reason) != (line.verdict, &line.reason) {
+    if (new.verdict, &new.reason) != (line.verdict, &line.reason) {
         let (old, new) = (line.verdict.text(), new.verdict.text());
         return Err(format!("its `verdict` is `{old}`, its outcomes give `{new}`"));
     }
@@ -233,12 +232,13 @@ fn recompute_verdict(line: &mut RunLine, ended: bool) {
     proofs.extend(list_unexpected(unexpected.map(|values| {
         format!("values that no execution produces, {:?}, seen {} times", values.raw, values.count)
     })));
+    let is_invalid = line.verdict == VerdictWord::Inconclusive && has_invalid_results(line);
     let (old_verdict, reason, detail) = (line.verdict, line.reason.take(), line.detail.take());
     let ended = reason.filter(|_| ended);
     let inconclusive =
         |reason: &str, detail: Option<String>| (VerdictWord::Inconclusive, Some(reason.to_owned()), detail);
     (line.verdict, line.reason, line.detail) = match (line.race, ended) {
-        (Some(RaceWord::Free), _) if !proofs.is_empty() => {
+        (Some(RaceWord::Free), _) if !proofs.is_empty() && !is_invalid => {
             let weak = detail.as_deref().and_then(weak_prefix).unwrap_or_default();
             (VerdictWord::Violates, None, Some(format!("{weak}{}", proofs.join("; "))))
         }

@@ -23,6 +23,7 @@ mod dispatch;
 mod error;
 mod exercise;
 mod graphics_draw;
+mod guards;
 mod host;
 mod host_copy;
 mod initial;

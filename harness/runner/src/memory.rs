@@ -207,14 +207,14 @@ fn overwrite_words(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, 
 
 impl ProgramPlan {
     /// Builds the plan that runs `program`, with result memory full of `poison`. It reads back
-    /// `location_words`, with checksums if `verified`.
+    /// `location_words`, with checksums if `verified`, also over `guards` and their final values.
     pub fn new(
         (program, hosts): (&Program, Option<Hosts>),
         (join, memory): (Join, BufferMemory),
         bounds: &KernelLimits,
         workgroups: Workgroups,
         (sharing, classifier): (MemorySharing, Option<&Classifier>),
-        (location_words, verified): (&[LocationWord], bool),
+        (location_words, verified, guards): (&[LocationWord], bool, &[(LocationWord, u32)]),
         poison: u32,
     ) -> ProgramPlan {
         let with_locations = !location_words.is_empty();
@@ -303,9 +303,8 @@ impl ProgramPlan {
             filled_images.push((image, from));
         }
         // The contents of each image before the kernels.
-        let has_readback = verified && hosts.is_none();
         let image_contents: Vec<BufferId> = (buffers.len() as u32..)
-            .take(if has_readback { filled_images.len() } else { 0 })
+            .take(if verified { filled_images.len() } else { 0 })
             .map(BufferId)
             .collect();
         buffers.extend(image_contents.iter().map(|_| device(all_location_words, "contents of an image")));
@@ -596,7 +595,7 @@ impl ProgramPlan {
             steps,
         };
         let mut checks = Vec::new();
-        if has_readback {
+        if verified {
             let (on_host, locations_on_host) = match sharing {
                 MemorySharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
                 MemorySharing::Direct | MemorySharing::Counted => (RESULTS, LOCATIONS),
@@ -665,7 +664,13 @@ impl ProgramPlan {
             let inserted = plan.steps.len() - length;
             let later = dispatches.iter_mut().map(|dispatch| &mut dispatch.step).chain(&mut helpers);
             later.filter(|step| **step >= initialized_at).for_each(|step| *step += inserted);
-            let (buffers, words): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+            let guards = guards.iter().map(|(word, value)| {
+                let is_separate = program.separate_storages().contains(&word.storage);
+                let on_device = separate_locations.filter(|_| is_separate).unwrap_or(LOCATIONS);
+                let expected = ExpectedWords::Constant(*value);
+                (ReadBuffer { on_device, expected, max_words: instances }, CheckedWords::Location(*word))
+            });
+            let (buffers, words): (Vec<_>, Vec<_>) = read.into_iter().chain(guards).unzip();
             let end = plan.steps.len();
             let check = ReadbackCheck::insert_into_plan(&mut plan, QUEUE, &buffers, end);
             checks.extend(check.map(|check| (check, words)));

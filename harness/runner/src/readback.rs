@@ -12,8 +12,8 @@
 //! Initial values are verified in the same way before the kernels run: a driver may change them in host memory, copy
 //! a part of them, or omit texels, which then have values of an earlier submission.
 //!
-//! The simulated GPU is not checked, because the host reads its memory directly. Tests with host threads are not
-//! checked, because their accesses may leave host and device with different views.
+//! The simulated GPU is not checked, because the host reads its memory directly. Memory that host threads access
+//! is checked before the first and after the last of them; for changes in between, see `guards`.
 
 use plan::{
     Buffer, BufferId, BufferMemory, DeviceError, Kernel, KernelId, Plan, PlanStep, Prepared, QueueId,

@@ -20,12 +20,14 @@ use crate::contention::{DispatchDecision, DispatchTimes};
 use crate::count::{Counter, Unwritten};
 use crate::dispatch::{Execution, Workgroups};
 use crate::error::{Cause, RunError};
+use crate::guards::GuardedTest;
 use crate::host;
 use crate::host_copy::HostCopy;
 use crate::interval_counts::{IntervalCounts, subtract_predecessors};
 use crate::join::Join;
 use crate::memory::{LOCATIONS, MemorySharing, ProgramPlan};
 use crate::processor;
+use crate::readback::LocationWord;
 use crate::sampling::{self, KernelLimits, ParameterSampler};
 use crate::settings::{RunBudget, RunSettings};
 
@@ -106,8 +108,11 @@ pub fn run_program(
     let counter = Counter::new(test, program, shares_choices).map_err(fail_early)?;
     let mut tally = RunTally::new(counter);
     let settings = &sampling::adapt_settings(program, settings);
-    let hosts = host::plan_hosts(program, test, LOCATIONS, join);
-    match TestRun::new(device, (program, hosts), (join, memory), settings, &mut tally)
+    let guarded = GuardedTest::of_program(test, program, device.capabilities());
+    let planned_test = guarded.as_ref().map_or(test, |guarded| &guarded.test);
+    let hosts = host::plan_hosts(program, planned_test, LOCATIONS, join);
+    let guards = guarded.as_ref().map_or(&[][..], |guarded| &guarded.words);
+    match TestRun::new(device, (program, hosts, guards), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.execute(&mut tally, on_progress))
     {
         Ok(()) => Ok(tally.observation()),
@@ -239,6 +244,8 @@ struct TestRun<'d> {
     device: &'d dyn Device,
     program: &'d Program,
     hosts: Option<Hosts>,
+    /// As [`GuardedTest::words`].
+    guards: &'d [(LocationWord, u32)],
     mechanism: (Join, BufferMemory),
     settings: &'d RunSettings,
     bounds: KernelLimits,
@@ -262,7 +269,7 @@ struct TestRun<'d> {
 impl<'d> TestRun<'d> {
     fn new(
         device: &'d dyn Device,
-        (program, hosts): (&'d Program, Option<Hosts>),
+        (program, hosts, guards): (&'d Program, Option<Hosts>, &'d [(LocationWord, u32)]),
         mechanism: (Join, BufferMemory),
         settings: &'d RunSettings,
         tally: &mut RunTally,
@@ -288,6 +295,7 @@ impl<'d> TestRun<'d> {
             device,
             program,
             hosts,
+            guards,
             mechanism,
             settings,
             bounds,
@@ -434,7 +442,7 @@ impl<'d> TestRun<'d> {
             &self.bounds,
             workgroups,
             (sharing, classifier),
-            (&location_words, verified),
+            (&location_words, verified, self.guards),
             self.poison,
         );
         let stress = &self.settings.stress;
@@ -639,7 +647,9 @@ pub(crate) fn plan_kernels(
         (MemorySharing::for_device(capabilities, mechanism.1, program, classifier.is_some()), classifier);
     // Only the kernels of this plan are used.
     let workgroups = Workgroups { groups: 1, stress: 0 };
+    let guarded = GuardedTest::of_program(test, program, capabilities);
+    let test = guarded.as_ref().map_or(test, |guarded| &guarded.test);
     let hosts = host::plan_hosts(program, test, LOCATIONS, mechanism.0);
-    let checked = (&counter.location_words()[..], needs_readback_check(capabilities));
+    let checked = (&counter.location_words()[..], needs_readback_check(capabilities), &[][..]);
     ProgramPlan::new((program, hosts), mechanism, &bounds, workgroups, sharing, checked, POISON).plan.kernels
 }

@@ -4,6 +4,7 @@ use litmus::Test;
 use plan::{BufferMemory, Capabilities};
 use shaders::Program;
 
+use crate::guards::GuardedTest;
 use crate::join::Join;
 use crate::mechanisms::RunMechanisms;
 use crate::stress::Stress;
@@ -33,7 +34,13 @@ pub fn compile_for_device(
         return Err(IncompleteReason::Lacks { what });
     }
     let config = variant.kernel_config(stress.kernel_config(capabilities));
-    let program = shaders::compile_program(test, &config, variant.pipelines)?;
+    // A test whose guards do not fit runs without them.
+    let guarded = GuardedTest::new(test, capabilities)
+        .and_then(|guarded| shaders::compile_program(&guarded.test, &config, variant.pipelines).ok());
+    let program = match guarded {
+        Some(program) => program,
+        None => shaders::compile_program(test, &config, variant.pipelines)?,
+    };
     if let Some(what) = variant.missing_capability(&program, &test.metadata.needs, capabilities) {
         return Err(IncompleteReason::Lacks { what });
     }

@@ -127,7 +127,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
 
 /// Returns the range of instructions between the leading and the trailing calls of the API, which stay at
 /// their position.
-fn range_between_calls(instructions: &[Instruction]) -> (usize, usize) {
+pub(crate) fn range_between_calls(instructions: &[Instruction]) -> (usize, usize) {
     let is_call = |instruction: &&Instruction| match &instruction.kind {
         InstructionKind::System(operation) => !operation.is_host_operation(),
         _ => false,
@@ -234,7 +234,7 @@ fn add_alias(test: &mut Test, location: LocationId, name: &str) -> LocationId {
     number
 }
 
-fn relaxed_load(
+pub(crate) fn relaxed_load(
     destination: RegisterId,
     location: LocationId,
     class: StorageClass,

@@ -321,7 +321,7 @@ fn instances_of(test: &str) -> &'static str {
     match test {
         _ if test.ends_with(".spvasm") => "2000",
         _ if test.starts_with("ssw/") => "20000",
-        _ if test.ends_with("@fragment") => "200000",
+        _ if test.ends_with("@fragment") || test.starts_with("host/") => "200000",
         _ => "2000000",
     }
 }
