@@ -28,6 +28,15 @@ pub struct ResultsFolder {
     journal: Journal,
 }
 
+/// A file of a results folder that another process removed, replaced or truncated during the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// Its name in the folder.
+    pub name: &'static str,
+    /// True if it was written again; false if another run uses the folder.
+    pub is_restored: bool,
+}
+
 /// Why a results folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages describe the variants and their fields")]
@@ -186,6 +195,40 @@ impl ResultsFolder {
         Ok((ResultsFolder { path: path.to_owned(), plan: resumed, journal }, recovered))
     }
 
+    /// Writes the plan and the journal again if another process changed them during the run, and returns
+    /// those files. `lines` are all verdicts of the journal. What it finds in their place gets another name.
+    ///
+    /// Nothing is written if another run uses the folder now.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be written.
+    pub fn restore(&mut self, lines: &[RunLine]) -> Result<Vec<ChangedFile>, FolderError> {
+        // A resumed run leaves the environment of the first one in the plan.
+        let is_own = |plan: PlanRecord| (&plan.plan, plan.seed) == (&self.plan.plan, self.plan.seed);
+        let is_plan_intact = read::read_plan(&self.path).is_ok_and(|plan| plan.is_some_and(is_own));
+        let changed = [(PLAN, is_plan_intact), (JOURNAL, self.journal.is_intact())];
+        let changed = changed.into_iter().filter(|(_, is_intact)| !is_intact).map(|(name, _)| name);
+        let is_restored = !self.journal.is_taken_over();
+        let changed: Vec<ChangedFile> = changed.map(|name| ChangedFile { name, is_restored }).collect();
+        if is_restored && !changed.is_empty() {
+            let failed = |source| FolderError::Create { path: self.path.clone(), source };
+            fs::create_dir_all(&self.path).map_err(failed)?;
+        }
+        for file in changed.iter().filter(|file| file.is_restored) {
+            let path = self.path.join(file.name);
+            if fs::metadata(&path).is_ok_and(|found| found.len() > 0) {
+                // The content may be precious elsewhere.
+                let kept = self.path.join(format!("{}{CHANGED}", file.name));
+                fs::rename(&path, kept).map_err(|source| FolderError::Io { path, source })?;
+            }
+            match file.name {
+                PLAN => write_plan(&self.path, &self.plan)?,
+                _ => self.journal.replace(lines)?,
+            }
+        }
+        Ok(changed)
+    }
+
     /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -308,6 +351,9 @@ const UNFINISHED: &str = ".unfinished";
 /// # Errors
 /// Returns an error if it cannot be written.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+/// Suffix of files that another process wrote in place of those of a run.
+const CHANGED: &str = ".changed";
+
     let io = |source| FolderError::Io { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(UNFINISHED);

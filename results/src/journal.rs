@@ -1,10 +1,11 @@
 //! The journal: an append-only log of verdicts, one JSON line each, with a checksum and flushed.
 //!
 //! A run that is killed loses at most the verdict that it was writing. A damaged line is detected and never
-//! counted.
+//! counted. If another process removes, replaces or truncates the file during the run, [`Journal::is_intact`] is
+//! false at its end.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 pub use crate::checksum::{seal_record, verify_checksum};
@@ -18,6 +19,9 @@ pub struct Journal {
     path: PathBuf,
     /// The file that was locked first; its lock is held, as another process may have opened it before it was replaced.
     original_file: Option<File>,
+    /// Size of the content in bytes, and its hash.
+    length: u64,
+    hasher: blake3::Hasher,
 }
 
 /// The content of a journal when it was opened.
@@ -58,8 +62,7 @@ impl Journal {
             Ok(found) if !found.is_file() => return Err(ReadError::NotAFile { path: path.to_owned() }.into()),
             _ => {}
         }
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => JournalError::InUse { path: path.to_owned() },
             TryLockError::Error(source) => io(source),
@@ -67,8 +70,10 @@ impl Journal {
         let found = read::read_lines(path, BufReader::new(&file), Some(plan.clone()))?;
         let truncated_bytes = found.incomplete.map_or(0, |incomplete| incomplete.bytes as u64);
         let end = file.seek(SeekFrom::End(0)).map_err(io)?.saturating_sub(truncated_bytes);
-        file.set_len(end).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
-        let journal = Journal { file, path: path.to_owned(), original_file: None };
+        file.set_len(end).and_then(|()| file.rewind()).map_err(io)?;
+        let mut hasher = blake3::Hasher::new();
+        io::copy(&mut (&file).take(end), &mut hasher).map_err(io)?;
+        let journal = Journal { file, path: path.to_owned(), original_file: None, length: end, hasher };
         Ok((journal, RecoveredJournal { lines: found.lines, rerun_tests: 0, truncated_bytes }))
     }
 
@@ -88,12 +93,15 @@ impl Journal {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let mut file = File::create_new(&unfinished).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create_new(true).open(&unfinished).map_err(failed)?;
         file.try_lock().map_err(|error| failed(error.into()))?;
         file.write_all(&text).and_then(|()| file.sync_data()).map_err(failed)?;
         std::fs::rename(&unfinished, &self.path).map_err(failed)?;
         let old = std::mem::replace(&mut self.file, file);
         self.original_file.get_or_insert(old);
+        self.length = text.len() as u64;
+        self.hasher.reset().update(&text);
         Ok(())
     }
 
@@ -102,10 +110,73 @@ impl Journal {
     /// # Errors
     /// Returns an error if it cannot be written.
     pub fn append(&mut self, line: &RunLine) -> Result<(), JournalError> {
+        self.append_unsynced(line)?;
+        self.file.sync_data().map_err(|source| JournalError::Io { path: self.path.clone(), source })
+    }
+
+    /// Appends a record that may be lost with the power of the machine. If another process truncated the file within
+    /// a line, the rest of that line is removed first.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be written.
+    pub fn append_unsynced(&mut self, line: &RunLine) -> Result<(), JournalError> {
         let io = |source| JournalError::Io { path: self.path.clone(), source };
         let text = seal_record(line).map_err(|error| io(error.into()))?;
-        self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(io)
+        if self.file.metadata().map_err(io)?.len() < self.length {
+            remove_incomplete_line(&mut self.file).map_err(io)?;
+        }
+        self.file.write_all(&text).map_err(io)?;
+        self.length += text.len() as u64;
+        self.hasher.update(&text);
+        Ok(())
     }
+
+    /// Returns true if the journal's path still is the open file, with the size that was written.
+    pub fn is_in_place(&self) -> bool {
+        let found =
+            std::fs::symlink_metadata(&self.path).and_then(|found| Ok((found, self.file.metadata()?)));
+        found.is_ok_and(|(found, own)| same_file(&found, &own) && found.len() == self.length)
+    }
+
+    /// Returns true if the file at the journal's path has exactly the content that was read and written.
+    pub fn is_intact(&self) -> bool {
+        let is_file = std::fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_file());
+        let mut found = blake3::Hasher::new();
+        is_file
+            && File::open(&self.path).and_then(|mut file| io::copy(&mut file, &mut found)).is_ok()
+            && found.finalize() == self.hasher.finalize()
+    }
+
+    /// Returns true if another process has locked the file at the journal's path, after it replaced it.
+    pub fn is_taken_over(&self) -> bool {
+        let is_locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        let is_ours = match (std::fs::metadata(&self.path), self.file.metadata()) {
+            (Ok(found), Ok(own)) => same_file(&found, &own),
+            _ => true,
+        };
+        !is_ours && File::open(&self.path).is_ok_and(is_locked)
+    }
+}
+
+#[cfg(unix)]
+fn same_file(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// An open file cannot be replaced on other systems.
+#[cfg(not(unix))]
+fn same_file(_: &std::fs::Metadata, _: &std::fs::Metadata) -> bool {
+    true
+}
+
+/// Removes what follows the last line end of a file.
+fn remove_incomplete_line(file: &mut File) -> io::Result<()> {
+    let mut content = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut content)?;
+    let end = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    file.set_len(end as u64)
 }
 
 impl Drop for Journal {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use results::folder::ResultsFolder;
+use results::folder::{ChangedFile, ResultsFolder};
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
 use results::{Ending, Reason};
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Failure;
 pub use crate::observer::RunObserver;
-use crate::run_log::{EarlierVerdicts, RunLog};
+use crate::run_log::{EarlierVerdicts, FinishedLog, RunLog};
 use crate::targets::DeviceTarget;
 use crate::workers::{self, WorkerTask};
 
@@ -221,6 +221,8 @@ pub struct RunResult {
     pub folder: ResultsFolder,
     /// The verdicts in plan order. An interrupted run has placeholder lines for missing verdicts.
     pub lines: Vec<RunLine>,
+    /// The files of the folder that another process changed.
+    pub changed_files: Vec<ChangedFile>,
     /// The number of unexpected messages of the validation layers.
     pub validation_messages: usize,
     /// The run was interrupted.
@@ -310,11 +312,11 @@ impl<K: RunKind> Run<'_, K> {
         }
         let is_interrupted = self.is_interrupted() && log.lines.iter().any(Option::is_none);
         self.observer.on_finish();
-        let (folder, lines, printed) = log.finish();
-        folder.finish(&lines).map_err(Failure::folder_error)?;
+        let FinishedLog { folder, lines, changed_files, printed } = log.finish()?;
         printed?;
         writer.finish().map_err(crate::run_log::stdout_failure)?;
-        Ok(RunResult { folder, lines, validation_messages: totals.validation_messages, is_interrupted })
+        let RunTotals { validation_messages, .. } = totals;
+        Ok(RunResult { folder, lines, changed_files, validation_messages, is_interrupted })
     }
 
     fn is_interrupted(&self) -> bool {

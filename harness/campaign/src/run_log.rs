@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rand::Rng;
-use results::folder::{self, ResultsFolder};
+use results::folder::{self, ChangedFile, ResultsFolder};
 use results::wire::{PlanRecord, RunLine};
 use results::write::RunWriter;
 use results::write::number::plural;
@@ -136,6 +136,17 @@ pub(crate) struct RunLog<'w> {
     written_count: usize,
     /// The ids of the tests, in plan order.
     ids: Vec<String>,
+    changed_files: Vec<ChangedFile>,
+}
+
+/// The log of a run that ended.
+pub(crate) struct FinishedLog {
+    pub(crate) folder: ResultsFolder,
+    /// The verdicts in plan order, with placeholders for missing ones.
+    pub(crate) lines: Vec<RunLine>,
+    pub(crate) changed_files: Vec<ChangedFile>,
+    /// The result of printing the missing lines.
+    pub(crate) printed: Result<(), Failure>,
 }
 
 impl<'w> RunLog<'w> {
@@ -149,7 +160,8 @@ impl<'w> RunLog<'w> {
         let all: Vec<&str> = ids.iter().map(String::as_str).collect();
         writer.announce_tests(&all).map_err(stdout_failure)?;
         let lines = ids.iter().map(|_| None).collect();
-        let mut book = RunLog { folder, writer, observer, lines, written_count: 0, ids };
+        let mut book =
+            RunLog { folder, writer, observer, lines, written_count: 0, ids, changed_files: Vec::new() };
         book.announce_next()?;
         Ok(book)
     }
@@ -165,20 +177,38 @@ impl<'w> RunLog<'w> {
     /// Records a new verdict. The journal comes first, so that a crash loses no verdict that was printed.
     pub fn record_verdict(&mut self, index: usize, line: RunLine) -> Result<(), Failure> {
         self.folder.append(&line).map_err(Failure::folder_error)?;
-        self.replay_verdict(index, line)
+        self.replay_verdict(index, line)?;
+        // A killed process restores nothing later.
+        if self.folder.is_journal_in_place() { Ok(()) } else { self.restore_folder() }
     }
 
-    /// Ends the log and returns the folder, all lines, and the result of printing those that were missing.
+    fn restore_folder(&mut self) -> Result<(), Failure> {
+        let verdicts: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
+        for file in self.folder.restore(&verdicts).map_err(Failure::folder_error)? {
+            self.changed_files.retain(|known| known.name != file.name);
+            self.changed_files.push(file);
+        }
+        Ok(())
+    }
+
+    /// Ends the log, restores and completes its folder, and prints the lines that were missing.
     ///
     /// A failed print is part of the result: the terminal may be closed, and the folder is completed
     /// nevertheless.
-    pub fn finish(self) -> (ResultsFolder, Vec<RunLine>, Result<(), Failure>) {
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub fn finish(mut self) -> Result<FinishedLog, Failure> {
         let verdicts: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
         let all = self.folder.plan().complete_lines(&verdicts);
         let missing = if verdicts.len() < all.len() { all.get(self.written_count..) } else { None };
         let mut missing = missing.unwrap_or_default().iter();
         let printed = missing.try_for_each(|line| self.writer.write_verdict(line)).map_err(stdout_failure);
-        (self.folder, all, printed)
+        self.restore_folder()?;
+        if self.changed_files.iter().all(|file| file.is_restored) {
+            self.folder.finish(&all).map_err(Failure::folder_error)?;
+        }
+        Ok(FinishedLog { folder: self.folder, lines: all, changed_files: self.changed_files, printed })
     }
 
     /// Replays a verdict that is in the journal already, and prints every line that is complete in plan

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 use crate::lines::{plan, run_lines, whole_plan};
 use results::folder::{
@@ -48,6 +49,82 @@ fn an_incomplete_last_line_is_removed() {
     drop(folder);
     let (_, recovered) = ResultsFolder::resume(root.path(), &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..2], "the next record has a line of its own");
+}
+
+/// Another process removes, replaces or truncates files while a run writes them. The run notices it at the
+/// next verdict or at its end, and leaves a folder that can be resumed.
+#[test]
+fn changed_files_are_written_again() {
+    let lines = run_lines();
+    let journal_bytes = |range: std::ops::Range<usize>| -> Vec<u8> {
+        lines[range].iter().flat_map(|line| seal_record(line).unwrap()).collect()
+    };
+    type Case<'a> = (&'a [&'a str], &'a dyn Fn(&Path));
+    let changes: [Case<'_>; 8] = [
+        (&[], &|_| ()),
+        (&[JOURNAL], &|folder| fs::remove_file(folder.join(JOURNAL)).unwrap()),
+        (&[JOURNAL], &|folder| {
+            fs::File::options().write(true).open(folder.join(JOURNAL)).unwrap().set_len(0).unwrap()
+        }),
+        (&[JOURNAL], &|folder| {
+            let file = fs::File::options().write(true).open(folder.join(JOURNAL)).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 7).unwrap();
+        }),
+        (&[JOURNAL], &|folder| {
+            fs::rename(folder.join(JOURNAL), folder.join("old")).unwrap();
+            fs::write(folder.join(JOURNAL), journal_bytes(0..1)).unwrap();
+        }),
+        (&[PLAN], &|folder| fs::write(folder.join(PLAN), "{}").unwrap()),
+        (&[PLAN], &|folder| fs::remove_file(folder.join(PLAN)).unwrap()),
+        (&[PLAN, JOURNAL], &|folder| fs::remove_dir_all(folder).unwrap()),
+    ];
+    for (number, (changed, change)) in changes.into_iter().enumerate() {
+        for last in [2, 3] {
+            let root = tempdir().unwrap();
+            let path = root.path().join("out");
+            let mut folder = ResultsFolder::start(&path, &whole_plan()).unwrap();
+            lines[..2].iter().for_each(|line| folder.append(line).unwrap());
+            change(&path);
+            lines[2..last].iter().for_each(|line| folder.append(line).unwrap());
+            let restored = folder.restore(&lines[..last]).unwrap();
+            assert_eq!(restored.iter().map(|file| file.name).collect::<Vec<_>>(), changed, "case {number}");
+            assert!(restored.iter().all(|file| file.is_restored));
+            assert_eq!(folder.restore(&lines[..last]).unwrap(), [], "case {number}");
+            folder.append(&lines[last]).unwrap();
+            drop(folder);
+            let (_, recovered) = ResultsFolder::resume(&path, &whole_plan()).unwrap();
+            assert_eq!(recovered.lines, lines[..=last], "case {number}");
+        }
+    }
+}
+
+/// A killed run leaves a journal without holes, although another process truncated it.
+#[test]
+fn verdicts_after_a_truncation_follow_complete_lines() {
+    let root = tempdir().unwrap();
+    let mut folder = ResultsFolder::start(root.path(), &whole_plan()).unwrap();
+    run_lines()[..2].iter().for_each(|line| folder.append(line).unwrap());
+    let file = fs::File::options().write(true).open(root.path().join(JOURNAL)).unwrap();
+    file.set_len(file.metadata().unwrap().len() - 7).unwrap();
+    folder.append(&run_lines()[2]).unwrap();
+    drop(folder);
+    let (_, recovered) = ResultsFolder::resume(root.path(), &whole_plan()).unwrap();
+    assert_eq!(recovered.lines, [run_lines()[0].clone(), run_lines()[2].clone()]);
+}
+
+/// A run never writes to the folder of another run that took its place.
+#[test]
+fn a_folder_that_another_run_uses_stays_unchanged() {
+    let root = tempdir().unwrap();
+    let path = root.path().join("out");
+    let mut first = ResultsFolder::start(&path, &whole_plan()).unwrap();
+    first.append(&run_lines()[0]).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    let mut second = ResultsFolder::start(&path, &whole_plan()).unwrap();
+    second.append(&run_lines()[1]).unwrap();
+    let changed = first.restore(&run_lines()[..1]).unwrap();
+    assert!(!changed.is_empty() && changed.iter().all(|file| !file.is_restored), "{changed:?}");
+    assert_eq!(second.restore(&run_lines()[1..2]).unwrap(), []);
 }
 
 #[test]

@@ -615,6 +615,20 @@ fn report_outcome(
     outcome.escalate_to(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
     let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
     if ended.is_interrupted && !stopped {
+    if !ended.changed_files.is_empty() && !ended.folder.path().join(COMMAND_FILE).exists() {
+        // Without it, `--resume` needs the whole command line; the message below tells how the run ended.
+        outcome.escalate_to(
+            write_command(arguments, ended.folder.path()).map_or(Outcome::Environment, |()| Outcome::Success),
+        );
+    }
+    for file in &ended.changed_files {
+        let end = match file.is_restored {
+            true => "it was written again from memory; check what else uses this folder",
+            false => "another run uses the folder now, so it was not written: run again with another `--out`",
+        };
+        print_message(&format!("error: {path}/{} was removed or changed during the run: {end}", file.name));
+        outcome.escalate_to(Outcome::Environment);
+    }
         print_message(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
         outcome.escalate_to(Outcome::Environment);
     }
