@@ -1,8 +1,7 @@
 //! `--expect`: a folder of expectation files, and their comparison with verdicts.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::Path;
 
 use results::escape::escape_line as shown;
@@ -15,10 +14,7 @@ use results::wire::{DeviceRecord, RunLine};
 use crate::inputs::CTS_FOLDER;
 use crate::similar::most_similar;
 use crate::targets::MessageSink;
-use crate::{Failure, cts, inputs};
-
-/// The largest file that is read.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+use crate::{Failure, cts, files, inputs};
 
 /// The suffix of files with the progress model that a device claims.
 pub const PROGRESS_SUFFIX: &str = "-progress.txt";
@@ -72,7 +68,8 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
         if name.ends_with(PROGRESS_SUFFIX) {
             continue;
         }
-        let bytes = read_file(path).map_err(|what| to_failure(format!("{name}: {what}")))?;
+        let bytes = files::read_file(path, files::MAX_SETTINGS_BYTES)
+            .map_err(|what| to_failure(format!("{name}: {what}")))?;
         match Expectations::parse(name, &path.to_string_lossy(), &bytes) {
             Ok(file) => files.extend(file),
             Err(errors) => mistakes.extend(errors.iter().map(ToString::to_string)),
@@ -106,22 +103,6 @@ fn unknown_driver_error(path: &Path, driver: &str, devices: &[DeviceRecord]) -> 
          words of the device's or driver's name",
         path.display()
     ))
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-    // Opening a pipe would block until a writer opens it.
-    if !metadata.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("larger than {} KiB", MAX_FILE_BYTES / 1024));
-    }
-    Ok(bytes)
 }
 
 impl RunExpectations {

@@ -18,6 +18,7 @@ pub mod explain_records;
 mod failure;
 pub mod fault_injection;
 pub mod faults;
+pub mod files;
 pub mod gtest;
 pub mod inputs;
 pub mod kinds;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use model::Model;
 
-use crate::Failure;
 use crate::contained_path::path_inside;
 use crate::similar::did_you_mean;
+use crate::{Failure, files};
 
 /// A loaded model with the hash of its text.
 #[derive(Debug)]
@@ -54,20 +54,8 @@ pub fn load(argument: &str) -> Result<LoadedModel, Failure> {
 }
 
 fn read_model_text(path: &Path) -> Result<String, Failure> {
-    use std::io::Read;
-    let to_failure = |what: String| Failure::input_message(format!("{}: {what}", path.display()));
-    let metadata = std::fs::metadata(path).map_err(|error| to_failure(error.to_string()))?;
-    if !metadata.is_file() {
-        return Err(to_failure("not a regular file".to_owned()));
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_MODEL_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| to_failure(error.to_string()))?;
-    if bytes.len() as u64 > MAX_MODEL_BYTES {
-        return Err(to_failure(format!("larger than {} KiB", MAX_MODEL_BYTES / 1024)));
-    }
-    String::from_utf8(bytes).map_err(|_| to_failure("not UTF-8".to_owned()))
+    let to_failure = |error| Failure::input_message(format!("{}: {error}", path.display()));
+    files::read_text(path, MAX_MODEL_BYTES).map_err(to_failure)
 }
 
 /// Returns the BLAKE3 hash in hexadecimal digits.

@@ -10,6 +10,7 @@ use results::wire::{DeviceRecord, EnvironmentRecord};
 use runner::{RunVariant, Runnable, Stress, compile_for_device};
 
 use crate::Failure;
+use crate::files;
 use crate::kinds::RunOptions;
 use crate::probe::{self, CompileOnlyDevice, DeviceSelector, DriverProblems};
 use crate::similar::did_you_mean;
@@ -263,7 +264,7 @@ pub fn load_stress(argument: &str) -> Result<Stress, Failure> {
     if !argument.ends_with(".toml") {
         return Stress::preset(argument).map_err(Failure::input_error);
     }
-    let text = std::fs::read_to_string(argument)
+    let text = files::read_text(argument.as_ref(), files::MAX_SETTINGS_BYTES)
         .map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
     Stress::from_toml(argument, &text).map_err(Failure::input_error)
 }

@@ -19,6 +19,7 @@ mod publish;
 mod server;
 mod settings;
 mod shader;
+mod transport;
 mod verdict;
 
 pub use server::{ServeError, serve};

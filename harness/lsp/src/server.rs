@@ -42,6 +42,7 @@ use crate::publish;
 use crate::settings::EditorSettings;
 use crate::shader::ShaderJob;
 use crate::verdict::describe_verdict;
+use crate::transport::StdioThreads;
 
 /// The time without an edit after which a text is analysed.
 const TEXT_DELAY: Duration = Duration::from_millis(20);
@@ -71,8 +72,14 @@ pub enum ServeError {
 /// # Errors
 /// If the connection fails or the editor does not follow the protocol.
 pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
-    let (connection, threads) = Connection::stdio();
-    let (id, parameters) = connection.initialize_start()?;
+    let (connection, threads) = StdioThreads::start()?;
+    let (id, parameters) = match connection.initialize_start() {
+        Ok(started) => started,
+        Err(error) => {
+            threads.input_error()?;
+            return Err(error.into());
+        }
+    };
     let answer = json!({
         "capabilities": capabilities(),
         "serverInfo": { "name": "vk-litmus", "version": env!("CARGO_PKG_VERSION") },
@@ -98,6 +105,8 @@ pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
         drop(forwarder.join());
         threads.join()?;
     }
+    } else {
+        threads.input_error()?;
     Ok(was_requested)
 }
 

@@ -36,7 +36,7 @@ use crate::source::LoadedTest;
 use crate::targets::{self, DeviceTarget, MessageSink, PROGRESS_PREFIX, SimulatedFallback};
 use crate::time_limit::stop_after;
 use crate::workers::WorkerTask;
-use crate::{Failure, expectations, inputs, probe};
+use crate::{Failure, expectations, files, inputs, probe};
 use model::Budget;
 
 /// Dispatches of a test in one placement.
@@ -188,7 +188,7 @@ fn check_with_models(
 fn read_claim(folder: Option<&Path>, target: &DeviceTarget) -> Result<Option<ProgressModel>, Failure> {
     let Some(folder) = folder else { return Ok(None) };
     let path = folder.join(format!("{}{}", target.listed.identity.name, expectations::PROGRESS_SUFFIX));
-    let text = match std::fs::read_to_string(&path) {
+    let text = match files::read_text(&path, files::MAX_SETTINGS_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => return Ok(None),
         Err(error) => return Err(Failure::input_message(format!("{}: {error}", path.display()))),

@@ -14,6 +14,7 @@ use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
 use results::write::change::describe_placed_change;
 use results::write::race::{describe_coverage, describe_need, headline};
 
+use crate::files;
 use crate::time_limit::{stop_after, stop_after_first_call};
 
 /// Converts an answer to the data of an HTML page.
@@ -38,7 +39,7 @@ pub fn findings_page(
         ShaderPlace {
             access: place.access.clone(),
             invocation: place.invocation.clone(),
-            source: std::fs::read_to_string(&file).ok(),
+            source: files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok(),
             file,
             line: place.line,
         }
@@ -78,7 +79,7 @@ impl FixDiffs {
         let file = changes.first()?.file.as_deref()?;
         let text = match self.0.get(file) {
             Some((text, _)) => text.clone(),
-            None => std::fs::read_to_string(file).ok()?,
+            None => files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()?,
         };
         let edits = answers::fix_edits(changes, |other| other.as_deref() == Some(file), &text)?;
         let (_, known) = self.0.entry(file.to_owned()).or_insert_with(|| (text, FixEdits::default()));

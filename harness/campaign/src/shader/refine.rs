@@ -24,6 +24,7 @@ use super::open_memory::{OpenTerms, resolve_open_terms};
 use super::source::{Compilation, load, run_to_end, simplify_module};
 use crate::Failure;
 use crate::time_limit::stop_after;
+use crate::{Failure, files};
 pub use subject::{RefineSubject, SubjectError, split_by_workgroup};
 
 /// Upper bound on the runs of a compiler that reduce one list of passes.
@@ -440,7 +441,7 @@ fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), Compile
         let message = format!("the command ended with {status}{message}");
         return Err(CompilerFailure { message, is_refusal: status.code().is_some() });
     }
-    Ok((std::fs::read(&output).unwrap_or_default(), printed))
+    Ok((files::read_file(&output, files::MAX_SHADER_BYTES).unwrap_or_default(), printed))
 }
 
 /// Returns true if a word of a command line is a pass.

@@ -35,6 +35,8 @@ pub use error::SourceError;
 pub(crate) use module_edit::simplify_module;
 pub(crate) use process::run_to_end;
 
+use crate::files;
+
 /// The maximum number of include folders that are found for a source.
 const MAX_FOUND_FOLDERS: usize = 16;
 
@@ -158,7 +160,8 @@ pub fn is_shader(argument: &str) -> bool {
 pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModule, SourceError>> {
     let extension = file_extension(file);
     if MODULE_EXTENSIONS.contains(&extension) {
-        let bytes = fs::read(file).map_err(|error| SourceError::File { file: file.to_owned(), error });
+        let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES);
+        let bytes = bytes.map_err(|error| SourceError::File { file: file.to_owned(), error });
         let module =
             |bytes| SourceModule { bytes, language: None, compiler: None, entry: None, unset: Vec::new() };
         return vec![bytes.map(module)];
@@ -235,14 +238,14 @@ pub fn compile_edited_text(
 /// Returns the text of a source that fixes may change; `None` for SPIR-V and for preprocessed sources.
 pub fn read_editable_text(file: &str, compilation: &Compilation) -> Option<String> {
     let is_source = !MODULE_EXTENSIONS.contains(&file_extension(file)) && compilation.preprocess.is_none();
-    is_source.then(|| fs::read_to_string(file).ok()).flatten()
+    is_source.then(|| files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()).flatten()
 }
 
 impl ShaderSource<'_> {
     /// Reads a source and the files that it includes, and expands it with the command for that.
     fn read<'a>(file: &'a str, compilation: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
         let to_error = |error| SourceError::File { file: file.to_owned(), error };
-        let bytes = fs::read(file).map_err(to_error)?;
+        let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES).map_err(to_error)?;
         let extension = file_extension(file);
         if let Some((_, what, way)) = CONTAINERS.iter().find(|(known, ..)| *known == extension) {
             return Err(SourceError::Container { file: file.to_owned(), what, way });

@@ -1,6 +1,5 @@
 //! The compilers to SPIR-V: their command lines and results.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,6 +10,8 @@ use super::module_edit::{has_shared_binding, rename_entry_point, rename_source};
 use super::process::{find_program, message_position, program_version, remove_noise, run_to_end};
 use super::{CompileUnit, ShaderSource, SourceModule};
 use frontend::ShaderLanguage;
+use crate::files;
+use crate::temporary::TemporaryFolder;
 
 /// A compiler to SPIR-V.
 pub struct Compiler {
@@ -255,7 +256,8 @@ impl Compiler {
             let entry = unit.entry.clone().unwrap_or_else(|| "main".to_owned());
             return Err(SourceError::EntryNotCompiled { file, compiler, entry });
         }
-        let mut bytes = fs::read(out).map_err(|error| to_error(format!("wrote no module: {error}")))?;
+        let bytes = files::read_file(&out, files::MAX_SHADER_BYTES);
+        let mut bytes = bytes.map_err(|error| to_error(format!("wrote no module: {error}")))?;
         if input != file {
             bytes = rename_source(bytes, &input, file);
         }

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 use runner::memory_limit;
 
+use crate::files;
+use crate::temporary::TemporaryFolder;
+
 /// Time limit of a compiler.
 const COMPILER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -119,7 +122,7 @@ pub fn run_preprocessor(file: &str, command: &str, defines: &[String]) -> Result
         Err(why) => return Err((why, error_output())),
     }
     let written = if command.contains("{out}") { out } else { output };
-    let text = fs::read(written).map_err(failed)?;
+    let text = files::read_file(&written, files::MAX_SHADER_BYTES).map_err(failed)?;
     let text = String::from_utf8(text).map_err(|_| ("wrote no UTF-8".to_owned(), error_output()))?;
     if text.trim().is_empty() { Err(("wrote nothing".to_owned(), error_output())) } else { Ok(text) }
 }
