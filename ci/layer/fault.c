@@ -75,6 +75,7 @@
  *     zero-fill:N            one fill in N writes zero
  *     ticks-back             each timestamp is less than the one before it
  *     memory-types           the driver reports 1,000 memory types
+ *     no-memory-types        the driver reports no memory type
  *     zero-heaps             memory heaps have size zero
  *     device-only            no memory type is host-visible
  *     all-flags              every memory type has every property flag
@@ -568,9 +569,9 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
         if (is_fault("stuck-bit")) change_mapped_memory(1);
         if (is_fault("late-words") || is_fault("late-bit")) change_later(1);
     }
-    if (result == SUCCESS && is_fault("one-way-map")) update_mapped_copies();
     static unsigned long drops;
     if (result == SUCCESS && is_fault("dropped-writes")) drop_small_writes(is_nth(&drops));
+    if (result == SUCCESS && is_fault("one-way-map")) update_mapped_copies();
     if (result == SUCCESS && (is_fault("flipped-bits") || is_fault("swapped-words") || is_fault("stale-words"))) corrupt_results();
     return result;
 }

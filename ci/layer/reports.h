@@ -42,6 +42,7 @@ static void layer_vkGetPhysicalDeviceMemoryProperties(Handle device, MemoryPrope
     for (uint32_t heap = 0; heap < reported->heap_count; heap++)
         if (is_fault("zero-heaps")) reported->heaps[heap].size = 0;
     if (is_fault("memory-types")) reported->type_count = 1000;
+    if (is_fault("no-memory-types")) reported->type_count = 0;
 }
 
 static void corrupt_properties(char *reported) {

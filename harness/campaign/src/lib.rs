@@ -35,6 +35,7 @@ pub mod shader;
 pub mod shard;
 pub mod source;
 pub mod targets;
+pub mod temporary;
 pub mod time_limit;
 pub mod workers;
 

@@ -8,6 +8,9 @@ mod completion;
 mod environment;
 mod exit;
 mod help;
+mod interrupt;
+#[cfg(unix)]
+mod limits;
 mod output;
 mod patterns;
 
@@ -22,6 +25,11 @@ use crate::arguments::CommandLine;
 use crate::exit::Outcome;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    if let Err(message) = limits::prepare_process() {
+        output::print_message(&message);
+        return exit::exit_code(Outcome::Environment).into();
+    }
     completion::answer_request();
     // With a handler, a write beyond the limit of file sizes fails with an error and does not end the process.
     #[cfg(unix)]
@@ -41,6 +49,8 @@ fn main() -> ExitCode {
     if let Some(bytes) = line.max_memory {
         runner::memory_limit::set_limit(bytes);
     }
+    #[cfg(unix)]
+    interrupt::remove_folders_on_signals();
     match commands::dispatch(line.command, line.quiet) {
         Ok(outcome) => exit::exit_code(outcome).into(),
         Err(failure) => {

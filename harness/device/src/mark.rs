@@ -84,8 +84,8 @@ impl StageMarks {
     /// # Errors
     /// [`DeviceError::NotExecuted`] if one is missing.
     pub(crate) fn check(&self, submissions: &[Submission], stage: usize) -> Result<(), DeviceError> {
-        let words = self.words.as_ref().and_then(DeviceBuffer::read).unwrap_or_default();
-        match stage_marks(submissions, stage).all(|number| words.get(number) == Some(&MARK_VALUE)) {
+        let word = |number: usize| self.words.as_ref()?.load(number as u64);
+        match stage_marks(submissions, stage).all(|number| word(number) == Some(MARK_VALUE)) {
             true => Ok(()),
             false => Err(DeviceError::NotExecuted("the work before a fence that was signalled")),
         }

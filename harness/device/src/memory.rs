@@ -364,21 +364,25 @@ impl DeviceBuffer {
         self.len as vk::DeviceSize * 4
     }
 
-    /// Returns the words as the host sees them; `None` if it is not host-visible.
-    ///
-    /// No submission that uses the buffer may be in flight.
-    pub(crate) fn read(&self) -> Option<&[u32]> {
+    /// Replaces `copy` by the first `words` words as the host sees them, or by all if there are fewer; `None`
+    /// if it is not host-visible.
+    pub(crate) fn copy_words(&self, words: usize, copy: &mut Vec<u32>) -> Option<()> {
         let start = self.mapping_start()?;
-        // SAFETY: the mapping covers the buffer, lives as long as the allocation, and is aligned to a word;
-        // by the contract of this function the device writes nothing while the slice lives. Any bits are a
-        // valid `u32`.
-        Some(unsafe { std::slice::from_raw_parts(start, self.len) })
+        copy.clear();
+        copy.extend((0..words.min(self.len)).map(|index| {
+            // SAFETY: the word is within the mapping and aligned. The load is atomic, because a faulty driver
+            // may still write to the memory.
+            unsafe { AtomicU32::from_ptr(start.add(index)) }.load(Ordering::Relaxed)
+        }));
+        Some(())
     }
 
-    /// Returns the words for writing.
+    /// Returns the words for writing. No submission that uses the buffer may be in flight.
     pub(crate) fn write(&mut self) -> Option<&mut [u32]> {
         let start = self.mapping_start()?;
-        // SAFETY: as in `read`; `self` is borrowed mutably, and no two buffers share memory.
+        // SAFETY: the mapping covers the buffer, lives as long as the allocation, and is aligned to a word. By
+        // the contract of this function the device writes nothing while the slice lives, `self` is borrowed
+        // mutably, and no two buffers share memory. Any bits are a valid `u32`.
         Some(unsafe { std::slice::from_raw_parts_mut(start, self.len) })
     }
 

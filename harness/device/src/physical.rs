@@ -89,7 +89,7 @@ impl QueriedDevice {
                 raw.get_physical_device_memory_properties(handle),
             )
         };
-        check_memory_properties(&memory)?;
+        check_memory_properties(&core, &memory)?;
         let full = Available { version: core.api_version, extensions: extension_names(&extensions) };
         let properties = ExtendedProperties::query(instance, handle, &full);
         let software = match properties.driver_id {
@@ -264,12 +264,19 @@ fn make_identity(
 
 /// Checks memory properties before they are used as indices, so that every caller gets the same
 /// error.
-fn check_memory_properties(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceError> {
+fn check_memory_properties(
+    core: &vk::PhysicalDeviceProperties,
+    memory: &vk::PhysicalDeviceMemoryProperties,
+) -> Result<(), DeviceError> {
     let (types, heaps) = (memory.memory_type_count as usize, memory.memory_heap_count as usize);
     let wrong = |what: String| {
         let call = "vkGetPhysicalDeviceMemoryProperties";
         Err(DeviceError::Driver { call, code: format!("reports {what}") })
     };
+    // Of the compile-only devices, only shims in place of a kernel's device have no memory.
+    if types == 0 && core.device_type == vk::PhysicalDeviceType::CPU {
+        return wrong("no memory type".to_owned());
+    }
     if types > vk::MAX_MEMORY_TYPES {
         return wrong(format!("{types} memory types (at most {} are possible)", vk::MAX_MEMORY_TYPES));
     }
@@ -281,8 +288,8 @@ fn check_memory_properties(memory: &vk::PhysicalDeviceMemoryProperties) -> Resul
         .map_or(Ok(()), |kind| wrong(format!("memory of heap {}, and {heaps} heaps", kind.heap_index)))
 }
 
-/// Returns true if a device is compile-only: Mesa's null back ends have a special name, and a device without
-/// memory cannot execute.
+/// Returns true if a device is compile-only: Mesa's null back ends have a special name, and a shim in place of a
+/// kernel's device may have no memory.
 fn is_null(core: &vk::PhysicalDeviceProperties, memory: &vk::PhysicalDeviceMemoryProperties) -> bool {
     let name = string_or_empty(core.device_name_as_c_str().ok());
     memory.memory_types_as_slice().is_empty() || name.starts_with(compile_only::NULL_HARDWARE)

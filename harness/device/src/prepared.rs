@@ -60,6 +60,8 @@ pub(crate) struct VulkanPrepared<'d> {
     marks: StageMarks,
     /// The buffer of the last [`Prepared::fetch`], and its copy commands.
     fetch_buffer: Option<(DeviceBuffer, vk::CommandBuffer)>,
+    /// The words that the host read last.
+    read_words: Vec<u32>,
     state: PlanState,
 }
 
@@ -101,6 +103,7 @@ impl<'d> VulkanPrepared<'d> {
             submissions: split_into_submissions(plan),
             marks: StageMarks::default(),
             fetch_buffer: None,
+            read_words: Vec::new(),
             state: PlanState::NeverSubmitted,
         };
         let queues = plan.queues.iter().zip(&prepared.graphics);
@@ -611,8 +614,15 @@ impl Prepared for VulkanPrepared<'_> {
     }
 
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
+        self.read_prefix(buffer, usize::MAX)
+    }
+
+    fn read_prefix(&mut self, buffer: BufferId, words: usize) -> Result<&[u32], DeviceError> {
         self.require_idle()?;
-        self.host_words(buffer)?.read().ok_or_else(|| not_host_visible(buffer))
+        let mut copy = std::mem::take(&mut self.read_words);
+        let is_copied = self.host_words(buffer)?.copy_words(words, &mut copy);
+        self.read_words = copy;
+        is_copied.map(|()| self.read_words.as_slice()).ok_or_else(|| not_host_visible(buffer))
     }
 
     fn fetch(&mut self, buffer: BufferId, words: u64) -> Result<&[u32], DeviceError> {
@@ -625,8 +635,9 @@ impl Prepared for VulkanPrepared<'_> {
             return Ok(&[]);
         }
         self.copy_out(buffer, words)?;
-        let fetched = self.fetch_buffer.as_ref().and_then(|(own, _)| own.read());
-        match fetched.and_then(|own| own.split_at_checked(count)) {
+        let fetched = self.fetch_buffer.as_ref();
+        let fetched = fetched.and_then(|(own, _)| own.copy_words(count + 1, &mut self.read_words));
+        match fetched.and_then(|()| self.read_words.split_at_checked(count)) {
             Some((own, [COPY_MARKER, ..])) if own.iter().any(|word| *word != !COPY_MARKER) => Ok(own),
             Some(_) => Err(DeviceError::NotExecuted("the copy of a buffer for the host")),
             None => Err(not_host_visible(buffer)),

@@ -11,6 +11,7 @@ use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use campaign::temporary::TemporaryFolder;
 use language::{DocumentLanguage, TextProblem, line_range};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response, ResponseError};
 use lsp_types::notification::{
@@ -41,8 +42,8 @@ use crate::jobs::{DocumentAnalysis, EditorVerdict, LoopInput, spawn_job};
 use crate::publish;
 use crate::settings::EditorSettings;
 use crate::shader::ShaderJob;
-use crate::verdict::describe_verdict;
 use crate::transport::StdioThreads;
+use crate::verdict::describe_verdict;
 
 /// The time without an edit after which a text is analysed.
 const TEXT_DELAY: Duration = Duration::from_millis(20);
@@ -104,9 +105,9 @@ pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
     if was_requested {
         drop(forwarder.join());
         threads.join()?;
-    }
     } else {
         threads.input_error()?;
+    }
     Ok(was_requested)
 }
 
@@ -145,7 +146,7 @@ struct Server {
     problems: BTreeMap<(String, DocumentAnalysis), DocumentProblems>,
     verdicts: BTreeMap<String, EditorVerdict>,
     slots: ChildLimit,
-    scratch_folder: tempfile::TempDir,
+    scratch_folder: TemporaryFolder,
     /// The number of requests to the editor.
     sent_requests: i32,
     is_shut_down: bool,
@@ -181,7 +182,7 @@ impl Server {
             problems: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             slots: ChildLimit::default(),
-            scratch_folder: tempfile::tempdir()?,
+            scratch_folder: TemporaryFolder::create()?,
             sent_requests: 0,
             is_shut_down: false,
         };

@@ -431,6 +431,18 @@ pub trait Prepared {
     /// If the buffer is not host-visible.
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError>;
 
+    /// Returns the first `words` words of a host-visible buffer, or all if it has fewer.
+    ///
+    /// Call it only while no submission is in flight.
+    ///
+    /// # Errors
+    ///
+    /// If the buffer is not host-visible.
+    fn read_prefix(&mut self, buffer: BufferId, words: usize) -> Result<&[u32], DeviceError> {
+        let all = self.read(buffer)?;
+        Ok(all.get(..words).unwrap_or(all))
+    }
+
     /// Returns the words of a host-visible buffer for writing; the next submission sees the changes.
     ///
     /// # Errors

@@ -46,8 +46,7 @@ impl HostCopy {
         prefixes: impl IntoIterator<Item = BufferPrefix>,
     ) -> Result<(), DeviceError> {
         for BufferPrefix { buffer, words } in prefixes {
-            let read = prepared.read(buffer)?;
-            let read = read.get(..words).unwrap_or(read);
+            let read = prepared.read_prefix(buffer, words)?;
             let copied = self.copied_buffer(buffer, true);
             copied.clear();
             copied.extend_from_slice(read);
@@ -103,7 +102,7 @@ impl HostCopy {
     /// If the device does not let the host read.
     pub fn is_unchanged(&self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
         for CopiedBuffer { buffer, words, .. } in self.buffers.iter().filter(|copied| copied.is_read) {
-            if !prepared.read(*buffer)?.starts_with(words) {
+            if prepared.read_prefix(*buffer, words.len())? != words.as_slice() {
                 return Ok(false);
             }
         }

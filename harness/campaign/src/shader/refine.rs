@@ -22,7 +22,7 @@ use super::analysis::require_whole_grid;
 use super::entry_point_options;
 use super::open_memory::{OpenTerms, resolve_open_terms};
 use super::source::{Compilation, load, run_to_end, simplify_module};
-use crate::Failure;
+use crate::temporary::TemporaryFolder;
 use crate::time_limit::stop_after;
 use crate::{Failure, files};
 pub use subject::{RefineSubject, SubjectError, split_by_workgroup};
@@ -302,7 +302,7 @@ impl CompilerRefinement<'_> {
             reduce_passes(command, &expand_passes(&words, command), |command| breaks(subject, command));
         let shortest = reduced.as_deref().unwrap_or(command);
         let smallest = subject.test.as_ref().and_then(|test| {
-            let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().ok()?;
+            let folder = TemporaryFolder::create().ok()?;
             let mut still_breaks = |test: &Test| {
                 let smaller_subject = RefineSubject::from_test(&subject.name, test, folder.path());
                 smaller_subject.is_ok_and(|smaller| breaks(&smaller, shortest))
@@ -425,7 +425,7 @@ fn quote_path(path: &Path) -> String {
 /// Runs a command line, and returns the file that it wrote and its output.
 fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), CompilerFailure> {
     let failed = |error: std::io::Error| error.to_string();
-    let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
+    let folder = TemporaryFolder::create().map_err(failed)?;
     let (input, output) = (folder.path().join("in.spv"), folder.path().join("out.spv"));
     std::fs::write(&input, words).map_err(failed)?;
     let line = command.replace("{in}", &quote_path(&input)).replace("{out}", &quote_path(&output));

@@ -9,6 +9,7 @@ use campaign::shader::refine::{
     CompilerRefinement, RefineRequest, RefineSubject, SubjectError, compare_files, split_by_workgroup,
 };
 use campaign::shader::source::is_shader;
+use campaign::temporary::TemporaryFolder;
 use campaign::{inputs, models};
 use results::wire::{FindingPlace, RefineLine, RefineVerdict};
 use results::write::sarif;
@@ -56,8 +57,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
             )));
         }
     }
-    let folder =
-        tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(Failure::environment_error)?;
+    let folder = TemporaryFolder::create().map_err(Failure::environment_error)?;
     let CollectedSubjects { subjects, unsupported } = collect_subjects(arguments, folder.path())?;
     let pairs: Vec<(&RefineSubject, &String)> =
         subjects.iter().flat_map(|one| arguments.through.iter().map(move |command| (one, command))).collect();

@@ -1,7 +1,6 @@
 //! `run`: runs tests on devices, the simulated GPU included, and judges their outcomes. It uses worker processes, not the
 //! library: a test may hang its device.
 
-mod interrupt;
 mod outcome;
 mod progress;
 mod shader;
@@ -39,12 +38,12 @@ use sim::{Fault, SimDevice};
 use crate::arguments::{Command, KernelArguments, Run};
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
+use crate::interrupt::interrupt_flag;
 use crate::output::{
     StandardOutput, create_folder, output_failure, print_diagnostic, print_message, report_rejected,
     text_layout, write_file,
 };
-use interrupt::interrupt_flag;
-use outcome::{bisect_exit_code, judgement_outcome};
+use outcome::{EffectWriter, bisect_exit_code, judgement_outcome};
 use progress::RunProgressBar;
 
 /// The default suite.
@@ -288,8 +287,8 @@ fn forward_progress(
     write_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
     let bar = RunProgressBar::new(kind.test_runs().len(), is_progress_shown(arguments, quiet), None, stop);
-    let ended =
-        execute_run(&kind, folder, done, &EarlierVerdicts::new(), writer.as_mut(), &bar, &interrupted)?;
+    let mut writer = EffectWriter { writer: writer.as_mut(), arguments, expected: &expected };
+    let ended = execute_run(&kind, folder, done, &EarlierVerdicts::new(), &mut writer, &bar, &interrupted)?;
     collect_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::format_seconds(started.elapsed().as_secs_f64()));
     outcome.escalate_to(report_outcome(&ended, arguments, &expected, quiet, &took));
@@ -462,7 +461,8 @@ impl LoadedRun<'_> {
         );
         let ended = match writer {
             Some(writer) => {
-                execute_run(&kind, folder, done, &EarlierVerdicts::new(), writer, &bar, &interrupted)?
+                let mut writer = EffectWriter { writer, arguments, expected: &expected };
+                execute_run(&kind, folder, done, &EarlierVerdicts::new(), &mut writer, &bar, &interrupted)?
             }
             None => {
                 let triage = |line: &RunLine| expected.triage(line);
@@ -612,9 +612,6 @@ fn report_outcome(
         ));
         outcome.escalate_to(Outcome::Environment);
     }
-    outcome.escalate_to(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
-    let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
-    if ended.is_interrupted && !stopped {
     if !ended.changed_files.is_empty() && !ended.folder.path().join(COMMAND_FILE).exists() {
         // Without it, `--resume` needs the whole command line; the message below tells how the run ended.
         outcome.escalate_to(
@@ -632,6 +629,9 @@ fn report_outcome(
         print_message(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
         outcome.escalate_to(Outcome::Environment);
     }
+    outcome.escalate_to(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
+    let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
+    if ended.is_interrupted && !stopped {
     outcome
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use ::serve::{QuestionHandler, ServedFile, Server};
 use campaign::probe::FoundDevice;
+use campaign::temporary::TemporaryFolder;
 use lsp::child::{ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
 use model::Model;
 use rand::Rng;
@@ -177,7 +178,7 @@ impl ChildAnswers {
         input: &str,
         is_gone: &dyn Fn() -> bool,
     ) -> Result<ChildOutput, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = TemporaryFolder::create().map_err(|error| error.to_string())?;
         let command = ChildCommand {
             program: &self.program,
             arguments: arguments.iter().map(OsStr::new).collect(),

@@ -218,7 +218,7 @@ impl Compiler {
         if let Some(stored) = is_cached.then(|| cache::read(&key)).flatten() {
             return Ok(module(stored));
         }
-        let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir();
+        let folder = TemporaryFolder::create();
         let folder = folder.map_err(|error| to_error(error.to_string()))?;
         let (out, input) =
             (folder.path().join("module.spv"), source.write_changed_text(unit, folder.path())?);

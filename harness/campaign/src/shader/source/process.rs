@@ -96,7 +96,7 @@ fn describe_exceeded_limit(child: &Child, folder: &Path) -> Option<String> {
 /// The reason, and the standard error of the command.
 pub fn run_preprocessor(file: &str, command: &str, defines: &[String]) -> Result<String, (String, String)> {
     let failed = |error: std::io::Error| (error.to_string(), String::new());
-    let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
+    let folder = TemporaryFolder::create().map_err(failed)?;
     let (output, errors) = (folder.path().join("output"), folder.path().join("errors"));
     let out = folder.path().join("out");
     let quote = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));

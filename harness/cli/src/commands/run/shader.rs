@@ -115,7 +115,7 @@ pub fn run_shaders(
     });
 
     // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
-    let interrupted = super::interrupt::interrupt_flag()?;
+    let interrupted = crate::interrupt::interrupt_flag()?;
     let options = &super::run_options(arguments);
     let (folder, seed, done) = run_place.open(plan.to_record(options, budget)?, &print_message)?;
     let kind = ShaderKind { plan: &plan, options, budget, seed, fault_injection: &misbehaviour };
