@@ -189,11 +189,28 @@ pub trait RunWriter {
     /// Returns the error of the stream.
     fn write_verdict(&mut self, line: &RunLine) -> io::Result<()>;
 
+    /// Writes a verdict with its effect on the exit code, for formats that have a word for it.
+    ///
+    /// # Errors
+    /// Returns the error of the stream.
+    fn write_with_effect(&mut self, line: &RunLine, _effect: ExitEffect) -> io::Result<()> {
+        self.write_verdict(line)
+    }
+
     /// Ends the output.
     ///
     /// # Errors
     /// Returns the error of the stream.
     fn finish(&mut self) -> io::Result<()>;
+}
+
+/// The effect of a verdict on the exit code of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitEffect {
+    /// It makes the exit code nonzero.
+    Fails,
+    /// It passes, is accepted by a flag, or is excused by an expectation.
+    Accepted,
 }
 
 /// Creates a writer of predictions.

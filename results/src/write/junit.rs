@@ -1,7 +1,7 @@
 //! JUnit XML: one suite per device, one case per test.
 //!
-//! A violation is a failure, and a test without a verdict an error. A test that was not exercised, races or
-//! was skipped counts as skipped: none of these passed.
+//! The statuses agree with the exit code. A test that makes it nonzero is a failure, or an error if it has no
+//! verdict. Of the others, a test that conforms is a success, and the rest counts as skipped, with the reason.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,10 +9,11 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::escape;
+use crate::judge::Reason;
 use crate::report::{OutcomeClass, histogram_bars};
 use crate::wire::{RunLine, VerdictWord};
-use crate::write::RunWriter;
 use crate::write::number::{format_count, format_probability};
+use crate::write::{ExitEffect, RunWriter};
 
 /// Writer of verdicts; the document is written at the end.
 pub struct JunitRunWriter<W> {
@@ -29,8 +30,17 @@ impl<W: Write> JunitRunWriter<W> {
 
 impl<W: Write> RunWriter for JunitRunWriter<W> {
     fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
+        let is_failure = match line.verdict {
+            VerdictWord::Violates => true,
+            VerdictWord::Inconclusive => line.reason.as_deref() != Some(Reason::NotExercised.name()),
+            VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => false,
+        };
+        self.write_with_effect(line, if is_failure { ExitEffect::Fails } else { ExitEffect::Accepted })
+    }
+
+    fn write_with_effect(&mut self, line: &RunLine, effect: ExitEffect) -> io::Result<()> {
         let device = escape::escape_line(&line.device).into_owned();
-        let case = test_case(line);
+        let case = test_case(line, effect);
         match self.suites.iter_mut().find(|suite| suite.name.as_str() == device) {
             Some(suite) => {
                 suite.add_test_case(case);
@@ -56,19 +66,18 @@ impl<W: Write> RunWriter for JunitRunWriter<W> {
     }
 }
 
-fn test_case(line: &RunLine) -> TestCase {
+fn test_case(line: &RunLine, effect: ExitEffect) -> TestCase {
     let escape_field =
         |what: &Option<String>| escape::escape_line(what.as_deref().unwrap_or_default()).into_owned();
     let (reason, detail) = (escape_field(&line.reason), escape_field(&line.detail));
-    let mut status = match (line.verdict, reason.as_str()) {
-        (VerdictWord::Conforms, _) => TestCaseStatus::success(),
-        (VerdictWord::Violates, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        (VerdictWord::Inconclusive, reason) if reason != "not exercised" => {
+    let is_unexercised = line.reason.as_deref() == Some(Reason::NotExercised.name());
+    let mut status = match (effect, line.verdict) {
+        (ExitEffect::Fails, VerdictWord::Inconclusive) if !is_unexercised => {
             TestCaseStatus::non_success(NonSuccessKind::Error)
         }
-        (VerdictWord::Inconclusive | VerdictWord::Undefined | VerdictWord::Skipped, _) => {
-            TestCaseStatus::skipped()
-        }
+        (ExitEffect::Fails, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        (ExitEffect::Accepted, VerdictWord::Conforms) => TestCaseStatus::success(),
+        (ExitEffect::Accepted, _) => TestCaseStatus::skipped(),
     };
     let mut message = line.verdict.text().to_owned();
     for more in [&reason, &detail] {
@@ -77,7 +86,7 @@ fn test_case(line: &RunLine) -> TestCase {
         }
     }
     status.set_message(message);
-    if line.verdict != VerdictWord::Conforms {
+    if line.verdict != VerdictWord::Conforms || effect == ExitEffect::Fails {
         status.set_type(line.verdict.text());
     }
     if matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {

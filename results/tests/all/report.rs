@@ -5,11 +5,13 @@ use results::EvidenceCheck;
 use results::expectation::Triage;
 use results::read::Results;
 use results::report::Report;
-use results::wire::{DriftRecord, VerdictWord};
+use results::wire::{DriftRecord, RunLine, VerdictWord};
 use results::write::html::{self, ExplainedPicture};
+use results::write::junit::JunitRunWriter;
 use results::write::site;
 use results::write::{
-    self, FormatError, OutputFormat, ReportFormat, RunWriter, TextLayout, new_check_writer, new_run_writer,
+    self, ExitEffect, FormatError, OutputFormat, ReportFormat, RunWriter, TextLayout, new_check_writer,
+    new_run_writer,
 };
 
 fn run_report(format: OutputFormat, layout: TextLayout) -> String {
@@ -85,6 +87,40 @@ fn run_json() {
 #[test]
 fn run_csv() {
     insta::assert_snapshot!(run_report(OutputFormat::Csv, TextLayout::default()));
+}
+
+/// JUnit agrees with the exit code: what a flag or an expectation accepts is skipped, and what makes the exit
+/// code nonzero is a failure, or an error without a verdict.
+#[test]
+fn junit_statuses_follow_the_exit_code() {
+    let line = |verdict, reason: Option<&str>| RunLine {
+        verdict,
+        reason: reason.map(str::to_owned),
+        ..run_lines().remove(0)
+    };
+    let (no_time, dull) = (Some("no time"), Some("not exercised"));
+    let cases = [
+        (line(VerdictWord::Conforms, None), ExitEffect::Accepted, [0, 0, 0]),
+        (line(VerdictWord::Conforms, None), ExitEffect::Fails, [0, 1, 0]),
+        (line(VerdictWord::Violates, None), ExitEffect::Accepted, [0, 0, 1]),
+        (line(VerdictWord::Violates, None), ExitEffect::Fails, [0, 1, 0]),
+        (line(VerdictWord::Inconclusive, no_time), ExitEffect::Accepted, [0, 0, 1]),
+        (line(VerdictWord::Inconclusive, no_time), ExitEffect::Fails, [1, 0, 0]),
+        (line(VerdictWord::Inconclusive, dull), ExitEffect::Accepted, [0, 0, 1]),
+        (line(VerdictWord::Inconclusive, dull), ExitEffect::Fails, [0, 1, 0]),
+    ];
+    for (line, effect, counts) in cases {
+        let mut bytes = Vec::new();
+        let mut writer = JunitRunWriter::new(&mut bytes);
+        writer.write_with_effect(&line, effect).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        let text = String::from_utf8(bytes).unwrap();
+        let read = quick_junit::Report::deserialize_from_str(&text).unwrap();
+        assert_eq!([read.errors, read.failures, read.skipped], counts, "{text}");
+        let reason = line.reason.as_deref().unwrap_or_default();
+        assert!(text.contains(reason), "{text}");
+    }
 }
 
 #[test]

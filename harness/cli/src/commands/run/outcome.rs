@@ -1,12 +1,13 @@
 //! The exit code of a run, and the messages that explain it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 
 use campaign::expectations::RunExpectations;
 use results::Reason;
 use results::wire::{RunLine, VerdictWord};
-use results::write::{OutputFormat, number};
+use results::write::{ExitEffect, OutputFormat, RunWriter, number};
 
 use crate::arguments::Run;
 use crate::exit::Outcome;
@@ -22,6 +23,47 @@ pub(super) fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome)
         |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
     let all_good = !verdicts.is_empty() && verdicts.iter().all(is_good);
     if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
+}
+
+/// Returns the effect of a verdict on the exit code.
+fn exit_effect(line: &RunLine, arguments: &Run, expected: &RunExpectations) -> ExitEffect {
+    let triage = expected.triage(line);
+    let has_reason = |reason: Reason| line.reason.as_deref() == Some(reason.name());
+    let fails = triage.is_unmet()
+        || !triage.is_excused()
+            && match line.verdict {
+                VerdictWord::Violates => true,
+                VerdictWord::Inconclusive if has_reason(Reason::NotExercised) => arguments.strict,
+                VerdictWord::Inconclusive => !(arguments.allow_unfinished && has_reason(Reason::NoTime)),
+                VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => false,
+            };
+    if fails { ExitEffect::Fails } else { ExitEffect::Accepted }
+}
+
+/// Passes verdicts to a writer with their effect on the exit code.
+pub(super) struct EffectWriter<'a> {
+    pub(super) writer: &'a mut dyn RunWriter,
+    pub(super) arguments: &'a Run,
+    pub(super) expected: &'a RunExpectations,
+}
+
+impl RunWriter for EffectWriter<'_> {
+    fn announce_tests(&mut self, ids: &[&str]) -> io::Result<()> {
+        self.writer.announce_tests(ids)
+    }
+
+    fn announce_test(&mut self, id: &str) -> io::Result<()> {
+        self.writer.announce_test(id)
+    }
+
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
+        let effect = exit_effect(line, self.arguments, self.expected);
+        self.writer.write_with_effect(line, effect)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.writer.finish()
+    }
 }
 
 /// Returns the exit code of the verdicts, without unmet expectations, and prints why it is not 0 and what to do;

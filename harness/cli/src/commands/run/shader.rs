@@ -123,15 +123,9 @@ pub fn run_shaders(
     let stop = arguments.bisect.then(|| interrupted.clone());
     let bar =
         RunProgressBar::new(plan.len(), super::is_progress_shown(arguments, quiet), budget.time(), stop);
-    let ended = super::execute_run(
-        &kind,
-        folder,
-        done,
-        &EarlierVerdicts::new(),
-        writer.as_mut(),
-        &bar,
-        &interrupted,
-    )?;
+    let mut writer = super::EffectWriter { writer: writer.as_mut(), arguments, expected: &excused };
+    let ended =
+        super::execute_run(&kind, folder, done, &EarlierVerdicts::new(), &mut writer, &bar, &interrupted)?;
     super::collect_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::format_seconds(started.elapsed().as_secs_f64()));
     for line in &ended.lines {
