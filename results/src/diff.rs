@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::judge::Reason;
 use crate::read::Results;
 use crate::report::device_names;
 use crate::state;
@@ -188,10 +189,21 @@ fn verdict_changes(old: &RunLine, new: &RunLine) -> Vec<Change> {
     if new.verdict == VerdictWord::Violates {
         return new_violations(Some(old), new);
     }
-    let is_failure = |line: &RunLine| {
-        line.verdict == VerdictWord::Inconclusive && line.reason.as_deref() != Some("not exercised")
+    let has_reason = |line: &RunLine, reasons: &[Reason]| {
+        line.verdict == VerdictWord::Inconclusive
+            && reasons.iter().any(|reason| line.reason.as_deref() == Some(reason.name()))
     };
-    let kind = if is_failure(new) && !is_failure(old) {
+    // These say nothing about the device.
+    let lacks_time = |line: &RunLine| has_reason(line, &[Reason::NoTime, Reason::Missing]);
+    let is_failure = |line: &RunLine| {
+        line.verdict == VerdictWord::Inconclusive && !has_reason(line, &[Reason::NotExercised])
+    };
+    let kind = if lacks_time(new) {
+        if lacks_time(old) {
+            return Vec::new();
+        }
+        ChangeKind::LostTime
+    } else if is_failure(new) && (!is_failure(old) || lacks_time(old)) {
         ChangeKind::NewFailure
     } else if old.verdict == VerdictWord::Violates {
         ChangeKind::GoneViolation

@@ -101,6 +101,8 @@ closed_enum! {
         Verdict,
         /// The later run shows no forbidden outcome any more.
         GoneViolation,
+        /// The later run ended before the test, or had no time for it.
+        LostTime,
         /// Only the later run shows the outcome.
         NewOutcome,
         /// Only the earlier run shows the outcome.
@@ -122,6 +124,7 @@ impl ChangeKind {
             ChangeKind::NewFailure => "new failures",
             ChangeKind::Verdict => "changed verdicts",
             ChangeKind::GoneViolation => "fixed violations",
+            ChangeKind::LostTime => "without time in the new run",
             ChangeKind::NewOutcome => "new outcomes",
             ChangeKind::VanishedOutcome => "vanished outcomes",
             ChangeKind::RateShift => "shifted rates",

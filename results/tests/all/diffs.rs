@@ -78,6 +78,15 @@ fn a_crash_is_a_new_failure_and_other_changes_are_reported() {
     assert_eq!(kind(&crashed, &conforms), Some(ChangeKind::Verdict));
     assert_eq!(kind(&conforms, &dull), Some(ChangeKind::Verdict));
     assert_eq!(kind(&crashed, &crashed), None);
+    for lost in ["no time", "missing"] {
+        let lost = with_verdict(VerdictWord::Inconclusive, Some(lost));
+        for before in [&conforms, &dull, &crashed] {
+            assert_eq!(kind(before, &lost), Some(ChangeKind::LostTime));
+        }
+        assert_eq!(kind(&lost, &lost), None);
+        assert_eq!(kind(&lost, &crashed), Some(ChangeKind::NewFailure));
+        assert_eq!(kind(&lost, &conforms), Some(ChangeKind::Verdict));
+    }
 }
 
 /// Returns a store-buffering line of six runs with these counts of the weak and of another outcome.

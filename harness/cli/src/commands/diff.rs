@@ -10,7 +10,7 @@ use results::baseline;
 use results::diff::diff as compare;
 use results::escape;
 use results::read::Results;
-use results::wire::{Change, ChangeKind, DiffRecord, RunLine};
+use results::wire::{Change, ChangeKind, DiffRecord, RunLine, VerdictWord};
 use results::write;
 use sim::Fault;
 
@@ -65,6 +65,10 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
         match change.kind {
             ChangeKind::NewViolation => outcome.escalate_to(Outcome::RuleBroken),
             ChangeKind::NewFailure => outcome.escalate_to(Outcome::Environment),
+            // A verdict is missing that the old run had.
+            ChangeKind::LostTime if change.old_verdict != Some(VerdictWord::Inconclusive) => {
+                outcome.escalate_to(Outcome::Environment);
+            }
             _ => {}
         }
     }
