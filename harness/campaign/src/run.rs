@@ -301,6 +301,7 @@ impl<K: RunKind> Run<'_, K> {
                             |what: String| mismatched_verdict_error(log.folder.path(), &line, &what);
                         log.replay_verdict(index, recorded.map_err(to_error)?)?;
                     }
+                    (None, _) if self.is_interrupted() => {}
                     (None, Some(missing)) => {
                         log.record_verdict(index, self.kind.skipped_line(index, missing))?
                     }
@@ -339,7 +340,7 @@ impl<K: RunKind> Run<'_, K> {
         while !waiting.is_empty() && !self.is_interrupted() {
             let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if let Some(why) = not_run.take().or(is_late.then_some(NotRun::TimeIsUp)) {
-                for (job, cell) in waiting.iter().enumerate() {
+                for (job, cell) in waiting.iter().enumerate().take_while(|_| !self.is_interrupted()) {
                     let report = JobReport::not_run(job, why.clone());
                     log.record_verdict(*cell, self.kind.judge(*cell, report, totals.last_failure).line)?;
                 }

@@ -137,16 +137,18 @@ impl TestSource {
     ///
     /// # Errors
     /// If the text could not be read, or is not a test.
-    pub fn load(self) -> Result<LoadedTest, RejectedSource> {
+    pub fn load(mut self) -> Result<LoadedTest, RejectedSource> {
         let file = &self.file;
         let reject = |error: &str, line: u32, column: u32, failure: Failure| {
             let line = RejectedLine { file: file.clone(), error: error.to_owned(), line, column };
             RejectedSource { line, failure }
         };
-        let text = self.text.clone().map_err(|SourceReadError { what, line, column }| {
-            let failure = Failure::input_message(format!("{file}:{line}:{column}: {what}"));
-            reject(&what, line, column, failure)
-        })?;
+        let text = std::mem::replace(&mut self.text, Ok(String::new())).map_err(
+            |SourceReadError { what, line, column }| {
+                let failure = Failure::input_message(format!("{file}:{line}:{column}: {what}"));
+                reject(&what, line, column, failure)
+            },
+        )?;
         let test = litmus::parse(&text, file).map_err(|errors| {
             let messages = errors.messages();
             let all = errors.to_string();
@@ -155,6 +157,7 @@ impl TestSource {
                 .map_or((all.as_str(), 1, 1), |first| (first.text.as_str(), first.line, first.column));
             reject(error, line, column, Failure::input(errors.clone()))
         })?;
-        Ok(LoadedTest { source: self, text, test })
+        // Only the loaded test has the text.
+        Ok(LoadedTest { source: TestSource { text: Ok(String::new()), ..self }, text, test })
     }
 }

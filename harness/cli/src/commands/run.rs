@@ -43,7 +43,7 @@ use crate::output::{
     StandardOutput, create_folder, output_failure, print_diagnostic, print_message, report_rejected,
     text_layout, write_file,
 };
-use outcome::{EffectWriter, bisect_exit_code, judgement_outcome};
+use outcome::{EffectWriter, bisect_exit_code, changed_files_outcome, judgement_outcome};
 use progress::RunProgressBar;
 
 /// The default suite.
@@ -209,12 +209,13 @@ fn run_selected(
         ),
     };
     let mut outcome = Outcome::Success;
+    let started = Instant::now();
     let SelectedTests { tests, ids, filtered_count: chosen } = load_tests(arguments, &mut outcome)?;
     if arguments.gtest_list_tests {
         let ids = tests.iter().map(|test| test.source.id.as_str());
         return StandardOutput::new().print(&format_test_list(ids)).map(|()| outcome);
     }
-    let run = LoadedRun { arguments, quiet, ids, filtered_count: chosen, output, verdicts };
+    let run = LoadedRun { arguments, quiet, ids, filtered_count: chosen, output, started, verdicts };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.run_tests(tests, writer) {
         Ok(ran) => outcome.escalate_to(ran),
@@ -408,6 +409,8 @@ struct LoadedRun<'a> {
     /// Number of tests that pass the filter, over all shards.
     filtered_count: usize,
     output: Option<gtest::ResultFile>,
+    /// When the program began to load tests, which counts against their time.
+    started: Instant,
     verdicts: &'a mut Vec<(VerdictWord, bool)>,
 }
 
@@ -423,8 +426,7 @@ impl LoadedRun<'_> {
         tests: Vec<LoadedTest>,
         writer: Option<&mut dyn RunWriter>,
     ) -> Result<Outcome, Failure> {
-        let LoadedRun { arguments, quiet, .. } = self;
-        let started = Instant::now();
+        let LoadedRun { arguments, quiet, started, .. } = self;
         let misbehaviour = &FaultInjection::parse(&arguments.misbehave)?;
         let budget = self.budget(tests.len());
         if tests.is_empty() {
@@ -435,7 +437,8 @@ impl LoadedRun<'_> {
         let shared_verdicts = if writer.is_none() { gtest::SharedVerdicts::for_runner()? } else { None };
         run_place.seed = run_place.seed.or(shared_verdicts.as_ref().map(gtest::SharedVerdicts::default_seed));
         let targets = open_devices(arguments, writer.is_none())?;
-        let prediction_time = budget.time().map(|time| time / PREDICTION_TIME_DIVISOR);
+        let remaining = budget.time().map(|time| time.saturating_sub(started.elapsed()));
+        let prediction_time = remaining.map(|time| time / PREDICTION_TIME_DIVISOR);
         let records: Vec<DeviceRecord> =
             targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
         let expectations = load_expectations(arguments, &records)?;
@@ -612,26 +615,13 @@ fn report_outcome(
         ));
         outcome.escalate_to(Outcome::Environment);
     }
-    if !ended.changed_files.is_empty() && !ended.folder.path().join(COMMAND_FILE).exists() {
-        // Without it, `--resume` needs the whole command line; the message below tells how the run ended.
-        outcome.escalate_to(
-            write_command(arguments, ended.folder.path()).map_or(Outcome::Environment, |()| Outcome::Success),
-        );
-    }
-    for file in &ended.changed_files {
-        let end = match file.is_restored {
-            true => "it was written again from memory; check what else uses this folder",
-            false => "another run uses the folder now, so it was not written: run again with another `--out`",
-        };
-        print_message(&format!("error: {path}/{} was removed or changed during the run: {end}", file.name));
-        outcome.escalate_to(Outcome::Environment);
-    }
-        print_message(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
-        outcome.escalate_to(Outcome::Environment);
-    }
+    outcome.escalate_to(changed_files_outcome(ended, arguments));
     outcome.escalate_to(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
     let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
     if ended.is_interrupted && !stopped {
+        print_message(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
+        outcome.escalate_to(Outcome::Environment);
+    }
     outcome
 }
 

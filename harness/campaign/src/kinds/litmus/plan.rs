@@ -60,6 +60,7 @@ impl LitmusPlan {
             .map(PlannedTest::new)
             .collect::<Result<Vec<PlannedTest>, Failure>>()?;
         let mut models = PlannedModels::default();
+        let started = Instant::now();
         let mut cells = Vec::new();
         for (target, device) in targets.iter().enumerate() {
             for (index, item) in planned_tests.iter().enumerate() {
@@ -67,6 +68,8 @@ impl LitmusPlan {
                 let kernel = match (skip_reason_of(&device.name, &item.loaded.source.id), &item.hsa) {
                     (Some(reason), _) => Err(reason),
                     (None, Some(HsaSource { lowered: Err(why), .. })) => Err(why.to_string()),
+                    // The worker compiles it, if there is time for the test at all.
+                    (None, _) if time.is_some_and(|time| started.elapsed() > time) => Ok(String::new()),
                     (None, _) => {
                         device.compile_test(&item.loaded.test, item.variant).map(|runnable| runnable.hash())
                     }
@@ -121,16 +124,13 @@ impl LitmusPlan {
     /// # Errors
     /// If the stress of a device cannot be serialized.
     pub fn to_record(&self, options: &kinds::RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
-        let models = |test_index: usize| {
-            self.device_tests
-                .iter()
-                .filter(|cell| cell.test_index == test_index)
-                .map(|cell| ModelRecord {
-                    name: cell.model.model.name().to_owned(),
-                    hash: cell.model.hash.clone(),
-                })
-                .collect()
-        };
+        let mut models: Vec<Vec<ModelRecord>> = vec![Vec::new(); self.tests.len()];
+        for cell in &self.device_tests {
+            let (name, hash) = (cell.model.model.name().to_owned(), cell.model.hash.clone());
+            models.iter_mut().skip(cell.test_index).take(1).for_each(|own| {
+                own.push(ModelRecord { name: name.clone(), hash: hash.clone() });
+            });
+        }
         let stresses: Vec<&str> = self.targets.iter().map(|target| target.stress.name.as_str()).collect();
         Ok(PlanRecord {
             schema: PLAN_SCHEMA.to_owned(),
@@ -144,13 +144,13 @@ impl LitmusPlan {
             tests: self
                 .tests
                 .iter()
-                .enumerate()
-                .map(|(index, item)| TestRecord {
+                .zip(models)
+                .map(|(item, models)| TestRecord {
                     id: item.loaded.source.id.clone(),
                     name: item.loaded.test.name.clone(),
                     file: item.loaded.source.file.clone(),
                     hash: item.hash.clone(),
-                    models: models(index),
+                    models,
                     text: item.hsa.as_ref().map_or(&item.loaded.text, |hsa| &hsa.text).clone(),
                     clauses: item.loaded.test.metadata.clauses.clone(),
                 })

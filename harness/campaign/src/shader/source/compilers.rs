@@ -9,9 +9,9 @@ use super::includes::folder_of;
 use super::module_edit::{has_shared_binding, rename_entry_point, rename_source};
 use super::process::{find_program, message_position, program_version, remove_noise, run_to_end};
 use super::{CompileUnit, ShaderSource, SourceModule};
-use frontend::ShaderLanguage;
 use crate::files;
 use crate::temporary::TemporaryFolder;
+use frontend::ShaderLanguage;
 
 /// A compiler to SPIR-V.
 pub struct Compiler {

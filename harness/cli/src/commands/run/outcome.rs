@@ -5,10 +5,12 @@ use std::io;
 use std::path::Path;
 
 use campaign::expectations::RunExpectations;
+use campaign::run::RunResult;
 use results::Reason;
 use results::wire::{RunLine, VerdictWord};
 use results::write::{ExitEffect, OutputFormat, RunWriter, number};
 
+use super::{COMMAND_FILE, write_command};
 use crate::arguments::Run;
 use crate::exit::Outcome;
 use crate::output::print_message;
@@ -23,6 +25,25 @@ pub(super) fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome)
         |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
     let all_good = !verdicts.is_empty() && verdicts.iter().all(is_good);
     if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
+}
+
+/// Reports files of the results folder that another process changed, and returns their effect on the exit code.
+pub(super) fn changed_files_outcome(ended: &RunResult, arguments: &Run) -> Outcome {
+    let Some(first) = ended.changed_files.first() else { return Outcome::Success };
+    let path = ended.folder.path();
+    if first.is_restored && !path.join(COMMAND_FILE).exists() {
+        // Without it, `--resume` needs the whole command line.
+        let _ = write_command(arguments, path);
+    }
+    for file in &ended.changed_files {
+        let end = match file.is_restored {
+            true => "it was written again from memory; check what else uses this folder",
+            false => "another run uses the folder now, so it was not written: run again with another `--out`",
+        };
+        let file = path.join(file.name);
+        print_message(&format!("error: {} was removed or changed during the run: {end}", file.display()));
+    }
+    Outcome::Environment
 }
 
 /// Returns the effect of a verdict on the exit code.
