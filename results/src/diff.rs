@@ -10,7 +10,7 @@ use crate::judge::Reason;
 use crate::read::Results;
 use crate::report::device_names;
 use crate::state;
-use crate::statistics::rates::{Comparison, RateComparison, Scatter, compare_runs};
+use crate::statistics::rates::{RateComparison, RunComparison, Scatter, compare_runs};
 use crate::statistics::{CONFIDENCE, holm};
 use crate::wire::{
     Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, PartUnit, RunLine, RunOutcome, ScatterRecord,
@@ -34,7 +34,7 @@ struct RatePair<'a> {
     /// Instances with this outcome, in the old and in the new run.
     counts: (u64, u64),
     /// `None` if a side has neither repeated runs nor batches.
-    comparison: Option<Comparison>,
+    comparison: Option<RunComparison>,
 }
 
 /// Compares two runs. Devices are matched by name. If each run has one device, these are compared even if
@@ -81,7 +81,7 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
             }
         }
     }
-    let comparisons: Vec<Comparison> = rates.iter().filter_map(|rate| rate.comparison).collect();
+    let comparisons: Vec<RunComparison> = rates.iter().filter_map(|rate| rate.comparison).collect();
     let scatter = Scatter::estimate(&comparisons);
     changes.extend(rate_changes(&rates, scatter.unwrap_or(Scatter::NONE)));
     changes.sort_by(|left, right| {
@@ -283,7 +283,7 @@ fn compare_rates<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<RatePair<'a>> {
 fn compare_outcome(
     (old, before): (&RunLine, Option<&RunOutcome>),
     (new, after): (&RunLine, Option<&RunOutcome>),
-) -> Option<Comparison> {
+) -> Option<RunComparison> {
     if let Some((old_total, new_total)) = old.batches.zip(new.batches) {
         let sightings = |row: Option<&RunOutcome>| row.and_then(|row| row.batches).unwrap_or_default();
         let (old_count, new_count) = (sightings(before), sightings(after));

@@ -380,7 +380,7 @@ pub struct RunLine {
 /// Repeated parts of a run. Their outcomes vary more than those of independent instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunParts {
-    /// What a part is.
+    /// The unit of a part.
     pub unit: PartUnit,
     /// The instances with a complete outcome of each part.
     pub instances: Vec<u64>,

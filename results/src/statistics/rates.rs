@@ -28,7 +28,7 @@ const MIN_LOG_VARIANCE: f64 = 1e-4;
 
 /// The comparison of the rates of one outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comparison {
+pub struct RunComparison {
     /// Its significance if rates vary only within each side.
     pub significance: Significance,
     /// Both sides have enough observations for the estimate of the scatter.
@@ -73,7 +73,7 @@ impl LogRates {
 ///
 /// The statistic is the one with the p-value of Welch's test under a chi-square distribution with one degree of
 /// freedom.
-pub fn compare_runs(old: &[(u64, u64)], new: &[(u64, u64)]) -> Option<Comparison> {
+pub fn compare_runs(old: &[(u64, u64)], new: &[(u64, u64)]) -> Option<RunComparison> {
     let (before, after) = (LogRates::estimate(old)?, LogRates::estimate(new)?);
     let (old_variance, new_variance) = (before.mean_variance(), after.mean_variance());
     let variance = old_variance + new_variance;
@@ -82,7 +82,7 @@ pub fn compare_runs(old: &[(u64, u64)], new: &[(u64, u64)]) -> Option<Comparison
     let p = student_tail((after.mean - before.mean).powi(2) / variance, freedom);
     let mean_count =
         |runs: &[(u64, u64)]| runs.iter().map(|(count, _)| *count as f64).sum::<f64>() / runs.len() as f64;
-    Some(Comparison {
+    Some(RunComparison {
         significance: Significance { statistic: inverse_chi_square_tail(p), p },
         is_regular: mean_count(old).min(mean_count(new)) >= MIN_EXPECTED_COUNT,
     })
@@ -107,9 +107,9 @@ impl RateComparison {
     /// The statistic is chi-square distributed with one degree of freedom. It is a likelihood ratio (G); with
     /// few observations it is the value whose tail equals the p-value of Fisher's exact test. `None` if a run
     /// has no trials.
-    pub fn compare(&self) -> Option<Comparison> {
+    pub fn compare(&self) -> Option<RunComparison> {
         let is_regular = self.is_regular();
-        self.significance().map(|significance| Comparison { significance, is_regular })
+        self.significance().map(|significance| RunComparison { significance, is_regular })
     }
 
     fn significance(&self) -> Option<Significance> {
@@ -218,7 +218,7 @@ impl Scatter {
 
     /// Estimates the scatter from comparisons; most must be of unchanged rates. Only comparisons with large
     /// expected counts are used. `None` if there are too few.
-    pub fn estimate(comparisons: &[Comparison]) -> Option<Scatter> {
+    pub fn estimate(comparisons: &[RunComparison]) -> Option<Scatter> {
         let mut statistics: Vec<f64> = comparisons
             .iter()
             .filter(|comparison| comparison.is_regular)
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn shifts_of_every_rate_are_scatter() {
         // Every rate moves by about five deviations, so the cause is scheduling and not one test.
-        let all: Vec<Comparison> = (1..=30)
+        let all: Vec<RunComparison> = (1..=30)
             .map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000).compare().unwrap())
             .collect();
         let scatter = Scatter::estimate(&all).unwrap();
@@ -356,7 +356,7 @@ mod tests {
         );
         assert!(scatter.deflate(all[3].significance).p > 0.05);
         assert_eq!(Scatter::estimate(&all[..9]), None);
-        let same: Vec<Comparison> =
+        let same: Vec<RunComparison> =
             (1..=30).map(|i| compare(1000 * i, 1_000_000, 1000 * i, 1_000_000).compare().unwrap()).collect();
         assert_eq!(Scatter::estimate(&same), Some(Scatter::NONE));
     }
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn uneven_scatter_has_heavier_tails() {
         let shifts = [100, 200, 300, 500, 900, 1500, 3000, 6000, 20_000, 90_000];
-        let all: Vec<Comparison> = shifts
+        let all: Vec<RunComparison> = shifts
             .iter()
             .cycle()
             .take(40)

@@ -217,7 +217,7 @@ pub fn draw_histograms(
     let labels = (longest as f64 * character + font).min(0.4 * inner);
     let gap = 1.2 * font;
     let cell_width = (inner - labels - gap * columns as f64) / columns as f64;
-    // Rates have a column of their own, so that no bar or whisker crosses them.
+    // Rates have a separate column, so that no bar or whisker crosses them.
     let bar_width = cell_width - 3.6 * font;
     // Title of a panel; device, driver and instances of a cell; axis.
     let (title_height, head_height, axis_height) = (2.2 * font, 4.9 * font, 2.2 * font);
