@@ -128,7 +128,9 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     executor.symbolic_constants = symbolic;
     let summary = executor.run()?;
     let steps = if options.steps == 0 { DEFAULT_STEPS } else { options.steps };
-    let used = used_dimensions(&summary);
+    let mut used = used_dimensions(&summary);
+    // A proof about the only workgroup would say nothing of a grid.
+    used[0] |= used == [false; 3];
     let grid = [0, 1, 2].map(|axis: usize| match options.grid {
         Some(grid) => Some(grid[axis]),
         None => (!used[axis]).then_some(1),
