@@ -161,7 +161,7 @@ pub struct Run {
     /// Run each test N times, each in a fresh process, within the same --time or --instances.
     ///
     /// Intervals and `diff` then compare whole runs instead of parts of one; use at least 6.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value = "1", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
     /// Seed of all random choices [default: random, printed].
     #[arg(long, value_name = "N", hide_short_help = true)]
@@ -356,7 +356,7 @@ pub struct Race {
     #[arg(long, conflicts_with = "emit", hide_short_help = true)]
     pub lint: bool,
     /// Prove that no grid and no input races; without a proof the result is undecided.
-    #[arg(long, conflicts_with = "emit")]
+    #[arg(long, hide_short_help = true, conflicts_with = "emit")]
     pub prove: bool,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]

@@ -18,6 +18,9 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "VK_DRIVER_FILES",
         "read by the Vulkan loader: the driver files. If it is set and no device is found, the exit code is 3",
     ),
+    ("VK_LITMUS_RECORD", "the folder to which the layer of `record` writes; `record` sets it"),
+    ("VK_LITMUS_RECORD_KEEP", "cases per kind of dispatch; `record` sets it"),
+    ("VK_LITMUS_RECORD_BYTES", "limit of recorded contents; `record` sets it"),
     ("VK_ICD_FILENAMES", "the older name of VK_DRIVER_FILES"),
     ("CI", "if it is set, no Vulkan device means exit code 3 instead of the simulated GPU"),
     (

@@ -88,7 +88,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     (
         "repro",
-        &["vk-litmus repro --results results --out repro", "vk-litmus repro mp/MP+rel-acq --out repro"],
+        &["vk-litmus repro --results results --out repro", "vk-litmus repro mp/MP+rel-acq --out repro-mp"],
     ),
     ("diff", &["vk-litmus diff before after", "vk-litmus diff results --model vulkan-1.2"]),
     ("merge", &["vk-litmus merge part1 part2 --out whole"]),

@@ -56,7 +56,7 @@ pub struct Bench {
     #[arg(long, value_name = "DUR", default_value = "1m", value_parser = parse_duration)]
     pub time: Duration,
     /// With tests, a suite or --stress: seed of all random choices.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     pub seed: u64,
     /// The device, as for `run` [default: the best one].
     #[arg(long, value_name = "SEL")]

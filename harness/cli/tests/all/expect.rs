@@ -155,7 +155,7 @@ fn a_folder_without_expectations_is_a_mistake() {
     fs::create_dir(folder.path().join("empty")).unwrap();
     fs::create_dir_all(folder.path().join("odd/sim-fails.txt")).unwrap();
     for (name, said) in
-        [("none", "No such file"), ("empty", "no file named DEVICE-fails.txt"), ("odd", "not a regular file")]
+        [("none", "No such file"), ("empty", "no file named DEVICE-fails.txt"), ("odd", "Is a directory")]
     {
         let ran = run_in(folder.path(), &["--expect", name]);
         assert_eq!(ran.code, 2, "{ran:?}");

@@ -94,16 +94,11 @@ fn an_undecided_answer_names_the_limit() {
         return;
     }
     let kind = |name: &str| format!("{}/tests/all/shaders/kinds/{name}", env!("CARGO_MANIFEST_DIR"));
-    let cases: [(&str, &[&str], &str); 5] = [
+    let cases: [(&str, &[&str], &str); 4] = [
         (
             "ring.comp",
             &["--grid", "2", "--unroll", "4", "--timeout", "100s"],
             "unknown: the model cut off runs after 4 iterations of a loop; `--unroll 8` continues them",
-        ),
-        (
-            "ring.comp",
-            &["--grid", "2", "--unroll", "32", "--timeout", "1s"],
-            "unknown: the time limit of the model was reached; `--timeout 6s` gives it more time",
         ),
         (
             "chained-scan.comp",
@@ -124,7 +119,7 @@ fn an_undecided_answer_names_the_limit() {
              iteration of each loop",
         ),
     ];
-    let count = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 5 } else { 4 };
+    let count = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 4 } else { 3 };
     for (name, arguments, words) in cases.into_iter().take(count) {
         let ran = Ran::run(vk_litmus(["check", &kind(name)]).args(arguments));
         assert!(ran.stderr.contains(words), "{name}: {ran:?}");
