@@ -24,7 +24,6 @@ use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::Findings;
 use crate::prepared::{ModelPlans, PreparedPlan};
-use crate::search::step_weight;
 use crate::skeleton::ExecutionSemantics;
 use crate::{Model, PredictError};
 
@@ -73,11 +72,12 @@ pub(crate) fn decide_program(
     })
 }
 
-/// Steps of the first attempt with the encoding of all paths.
-const FIRST_ENCODING_STEPS: u64 = 100_000;
+/// Steps of the attempts with the encoding of all paths. The first ones cost a tenth of a second at most, later ones, which
+/// resolve conflicts, up to a hundred times as much.
+const ENCODING_STEPS: [u64; 3] = [10_000, 50_000, 400_000];
 
-/// Steps of the first search path by path.
-const FIRST_SEARCH_STEPS: u64 = 500_000;
+/// Steps of the searches path by path that follow these attempts.
+const SEARCH_STEPS: [u64; 3] = [20_000, 1_000_000, 8_000_000];
 
 /// Steps of the solver that take about as long as one step of a search.
 const SOLVER_STEPS_PER_STEP: u64 = 64;
@@ -97,20 +97,20 @@ pub(crate) fn decide_in_turns(
     events: usize,
     tracker: &BudgetTracker<'_>,
 ) -> Result<Findings, PredictError> {
-    let mut search_steps = FIRST_SEARCH_STEPS / (step_weight(events) / 4).max(1);
-    let mut encoding_steps = FIRST_ENCODING_STEPS;
+    let mut turns =
+        ENCODING_STEPS.into_iter().zip(SEARCH_STEPS).chain(std::iter::repeat((u64::MAX, u64::MAX)));
     let mut partial = Findings { unlisted: true, timed_out: true, ..Findings::default() };
     let mut bounded: Option<Findings> = None;
     let (mut is_searchable, mut is_encodable) = (true, true);
     let mut is_encoded_next = ENCODED_FIRST.contains(&events);
     loop {
+        let (encoding_steps, search_steps) = turns.next().unwrap_or((u64::MAX, u64::MAX));
         if is_encodable && is_encoded_next && bounded.is_none() {
             let steps = if is_searchable { encoding_steps } else { u64::MAX };
             let limit = tracker.remaining().with_step_limit(steps);
             let encoding_tracker = BudgetTracker::new(limit);
             let decided = encode(&encoding_tracker)?;
             tracker.spend(encoding_tracker.spent_steps() / SOLVER_STEPS_PER_STEP);
-            encoding_steps = encoding_steps.saturating_mul(8);
             match decided {
                 Some(found) if found.is_unbounded() || !found.timed_out && !is_searchable => {
                     return Ok(found);
@@ -136,7 +136,6 @@ pub(crate) fn decide_in_turns(
                 Err(PredictError::TooManyPaths { .. }) if is_encodable => is_searchable = false,
                 Err(error) => return Err(error),
             }
-            search_steps = search_steps.saturating_mul(4);
         }
         if let Some(bounded) = bounded.take() {
             return Ok(bounded);

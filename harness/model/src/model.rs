@@ -202,14 +202,19 @@ impl Model {
         let query_plans: Vec<Arc<ModelPlans>> =
             queries.filter_map(|query| compiled.plans_for_query(&query.terms)).collect();
         let mut remaining = MAX_PREPARED_SKELETONS;
-        for_each_skeleton(test, self.execution_semantics(), 1, &mut |skeleton| {
+        let prepared = for_each_skeleton(test, self.execution_semantics(), 1, &mut |skeleton| {
             compiled.prepare_plan(&skeleton);
             for query in &query_plans {
                 query.prepare_plan(&skeleton);
             }
             remaining -= 1;
             Ok(remaining > 0)
-        })
+        });
+        match prepared {
+            // The encoding of the whole program needs no list of paths.
+            Err(PredictError::TooManyPaths { .. }) => Ok(()),
+            prepared => prepared,
+        }
     }
 
     /// Returns the complete plan for the storage classes of a test.

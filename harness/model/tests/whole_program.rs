@@ -5,7 +5,7 @@ use litmus::{Race, Test};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use model::internals::{ExplorationStrategy, decide_by_encoding, predict_with_strategy};
-use model::{Budget, Model, PredictOptions};
+use model::{Budget, Model, PredictOptions, predict_without_outcomes};
 
 use crate::common as random;
 
@@ -78,4 +78,28 @@ fn the_encoding_agrees_with_the_search_on_random_tests() {
             })
             .unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+/// 24 branches have 16 million paths. No list of them may be needed, nor refuse the test.
+#[test]
+fn a_test_with_very_many_paths_is_decided() {
+    let rows: Vec<String> = (0..24)
+        .map(|branch| {
+            format!(
+                "ld.atom.dv.sc0 r0, f{branch} | st.atom.dv.sc0 f{branch}, 1 ;\nbeq r0, 0, LC{branch} | ;\n\
+                 st.atom.dv.sc0 g, {} | ;\nLC{branch}: | ;\n",
+                branch + 1
+            )
+        })
+        .collect();
+    let text = format!(
+        "VULKAN paths\n{{ g = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n{}exists (g == 24)",
+        rows.concat()
+    );
+    let test = litmus::parse(&text, "paths").unwrap();
+    let model = shipped("vulkan");
+    model.prepare(&test).unwrap();
+    let options = PredictOptions { budget: Budget::from_steps(50_000), unroll: 1 };
+    let decided = predict_without_outcomes(&test, &model, &options).unwrap();
+    assert_eq!((decided.race, decided.can_meet_condition), (Race::Free, Some(true)));
 }

@@ -13,10 +13,13 @@ use crate::path::unroll::compare;
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::sat_encoding::{cyclic_components, dependency_cycles};
-use crate::skeleton::{FinalValueSource, Owner, Tags};
+use crate::skeleton::{Event, FinalValueSource, Owner, Tags};
 
 /// Larger cycles are excluded by positions, whose clauses are fewer than those of a total order.
 const MAX_ORDERED_EVENTS: usize = 40;
+
+/// Limit of writes to a storage: their order has a clause for each three of them.
+const MAX_WRITES: usize = 96;
 
 /// The clauses of a program on all of its paths.
 pub(crate) struct GuardedEncoding<'a, M: Matrix, S> {
@@ -54,6 +57,13 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         let depends_on_path =
             |base: &crate::cat::BaseReference| PATH_RELATIONS.contains(&plan.name_text(base.name));
         if prepared.static_bases.iter().any(|(_, base)| depends_on_path(base)) {
+            return Ok(None);
+        }
+        let writes_to = |storage: &LocationId| {
+            let is_write = |event: &&Event| event.storage == Some(*storage) && event.tags.has(Tags::W);
+            skeleton.events.iter().filter(is_write).count()
+        };
+        if skeleton.storages().iter().any(|storage| writes_to(storage) > MAX_WRITES) {
             return Ok(None);
         }
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
