@@ -73,11 +73,30 @@ pub enum Problem {
         /// The dependent operation.
         what: String,
     },
-    #[error("cannot lift: more than {bound} {what}{}", reduction_hint(what))]
+    /// The final contents that a claim is about are computed from floats or opaque values.
+    #[error("cannot lift: the assertion about `{element}` is computed from floats or opaque values")]
+    OpaqueClaim { element: String },
+    /// A limit of the size of a module or of its memory.
+    #[error("cannot lift: more than {bound} {what}")]
     Budget {
         /// The limited quantity.
         what: &'static str,
         bound: usize,
+    },
+    /// A limit of the work of an analysis.
+    #[error("cannot lift: more than {bound} {what}{remedy}")]
+    Exhausted {
+        /// The limited quantity.
+        what: &'static str,
+        bound: usize,
+        /// The options to lower; empty if none helps.
+        remedy: &'static str,
+    },
+    #[error("cannot lift: more than {bound} invocations{}", if *one_workgroup { " (one workgroup alone exceeds the limit)" } else { "; lower --grid" })]
+    Invocations {
+        bound: usize,
+        /// True if a single workgroup exceeds the limit.
+        one_workgroup: bool,
     },
     /// The deadline has passed; see `AnalysisOptions::deadline`.
     #[error("the time limit was reached")]
@@ -106,46 +125,15 @@ pub enum Problem {
     },
 }
 
-/// The limited quantity if a single workgroup exceeds the limit.
-pub(crate) const ONE_WORKGROUP: &str = "invocations (one workgroup alone exceeds the limit)";
-
-/// Returns a hint that reduces the limited quantity.
-fn reduction_hint(what: &str) -> &'static str {
-    match what {
-        "invocations" => "; lower --grid",
-        "steps of an invocation"
-        | "paths of an invocation"
-        | "instructions of a thread"
-        | "registers of a thread" => "; lower --unroll",
-        "paths of all invocations" | "rounds of values" | "locations" => "; lower --grid or --unroll",
-        _ => "",
-    }
-}
-
 impl Problem {
     /// Returns true for a limit of time or size, which implies no defect of the module.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Problem::Budget { .. } | Problem::OutOfTime | Problem::TooFewSchedules { .. })
+        matches!(self, Problem::Budget { .. } | Problem::Invocations { .. }) || self.is_exhausted()
     }
 
     /// Returns true if only time or steps were insufficient to complete the analysis.
     pub fn is_exhausted(&self) -> bool {
-        match self {
-            Problem::OutOfTime | Problem::TooFewSchedules { .. } => true,
-            Problem::Budget { what, .. } => {
-                matches!(
-                    *what,
-                    "steps"
-                        | "steps of an invocation"
-                        | "paths of an invocation"
-                        | "paths of all invocations"
-                        | "instructions of a thread"
-                        | "registers of a thread"
-                        | "rounds of values"
-                )
-            }
-            _ => false,
-        }
+        matches!(self, Problem::Exhausted { .. } | Problem::OutOfTime | Problem::TooFewSchedules { .. })
     }
 
     pub fn located_at(self, place: SourcePosition) -> Refusal {

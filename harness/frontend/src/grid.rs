@@ -441,8 +441,8 @@ fn explore_schedules(
                         }
                     }
                     Some(Err(element)) => {
-                        let what = format!("{ASSERTION} about `{element}`");
-                        report.refusal = Some(Problem::Opaque { what }.located_at(SourcePosition::Module));
+                        let open = Problem::OpaqueClaim { element };
+                        report.refusal = Some(open.located_at(SourcePosition::Module));
                     }
                     None => {}
                 }
@@ -484,7 +484,8 @@ fn explore_schedules(
             report.refusal = Some(missed.located_at(SourcePosition::Module));
         }
         if options.is_sampled && report.findings.is_empty() && report.refusal.is_none() {
-            let missed = Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS as usize };
+            let bound = MAX_INVOCATIONS as usize;
+            let missed = Problem::Invocations { bound, one_workgroup: false };
             report.refusal = Some(missed.located_at(SourcePosition::Module));
         }
         classify_lockstep_races(&mut report.findings);
@@ -494,9 +495,7 @@ fn explore_schedules(
         report.verdict = match (report.findings.is_empty(), &report.refusal) {
             (false, _) => GridVerdict::Racy,
             (true, None) => GridVerdict::Clean,
-            (true, Some(Refusal { what: Problem::Opaque { what }, .. })) if what.starts_with(ASSERTION) => {
-                GridVerdict::Undecided
-            }
+            (true, Some(Refusal { what: Problem::OpaqueClaim { .. }, .. })) => GridVerdict::Undecided,
             (true, Some(refusal)) if refusal.what.is_limit() => GridVerdict::Undecided,
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
@@ -512,8 +511,6 @@ fn explore_schedules(
     })
 }
 
-/// The subject of a refusal that an assertion is not decided.
-const ASSERTION: &str = "the assertion";
 /// Schedules whose final contents are compared, and the largest contents, in units of [`BYTES_PER_STEP`].
 const COMPARED_SCHEDULES: u64 = 24;
 const MAX_COMPARED: u64 = (4 << 20) / BYTES_PER_STEP;

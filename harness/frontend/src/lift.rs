@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::assemble;
 use crate::candidate_values;
 use crate::context::{Assignment, LiftContext, find_loops};
-use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
+use crate::error::{Problem, Refusal, SourcePosition, malformed};
 use crate::finding::{InvocationId, LiftFinding};
 use crate::interlock::InterlockExecutionMode;
 use crate::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
@@ -66,7 +66,7 @@ fn lift_entry(
             .map_err(without_position)?,
         1..=MAX_INVOCATIONS => options.only_invocations.clone(),
         _ => {
-            return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS }
+            return Err(Problem::Invocations { bound: MAX_INVOCATIONS, one_workgroup: false }
                 .located_at(SourcePosition::Module));
         }
     };
@@ -190,7 +190,8 @@ fn lift_case(
             let walk = walk.execute_all_paths(function)?;
             paths += walk.paths;
             if paths > MAX_PATHS {
-                let budget = Problem::Budget { what: "paths of all invocations", bound: MAX_PATHS };
+                let (what, remedy) = ("paths of all invocations", "; lower --grid or --unroll");
+                let budget = Problem::Exhausted { what, bound: MAX_PATHS, remedy };
                 return Err(budget.located_at(SourcePosition::Module));
             }
             walked.push(walk);
@@ -258,8 +259,9 @@ fn lift_case(
         let writes: u32 = walked.iter().map(|walked| walked.writes).sum();
         frozen |= number > 3 * (writes as usize + 1);
         if number > MAX_ROUNDS {
-            return Err(Problem::Budget { what: "rounds of values", bound: MAX_ROUNDS }
-                .located_at(SourcePosition::Module));
+            let (what, remedy) = ("rounds of values", "; lower --grid or --unroll");
+            let budget = Problem::Exhausted { what, bound: MAX_ROUNDS, remedy };
+            return Err(budget.located_at(SourcePosition::Module));
         }
         knowledge = next;
     }
@@ -306,8 +308,7 @@ fn enumerate_invocations(
     let (each, bound) = (count(local), MAX_INVOCATIONS as u64);
     let workgroups = if running.is_empty() { count(grid) } else { running.len() as u64 };
     if each.saturating_mul(workgroups) > bound {
-        let what = if each > bound { ONE_WORKGROUP } else { "invocations" };
-        return Err(Problem::Budget { what, bound: MAX_INVOCATIONS });
+        return Err(Problem::Invocations { bound: MAX_INVOCATIONS, one_workgroup: each > bound });
     }
     let running =
         if running.is_empty() { positions_at(&grid.map(|count| (0..count).collect())) } else { running };

@@ -46,7 +46,7 @@ pub enum FinalContents {
         contents: BTreeMap<Vec<u64>, FinalContent>,
     },
     /// Every content is allowed, for the given reason.
-    Undefined(String),
+    Undefined { kind: FindingKind, reason: String },
     /// The contents are not known.
     Unknown {
         /// True if the kernel is known to be race-free.
@@ -113,7 +113,7 @@ pub(crate) fn enumerate_contents(
             // A kernel that may not end leaves nothing to compare.
             return match found.kind {
                 FindingKind::Hang => FinalContents::Unknown { is_race_free: race_free, reason: what },
-                _ => FinalContents::Undefined(what),
+                kind => FinalContents::Undefined { kind, reason: what },
             };
         }
         race_free = report.verdict == GridVerdict::Clean && !report.is_schedule_dependent;
@@ -137,7 +137,9 @@ pub(crate) fn enumerate_contents(
     };
     match crate::suspicion::confirm_suspicions(&lifted, model, budget) {
         (found, _) if !found.is_empty() => {
-            return FinalContents::Undefined(format!("{}: {}", found[0].kind().name(), found[0].message));
+            let kind = found[0].kind();
+            let reason = format!("{}: {}", kind.name(), found[0].message);
+            return FinalContents::Undefined { kind, reason };
         }
         (_, true) => {
             return unknown(
@@ -228,7 +230,8 @@ fn contents_of_case(
     };
     let race_free = race_free || prediction.race == Race::Free;
     if prediction.race == Race::Racy {
-        return FinalContents::Undefined("race: data race, found by the model".to_owned());
+        let reason = "race: data race, found by the model".to_owned();
+        return FinalContents::Undefined { kind: FindingKind::Race, reason };
     }
     if !prediction.complete || !race_free {
         let why = if prediction.truncated_runs > 0 {

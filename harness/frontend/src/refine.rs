@@ -371,11 +371,6 @@ fn is_new_defect(kind: FindingKind) -> bool {
     leaves_nothing_defined(kind) || kind == FindingKind::Hang
 }
 
-/// Returns true if contents are undefined only because of an undefined value.
-fn is_value_undefined(reason: &str) -> bool {
-    reason.starts_with(FindingKind::UninitialisedRead.name())
-}
-
 /// The result of the simulation of all invocations.
 enum Proof {
     Complete {

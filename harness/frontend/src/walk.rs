@@ -40,6 +40,8 @@ const MAX_PATHS: usize = 4_096;
 const MAX_CALLS: usize = 64;
 /// Upper bound on the instructions of a litmus thread.
 const MAX_THREAD_INSTRUCTIONS: usize = 30_000;
+/// The remedy for a limit of the work for one invocation.
+const LOWER_UNROLL: &str = "; lower --unroll";
 const FIRST_FREE_REGISTER: u16 = 3;
 /// The label of positions that are not jump targets.
 const UNNAMED_LABEL: u16 = 1;
@@ -158,8 +160,12 @@ impl<'a> Walk<'a> {
             }
             if self.paths > MAX_PATHS {
                 let bound = MAX_PATHS;
-                return Err(Problem::Budget { what: "paths of an invocation", bound }
-                    .located_at(self.source_position()));
+                return Err(Problem::Exhausted {
+                    what: "paths of an invocation",
+                    bound,
+                    remedy: LOWER_UNROLL,
+                }
+                .located_at(self.source_position()));
             }
         }
         Ok(EmittedThread {
@@ -198,7 +204,8 @@ impl<'a> Walk<'a> {
         let (line, place) = self.at;
         self.emitted_count += 1;
         if self.emitted_count > MAX_THREAD_INSTRUCTIONS {
-            return Err(Problem::Budget { what: "instructions of a thread", bound: MAX_THREAD_INSTRUCTIONS });
+            let (what, remedy) = ("instructions of a thread", LOWER_UNROLL);
+            return Err(Problem::Exhausted { what, bound: MAX_THREAD_INSTRUCTIONS, remedy });
         }
         self.segments[self.segment].code.push(Emitted { kind, line, place });
         Ok(())
@@ -207,7 +214,8 @@ impl<'a> Walk<'a> {
     pub fn new_register(&mut self, state: &mut PathState, domain: NumberDomain) -> Result<u16, Problem> {
         let register = state.next_register;
         if register == u16::MAX {
-            return Err(Problem::Budget { what: "registers of a thread", bound: usize::from(u16::MAX) });
+            let (what, remedy) = ("registers of a thread", LOWER_UNROLL);
+            return Err(Problem::Exhausted { what, bound: usize::from(u16::MAX), remedy });
         }
         state.next_register += 1;
         self.registers = self.registers.max(state.next_register);
@@ -224,7 +232,8 @@ impl<'a> Walk<'a> {
         loop {
             self.steps += 1;
             if self.steps > MAX_STEPS {
-                return Err(Problem::Budget { what: "steps of an invocation", bound: MAX_STEPS });
+                let (what, remedy) = ("steps of an invocation", LOWER_UNROLL);
+                return Err(Problem::Exhausted { what, bound: MAX_STEPS, remedy });
             }
             let is_late = |deadline: &DeadlinePredicate| {
                 self.steps.is_multiple_of(DEADLINE_CHECK_INTERVAL) && deadline.has_passed()
@@ -628,7 +637,8 @@ impl<'a> Walk<'a> {
         let count = self.round.locations.len();
         let location = *self.round.locations.entry(cell).or_insert(LocationId(count as u16));
         if count >= usize::from(u16::MAX) {
-            return Err(Problem::Budget { what: "locations", bound: usize::from(u16::MAX) });
+            let (what, remedy) = ("locations", "; lower --grid or --unroll");
+            return Err(Problem::Exhausted { what, bound: usize::from(u16::MAX), remedy });
         }
         Ok(emit::AccessTarget { location, class, scalar: None })
     }

@@ -567,7 +567,7 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
         let lifted = match frontend::lift(&module, &options) {
             Ok(lifted) => lifted,
             // Too many executions of one invocation.
-            Err(Refusal { what: Problem::Budget { .. }, .. }) => {
+            Err(Refusal { what: Problem::Budget { .. } | Problem::Exhausted { .. }, .. }) => {
                 open += 1;
                 continue;
             }

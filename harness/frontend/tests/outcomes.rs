@@ -62,7 +62,8 @@ fn vector_components_are_separate() {
 
 #[test]
 fn undefined_and_unknown_contents_have_a_reason() {
-    let FinalContents::Undefined(why) = contents_of_file(&format!("{DISPATCH}/racy"), 2, &[]) else {
+    let FinalContents::Undefined { reason: why, .. } = contents_of_file(&format!("{DISPATCH}/racy"), 2, &[])
+    else {
         panic!()
     };
     assert!(why.starts_with("race: data race on `data.count`"), "{why}");
@@ -86,7 +87,7 @@ fn device_dependent_results_are_unknown() {
         assert!(why.contains(what), "{why}");
     }
     let finals = contents_of_file(&format!("{DISPATCH}/smallest-quotient"), 1, &[]);
-    let FinalContents::Undefined(why) = finals else { panic!("{finals:?}") };
+    let FinalContents::Undefined { reason: why, .. } = finals else { panic!("{finals:?}") };
     assert!(why.contains("undefined"), "{why}");
 }
 

@@ -118,7 +118,7 @@ OpBranch %head
 %done = OpLabel",
     );
     let refused = lift_text(&endless).unwrap_err();
-    assert!(matches!(refused.what, Problem::Budget { what: "steps of an invocation", .. }), "{refused}");
+    assert!(matches!(refused.what, Problem::Exhausted { what: "steps of an invocation", .. }), "{refused}");
     let huge = kernel_text(
         "%4096 = OpConstant %u32 4000000000
 %large = OpTypeArray %u32 %4096

@@ -172,7 +172,7 @@ fn analyze_dispatch(
     let budget = model::Budget::until(&stop);
     let finals = frontend::final_contents(module, &dispatch, &options, model, budget, &describe);
     analyzed.expected = match finals {
-        FinalContents::Undefined(why) => ExpectedContents::Undefined(why),
+        FinalContents::Undefined { reason: why, .. } => ExpectedContents::Undefined(why),
         FinalContents::Unknown { is_race_free: race_free, reason: why } => {
             ExpectedContents::Unknown { is_race_free: race_free, why }
         }

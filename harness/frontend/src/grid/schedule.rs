@@ -246,7 +246,8 @@ impl Interpreter<'_> {
             for (turn, index) in order.into_iter().enumerate() {
                 if self.steps > budget {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
-                    return Err(Problem::Budget { what: "steps", bound }.located_at(SourcePosition::Module));
+                    return Err(Problem::Exhausted { what: "steps", bound, remedy: "" }
+                        .located_at(SourcePosition::Module));
                 }
                 // The clock is slow beside an invocation of few steps.
                 let is_checked = turn.is_multiple_of(TURNS_PER_CHECK);

@@ -14,7 +14,7 @@ use spirv_reader::{
 
 use super::state::{BlockEntries, Interpreter, TrialBudget, WalkSetup};
 use crate::context::find_loops;
-use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
+use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::input_place::{AssumedInput, InputPlace};
 use crate::interlock::InterlockExecutionMode;
 use crate::launch::{LaunchParameters, reflected_push_constants, running_workgroups};
@@ -83,8 +83,8 @@ pub(super) fn with_interpreter<T>(
     };
     if all > MAX_INVOCATIONS || each > MAX_WORKGROUP_SIZE {
         let bound = if each > MAX_WORKGROUP_SIZE { MAX_WORKGROUP_SIZE } else { MAX_INVOCATIONS };
-        let what = if each > MAX_WORKGROUP_SIZE { ONE_WORKGROUP } else { "invocations" };
-        return Err(without_position(Problem::Budget { what, bound: bound as usize }));
+        let one_workgroup = each > MAX_WORKGROUP_SIZE;
+        return Err(without_position(Problem::Invocations { bound: bound as usize, one_workgroup }));
     }
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0]));
     // Without a given size, a workgroup is one subgroup, as far as a subgroup can hold it.

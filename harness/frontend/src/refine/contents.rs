@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirv_reader::SpirvModule;
 
 use super::{Counterexample, Refinement, RefinementQuery, RefinementVerdict};
-use super::{is_new_defect, is_value_undefined, undefined_reason};
+use super::{is_new_defect, undefined_reason};
 use crate::dispatch::plan_dispatch;
 use crate::error::Refusal;
 use crate::finding::{FindingKind, Spot};
@@ -135,10 +135,10 @@ pub(super) fn compare_contents(
     };
     let (cells, allowed) = match first.1 {
         FinalContents::Known { cells, contents } => (cells, contents),
-        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
-            return Refinement::undefined_before(&undefined);
+        FinalContents::Undefined { kind, reason } if kind != FindingKind::UninitialisedRead => {
+            return Refinement::undefined_before(&reason);
         }
-        FinalContents::Undefined(open) | FinalContents::Unknown { reason: open, .. } => {
+        FinalContents::Undefined { reason: open, .. } | FinalContents::Unknown { reason: open, .. } => {
             return Refinement::unknown(format!(
                 "{why}; the contents that BEFORE leaves are not known: {open}"
             ));
@@ -146,12 +146,12 @@ pub(super) fn compare_contents(
     };
     let (more, shown) = match second.1 {
         FinalContents::Known { cells, contents } => (cells, contents),
-        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
-            let (kind, message) = ("race", format!("AFTER only: {undefined}"));
+        FinalContents::Undefined { kind, reason } if kind != FindingKind::UninitialisedRead => {
+            let (kind, message) = ("race", format!("AFTER only: {reason}"));
             let (before, after, environment) = (None, None, Vec::new());
             return Refinement::breaks(Counterexample { kind, message, before, after, environment });
         }
-        FinalContents::Undefined(open) | FinalContents::Unknown { reason: open, .. } => {
+        FinalContents::Undefined { reason: open, .. } | FinalContents::Unknown { reason: open, .. } => {
             return Refinement::unknown(format!(
                 "{why}; the contents that AFTER leaves are not known: {open}"
             ));

@@ -20,9 +20,7 @@ const LOOP_BOUNDS: [u32; 4] = [8, 4, 2, 1];
 /// Describes why the model cannot answer a query; the text follows "has no answer".
 pub fn describe_refusal(refusal: &Refusal) -> String {
     match (&refusal.what, refusal.place) {
-        (Problem::Budget { what, .. }, _) if what.starts_with("invocations") => {
-            " on a grid of this size".to_owned()
-        }
+        (Problem::Invocations { .. }, _) => " on a grid of this size".to_owned(),
         (what, SourcePosition::Line(line)) => {
             format!(": line {line}: {}", refusal_text(&what.clone().located_at(SourcePosition::Module)))
         }
@@ -55,11 +53,14 @@ impl EntryPointCheck<'_> {
             Err(Refusal { what: Problem::OutOfTime | Problem::TooFewSchedules { .. }, .. }) => {
                 self.time_limit_texts()
             }
-            Err(Refusal { what: Problem::Budget { what, bound }, .. }) if what.starts_with("invocations") => {
+            Err(Refusal { what: Problem::Invocations { bound, .. }, .. }) => {
                 let why = format!("the model supports at most {bound} invocations");
                 (why, self.suggest_grid(*bound))
             }
-            Err(Refusal { what: Problem::Budget { what, bound }, place }) => {
+            Err(Refusal {
+                what: Problem::Budget { what, bound } | Problem::Exhausted { what, bound, .. },
+                place,
+            }) => {
                 let place = match place {
                     SourcePosition::Line(line) => format!(" at line {line}"),
                     SourcePosition::Word(_) | SourcePosition::Module => String::new(),
@@ -84,7 +85,9 @@ impl EntryPointCheck<'_> {
     /// Describes the limit that stopped the interpreter.
     pub(super) fn describe_interpreter_limit(&self, refusal: &Refusal) -> String {
         match &refusal.what {
-            Problem::Budget { bound, .. } => {
+            Problem::Budget { bound, .. }
+            | Problem::Exhausted { bound, .. }
+            | Problem::Invocations { bound, .. } => {
                 format!("unknown: the execution of the whole grid does not end within {bound} steps")
             }
             _ => {
@@ -131,7 +134,7 @@ impl EntryPointCheck<'_> {
         let options =
             AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.analysis.options.clone() };
         match frontend::lift(self.analysis.module, &options) {
-            Err(Refusal { what: Problem::Budget { what, .. }, .. }) if what.starts_with("invocations") => {
+            Err(Refusal { what: Problem::Invocations { .. }, .. }) => {
                 "one workgroup alone exceeds the limit: reduce its size with `--spec` if specialization \
                  constants set it"
                     .to_owned()
