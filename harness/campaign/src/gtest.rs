@@ -20,8 +20,8 @@ use crate::source::LoadedTest;
 /// deqp-runner and related runners set this variable for each process that they start; no other program sets
 /// it.
 const RUNNER_VARIABLE: &str = "DEQP_RUNNER_THREAD";
-/// A runner names one of these files to learn whether sharding is supported.
-const STATUS_FILE_VARIABLES: [&str; 2] = ["GTEST_SHARD_STATUS_FILE", "TEST_SHARD_STATUS_FILE"];
+/// A runner names this file to learn whether sharding is supported.
+const STATUS_FILE_VARIABLE: &str = "GTEST_SHARD_STATUS_FILE";
 /// The name of the result file if only its format is given.
 const DEFAULT_FILE: &str = "test_detail";
 /// The name of the result file in a folder.
@@ -130,12 +130,11 @@ pub fn filter_tests(filter: Option<&str>, tests: Vec<LoadedTest>) -> Vec<LoadedT
 /// # Errors
 /// If the file cannot be written.
 pub fn acknowledge_shards() -> Result<(), Failure> {
-    for variable in STATUS_FILE_VARIABLES {
-        if let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()) {
-            fs::write(&path, "").map_err(|error| {
-                Failure::environment_message(format!("{variable} {}: {error}", Path::new(&path).display()))
-            })?;
-        }
+    if let Some(path) = std::env::var_os(STATUS_FILE_VARIABLE).filter(|path| !path.is_empty()) {
+        let path = Path::new(&path);
+        fs::write(path, "").map_err(|error| {
+            Failure::environment_message(format!("{STATUS_FILE_VARIABLE} {}: {error}", path.display()))
+        })?;
     }
     Ok(())
 }

@@ -55,20 +55,13 @@ struct VariablePair {
     first: usize,
 }
 
-/// Ordered from inner to outer systems: a Slurm array may run inside a CI job, but not vice versa.
-const VARIABLE_PAIRS: [VariablePair; 8] = [
+/// The systems within a Slurm array, from inner to outer.
+const INNER_SYSTEMS: [VariablePair; 2] = [
     VariablePair { index: "GTEST_SHARD_INDEX", count: "GTEST_TOTAL_SHARDS", first: 0 },
-    VariablePair { index: "TEST_SHARD_INDEX", count: "TEST_TOTAL_SHARDS", first: 0 },
     VariablePair { index: "JOB_COMPLETION_INDEX", count: "JOB_COMPLETIONS", first: 0 },
-    // Slurm is checked between these.
-    VariablePair { index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", first: 1 },
-    VariablePair { index: "CIRCLE_NODE_INDEX", count: "CIRCLE_NODE_TOTAL", first: 0 },
-    VariablePair { index: "BUILDKITE_PARALLEL_JOB", count: "BUILDKITE_PARALLEL_JOB_COUNT", first: 0 },
-    VariablePair { index: "SYSTEM_JOBPOSITIONINPHASE", count: "SYSTEM_TOTALJOBSINPHASE", first: 1 },
-    VariablePair { index: "SEMAPHORE_JOB_INDEX", count: "SEMAPHORE_JOB_COUNT", first: 1 },
 ];
-/// The number of [`VARIABLE_PAIRS`] that are checked before Slurm.
-const BEFORE_SLURM: usize = 3;
+/// A system whose jobs may start a Slurm array.
+const GITLAB: VariablePair = VariablePair { index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", first: 1 };
 
 /// A shard with the variables that define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,21 +106,15 @@ pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<N
 }
 
 fn find_in_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
-    let (inner, outer) = VARIABLE_PAIRS.split_at(BEFORE_SLURM);
-    for pair in inner {
+    for pair in &INNER_SYSTEMS {
         if let Some(named) = shard_of_pair(pair, get)? {
             return Ok(Some(named));
         }
     }
-    if let Some(named) = shard_of_slurm(get)? {
-        return Ok(Some(named));
+    match shard_of_slurm(get)? {
+        None => shard_of_pair(&GITLAB, get),
+        named => Ok(named),
     }
-    for pair in outer {
-        if let Some(named) = shard_of_pair(pair, get)? {
-            return Ok(Some(named));
-        }
-    }
-    Ok(None)
 }
 
 fn shard_of_pair(
@@ -186,15 +173,6 @@ fn shard_of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedSh
 mod tests {
     use super::*;
 
-    fn shard_text(variables: &[(&str, &str)]) -> Result<Option<String>, String> {
-        let get = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        from_environment(&get)
-            .map(|named| named.map(|named| format!("{} by {}", named.shard, named.variables)))
-            .map_err(|error| error.to_string())
-    }
-
     #[test]
     fn shards() {
         assert_eq!(parse_shard("2/4"), Ok(Shard { index: 2, count: 4 }));
@@ -204,103 +182,55 @@ mod tests {
     }
 
     #[test]
-    fn shards_follow_the_numbering_of_each_ci_system() {
-        let cases: [(&[(&str, &str)], &str); 11] = [
-            (&[("VK_LITMUS_SHARD", "2/4")], "2/4 by VK_LITMUS_SHARD"),
+    fn environments_have_shards_or_errors() {
+        const ERROR: &str = "error";
+        let cases = [
+            ("VK_LITMUS_SHARD=2/4", "2/4 by VK_LITMUS_SHARD"),
+            ("GTEST_SHARD_INDEX=1 GTEST_TOTAL_SHARDS=4", "2/4 by GTEST_SHARD_INDEX and GTEST_TOTAL_SHARDS"),
+            ("JOB_COMPLETION_INDEX=3 JOB_COMPLETIONS=4", "4/4 by JOB_COMPLETION_INDEX and JOB_COMPLETIONS"),
+            ("CI_NODE_INDEX=1 CI_NODE_TOTAL=3", "1/3 by CI_NODE_INDEX and CI_NODE_TOTAL"),
             (
-                &[("GTEST_SHARD_INDEX", "1"), ("GTEST_TOTAL_SHARDS", "4")],
-                "2/4 by GTEST_SHARD_INDEX and GTEST_TOTAL_SHARDS",
-            ),
-            (
-                &[("TEST_SHARD_INDEX", "0"), ("TEST_TOTAL_SHARDS", "2")],
-                "1/2 by TEST_SHARD_INDEX and TEST_TOTAL_SHARDS",
-            ),
-            (
-                &[("JOB_COMPLETION_INDEX", "3"), ("JOB_COMPLETIONS", "4")],
-                "4/4 by JOB_COMPLETION_INDEX and JOB_COMPLETIONS",
-            ),
-            (&[("CI_NODE_INDEX", "1"), ("CI_NODE_TOTAL", "3")], "1/3 by CI_NODE_INDEX and CI_NODE_TOTAL"),
-            (
-                &[("CIRCLE_NODE_INDEX", "1"), ("CIRCLE_NODE_TOTAL", "3")],
-                "2/3 by CIRCLE_NODE_INDEX and CIRCLE_NODE_TOTAL",
-            ),
-            (
-                &[("BUILDKITE_PARALLEL_JOB", "0"), ("BUILDKITE_PARALLEL_JOB_COUNT", "5")],
-                "1/5 by BUILDKITE_PARALLEL_JOB and BUILDKITE_PARALLEL_JOB_COUNT",
-            ),
-            (
-                &[("SYSTEM_JOBPOSITIONINPHASE", "2"), ("SYSTEM_TOTALJOBSINPHASE", "2")],
-                "2/2 by SYSTEM_JOBPOSITIONINPHASE and SYSTEM_TOTALJOBSINPHASE",
-            ),
-            (
-                &[("SEMAPHORE_JOB_INDEX", "1"), ("SEMAPHORE_JOB_COUNT", "2")],
-                "1/2 by SEMAPHORE_JOB_INDEX and SEMAPHORE_JOB_COUNT",
-            ),
-            (
-                &[
-                    ("SLURM_ARRAY_TASK_ID", "30"),
-                    ("SLURM_ARRAY_TASK_MIN", "10"),
-                    ("SLURM_ARRAY_TASK_MAX", "40"),
-                    ("SLURM_ARRAY_TASK_COUNT", "4"),
-                    ("CI_NODE_INDEX", "1"),
-                    ("CI_NODE_TOTAL", "2"),
-                ],
+                "SLURM_ARRAY_TASK_ID=30 MIN=10 MAX=40 COUNT=4 CI_NODE_INDEX=1 CI_NODE_TOTAL=2",
                 "3/4 by SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT",
             ),
             (
-                &[
-                    ("SLURM_ARRAY_TASK_ID", "0"),
-                    ("SLURM_ARRAY_TASK_MIN", "0"),
-                    ("SLURM_ARRAY_TASK_MAX", "1"),
-                    ("SLURM_ARRAY_TASK_COUNT", "2"),
-                ],
+                "SLURM_ARRAY_TASK_ID=0 MIN=0 MAX=1 COUNT=2",
                 "1/2 by SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT",
             ),
+            ("", ""),
+            ("CI_NODE_TOTAL=1", ""),
+            ("CI_NODE_INDEX= CI_NODE_TOTAL=1", ""),
+            ("JOB_COMPLETION_INDEX=0 JOB_COMPLETIONS=1", ""),
+            ("SLURM_ARRAY_TASK_ID=7 MIN=7 MAX=7 COUNT=1", ""),
+            ("VK_LITMUS_SHARD=5/4", ERROR),
+            ("CI_NODE_INDEX=0 CI_NODE_TOTAL=3", ERROR),
+            ("CI_NODE_INDEX=4 CI_NODE_TOTAL=3", ERROR),
+            ("CI_NODE_INDEX=2", ERROR),
+            ("CI_NODE_INDEX=two CI_NODE_TOTAL=3", ERROR),
+            ("JOB_COMPLETION_INDEX=-1 JOB_COMPLETIONS=3", ERROR),
+            ("SLURM_ARRAY_TASK_ID=3 MIN=1 MAX=7 COUNT=3", ERROR),
+            ("SLURM_ARRAY_TASK_ID=3 COUNT=3", ERROR),
         ];
-        for (variables, expected) in cases {
-            assert_eq!(shard_text(variables), Ok(Some(expected.to_owned())), "{variables:?}");
-        }
-    }
-
-    #[test]
-    fn an_unsharded_job_runs_everything() {
-        let cases: [&[(&str, &str)]; 5] = [
-            &[],
-            &[("CI_NODE_TOTAL", "1")],
-            &[("CI_NODE_INDEX", ""), ("CI_NODE_TOTAL", "1")],
-            &[("CIRCLE_NODE_INDEX", "0"), ("CIRCLE_NODE_TOTAL", "1")],
-            &[
-                ("SLURM_ARRAY_TASK_ID", "7"),
-                ("SLURM_ARRAY_TASK_MIN", "7"),
-                ("SLURM_ARRAY_TASK_MAX", "7"),
-                ("SLURM_ARRAY_TASK_COUNT", "1"),
-            ],
-        ];
-        for variables in cases {
-            assert_eq!(shard_text(variables), Ok(None), "{variables:?}");
-        }
-    }
-
-    #[test]
-    fn contradictions_are_errors() {
-        let cases: [&[(&str, &str)]; 9] = [
-            &[("VK_LITMUS_SHARD", "5/4")],
-            &[("CI_NODE_INDEX", "0"), ("CI_NODE_TOTAL", "3")],
-            &[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "3")],
-            &[("CI_NODE_INDEX", "2")],
-            &[("CI_NODE_INDEX", "two"), ("CI_NODE_TOTAL", "3")],
-            &[("JOB_COMPLETION_INDEX", "1")],
-            &[("CIRCLE_NODE_INDEX", "-1"), ("CIRCLE_NODE_TOTAL", "3")],
-            &[
-                ("SLURM_ARRAY_TASK_ID", "3"),
-                ("SLURM_ARRAY_TASK_MIN", "1"),
-                ("SLURM_ARRAY_TASK_MAX", "7"),
-                ("SLURM_ARRAY_TASK_COUNT", "3"),
-            ],
-            &[("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_ARRAY_TASK_COUNT", "3")],
-        ];
-        for variables in cases {
-            assert!(shard_text(variables).is_err(), "{variables:?}: {:?}", shard_text(variables));
+        for (environment, expected) in cases {
+            let variables: Vec<(String, &str)> = environment
+                .split_whitespace()
+                .map(|one| {
+                    let (name, value) = one.split_once('=').unwrap();
+                    let is_of_array = ["MIN", "MAX", "COUNT"].contains(&name);
+                    let prefix = if is_of_array { "SLURM_ARRAY_TASK_" } else { "" };
+                    (format!("{prefix}{name}"), value)
+                })
+                .collect();
+            let get = |name: &str| {
+                variables.iter().find(|(known, _)| known == name).map(|(_, value)| (*value).to_owned())
+            };
+            let found = match from_environment(&get) {
+                Ok(named) => {
+                    named.map_or(String::new(), |named| format!("{} by {}", named.shard, named.variables))
+                }
+                Err(_) => ERROR.to_owned(),
+            };
+            assert_eq!(found, expected, "{environment}");
         }
     }
 }

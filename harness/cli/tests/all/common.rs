@@ -23,17 +23,12 @@ pub fn vk_litmus<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 /// Variables that select a shard of the tests.
-pub const SHARD_VARIABLES: [&str; 11] = [
+pub const SHARD_VARIABLES: [&str; 6] = [
     "VK_LITMUS_SHARD",
     "GTEST_SHARD_INDEX",
-    "TEST_SHARD_INDEX",
     "JOB_COMPLETION_INDEX",
     "SLURM_ARRAY_TASK_ID",
     "CI_NODE_INDEX",
-    "CIRCLE_NODE_INDEX",
-    "BUILDKITE_PARALLEL_JOB",
-    "SYSTEM_JOBPOSITIONINPHASE",
-    "SEMAPHORE_JOB_INDEX",
     "DEQP_RUNNER_THREAD",
 ];
 
