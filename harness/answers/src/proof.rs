@@ -3,13 +3,13 @@
 //! A counterexample sets only inputs that no option supplies. It is reported if a walk with these inputs finds a race.
 
 use frontend::grid::{GridReport, analyze_grid};
-use frontend::{AnalysisOptions, SpirvModule};
+use frontend::{AnalysisOptions, FindingKind, SpirvModule};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs};
 
 /// Bytes of a buffer that a counterexample sets in part.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Upper bound on the steps of a proof.
-const PROOF_STEPS: u64 = 150_000;
+const PROOF_STEPS: u64 = 300_000;
 
 /// A race that a walk with the inputs of a counterexample found.
 #[derive(Clone, Debug)]
@@ -29,12 +29,13 @@ pub(crate) fn prove_entry(module: &SpirvModule, options: &AnalysisOptions) -> Op
         entry: options.entry.clone(),
         specialization: options.specialization.clone(),
         grid: options.grid,
+        assumed: Vec::new(),
         steps: PROOF_STEPS,
     };
     Some(prove::prove(module, &options))
 }
 
-/// Returns the first counterexample with which a walk finds a race.
+/// Returns the first counterexample with which a walk finds a race or a divergent barrier.
 pub(crate) fn replay(
     module: &SpirvModule,
     options: &AnalysisOptions,
@@ -43,7 +44,10 @@ pub(crate) fn replay(
     proof.counterexamples.iter().find_map(|(_, counterexample)| {
         let (options, inputs) = inputs_of(options, counterexample)?;
         let report = analyze_grid(module, &options).ok()?;
-        let is_racy = report.findings.iter().any(|found| found.kind.is_race());
+        let is_racy = report
+            .findings
+            .iter()
+            .any(|found| found.kind.is_race() || found.kind == FindingKind::DivergentBarrier);
         is_racy.then_some(ReplayedRace { report, options, inputs })
     })
 }

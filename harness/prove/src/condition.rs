@@ -1,146 +1,437 @@
-//! Preconditions: the first simple condition on the inputs under which refuted obligations hold.
+//! Preconditions: given ones, and the search for simple conditions under which refuted obligations hold.
 //!
-//! Candidates are comparisons of two scalar inputs, and of one with a size of the workgroup, that the counterexample
-//! falsifies. One is accepted if it proves each refuted obligation, and if two invocations still execute the accesses of
-//! each under it; otherwise the proof would say nothing. As the counterexample violates the condition, it is necessary
-//! for the counterexample's obligation in part: some input without it races.
+//! The templates relate the scalar inputs in refuted obligations to each other, to sizes of the workgroup and the grid,
+//! and to constants that the shader computes with. A candidate must be violated by the counterexample, so some input
+//! without it conflicts. One, or two together, are accepted if they prove each refuted obligation and if two invocations
+//! still execute the accesses of each; otherwise the proof would say nothing. Weaker templates come first. No template
+//! sets an input to one value: it would hide races of ordinary inputs.
 
 use std::collections::BTreeSet;
 
-use crate::decide::{Decision, Products, TermModel};
-use crate::names::term_text;
+use crate::counterexample::SMALL_INPUTS;
+use crate::decide::TermModel;
+use crate::names::{symbol_name, term_text};
 use crate::prover::{Answer, Prover, Query};
-use crate::term::{FunctionKind, Operator, TermId};
+use crate::term::{FunctionKind, Operator, TermArena, TermId};
 
-/// Upper bound on the scalars that are compared.
+/// Upper bounds on the scalars and constants that candidates relate.
 const MAX_SCALARS: usize = 8;
+const MAX_CONSTANTS: usize = 6;
+
+/// The meaning of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Term(TermId),
+    /// Different elements of a read-only variable differ.
+    DistinctContents(u32),
+}
 
 /// A condition on inputs, with its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    pub term: TermId,
+    pub claim: Claim,
     pub text: String,
 }
 
+/// Conditions that suffice, and what else holds then.
+pub(crate) struct Sufficient {
+    pub conditions: Vec<Condition>,
+    /// Products and sums that must not wrap.
+    pub exact: BTreeSet<TermId>,
+    /// A model of the execution of two invocations under the conditions.
+    pub example: TermModel,
+}
+
+type Refuted = (Query, TermModel);
+
 impl Prover<'_> {
-    /// Returns the first condition under which refuted queries hold, and the terms that must not wrap then.
-    pub fn find_condition(
-        &mut self,
-        refuted: &[(Query, TermModel)],
-    ) -> Option<(Condition, BTreeSet<TermId>)> {
-        let (_, model) = refuted.first()?;
-        for candidate in self.candidates(refuted) {
-            if self.steps == 0 {
-                return None;
-            }
-            if self.evaluate(candidate.term, model) != Some(0) {
+    /// Returns the first conditions under which refuted queries hold.
+    ///
+    /// Each counterexample rules out the candidates that it satisfies, so few reach the solver.
+    pub fn find_conditions(&mut self, refuted: &[Refuted]) -> Option<Sufficient> {
+        let candidates = self.candidates(refuted);
+        let mut violations: Vec<Vec<bool>> =
+            refuted.iter().map(|one| self.violations(&candidates, one)).collect();
+        let (count, mut useless) = (candidates.len(), BTreeSet::new());
+        let singles = (0..count).map(|one| vec![one]);
+        for set in singles.chain((0..count).flat_map(|a| (a + 1..count).map(move |b| vec![a, b]))) {
+            if set.iter().any(|one| useless.contains(one))
+                || violations.iter().any(|violated| set.iter().all(|one| !violated[*one]))
+            {
                 continue;
             }
-            self.conditions.push(candidate.term);
-            let exact = self.prove_all(refuted);
-            self.conditions.pop();
-            if let Some(exact) = exact {
-                return Some((candidate, exact));
+            self.is_inconclusive |= self.steps == 0;
+            if self.steps == 0 {
+                break;
+            }
+            let conditions: Vec<Condition> = set.iter().map(|one| candidates[*one].clone()).collect();
+            let before = self.conditions.len();
+            self.conditions.extend(conditions.iter().map(|condition| condition.claim));
+            let result = self.prove_all(refuted);
+
+            self.conditions.truncate(before);
+            match result {
+                Ok((exact, example)) => return Some(Sufficient { conditions, exact, example }),
+                Err(Some(counterexample)) => violations.push(self.violations(&candidates, &counterexample)),
+                // Under this one alone, nothing is executed, or nothing is known.
+                Err(None) if set.len() == 1 => useless.extend(set),
+                Err(None) => {}
             }
         }
         None
     }
 
-    /// Proves queries under the conditions; returns the terms that must not wrap, or `None`.
-    fn prove_all(&mut self, refuted: &[(Query, TermModel)]) -> Option<BTreeSet<TermId>> {
-        let mut exact = BTreeSet::new();
-        for (query, _) in refuted {
-            let needed = match self.answer(query) {
-                Answer::Proved => Vec::new(),
-                Answer::ProvedIfExact(terms) => terms,
-                Answer::Refuted(_) | Answer::Open => return None,
-            };
-            if !self.is_executable(query, &needed) {
-                return None;
-            }
-            exact.extend(needed);
+    /// Returns for each candidate whether a counterexample violates it.
+    fn violations(&self, candidates: &[Condition], (query, model): &Refuted) -> Vec<bool> {
+        let at = |id: TermId| self.evaluate(id, model);
+        // Another condition may exclude that a product or sum wraps.
+        if query.inexact.iter().any(|(instance, _)| !self.is_exact_in(*instance, model)) {
+            return vec![true; candidates.len()];
         }
-        Some(exact)
+        let is_violated = |candidate: &Condition| match candidate.claim {
+            Claim::Term(term) => at(term) == Some(0),
+            Claim::DistinctContents(variable) => {
+                let pairs = self.contents_pairs(&query.conjuncts, variable);
+                pairs.iter().any(|(a, b)| at(*a) == at(*b) && !self.has_equal_arguments(*a, *b, model))
+            }
+        };
+        candidates.iter().map(is_violated).collect()
     }
 
-    /// Returns true if two invocations may execute the accesses of a query under the conditions.
-    fn is_executable(&mut self, query: &Query, needed: &[TermId]) -> bool {
+    /// Returns true if a product or sum does not wrap for the values of a model.
+    fn is_exact_in(&self, id: TermId, model: &TermModel) -> bool {
+        let term = self.summary.terms.term(id);
+        let at = |id: &TermId| i128::from(self.evaluate(*id, model).unwrap_or(0));
+        let value = match &term.operator {
+            Operator::Sum { coefficients, constant } => {
+                let signed = |value: u64| i128::from(arithmetic::sign_extend(value, term.width));
+                if !term.arguments.iter().all(|atom| self.is_exact_in(*atom, model)) {
+                    return false;
+                }
+                let summands = term.arguments.iter().zip(coefficients);
+                summands.fold(signed(*constant), |sum, (one, factor)| sum + at(one) * signed(*factor))
+            }
+            Operator::Multiply => term.arguments.iter().map(at).product(),
+            _ => 0,
+        };
+        (0..=i128::from(arithmetic::mask(term.width))).contains(&value)
+    }
+
+    fn has_equal_arguments(&self, a: TermId, b: TermId, model: &TermModel) -> bool {
+        let terms = &self.summary.terms;
+        let mut pairs = terms.term(a).arguments.iter().zip(&terms.term(b).arguments);
+        pairs.all(|(x, y)| self.evaluate(*x, model) == self.evaluate(*y, model))
+    }
+
+    /// Proves queries under the conditions; fails with a counterexample, or with none if nothing is known.
+    fn prove_all(
+        &mut self,
+        refuted: &[Refuted],
+    ) -> Result<(BTreeSet<TermId>, TermModel), Option<Box<Refuted>>> {
+        let (mut exact, mut example) = (BTreeSet::new(), None);
+        for (query, _) in refuted {
+            self.execute(query, &exact).ok_or(None)?;
+        }
+        for (query, _) in refuted {
+            match self.answer(query) {
+                Answer::Proved => {}
+                Answer::ProvedIfExact(terms) => exact.extend(terms),
+                Answer::Refuted(model) => return Err(Some(Box::new((query.clone(), model)))),
+                Answer::Open => {
+                    self.is_inconclusive = true;
+                    return Err(None);
+                }
+            }
+        }
+        for (query, _) in refuted {
+            example = Some(self.execute(query, &exact).ok_or(None)?);
+        }
+        example.map(|example| (exact, example)).ok_or(None)
+    }
+
+    /// Returns values for which two invocations execute the accesses of a query under the conditions.
+    fn execute(&mut self, query: &Query, exact: &BTreeSet<TermId>) -> Option<TermModel> {
         let without_overlap = Query { conjuncts: query.execution.clone(), ..query.clone() };
         let mut all = without_overlap.conjuncts.clone();
         all.extend(self.side_facts(&without_overlap));
-        // Small inputs suffice, and keep products easy.
-        all.extend(self.small_inputs(&all, (4, 1 << 10)));
-        let exact = query.inexact.iter().filter(|(_, source)| needed.contains(source));
-        let exact: Vec<TermId> = exact.map(|(instance, _)| *instance).collect();
-        matches!(self.decide(&all, Products::Exact, &exact, STEPS), Decision::Possible(_))
+        let instances = query.inexact.iter().filter(|(_, source)| exact.contains(source));
+        let instances: Vec<TermId> = instances.map(|(instance, _)| *instance).collect();
+        self.find_small(&all, &instances, SMALL_INPUTS[1])
     }
 
-    fn candidates(&mut self, refuted: &[(Query, TermModel)]) -> Vec<Condition> {
-        let mut scalars = BTreeSet::new();
+    fn candidates(&mut self, refuted: &[Refuted]) -> Vec<Condition> {
+        let (mut scalars, mut constants, mut contents) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let terms = &self.summary.terms;
         for (query, _) in refuted {
-            self.summary.terms.for_each_application(&query.conjuncts, |id, function| {
-                let function = self.summary.terms.function(function);
-                let is_input = match function.kind {
-                    FunctionKind::Contents(..)
-                    | FunctionKind::Specialization(_)
-                    | FunctionKind::BufferBytes(_) => {
-                        let arguments = &self.summary.terms.term(id).arguments;
-                        arguments.iter().all(|one| self.summary.terms.constant_of(*one).is_some())
+            terms.for_each_subterm(&query.conjuncts, |id| {
+                let term = terms.term(id);
+                match &term.operator {
+                    Operator::Apply(function)
+                        if terms.function(*function).original.is_none() && term.width == 32 =>
+                    {
+                        let is_fixed = term.arguments.iter().all(|one| terms.constant_of(*one).is_some());
+                        match terms.function(*function).kind {
+                            FunctionKind::Contents(variable, _) if !is_fixed => _ = contents.insert(variable),
+                            FunctionKind::Contents(..)
+                            | FunctionKind::Specialization(_)
+                            | FunctionKind::BufferElements(_)
+                                if is_fixed =>
+                            {
+                                scalars.insert(id);
+                            }
+                            _ => {}
+                        }
                     }
-                    _ => false,
-                };
-                if is_input && function.width == 32 && function.original.is_none() {
-                    scalars.insert(id);
+                    Operator::Constant(value) if term.width == 32 && (2..=1 << 16).contains(value) => {
+                        constants.insert(value + u64::from((value + 1).is_power_of_two()));
+                    }
+                    _ => {}
                 }
             });
         }
         let scalars: Vec<TermId> = scalars.into_iter().take(MAX_SCALARS).collect();
-        let sizes: BTreeSet<TermId> = self.summary.local_size.into_iter().collect();
-        let sizes: Vec<TermId> =
-            sizes.into_iter().filter(|size| self.summary.terms.constant_of(*size) != Some(1)).collect();
-        let mut all = Vec::new();
-        let names: Vec<String> = scalars.iter().map(|scalar| term_text(&self.summary, *scalar)).collect();
-        let size_names: Vec<String> = sizes.iter().map(|size| term_text(&self.summary, *size)).collect();
+        let constants = constants.into_iter().take(MAX_CONSTANTS);
+        let mut sizes: BTreeSet<TermId> = self.summary.local_size.into_iter().collect();
+        sizes.extend(constants.map(|value| self.summary.terms.constant(32, value)));
+        sizes.retain(|size| self.summary.terms.constant_of(*size) != Some(1));
+        let names = |of: &[TermId]| of.iter().map(|one| term_text(&self.summary, *one)).collect::<Vec<_>>();
+        let sizes: Vec<TermId> = sizes.into_iter().collect();
+        let (scalars, sizes): (Vec<_>, Vec<_>) = (
+            scalars.iter().copied().zip(names(&scalars)).collect(),
+            sizes.iter().copied().zip(names(&sizes)).collect(),
+        );
+        let mut all: Vec<Condition> = Vec::new();
+        let open = (0..3).filter(|axis| self.grid[*axis].is_none()).collect::<Vec<usize>>();
+        let counts: Vec<(usize, TermId)> =
+            open.into_iter().map(|axis| (axis, self.group_count(axis))).collect();
+        let local_size = self.summary.local_size;
         let terms = &mut self.summary.terms;
-        let mut add = |term: TermId, text: String| all.push(Condition { term, text });
-        for (a, name) in scalars.iter().zip(&names) {
-            for (b, other) in scalars.iter().zip(&names).filter(|(b, _)| *b != a) {
-                let is_less = terms.binary(Operator::Less, *a, *b);
-                add(terms.not(is_less), format!("{name} >= {other}"));
+        let mut add = |term: TermId, text: String| all.push(Condition { claim: Claim::Term(term), text });
+        let at_least = |terms: &mut TermArena, a: TermId, b: TermId| {
+            let is_less = terms.binary(Operator::Less, a, b);
+            terms.not(is_less)
+        };
+        for (a, name) in &scalars {
+            for (b, other) in scalars.iter().filter(|(b, _)| b != a) {
+                add(at_least(terms, *a, *b), format!("{name} >= {other}"));
             }
         }
-        for (a, name) in scalars.iter().zip(&names) {
-            for (size, other) in sizes.iter().zip(&size_names) {
-                let is_less = terms.binary(Operator::Less, *a, *size);
-                add(terms.not(is_less), format!("{name} >= {other}"));
-                let is_less = terms.binary(Operator::Less, *size, *a);
-                add(terms.not(is_less), format!("{name} <= {other}"));
+        let (zero, one) = (terms.constant(32, 0), terms.constant(32, 1));
+        for (a, name) in &scalars {
+            for (size, other) in &sizes {
+                add(at_least(terms, *a, *size), format!("{name} >= {other}"));
+                add(at_least(terms, *size, *a), format!("{name} <= {other}"));
                 if terms.constant_of(*size).is_some() {
-                    let (rest, zero) = (terms.binary(Operator::Remainder, *a, *size), terms.constant(32, 0));
+                    let rest = terms.binary(Operator::Remainder, *a, *size);
                     add(terms.equal(rest, zero), format!("{name} % {other} == 0"));
                 }
             }
-            let (zero, one) = (terms.constant(32, 0), terms.constant(32, 1));
             let is_zero = terms.equal(*a, zero);
             add(terms.not(is_zero), format!("{name} != 0"));
-            add(is_zero, format!("{name} == 0"));
-            add(terms.equal(*a, one), format!("{name} == 1"));
-        }
-        for axis in 0..3 {
-            if self.grid[axis].is_none() {
-                let (count, one) = (self.group_count(axis), self.summary.terms.constant(32, 1));
-                let term = self.summary.terms.equal(count, one);
-                all.push(Condition { term, text: format!("groups.{} == 1", ["x", "y", "z"][axis]) });
+            let below = terms.subtract(*a, one);
+            let common = terms.binary(Operator::And, *a, below);
+            add(terms.equal(common, zero), format!("{name} & ({name} - 1) == 0"));
+            let wide = terms.extend(*a, 64, false);
+            for (axis, count) in &counts {
+                let [count, size] = [*count, local_size[*axis]].map(|one| terms.extend(one, 64, false));
+                let (total, axis) = (terms.multiply(count, size), ["x", "y", "z"][*axis]);
+                let size =
+                    terms.constant_of(size).map_or_else(|| "local".to_owned(), |size| size.to_string());
+                add(at_least(terms, wide, total), format!("groups.{axis} * {size} <= {name}"));
+                add(at_least(terms, total, wide), format!("groups.{axis} * {size} >= {name}"));
             }
         }
+        for variable in contents {
+            let name = self.summary.module.display_name(variable);
+            all.push(Condition {
+                claim: Claim::DistinctContents(variable),
+                text: format!("distinct({name})"),
+            });
+        }
         all
+    }
+
+    /// Returns the pairs of applications, in some terms, of the contents of a read-only variable.
+    fn contents_pairs(&self, roots: &[TermId], variable: u32) -> Vec<(TermId, TermId)> {
+        let (terms, mut found) = (&self.summary.terms, Vec::new());
+        terms.for_each_application(roots, |id, function| {
+            if matches!(terms.function(function).kind, FunctionKind::Contents(of, _) if of == variable) {
+                found.push((id, function));
+            }
+        });
+        let pairs = (0..found.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let same = pairs.filter(|(a, b)| found[*a].1 == found[*b].1);
+        same.map(|(a, b)| (found[a].0, found[b].0)).collect()
+    }
+
+    /// Returns what the conditions say of some terms.
+    pub fn condition_facts(&mut self, roots: &[TermId]) -> Vec<TermId> {
+        let mut facts = Vec::new();
+        for claim in self.conditions.clone() {
+            let variable = match claim {
+                Claim::Term(term) => {
+                    facts.push(term);
+                    continue;
+                }
+                Claim::DistinctContents(variable) => variable,
+            };
+            for (a, b) in self.contents_pairs(roots, variable) {
+                let terms = &mut self.summary.terms;
+                let [x, y] = [a, b].map(|id| terms.term(id).arguments.clone());
+                let equal: Vec<TermId> = x.iter().zip(&y).map(|(x, y)| terms.equal(*x, *y)).collect();
+                let (same, equal) = (terms.every(&equal), terms.equal(a, b));
+                let differ = terms.not(equal);
+                facts.push(terms.any(&[same, differ]));
+            }
+        }
+        facts
     }
 
     /// Computes a term for the values of a model; `None` for a quotient by zero.
     pub fn evaluate(&self, id: TermId, model: &TermModel) -> Option<u64> {
         self.summary.terms.evaluate(id, &|application| model.values.get(&application).copied().unwrap_or(0))
     }
+
+    /// Returns the inputs and sizes of the shader by name.
+    fn named_symbols(&mut self) -> Vec<(String, TermId)> {
+        (0..3).for_each(|axis| _ = self.group_count(axis));
+        let ids = self.summary.terms.ids();
+        ids.filter_map(|id| Some((symbol_name(&self.summary, id)?, id))).collect()
+    }
+
+    /// Parses a given condition, such as `pc.stride >= pc.width and pc.n % 16 == 0`.
+    ///
+    /// # Errors
+    /// Returns the column, counted from 1, with what was expected there.
+    pub fn parse_condition(&mut self, text: &str) -> Result<Vec<Condition>, (usize, String)> {
+        let symbols = self.named_symbols();
+        let mut parser = Parser { text, at: 0, symbols, prover: self };
+        let mut all = Vec::new();
+        loop {
+            let from = parser.at;
+            let claim = parser.comparison()?;
+            all.push(Condition { claim, text: text[from..parser.at].trim().to_owned() });
+            if !parser.take("and") && !parser.take("&&") {
+                break;
+            }
+        }
+        match parser.rest() {
+            "" => Ok(all),
+            _ => Err(parser.expected("`and` or the end")),
+        }
+    }
 }
 
-/// Upper bound on the steps of a check that accesses are executed.
-const STEPS: u64 = 20_000;
+/// A parser of conditions; numbers are computed in 64 bits, so ordinary values do not wrap.
+struct Parser<'t, 'p, 'm> {
+    text: &'t str,
+    at: usize,
+    symbols: Vec<(String, TermId)>,
+    prover: &'p mut Prover<'m>,
+}
+
+type Parsed<T> = Result<T, (usize, String)>;
+
+impl Parser<'_, '_, '_> {
+    fn rest(&mut self) -> &str {
+        let rest = self.text[self.at..].trim_start();
+        self.at = self.text.len() - rest.len();
+        &self.text[self.at..]
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let is_next = self.rest().starts_with(token);
+        self.at += if is_next { token.len() } else { 0 };
+        is_next
+    }
+
+    fn expected(&self, what: &str) -> (usize, String) {
+        (self.text[..self.at].chars().count() + 1, format!("expected {what}"))
+    }
+
+    fn comparison(&mut self) -> Parsed<Claim> {
+        if self.take("distinct(") {
+            let start = self.at;
+            let name = self.name();
+            let module = self.prover.summary.module;
+            let found =
+                module.variables.keys().find(|id| module.display_name(**id) == name && self.take(")"));
+            self.at = if found.is_some() { self.at } else { start };
+            return found
+                .map(|id| Claim::DistinctContents(*id))
+                .ok_or_else(|| self.expected("the name of a buffer"));
+        }
+        let left = self.sum()?;
+        let operators = [">=", "<=", "==", "!=", ">", "<"];
+        let Some(operator) = operators.into_iter().find(|one| self.take(one)) else {
+            return Err(self.expected("a comparison: >=, <=, ==, !=, > or <"));
+        };
+        let right = self.sum()?;
+        let terms = &mut self.prover.summary.terms;
+        let term = match operator {
+            "==" | "!=" => terms.equal(left, right),
+            "<" | ">=" => terms.binary(Operator::LessSigned, left, right),
+            _ => terms.binary(Operator::LessSigned, right, left),
+        };
+        Ok(Claim::Term(if matches!(operator, "!=" | ">=" | "<=") { terms.not(term) } else { term }))
+    }
+
+    fn sum(&mut self) -> Parsed<TermId> {
+        let mut left = self.product()?;
+        loop {
+            let is_added = self.take("+");
+            if !is_added && !self.take("-") {
+                return Ok(left);
+            }
+            let right = self.product()?;
+            let terms = &mut self.prover.summary.terms;
+            left = if is_added { terms.add(left, right) } else { terms.subtract(left, right) };
+        }
+    }
+
+    fn product(&mut self) -> Parsed<TermId> {
+        let mut left = self.atom()?;
+        let operators = [("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)];
+        while let Some((_, operator)) = operators.iter().find(|(token, _)| self.take(token)) {
+            let right = self.atom()?;
+            left = self.prover.summary.terms.binary(operator.clone(), left, right);
+        }
+        Ok(left)
+    }
+
+    fn name(&mut self) -> String {
+        let is_part = |c: char| c.is_alphanumeric() || "_.[]$@".contains(c);
+        let rest = self.rest();
+        let name = rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())].to_owned();
+        self.at += name.len();
+        name
+    }
+
+    fn atom(&mut self) -> Parsed<TermId> {
+        if self.take("(") {
+            let inner = self.sum()?;
+            return if self.take(")") { Ok(inner) } else { Err(self.expected("`)`")) };
+        }
+        let is_length = self.take("len(");
+        self.rest();
+        let start = self.at;
+        let mut name = self.name();
+        if let (false, Ok(number)) = (is_length, name.parse()) {
+            return Ok(self.prover.summary.terms.constant(64, number));
+        }
+        if is_length && self.take(")") || name.ends_with(".length") && self.take("()") {
+            name = format!("{}.length()", name.trim_end_matches(".length"));
+        }
+        // The last part of a name suffices if it is unique.
+        let exact = self.symbols.iter().find(|(known, _)| *known == name);
+        let mut short = self.symbols.iter().filter(|(known, _)| known.ends_with(&format!(".{name}")));
+        let found = exact.or_else(|| short.next().filter(|_| short.next().is_none())).map(|(_, id)| *id);
+        let Some(id) = found else {
+            self.at = start;
+            let known: BTreeSet<&str> = self.symbols.iter().map(|(name, _)| &**name).collect();
+            let known = Vec::from_iter(known).join(", ");
+            return Err(self.expected(&format!("a number or one of {known}")));
+        };
+        Ok(self.prover.summary.terms.extend(id, 64, false))
+    }
+}

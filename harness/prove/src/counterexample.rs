@@ -1,64 +1,39 @@
 //! Counterexamples: the inputs of a model, small ones first, for a walk that replays them.
 
-use crate::decide::{Decision, Products, TermModel};
+use crate::decide::{SmallInputs, TermModel};
 use crate::names::scalar_name;
 use crate::prover::{Prover, Query};
 use crate::term::{FunctionKind, Operator, TermId};
 use crate::{InputMemory, InputValue, RacyInputs};
 
-/// Bounds on the workgroups of a dimension and on scalar inputs; the first that has a model is taken.
-const BOUNDS: [(u64, u64); 3] = [(2, 130), (4, 1 << 12), (64, 1 << 20)];
+/// Limits of the inputs of a counterexample; the first with a model is taken.
+pub(crate) const SMALL_INPUTS: [SmallInputs; 3] = [
+    SmallInputs { group_bits: 2, scalar_bits: 8 },
+    SmallInputs { group_bits: 3, scalar_bits: 12 },
+    SmallInputs { group_bits: 6, scalar_bits: 20 },
+];
 /// Upper bound on the offsets of accesses, the size of buffers without given contents.
 const MAX_OFFSET: u64 = (1 << 16) - 64;
-const STEPS: u64 = 20_000;
 
 impl Prover<'_> {
     /// Returns the inputs of a small counterexample for a refuted query.
     pub fn counterexample(&mut self, query: &Query, model: &TermModel) -> RacyInputs {
-        for (groups, scalars) in BOUNDS {
-            let mut all = query.conjuncts.clone();
-            all.extend(self.side_facts(query));
-            all.extend(self.small_inputs(&all, (groups, scalars)));
-            for offset in &query.offsets {
-                let bound = self.summary.terms.constant(64, MAX_OFFSET);
-                all.push(self.summary.terms.binary(Operator::Less, *offset, bound));
-            }
-            if let Decision::Possible(model) = self.decide(&all, Products::Exact, &[], STEPS) {
+        let mut all = query.conjuncts.clone();
+        all.extend(self.side_facts(query));
+        for offset in &query.offsets {
+            let bound = self.summary.terms.constant(64, MAX_OFFSET);
+            all.push(self.summary.terms.binary(Operator::Less, *offset, bound));
+        }
+        for small in SMALL_INPUTS {
+            if let Some(model) = self.find_small(&all, &[], small) {
                 return self.read_inputs(&model);
             }
         }
         self.read_inputs(model)
     }
 
-    /// Returns bounds on the workgroups of each dimension and on the other inputs in some terms.
-    pub fn small_inputs(&mut self, roots: &[TermId], (groups, scalars): (u64, u64)) -> Vec<TermId> {
-        let mut symbols: Vec<(TermId, u64)> = Vec::new();
-        self.summary.terms.for_each_application(roots, |id, function| {
-            let function = self.summary.terms.function(function);
-            match function.kind {
-                FunctionKind::GroupCount(_) => symbols.push((id, groups)),
-                FunctionKind::Contents(..)
-                | FunctionKind::BufferBytes(_)
-                | FunctionKind::Specialization(_)
-                    if function.width >= 16 =>
-                {
-                    symbols.push((id, scalars));
-                }
-                _ => {}
-            }
-        });
-        symbols.sort_unstable();
-        let mut bounds = Vec::new();
-        for (id, bound) in symbols {
-            let terms = &mut self.summary.terms;
-            let bound = terms.constant(terms.width(id), bound);
-            let exceeds = terms.binary(Operator::Less, bound, id);
-            bounds.push(terms.not(exceeds));
-        }
-        bounds
-    }
-
-    fn read_inputs(&self, model: &TermModel) -> RacyInputs {
+    /// Returns the inputs of a model.
+    pub fn read_inputs(&self, model: &TermModel) -> RacyInputs {
         let mut found = RacyInputs { grid: [1; 3], ..RacyInputs::default() };
         for axis in 0..3 {
             found.grid[axis] = self.grid[axis].unwrap_or(1);
@@ -95,7 +70,7 @@ impl Prover<'_> {
                     };
                     found.inputs.push(InputValue { memory, offset, bytes, value, name });
                 }
-                FunctionKind::BufferBytes(_)
+                FunctionKind::BufferElements(_)
                 | FunctionKind::LocalId(_)
                 | FunctionKind::GroupId(_)
                 | FunctionKind::Iteration(_)

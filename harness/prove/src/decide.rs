@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use solver::{BatsatSolver, Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
 
-use crate::term::{FunctionId, Operator, Term, TermArena, TermId};
+use crate::term::{FunctionId, FunctionKind, Operator, Term, TermArena, TermId};
 
 /// Upper bound on the applications of one function that are compared with each other.
 const MAX_APPLICATIONS: usize = 64;
@@ -38,28 +38,52 @@ pub(crate) enum Products {
     Abstract,
 }
 
+/// Limits of the inputs of a model, which make circuits small.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SmallInputs {
+    /// The bits of the workgroups of a dimension.
+    pub group_bits: u32,
+    /// The bits of scalar inputs and of iterations.
+    pub scalar_bits: u32,
+}
+
+/// A question whether terms can hold together.
+pub(crate) struct Question<'a> {
+    pub conjuncts: &'a [TermId],
+    pub products: Products,
+    /// Products and sums of the abstraction that are assumed not to wrap.
+    pub exact: &'a [TermId],
+    pub small: Option<SmallInputs>,
+    pub steps: u64,
+}
+
+/// Two factors and the product, and whether it is known not to wrap.
+type AbstractProduct = (BitVector, BitVector, BitVector, Bit);
+
+/// A sum of a product and the rest that does not wrap.
+struct ExactSum {
+    sum: BitVector,
+    product: BitVector,
+    rest: BitVector,
+}
+
 /// A translation of terms to circuits.
 struct Blaster<'t> {
     terms: &'t TermArena,
     products: Products,
+    small: Option<SmallInputs>,
     vectors: FxHashMap<TermId, BitVector>,
     /// Applications by function, with their arguments.
     applications: FxHashMap<FunctionId, Vec<TermId>>,
-    /// Abstract products: two factors and the product, and whether it is known not to wrap.
-    abstract_products: Vec<(BitVector, BitVector, BitVector, Bit)>,
+    abstract_products: Vec<AbstractProduct>,
+    /// Abstract quotients: dividend and divisor, with quotient and remainder.
+    abstract_quotients: Vec<(BitVector, BitVector, (BitVector, BitVector))>,
     requirements: Vec<Bit>,
 }
 
 /// Decides a conjunction of terms within a number of steps.
-///
-/// `exact` lists products and sums of the abstraction that are assumed not to wrap.
-pub(crate) fn decide(
-    terms: &TermArena,
-    conjuncts: &[TermId],
-    products: Products,
-    exact: &[TermId],
-    steps: u64,
-) -> (Decision, u64) {
+pub(crate) fn decide(terms: &TermArena, question: &Question<'_>) -> (Decision, u64) {
+    let Question { conjuncts, products, exact, small, steps } = *question;
     if conjuncts.iter().any(|one| terms.constant_of(*one) == Some(0)) {
         return (Decision::Impossible, 0);
     }
@@ -68,9 +92,11 @@ pub(crate) fn decide(
     let mut blaster = Blaster {
         terms,
         products,
+        small,
         vectors: FxHashMap::default(),
         applications: FxHashMap::default(),
         abstract_products: Vec::new(),
+        abstract_quotients: Vec::new(),
         requirements: Vec::new(),
     };
     let circuit = &mut solver.circuit;
@@ -78,7 +104,7 @@ pub(crate) fn decide(
         blaster.require_exact(circuit, *one);
     }
     let mut bits: Vec<Bit> = conjuncts.iter().map(|one| blaster.bit(circuit, *one)).collect();
-    blaster.relate_products(circuit);
+    blaster.relate_products(circuit, exact);
     bits.append(&mut blaster.requirements);
     for bit in bits {
         if bit == Bit::FALSE {
@@ -205,8 +231,22 @@ impl Blaster<'_> {
 
     /// Returns the result of a function: an unknown number, equal to those for equal arguments.
     fn apply(&mut self, circuit: &mut Circuit, id: TermId, function: FunctionId, term: &Term) -> BitVector {
-        let result = circuit.variable(term.width as usize);
-        let (low, high) = self.terms.function(function).range;
+        let function_of = self.terms.function(function);
+        let (low, high) = function_of.range;
+        let limit = self.small.map_or(64, |small| match function_of.kind {
+            FunctionKind::GroupId(_) | FunctionKind::GroupCount(_) => small.group_bits,
+            FunctionKind::Contents(..)
+            | FunctionKind::BufferElements(_)
+            | FunctionKind::Specialization(_)
+            | FunctionKind::Iteration(_)
+            | FunctionKind::LastIteration(_) => small.scalar_bits,
+            FunctionKind::LocalId(_)
+            | FunctionKind::Carried
+            | FunctionKind::Computation(_)
+            | FunctionKind::Arbitrary => 64,
+        });
+        let bits = term.width.min(limit).min(64 - high.leading_zeros());
+        let result = circuit.variable(bits as usize).resize(term.width as usize);
         if low > 0 {
             let low = BitVector::constant(result.width(), u128::from(low));
             self.requirements.push(circuit.less_or_equal(&low, &result));
@@ -239,6 +279,11 @@ impl Blaster<'_> {
         b: BitVector,
         fits: Bit,
     ) -> BitVector {
+        let is_same = |x: &BitVector, y: &BitVector| (x, y) == (&a, &b) || (y, x) == (&a, &b);
+        if let Some(known) = self.abstract_products.iter_mut().find(|one| is_same(&one.0, &one.1)) {
+            known.3 = if fits == Bit::TRUE { fits } else { known.3 };
+            return known.2.clone();
+        }
         let product = circuit.variable(a.width());
         let zero = BitVector::constant(a.width(), 0);
         for (factor, other) in [(&a, &b), (&b, &a)] {
@@ -260,6 +305,9 @@ impl Blaster<'_> {
         a: &BitVector,
         b: &BitVector,
     ) -> (BitVector, BitVector) {
+        if let Some((.., known)) = self.abstract_quotients.iter().find(|one| (&one.0, &one.1) == (a, b)) {
+            return known.clone();
+        }
         let quotient = circuit.variable(a.width());
         // The product is at most the dividend, so it does not wrap.
         let product = self.abstract_product(circuit, quotient.clone(), b.clone(), Bit::TRUE);
@@ -269,7 +317,9 @@ impl Blaster<'_> {
         let (is_below, is_rest) = (circuit.less_or_equal(&product, a), circuit.less_than(&remainder, b));
         let is_quotient = circuit.and(is_below, is_rest);
         self.requirements.push(circuit.or(is_zero, is_quotient));
-        (quotient, remainder)
+        let result = (quotient, remainder);
+        self.abstract_quotients.push((a.clone(), b.clone(), result.clone()));
+        result
     }
 
     /// Requires that a product or a sum does not wrap.
@@ -304,6 +354,7 @@ impl Blaster<'_> {
                 }
             }
             Operator::Sum { coefficients, constant } => {
+                term.arguments.iter().for_each(|atom| self.require_exact(circuit, *atom));
                 let wide = term.width as usize + 40;
                 let signed = |value: u64| arithmetic::sign_extend(value, term.width);
                 let mut sum = BitVector::constant(wide, signed(*constant) as i128 as u128);
@@ -321,40 +372,98 @@ impl Blaster<'_> {
         }
     }
 
-    /// Adds what products with a common factor have in common.
-    fn relate_products(&mut self, circuit: &mut Circuit) {
+    /// Adds what products with a common factor, and sums with such products, have in common.
+    fn relate_products(&mut self, circuit: &mut Circuit, exact: &[TermId]) {
+        let sums = self.exact_sums(circuit, exact);
         let products = std::mem::take(&mut self.abstract_products);
         for (index, first) in products.iter().enumerate().take(MAX_PRODUCTS) {
             for second in products.iter().take(index) {
-                for ((a, b), (c, d)) in [
-                    ((&first.0, &first.1), (&second.0, &second.1)),
-                    ((&first.0, &first.1), (&second.1, &second.0)),
-                    ((&first.1, &first.0), (&second.0, &second.1)),
-                    ((&first.1, &first.0), (&second.1, &second.0)),
-                ] {
-                    if a.width() != c.width() {
-                        continue;
-                    }
-                    let same_factor = circuit.equals(b, d);
-                    if same_factor == Bit::FALSE {
-                        continue;
-                    }
-                    let same = circuit.equals(a, c);
-                    let equal = circuit.equals(&first.2, &second.2);
-                    let both = circuit.and(same_factor, same);
-                    self.requirements.push(circuit.implies(both, equal));
-                    let fit = circuit.all(&[same_factor, first.3, second.3]);
-                    let wide = a.width() + 1;
-                    for (x, y, low, high) in [(a, c, &first.2, &second.2), (c, a, &second.2, &first.2)] {
-                        let is_less = circuit.less_than(x, y);
-                        let next = circuit.add(&low.resize(wide), &b.resize(wide));
-                        let is_below = circuit.less_or_equal(&next, &high.resize(wide));
-                        let premise = circuit.and(fit, is_less);
-                        self.requirements.push(circuit.implies(premise, is_below));
+                let factors =
+                    |one: &AbstractProduct| [(one.0.clone(), one.1.clone()), (one.1.clone(), one.0.clone())];
+                for (a, b) in factors(first) {
+                    for (c, d) in factors(second) {
+                        // Factors that are equal for some inputs only are too many for the solver.
+                        if a.width() == c.width() && b == d {
+                            self.relate_pair(circuit, [(&a, first), (&c, second)], &b, &sums);
+                        }
                     }
                 }
             }
         }
         self.abstract_products = products;
+        for (index, (a, b, (quotient, remainder))) in self.abstract_quotients.iter().enumerate() {
+            for (c, d, (other, rest)) in self.abstract_quotients.iter().take(index) {
+                if b == d {
+                    let equal = [circuit.equals(quotient, other), circuit.equals(remainder, rest)];
+                    let (both, same) = (circuit.all(&equal), circuit.equals(a, c));
+                    self.requirements.push(circuit.implies(both, same));
+                }
+            }
+        }
+    }
+
+    /// Relates the products of two numbers with one factor.
+    fn relate_pair(
+        &mut self,
+        circuit: &mut Circuit,
+        [(a, first), (c, second)]: [(&BitVector, &AbstractProduct); 2],
+        factor: &BitVector,
+        sums: &[ExactSum],
+    ) {
+        let (same, equal) = (circuit.equals(a, c), circuit.equals(&first.2, &second.2));
+        self.requirements.push(circuit.implies(same, equal));
+        let fit = circuit.and(first.3, second.3);
+        let wide = a.width() + 1;
+        for ((x, low), (y, high)) in [((a, &first.2), (c, &second.2)), ((c, &second.2), (a, &first.2))] {
+            let is_less = circuit.less_than(x, y);
+            let next = circuit.add(&low.resize(wide), &factor.resize(wide));
+            let is_below = circuit.less_or_equal(&next, &high.resize(wide));
+            let premise = circuit.and(fit, is_less);
+            self.requirements.push(circuit.implies(premise, is_below));
+            // The same follows for sums, but the solver needs long to find it.
+            for one in sums.iter().filter(|one| one.product == *low) {
+                for other in sums.iter().filter(|other| other.product == *high) {
+                    let is_rest = circuit.less_than(&one.rest, factor);
+                    let premise = circuit.all(&[premise, is_rest]);
+                    let is_less = circuit.less_than(&one.sum, &other.sum);
+                    self.requirements.push(circuit.implies(premise, is_less));
+                    let (same_sum, same_rest) =
+                        (circuit.equals(&one.sum, &other.sum), circuit.equals(&one.rest, &other.rest));
+                    let premise = circuit.and(same, same_sum);
+                    self.requirements.push(circuit.implies(premise, same_rest));
+                }
+            }
+        }
+    }
+
+    /// Returns the sums of a product and of non-negative summands that do not wrap.
+    fn exact_sums(&mut self, circuit: &mut Circuit, exact: &[TermId]) -> Vec<ExactSum> {
+        let mut ids: Vec<TermId> = self.vectors.keys().copied().collect();
+        ids.sort_unstable();
+        let mut found = Vec::new();
+        for id in ids {
+            let term = self.terms.term(id);
+            let Operator::Sum { coefficients, constant } = &term.operator else { continue };
+            let is_exact = self.terms.is_exact(id) || exact.contains(&id);
+            let is_positive = |number: &u64| *number <= arithmetic::mask(term.width) >> 1;
+            if !is_exact || !coefficients.iter().chain([constant]).all(is_positive) {
+                continue;
+            }
+            let width = term.width as usize;
+            for (index, atom) in term.arguments.iter().enumerate() {
+                if self.terms.term(*atom).operator != Operator::Multiply || coefficients[index] != 1 {
+                    continue;
+                }
+                let mut rest = BitVector::constant(width, u128::from(*constant));
+                for (other, atom) in term.arguments.iter().enumerate().filter(|(other, _)| *other != index) {
+                    let factor = BitVector::constant(width, u128::from(coefficients[other]));
+                    let summand = circuit.mul(&self.vectors[atom], &factor);
+                    rest = circuit.add(&rest, &summand);
+                }
+                let (sum, product) = (self.vectors[&id].clone(), self.vectors[atom].clone());
+                found.push(ExactSum { sum, product, rest });
+            }
+        }
+        found
     }
 }

@@ -82,6 +82,8 @@ pub(crate) struct Barrier {
     pub scope: Scope,
     pub semantics: Semantics,
     pub reach: TermId,
+    /// A condition on earlier iterations.
+    pub history: TermId,
     pub line: u32,
     pub place: SourcePosition,
 }
@@ -774,7 +776,7 @@ impl<'m> Executor<'m> {
             }
         }
         for one in &mut self.summary.barriers[barrier..] {
-            one.reach = map(one.reach);
+            (one.reach, one.history) = (map(one.reach), map(one.history));
         }
         let conditions = self.summary.loop_conditions.iter_mut().zip(&mut self.summary.loop_continues);
         for (inner, (reach, facts)) in conditions.enumerate() {
@@ -804,6 +806,9 @@ impl<'m> Executor<'m> {
             }
         }
         for one in &mut self.summary.accesses[access..] {
+            one.history = self.summary.terms.every(&[one.history, history]);
+        }
+        for one in &mut self.summary.barriers[barrier..] {
             one.history = self.summary.terms.every(&[one.history, history]);
         }
         for one in &mut self.summary.bounds[bound..] {

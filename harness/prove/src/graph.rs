@@ -136,6 +136,22 @@ impl<'m> Graph<'m> {
         true
     }
 
+    /// Returns true if a node can be executed after another one in the same iteration of the loops around both.
+    pub fn comes_before(&self, from: usize, to: usize) -> bool {
+        let (mut open, mut visited) = (vec![from], BTreeSet::from([from]));
+        while let Some(node) = open.pop() {
+            for target in &self.nodes[node].successors {
+                if *target == to {
+                    return !self.is_back_edge(node, to);
+                }
+                if !self.is_back_edge(node, *target) && visited.insert(*target) {
+                    open.push(*target);
+                }
+            }
+        }
+        false
+    }
+
     /// Returns the dominators of a node, the nearest first, without itself.
     pub fn dominators_of(&self, node: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.dominators[node], |node| self.dominators[*node])

@@ -227,7 +227,8 @@ impl Executor<'_> {
         // A barrier of a subgroup orders nothing between other invocations of the workgroup.
         if execution != vocabulary::Scope::Subgroup {
             let (node, reach, line, place) = (self.node, self.reach, self.line, self.place);
-            self.summary.barriers.push(Barrier { node, scope, semantics, reach, line, place });
+            let history = self.terms().truth(true);
+            self.summary.barriers.push(Barrier { node, scope, semantics, reach, history, line, place });
         }
         Ok(())
     }

@@ -25,8 +25,24 @@ pub(crate) enum Crossing {
     Free,
 }
 
-/// The nodes of an interval, with the crossings of the loops around each, the outermost first.
-pub(crate) type Interval = BTreeSet<(usize, Vec<Crossing>)>;
+/// A node of an interval.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Visit {
+    pub node: usize,
+    pub path: VisitPath,
+}
+
+/// What is known of an invocation at a node of an interval.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct VisitPath {
+    /// The crossings of the loops around the node, the outermost first.
+    pub crossings: Vec<Crossing>,
+    /// The nodes of barriers that it has not reached in this iteration.
+    pub skipped: Vec<usize>,
+}
+
+/// The nodes of an interval.
+pub(crate) type Interval = BTreeSet<Visit>;
 
 impl Barrier {
     /// Returns true if a barrier orders two accesses of a class and of at least a strength.
@@ -61,7 +77,7 @@ pub(crate) fn intervals(
 
 /// Returns the interval that begins after a barrier, or at the start.
 fn interval(graph: &Graph<'_>, start: Option<usize>, cuts: &BTreeSet<usize>) -> Interval {
-    let mut nodes = Interval::new();
+    let mut nodes = BTreeSet::new();
     let mut open: Vec<(usize, Vec<Crossing>)> = match start {
         // The entry may be the header of a loop.
         None => vec![(0, vec![Crossing::First; graph.loops_around(0).len()])],
@@ -73,7 +89,11 @@ fn interval(graph: &Graph<'_>, start: Option<usize>, cuts: &BTreeSet<usize>) -> 
         }
         open.extend(follow(graph, node, &crossings));
     }
-    nodes
+    let visit = |(node, crossings): (usize, Vec<Crossing>)| {
+        let skipped = skipped_barriers(graph, cuts, start, node, &crossings);
+        Visit { node, path: VisitPath { crossings, skipped } }
+    };
+    nodes.into_iter().map(visit).collect()
 }
 
 /// Returns the successors of a node with their crossings.
@@ -95,6 +115,29 @@ fn follow(graph: &Graph<'_>, node: usize, crossings: &[Crossing]) -> Vec<(usize,
             (*target, next)
         })
         .collect()
+}
+
+/// Returns the barriers that an invocation at a node of an interval cannot have reached in this iteration.
+///
+/// Such a barrier lies between the start and the node, but would have ended the interval.
+fn skipped_barriers(
+    graph: &Graph<'_>,
+    cuts: &BTreeSet<usize>,
+    start: Option<usize>,
+    node: usize,
+    crossings: &[Crossing],
+) -> Vec<usize> {
+    let around = graph.loops_around(node);
+    let is_skipped = |barrier: &usize| {
+        let loops = graph.loops_around(*barrier);
+        around.starts_with(&loops)
+            && crossings[..loops.len()].iter().all(|one| *one == Crossing::Same)
+            && start.is_none_or(|start| graph.loops_around(start).starts_with(&loops))
+            && start.is_none_or(|start| graph.comes_before(start, *barrier))
+            && graph.comes_before(*barrier, node)
+            && !graph.comes_before(node, *barrier)
+    };
+    cuts.iter().copied().filter(is_skipped).collect()
 }
 
 /// Returns the strength of the order between two accesses.

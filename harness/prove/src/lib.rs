@@ -38,6 +38,8 @@ use crate::term::{FunctionKind, Operator, TermArena, TermId, Uniformity};
 /// The steps of a proof by default, of which each takes microseconds.
 pub const DEFAULT_STEPS: u64 = 400_000;
 
+/// The steps for the counterexamples of a report.
+const STEPS_OF_COUNTEREXAMPLES: u64 = 100_000;
 /// Upper bound on the counterexamples of a report.
 const MAX_COUNTEREXAMPLES: usize = 4;
 
@@ -50,7 +52,9 @@ pub struct ProofOptions {
     pub specialization: HashMap<u32, u64>,
     /// The number of workgroups. Default: any.
     pub grid: Option<[u32; 3]>,
-    /// Upper bound on the steps of the solver.
+    /// Conditions on the inputs, such as `pc.stride >= pc.width`.
+    pub assumed: Vec<String>,
+    /// Upper bound on the steps of the solver; 0 for the default. The search for conditions has as many again.
     pub steps: u64,
 }
 
@@ -95,6 +99,8 @@ pub struct ProofReport {
     pub unproved: Vec<Unproved>,
     /// Candidates for replay, each with the obligation that it refutes.
     pub counterexamples: Vec<(Unproved, RacyInputs)>,
+    /// Inputs that satisfy inferred conditions.
+    pub example: Option<RacyInputs>,
     /// The number of questions that simplification left to the solver.
     pub queries: usize,
 }
@@ -136,6 +142,15 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
         None => (!used[axis]).then_some(1),
     });
     let mut prover = Prover::new(summary, grid, steps);
+    for text in &options.assumed {
+        let conditions = prover.parse_condition(text).map_err(|(column, expected)| {
+            Unproved::new(UnprovedReason::Condition { text: text.clone(), column, expected })
+        })?;
+        for condition in conditions {
+            report.conditions.push(condition.text);
+            prover.conditions.push(condition.claim);
+        }
+    }
     prover.find_exact_forms();
     let mut queries = prover.barrier_queries();
     queries.extend(prover.conflict_queries()?);
@@ -149,12 +164,27 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
         }
     }
     if !refuted.is_empty() {
-        let condition = if report.unproved.is_empty() { prover.find_condition(&refuted) } else { None };
-        if let Some((condition, more)) = condition {
-            report.conditions.push(condition.text);
-            exact.extend(more);
-        } else {
-            report.unproved.extend(refuted.iter().map(|(query, _)| unproved(query, query.reason.clone())));
+        prover.steps = steps;
+        let found = prover.find_conditions(&refuted);
+        let is_inconclusive = prover.is_inconclusive || prover.steps == 0;
+        prover.steps = prover.steps.max(STEPS_OF_COUNTEREXAMPLES);
+        match found {
+            Some(found) => {
+                report.conditions.extend(found.conditions.into_iter().map(|condition| condition.text));
+                report.example = Some(prover.read_inputs(&found.example));
+                exact.extend(found.exact);
+                refuted.truncate(if report.unproved.is_empty() { refuted.len() } else { 0 });
+            }
+            // The inputs may violate a condition that was not found.
+            None if is_inconclusive => {
+                report.unproved.extend(refuted.iter().map(|one| unproved(&one.0, UnprovedReason::Budget)));
+                refuted.clear();
+            }
+            None => {
+                report
+                    .unproved
+                    .extend(refuted.iter().map(|(query, _)| unproved(query, query.reason.clone())));
+            }
         }
         for (query, model) in refuted.iter().take(MAX_COUNTEREXAMPLES) {
             let counterexample = prover.counterexample(query, model);

@@ -214,7 +214,7 @@ impl Executor<'_> {
         };
         let part = self.summary.specialized.part_of(*ty, member.into()).map_err(|_| self.too_large())?;
         let stride = self.summary.specialized.part_of(part.ty, 0).ok().and_then(|part| part.stride);
-        let kind = FunctionKind::BufferBytes(descriptor.variable);
+        let kind = FunctionKind::BufferElements(descriptor.variable);
         // The range of a descriptor has 32 bits.
         let elements = mask(32) / stride.unwrap_or(1).max(1);
         let function = self.terms().named_function(kind, 32, (0, elements), Uniformity::Grid);

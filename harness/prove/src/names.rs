@@ -42,6 +42,27 @@ pub(crate) fn scalar_name(
     if name.is_empty() { module.variable_name(variable, declared.ty) } else { name }
 }
 
+/// Returns the name of an input, or of the size of the grid or of a buffer.
+pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
+    let term = summary.terms.term(id);
+    let Operator::Apply(function) = term.operator else { return None };
+    let function = summary.terms.function(function);
+    match function.kind {
+        FunctionKind::GroupCount(axis) => Some(format!("groups.{}", ["x", "y", "z"][axis.min(2)])),
+        FunctionKind::Specialization(id) => Some(summary.module.display_name(id)),
+        FunctionKind::BufferElements(variable) => {
+            let ty = summary.module.variables.get(&variable)?.ty;
+            Some(format!("{}.length()", summary.module.variable_name(variable, ty)))
+        }
+        FunctionKind::Contents(variable, _) => {
+            let offsets: Option<Vec<u64>> =
+                term.arguments.iter().map(|one| summary.terms.constant_of(*one)).collect();
+            Some(scalar_name(summary.module, summary.specialized, variable, *offsets?.last()?))
+        }
+        _ => None,
+    }
+}
+
 /// Returns the text of a term.
 pub(crate) fn term_text(summary: &Summary<'_>, id: TermId) -> String {
     text_within(summary, id, 0)
@@ -59,30 +80,23 @@ fn text_within(summary: &Summary<'_>, id: TermId, depth: u32) -> String {
     let infix = |operator: &str| format!("({} {operator} {})", part(0), part(1));
     match &term.operator {
         Operator::Constant(value) => value.to_string(),
-        Operator::Apply(function) => {
+        Operator::Apply(function) => symbol_name(summary, id).unwrap_or_else(|| {
             let axis_name = |axis: usize| ["x", "y", "z"][axis.min(2)];
             match &summary.terms.function(*function).kind {
                 FunctionKind::LocalId(axis) => format!("local.{}", axis_name(*axis)),
                 FunctionKind::GroupId(axis) => format!("group.{}", axis_name(*axis)),
-                FunctionKind::GroupCount(axis) => format!("groups.{}", axis_name(*axis)),
-                FunctionKind::Specialization(id) => summary.module.display_name(*id),
-                FunctionKind::BufferBytes(variable) => {
-                    format!("{}.length()", summary.module.display_name(*variable))
-                }
                 FunctionKind::Contents(variable, _) => {
-                    match term.arguments.last().map(|last| summary.terms.constant_of(*last)) {
-                        Some(Some(offset)) => {
-                            scalar_name(summary.module, summary.specialized, *variable, offset)
-                        }
-                        _ => format!("{}[…]", summary.module.display_name(*variable)),
-                    }
+                    format!("{}[…]", summary.module.display_name(*variable))
                 }
                 FunctionKind::Iteration(_) | FunctionKind::LastIteration(_) => "iteration".to_owned(),
-                FunctionKind::Carried | FunctionKind::Computation(_) | FunctionKind::Arbitrary => {
-                    "value".to_owned()
-                }
+                FunctionKind::GroupCount(_)
+                | FunctionKind::Specialization(_)
+                | FunctionKind::BufferElements(_)
+                | FunctionKind::Carried
+                | FunctionKind::Computation(_)
+                | FunctionKind::Arbitrary => "value".to_owned(),
             }
-        }
+        }),
         Operator::Sum { coefficients, constant } => {
             if let Some(global) = global_id(summary, id) {
                 return global;

@@ -8,9 +8,11 @@ use rustc_hash::FxHashMap;
 use spirv_reader::SourcePosition;
 use vocabulary::{Scope, StorageClass};
 
-use crate::decide::{Decision, Products, TermModel, decide};
-use crate::execute::{Access, Location, Strength, Summary};
-use crate::intervals::{Crossing, Interval, intervals, pair_strength};
+use crate::condition::Claim;
+use crate::counterexample::SMALL_INPUTS;
+use crate::decide::{Decision, Products, Question, SmallInputs, TermModel, decide};
+use crate::execute::{Access, Barrier, Location, Strength, Summary};
+use crate::intervals::{Crossing, Interval, Visit, intervals, pair_strength};
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity};
 
@@ -117,7 +119,9 @@ pub(crate) struct Prover<'m> {
     /// Products and sums of loop-carried numbers that do not wrap.
     pub exact: BTreeSet<TermId>,
     /// Conditions that hold for the whole grid.
-    pub conditions: Vec<TermId>,
+    pub conditions: Vec<Claim>,
+    /// True if a query under a candidate for a condition had no answer.
+    pub is_inconclusive: bool,
     pub steps: u64,
     pub queries: usize,
     /// True if an answer depends on counters that do not wrap.
@@ -132,6 +136,7 @@ impl<'m> Prover<'m> {
             grid,
             exact: BTreeSet::new(),
             conditions: Vec::new(),
+            is_inconclusive: false,
             steps,
             queries: 0,
             uses_tickets: false,
@@ -241,26 +246,38 @@ impl<'m> Prover<'m> {
     }
 
     /// Returns the queries of barriers that some invocations may not reach.
+    ///
+    /// Both invocations pass all earlier iterations of the loops around a barrier: the first divergence is sought.
     pub fn barrier_queries(&mut self) -> Vec<Query> {
-        let barriers: Vec<_> =
-            self.summary.barriers.iter().map(|one| (one.reach, one.line, one.place, one.node)).collect();
         let mut queries = Vec::new();
-        for (reach, line, place, node) in barriers {
-            let mut conditions = vec![reach];
-            // A loop around the barrier must end for all invocations at once.
-            for index in self.summary.graph.loops_around(node) {
-                conditions.push(self.summary.loop_conditions[index]);
-            }
-            for condition in conditions {
+        for Barrier { reach, history, line, place, node, .. } in self.summary.barriers.clone() {
+            let around = self.summary.graph.loops_around(node);
+            let mut conditions = vec![(reach, None)];
+            // A loop around the barrier must end for all invocations at once, unless none reaches the barrier later.
+            conditions.extend(
+                around
+                    .iter()
+                    .enumerate()
+                    .map(|(depth, index)| (self.summary.loop_conditions[*index], Some(depth))),
+            );
+            for (condition, depth) in conditions {
                 if self.summary.terms.uniformity_of(&[condition]) <= Uniformity::Workgroup {
                     continue;
                 }
                 let none = FxHashMap::default();
-                let second = self.instance(&[condition], Uniformity::Workgroup, true, &none)[0];
-                let not = self.terms().not(second);
+                let second = self.instance(&[condition, history], Uniformity::Workgroup, true, &none);
+                let not = self.terms().not(second[0]);
                 let distinct = self.distinct_invocations();
+                let mut conjuncts = vec![condition, not, distinct, history, second[1]];
+                if let Some(depth) = depth {
+                    let later = self.iterations(false, &around, &vec![Crossing::Same; depth]);
+                    conjuncts.extend(self.instance(&[reach, history], Uniformity::Grid, false, &later));
+                    let function = self.summary.iterations[around[depth]];
+                    let now = self.terms().apply(function, &[]);
+                    conjuncts.push(self.terms().binary(Operator::Less, now, later[&function]));
+                }
                 queries.push(Query {
-                    conjuncts: vec![condition, not, distinct],
+                    conjuncts,
                     execution: vec![distinct],
                     offsets: Vec::new(),
                     inexact: Vec::new(),
@@ -352,23 +369,22 @@ impl<'m> Prover<'m> {
                     let [around, around_other] =
                         [a.node, b.node].map(|node| self.summary.graph.loops_around(node));
                     for interval in &all {
-                        let of = |node: usize| interval.iter().filter(move |(one, _)| *one == node);
-                        for (node, first) in of(a.node) {
-                            for (other, second) in of(b.node) {
-                                // Equal crossings give equal queries; the two invocations are interchangeable.
+                        let of = |node: usize| interval.iter().filter(move |visit| visit.node == node);
+                        for Visit { node, path: first } in of(a.node) {
+                            for Visit { node: other, path: second } in of(b.node) {
+                                // Equal paths give equal queries; the two invocations are interchangeable.
                                 let is_mirrored = node == other && seen.contains(&(second, first));
                                 if is_mirrored || !seen.insert((first, second)) {
                                     continue;
                                 }
                                 pairs += 1;
-                                let one = self.iterations(false, &around, first);
-                                let two = self.iterations(true, &around_other, second);
+                                let one = self.iterations(false, &around, &first.crossings);
+                                let two = self.iterations(true, &around_other, &second.crossings);
+                                let skipped = [self.skips(&first.skipped), self.skips(&second.skipped)];
                                 queries.extend(self.conflict(
-                                    a,
-                                    b,
+                                    [(a, &one, skipped[0]), (b, &two, skipped[1])],
                                     PairKind::SameWorkgroup,
                                     distinct,
-                                    [&one, &two],
                                 ));
                             }
                         }
@@ -381,7 +397,9 @@ impl<'m> Prover<'m> {
                     pairs += 1;
                     let one = self.iterations(false, &[], &[]);
                     let two = self.iterations(true, &[], &[]);
-                    queries.extend(self.conflict(a, b, PairKind::DifferentWorkgroups, groups, [&one, &two]));
+                    let truth = self.terms().truth(true);
+                    let sides = [(a, &one, truth), (b, &two, truth)];
+                    queries.extend(self.conflict(sides, PairKind::DifferentWorkgroups, groups));
                 }
                 if pairs > MAX_PAIRS {
                     let (line, place) = (b.line, b.place);
@@ -392,21 +410,27 @@ impl<'m> Prover<'m> {
         Ok(queries)
     }
 
+    /// Returns the condition that an invocation has not reached some barriers.
+    fn skips(&mut self, nodes: &[usize]) -> TermId {
+        let barriers = self.summary.barriers.iter().filter(|barrier| nodes.contains(&barrier.node));
+        let reaches: Vec<TermId> = barriers.map(|barrier| barrier.reach).collect();
+        let not: Vec<TermId> = reaches.into_iter().map(|reach| self.terms().not(reach)).collect();
+        self.terms().every(&not)
+    }
+
     /// Returns the query of a conflict, unless it is impossible by the form of the addresses.
     fn conflict(
         &mut self,
-        a: &Access,
-        b: &Access,
+        [(a, one, first_path), (b, two, second_path)]: [(&Access, &FxHashMap<FunctionId, TermId>, TermId); 2],
         kind: PairKind,
         distinct: TermId,
-        [one, two]: [&FxHashMap<FunctionId, TermId>; 2],
     ) -> Option<Query> {
         let shared = match kind {
             PairKind::SameWorkgroup => Uniformity::Workgroup,
             PairKind::DifferentWorkgroups => Uniformity::Grid,
         };
-        let parts = |access: &Access| {
-            let mut parts = vec![access.history, access.facts];
+        let parts = |access: &Access, path: TermId| {
+            let mut parts = vec![access.history, access.facts, path];
             match &access.location {
                 Location::Bytes { offset, .. } => parts.push(*offset),
                 Location::Texel { coordinates } => parts.extend(coordinates),
@@ -414,23 +438,24 @@ impl<'m> Prover<'m> {
             parts.extend(access.descriptor.element);
             parts
         };
-        let (first, second) =
-            (self.instance(&parts(a), shared, false, one), self.instance(&parts(b), shared, true, two));
-        let mut conjuncts = vec![first[0], first[1], second[0], second[1], distinct];
+        let first = self.instance(&parts(a, first_path), shared, false, one);
+        let second = self.instance(&parts(b, second_path), shared, true, two);
+        let mut conjuncts: Vec<TermId> = first[..3].iter().chain(&second[..3]).copied().collect();
+        conjuncts.push(distinct);
         let (execution, mut offsets) = (conjuncts.clone(), Vec::new());
         let terms = &mut self.summary.terms;
         match (&a.location, &b.location) {
             (Location::Bytes { size, .. }, Location::Bytes { size: other, .. }) => {
-                conjuncts.push(overlap(terms, (first[2], *size), (second[2], *other)));
+                conjuncts.push(overlap(terms, (first[3], *size), (second[3], *other)));
                 // An access in bounds is below the limit of a descriptor's range.
                 let limit = terms.constant(64, 1 << 32);
-                offsets = vec![first[2], second[2]];
-                for offset in [first[2], second[2]] {
+                offsets = vec![first[3], second[3]];
+                for offset in [first[3], second[3]] {
                     conjuncts.push(terms.binary(Operator::Less, offset, limit));
                 }
             }
             (Location::Texel { .. }, Location::Texel { .. }) => {
-                for (x, y) in first[2..].iter().zip(&second[2..]) {
+                for (x, y) in first[3..].iter().zip(&second[3..]) {
                     if terms.width(*x) == terms.width(*y) {
                         conjuncts.push(terms.equal(*x, *y));
                     }
@@ -453,7 +478,7 @@ impl<'m> Prover<'m> {
         let spots = [(a.line, a.place), (b.line, b.place)];
         let mut inexact = Vec::new();
         for (access, is_second, iterations) in [(a, false, one), (b, true, two)] {
-            let own: Vec<TermId> = inexact_terms(&self.summary.terms, &parts(access)[1..]);
+            let own: Vec<TermId> = inexact_terms(&self.summary.terms, &parts(access, distinct)[1..]);
             let instances = self.instance(&own, shared, is_second, iterations);
             inexact.extend(instances.into_iter().zip(own));
         }
@@ -470,7 +495,7 @@ impl<'m> Prover<'m> {
 
     /// Returns what holds of the symbols in some terms: limits of ids, the grid, and tickets.
     pub fn side_facts(&mut self, query: &Query) -> Vec<TermId> {
-        let mut facts = self.conditions.clone();
+        let mut facts = self.condition_facts(&query.conjuncts);
         for axis in 0..3 {
             if let Some(count) = self.grid[axis] {
                 let (total, count) = (self.group_count(axis), self.terms().constant(32, count.into()));
@@ -538,7 +563,7 @@ impl<'m> Prover<'m> {
         let is_together = |other: &Access| {
             all.is_empty()
                 || all.iter().any(|interval| {
-                    let has = |node: usize| interval.iter().any(|(one, _)| *one == node);
+                    let has = |node: usize| interval.iter().any(|visit| visit.node == node);
                     has(counter.node) && has(other.node)
                 })
         };
@@ -656,28 +681,34 @@ impl<'m> Prover<'m> {
         if let Decision::Impossible = first {
             return Answer::Proved;
         }
-        let known: Vec<TermId> = self.exact_for(query, true);
-        let open: Vec<TermId> = self.exact_for(query, false);
-        let is_exact_enough = |decision: Decision| matches!(decision, Decision::Impossible);
-        if !known.is_empty()
-            && is_exact_enough(self.decide(&conjuncts, Products::Abstract, &known, STEPS_OF_QUERY))
-        {
-            return Answer::Proved;
-        }
-        let all: Vec<TermId> = known.iter().chain(&open).copied().collect();
-        if !open.is_empty()
-            && is_exact_enough(self.decide(&conjuncts, Products::Abstract, &all, STEPS_OF_QUERY))
-        {
-            let needed = self.minimize_exact(&conjuncts, &known, open);
-            let sources = query.inexact.iter().filter(|(instance, _)| needed.contains(instance));
-            return Answer::ProvedIfExact(sources.map(|(_, source)| *source).collect());
-        }
-        let answer = match first {
-            Decision::Unknown if has_products => {
-                self.decide(&conjuncts, Products::Exact, &[], STEPS_OF_PRODUCTS)
+        let mut needed: BTreeSet<TermId> = query
+            .inexact
+            .iter()
+            .map(|(_, source)| *source)
+            .filter(|source| !self.exact.contains(source))
+            .collect();
+        if !query.inexact.is_empty() && self.holds_if_exact(query, &conjuncts, &needed) {
+            // A part that suffices is found by leaving out one after the other.
+            for source in needed.clone().into_iter().take(MAX_EXACT) {
+                needed.remove(&source);
+                if !self.holds_if_exact(query, &conjuncts, &needed) {
+                    needed.insert(source);
+                }
             }
-            other => other,
-        };
+            return if needed.is_empty() {
+                Answer::Proved
+            } else {
+                Answer::ProvedIfExact(needed.into_iter().collect())
+            };
+        }
+        let mut answer = first;
+        if has_products {
+            // A counterexample with small inputs is the cheapest.
+            answer = match self.find_small(&conjuncts, &[], SMALL_INPUTS[1]) {
+                Some(model) => Decision::Possible(model),
+                None => self.decide(&conjuncts, Products::Exact, &[], STEPS_OF_PRODUCTS),
+            };
+        }
         match answer {
             Decision::Impossible => Answer::Proved,
             Decision::Possible(model) => Answer::Refuted(model),
@@ -692,39 +723,38 @@ impl<'m> Prover<'m> {
         exact: &[TermId],
         steps: u64,
     ) -> Decision {
-        let steps = steps.min(self.steps);
-        let (decision, spent) = decide(&self.summary.terms, conjuncts, products, exact, steps);
+        self.ask(&Question { conjuncts, products, exact, small: None, steps })
+    }
+
+    /// Finds a model with small inputs; anything else proves nothing.
+    pub fn find_small(
+        &mut self,
+        conjuncts: &[TermId],
+        exact: &[TermId],
+        small: SmallInputs,
+    ) -> Option<TermModel> {
+        let (products, steps) = (Products::Exact, STEPS_OF_PRODUCTS);
+        match self.ask(&Question { conjuncts, products, exact, small: Some(small), steps }) {
+            Decision::Possible(model) => Some(model),
+            Decision::Impossible | Decision::Unknown => None,
+        }
+    }
+
+    fn ask(&mut self, question: &Question<'_>) -> Decision {
+        let steps = question.steps.min(self.steps);
+        let (decision, spent) = decide(&self.summary.terms, &Question { steps, ..*question });
+
         self.steps = self.steps.saturating_sub(spent.max(1));
         decision
     }
 
-    /// Returns the terms of a query that are known not to wrap, or the others that may.
-    fn exact_for(&self, query: &Query, is_known: bool) -> Vec<TermId> {
-        let all = query.inexact.iter().filter(|(_, source)| self.exact.contains(source) == is_known);
-        let mut all: Vec<TermId> = all.map(|(instance, _)| *instance).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
-    /// Returns a part of the open terms that suffices, found by leaving out one after the other.
-    fn minimize_exact(
-        &mut self,
-        conjuncts: &[TermId],
-        known: &[TermId],
-        mut exact: Vec<TermId>,
-    ) -> Vec<TermId> {
-        let mut index = 0;
-        while index < exact.len() && exact.len() <= MAX_EXACT {
-            let mut fewer = exact.clone();
-            fewer.remove(index);
-            let all: Vec<TermId> = known.iter().chain(&fewer).copied().collect();
-            match self.decide(conjuncts, Products::Abstract, &all, STEPS_OF_QUERY) {
-                Decision::Impossible => exact = fewer,
-                Decision::Possible(_) | Decision::Unknown => index += 1,
-            }
-        }
-        exact
+    /// Returns true if a query is proved if some terms, and those that are known not to, do not wrap.
+    fn holds_if_exact(&mut self, query: &Query, conjuncts: &[TermId], needed: &BTreeSet<TermId>) -> bool {
+        let is_exact = |source: &TermId| needed.contains(source) || self.exact.contains(source);
+        let instances = query.inexact.iter().filter(|(_, source)| is_exact(source));
+        let exact = BTreeSet::from_iter(instances.map(|(instance, _)| *instance));
+        let exact = Vec::from_iter(exact);
+        matches!(self.decide(conjuncts, Products::Abstract, &exact, STEPS_OF_QUERY), Decision::Impossible)
     }
 }
 

@@ -25,6 +25,12 @@ pub enum UnprovedReason {
     OutOfBounds(String),
     /// The solver's budget ended.
     Budget,
+    /// A given condition that cannot be read; the column counts from 1.
+    Condition {
+        text: String,
+        column: usize,
+        expected: String,
+    },
     /// The module is malformed.
     Malformed(String),
 }
@@ -57,6 +63,9 @@ impl fmt::Display for UnprovedReason {
             UnprovedReason::Conflict(name) => write!(f, "two invocations may conflict on `{name}`"),
             UnprovedReason::OutOfBounds(name) => write!(f, "an index may be out of bounds of `{name}`"),
             UnprovedReason::Budget => f.write_str("the step budget ended"),
+            UnprovedReason::Condition { text, column, expected } => {
+                write!(f, "column {column} of the condition `{text}`: {expected}")
+            }
             UnprovedReason::Malformed(what) => f.write_str(what),
         }
     }

@@ -38,8 +38,8 @@ pub enum FunctionKind {
     Specialization(u32),
     /// The contents of read-only memory, by variable and bits, at a byte offset.
     Contents(u32, u32),
-    /// The length of a runtime array, by variable, as bytes.
-    BufferBytes(u32),
+    /// The length of a runtime array, by variable.
+    BufferElements(u32),
     /// The iteration of a loop, counted from 0.
     Iteration(usize),
     /// The last iteration of a loop, of the iterations of the loops around it.
@@ -252,6 +252,7 @@ impl TermArena {
         }
         merged.iter_mut().for_each(|(_, coefficient)| *coefficient &= mask(width));
         merged.retain(|(_, coefficient)| *coefficient != 0);
+        self.fold_remainder(&mut merged, &mut total, width);
         let constant = total & mask(width);
         match merged.as_slice() {
             [] => self.constant(width, constant),
@@ -260,6 +261,32 @@ impl TermArena {
                 let atoms: Vec<TermId> = merged.iter().map(|(atom, _)| *atom).collect();
                 let coefficients = merged.iter().map(|(_, coefficient)| *coefficient).collect();
                 self.add_term(Operator::Sum { coefficients, constant }, &atoms, width)
+            }
+        }
+    }
+
+    /// Replaces `c * a - c * (a / b * b)` in a linear form by the remainder.
+    fn fold_remainder(&mut self, atoms: &mut Vec<(TermId, u64)>, total: &mut u64, width: u32) {
+        for index in 0..atoms.len() {
+            let (product, coefficient) = atoms[index];
+            let Term { operator: Operator::Multiply, arguments, .. } = self.term(product) else { continue };
+            let quotient = arguments.iter().find_map(|part| match self.term(*part) {
+                Term { operator: Operator::Divide, arguments: of, .. } if arguments.contains(&of[1]) => {
+                    Some((of[0], of[1]))
+                }
+                _ => None,
+            });
+            let Some((a, b)) = quotient else { continue };
+            let factor = coefficient.wrapping_neg() & mask(width);
+            let (parts, constant) = self.linear_form(a);
+            let scaled: Vec<(TermId, u64)> =
+                parts.iter().map(|(atom, times)| (*atom, times.wrapping_mul(factor) & mask(width))).collect();
+            if scaled.iter().all(|part| atoms.contains(part)) {
+                atoms.retain(|atom| atom.0 != product && !scaled.contains(atom));
+                *total = total.wrapping_sub(constant.wrapping_mul(factor));
+                atoms.push((self.binary(Operator::Remainder, a, b), factor));
+                atoms.sort_unstable();
+                return;
             }
         }
     }

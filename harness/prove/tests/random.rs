@@ -5,7 +5,7 @@
 
 use frontend::grid::analyze_grid;
 use frontend::{AnalysisOptions, FindingKind, SpirvModule};
-use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, UnprovedReason, prove};
+use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, prove};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -200,6 +200,9 @@ fn satisfies(report: &ProofReport, grid: u32, a: u32, b: u32) -> Option<bool> {
             [x, "==", y] => number(x)? == number(y)?,
             [x, "!=", y] => number(x)? != number(y)?,
             [x, "%", y, "==", "0"] => number(x)? % number(y)? == 0,
+            [x, "&", ..] => number(x)?.count_ones() <= 1,
+            [x, "*", y, "<=", z] => number(x)? * number(y)? <= number(z)?,
+            [x, "*", y, ">=", z] => number(x)? * number(y)? >= number(z)?,
             _ if condition.ends_with("does not wrap") && !condition.contains(" - ") => true,
             _ => return None,
         };
@@ -209,9 +212,11 @@ fn satisfies(report: &ProofReport, grid: u32, a: u32, b: u32) -> Option<bool> {
 
 #[test]
 fn proofs_of_random_kernels_hold_in_the_walk() {
-    let count = std::env::var("VK_LITMUS_KERNELS").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (first, count) = (number("VK_LITMUS_SEED").unwrap_or(0), number("VK_LITMUS_KERNELS").unwrap_or(300));
     let (mut proved, mut conditional, mut replayed, mut missed) = (0, 0, 0, 0);
-    for seed in 0..count {
+    let mut failures = Vec::new();
+    for seed in first..first + count {
         let (text, depends_on_memory) = random_kernel(seed);
         let module = frontend::read_module(text.as_bytes()).unwrap_or_else(|why| panic!("{why}\n{text}"));
         let report = prove(&module, &ProofOptions { steps: 20_000, ..ProofOptions::default() });
@@ -226,11 +231,13 @@ fn proofs_of_random_kernels_hold_in_the_walk() {
                 continue;
             }
             let found = defects(&module, &options(grid, a, b));
-            assert!(
-                !report.is_proved || found.is_empty(),
-                "seed {seed}, grid {grid}, a = {a}, b = {b}: proved if {:?}, but {found:?}\n{text}",
-                report.conditions
-            );
+            if report.is_proved && !found.is_empty() {
+                failures.push(format!(
+                    "seed {seed}, grid {grid}, a = {a}, b = {b}: proved if {:?}, but {found:?}\n{text}",
+                    report.conditions
+                ));
+                break;
+            }
             racy += usize::from(!found.is_empty());
         }
         proved += usize::from(report.is_proved);
@@ -253,16 +260,14 @@ fn proofs_of_random_kernels_hold_in_the_walk() {
             }
             let is_found = !defects(&module, &inputs).is_empty();
             replayed += usize::from(is_found);
-            assert!(
-                is_found
-                    || depends_on_memory
-                    || report.unproved.iter().any(|one| one.reason == UnprovedReason::DivergentBarrier),
-                "seed {seed}: {why:?} {counterexample:?} does not replay\n{text}"
-            );
+            if !is_found && !depends_on_memory {
+                failures.push(format!("seed {seed}: {why:?} {counterexample:?} does not replay\n{text}"));
+            }
         }
     }
     println!(
         "{count} kernels: {proved} proved ({conditional} under a condition), {replayed} counterexamples replayed, {missed} race-free in small domains and not proved"
     );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(proved > count as usize / 10 && replayed > count as usize / 10);
 }
