@@ -11,6 +11,7 @@ mod definitions;
 mod entry_points;
 mod error;
 mod includes;
+mod macros;
 mod module_edit;
 mod prepare;
 mod process;

@@ -3,6 +3,7 @@
 //! The scan ignores conditional compilation, so it may find functions that the definitions leave out. The
 //! compiler decides about these.
 
+use super::macros::expand_declarations;
 use super::scan::{directive_argument, has_call, has_word, is_identifier_character, words};
 use super::stage::{COMPUTE, SourceStage, stage_of_extension, stage_of_name};
 
@@ -17,6 +18,7 @@ pub struct EntryPoint {
 
 /// Returns the functions with `[numthreads]` or `[shader("…")]` in a text without comments.
 pub fn find_annotated(text: &str) -> Vec<EntryPoint> {
+    let text = &expand_declarations(text);
     let mut found: Vec<EntryPoint> = Vec::new();
     let mut at = 0;
     while let Some(next) = text[at..].find('[') {
@@ -168,6 +170,20 @@ mod tests {
                 "f:comp",
             ),
             ("[numthreads(64,1,1)] bool inside(float4 p) { return true; }", ""),
+            (
+                "#define KERNEL(name, x) [numthreads(x,1,1)] void name(\nKERNEL(scan, 64) uint i : A) {}",
+                "scan:comp",
+            ),
+            ("#define SIZE [numthreads(8, 8, 1)]\nSIZE void blur(uint3 i : A) {}", "blur:comp"),
+            (
+                "#define ID (uint3 id : SV_DispatchThreadID)\n#define GROUP(n) [numthreads(n,1,1)]\n\
+                 #define WIDE GROUP(64)\nWIDE void f ID {}",
+                "f:comp",
+            ),
+            (
+                "#define K(a, b) \\\n [numthreads(1,1,1)] void a##_##b()\nK(up, x) {} K(down, x) {}",
+                "up_x:comp down_x:comp",
+            ),
         ];
         for (text, expected) in cases {
             let found = find_annotated(text);
