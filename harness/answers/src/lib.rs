@@ -28,7 +28,7 @@ pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use limit::StopFunction;
 pub use race::{
     RacePhase, RaceQuestion, SaveInputs, describe_wider_grid, find_races, finding_record, needed_record,
-    race_line, refused_line,
+    needed_sentence, race_line, refused_line,
 };
 pub use repair::EditableSource;
 pub use shader::{

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
 use frontend::{
-    AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, Refusal, SpirvModule,
-    WiderGridFinding, fix_walk_findings,
+    AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, Refusal, SourcePosition,
+    SpirvModule, WiderGridFinding, fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
@@ -17,7 +17,7 @@ use results::wire::{
     CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord,
     RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason, UnprovedPlace,
 };
-use results::write::race::describe_limit;
+use results::write::race::{describe_limit, describe_need};
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
@@ -302,7 +302,7 @@ pub fn race_line(
         module_verdict: Some(verdict),
         findings: report.findings.iter().map(record).collect(),
         coverage,
-        needs: report.needs.into_iter().map(needed_record).collect(),
+        needs: report.needs.into_iter().map(|needed| needed_record(file, module, needed)).collect(),
         order_dependent: report.order_dependent_element,
         workgroups: report.workgroups,
         ..refused_line(file, &report.entry, options, String::new())
@@ -354,13 +354,6 @@ pub fn coverage_limit(limit: frontend::CoverageLimit) -> CoverageLimit {
             CoverageLimit::WiderGrid { grid, message }
         }
         frontend::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,
-        frontend::CoverageLimit::ChosenInputs { message, lines } => {
-            CoverageLimit::ChosenInputs { message, lines }
-        }
-        frontend::CoverageLimit::OtherInputs { message } => CoverageLimit::OtherInputs { message },
-        frontend::CoverageLimit::SubgroupSize { size, message } => {
-            CoverageLimit::SubgroupSize { size, message }
-        }
         frontend::CoverageLimit::GridSearchCutOff => CoverageLimit::GridSearchCutOff,
     }
 }
@@ -371,9 +364,20 @@ pub fn describe_wider_grid(found: WiderGridFinding) -> String {
 }
 
 /// Converts an input on which the answer depends to its published record.
-pub fn needed_record(input: NeededInput) -> NeededRecord {
+pub fn needed_record(file: &str, module: &SpirvModule, input: NeededInput) -> NeededRecord {
+    let NeededInput { name, value, option, lines, line, finding, .. } = input;
+    let finding = finding.map(|found| finding_record(file, module, &found));
+    let at = (line > 0).then(|| {
+        let (file, line) = source_location(file, module, line, SourcePosition::Module);
+        FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access: None }
+    });
+    NeededRecord { name, value, option, lines, finding, at }
+}
+
+/// Formats an input on which an answer depends as a sentence.
+pub fn needed_sentence(input: NeededInput) -> String {
     let NeededInput { name, value, option, lines, .. } = input;
-    NeededRecord { name, value, option, lines }
+    describe_need(&NeededRecord { name, value, option, lines, finding: None, at: None })
 }
 
 /// Merges findings of one kind and variable that the same fix removes.

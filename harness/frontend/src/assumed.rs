@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{
-    AtomicFunction, AtomicKind, MemoryEffect, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule,
-    SpirvOperation, SpirvType,
+    ArgumentPlace, AtomicFunction, AtomicKind, MemoryEffect, SpirvConstant, SpirvFunction, SpirvInstruction,
+    SpirvModule, SpirvOperation, SpirvType,
 };
 
 use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes};
@@ -16,6 +16,7 @@ use crate::dataflow::called_functions;
 use crate::error::Problem;
 use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::input_place::{OverrideValue, UnsetOverride};
+use crate::launch::reflected_push_ranges;
 use crate::launch_part::LaunchPart;
 use crate::layout::{Specialized, local_size_of};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
@@ -169,15 +170,17 @@ pub(crate) fn missing_inputs(
         let block = if module.is_unnamed(*id) { String::new() } else { module.display_name(*id) };
         match variable.class {
             StorageClass::PushConstant => {
-                let reflected = !module.reflection.is_empty();
                 let mut scalars = Vec::new();
                 add_scalars(specialized, variable.ty, 0, &block, 0, &mut scalars)?;
+                name_arguments(module, Some(function), None, &mut scalars);
+                let reflected = reflected_push_ranges(specialized);
+                scalars.retain(|scalar| !reflected.iter().any(|range| range.contains(&scalar.offset)));
                 let bound = |offset: u64| {
                     options.addresses.iter().any(|known| {
                         crate::address_offset::address_offset_in(specialized, *id, &known.at) == Some(offset)
                     })
                 };
-                for scalar in scalars.into_iter().filter(|_| !reflected) {
+                for scalar in scalars {
                     // One given byte suffices: the author has considered the scalar.
                     let given = (0..u64::from(scalar.bytes))
                         .any(|at| options.push.contains_key(&(scalar.offset + at)));
@@ -199,6 +202,7 @@ pub(crate) fn missing_inputs(
                     |all: &[AssumedInput], place: &InputPlace| all.iter().any(|one| one.place == *place);
                 let mut scalars = Vec::new();
                 add_scalars(specialized, ty, 0, &block, 0, &mut scalars)?;
+                name_arguments(module, Some(function), Some(binding), &mut scalars);
                 for scalar in scalars {
                     let place = InputPlace::Scalar(binding, scalar.offset, scalar.bytes);
                     if !known(&all, &place) {
@@ -244,7 +248,7 @@ pub(crate) fn missing_inputs(
             && !constants.iter().any(known)
         {
             let kind = scalar_kind(module, *ty).map_or(InputKind::Other, |of| of.0);
-            let name = module.display_name(*id);
+            let name = constant_name(module, number);
             constants.push(AssumedInput { place: InputPlace::Constant(number), name, kind });
         }
     }
@@ -284,11 +288,9 @@ pub(crate) fn missing_launch(
     };
     let parts = (0..3).flat_map(|axis| [LaunchPart::Workgroups(axis), LaunchPart::Invocations(axis)]);
     let grid = parts.filter(|_| options.grid.is_none()).map(|part| input(part, "grid".to_owned()));
-    let sizes = local_size_constants(module, options, function).into_iter().map(|(id, axes)| {
-        let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(id));
-        let name = decorated.map(|(result, _)| module.display_name(*result)).min();
-        input(LaunchPart::LocalSize(id, axes), name.unwrap_or_default())
-    });
+    let sizes = local_size_constants(module, options, function)
+        .into_iter()
+        .map(|(id, axes)| input(LaunchPart::LocalSize(id, axes), constant_name(module, id)));
     grid.chain(sizes).collect()
 }
 
@@ -312,6 +314,42 @@ pub(crate) fn local_size_constants(
         axes.contains(&true).then_some((*id, axes))
     };
     ids.iter().filter(|id| !options.specialization.contains_key(id)).filter_map(sets_local_size).collect()
+}
+
+/// Returns the name of a specialization constant.
+pub(crate) fn constant_name(module: &SpirvModule, number: u32) -> String {
+    let is_of = |place: ArgumentPlace| place == ArgumentPlace::Workgroup(number);
+    let argument = module.kernel_arguments.iter().find(|argument| is_of(argument.place));
+    let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(number));
+    let declared = || decorated.map(|(result, _)| module.display_name(*result)).min().unwrap_or_default();
+    argument.map_or_else(declared, |argument| format!("elements of {}", argument.name))
+}
+
+/// Names the scalars of a block, or of the push constants, after the arguments that hold them.
+fn name_arguments(
+    module: &SpirvModule,
+    function: Option<u32>,
+    binding: Option<Binding>,
+    scalars: &mut [BlockScalar],
+) {
+    let arguments = module
+        .kernel_arguments
+        .iter()
+        .filter(|argument| function.is_none_or(|function| argument.function == function));
+    for argument in arguments {
+        let (offset, size) = match (argument.place, binding) {
+            (ArgumentPlace::Push(offset, size), None) => (offset, size),
+            (ArgumentPlace::Block(at, offset, size), Some(binding)) if at == binding => (offset, size),
+            _ => continue,
+        };
+        let parts = scalars.iter_mut().filter(|scalar| (offset..offset + size).contains(&scalar.offset));
+        for (index, scalar) in parts.enumerate() {
+            scalar.name = match u64::from(scalar.bytes) < size {
+                true => format!("{}.{}", argument.name, ["x", "y", "z", "w"].get(index).unwrap_or(&"s")),
+                false => argument.name.clone(),
+            };
+        }
+    }
 }
 
 pub(crate) struct BlockScalar {
@@ -359,6 +397,7 @@ pub(crate) fn push_scalars(
             add_scalars(&specialized, variable.ty, 0, &block, 0, &mut all)?;
         }
     }
+    name_arguments(module, None, None, &mut all);
     all.sort_by_key(|scalar| scalar.offset);
     Ok(all)
 }

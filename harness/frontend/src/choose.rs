@@ -18,22 +18,25 @@ mod sharing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::StorageClass;
-use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType, Stage};
+use spirv_reader::{
+    ArgumentPlace, GlobalVariable, KernelArgument, SpirvModule, SpirvOperation, SpirvType, Stage,
+};
 
-use self::conventions::{Conventions, has_degenerate_number};
-use self::launch::{LaunchFindings, LaunchSearch, MissingLaunch};
+use self::conventions::{Conventions, has_degenerate_number, is_beyond_positions};
+use self::launch::{
+    LaunchFindings, LaunchSearch, MissingLaunch, add_samplers, choose_launch, large_grid_workgroups,
+};
 use self::search::InputSearch;
 use crate::assumed::{
-    atomic_bindings, ends_in_runtime_array, has_atomic_pointees, local_size_constants, missing_inputs,
-    missing_launch,
+    atomic_bindings, ends_in_runtime_array, has_atomic_pointees, missing_inputs, missing_launch,
 };
-use crate::axes::{AxisUse, grid_axis, local_axis};
+use crate::axes::AxisUse;
 use crate::dispatch::uses_subgroups;
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::{FindingCause, FindingKind};
-use crate::grid::{Blocked, FindingKey, GridFinding, MAX_INVOCATIONS, NeededInput, Trial};
+use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
-use crate::launch::{LaunchParameters, end_coordinates, positions_at, wider_grid};
+use crate::launch::{LaunchParameters, wider_grid};
 use crate::layout::{Specialized, local_size_of};
 use crate::needs::{list_choice, needed_inputs};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
@@ -43,11 +46,14 @@ const MAX_BLOCK: u64 = 1 << 24;
 /// Trials without a finding, or with it, from which on it counts as independent of its inputs.
 const ROBUST_TRIALS: usize = 3;
 
+/// Elements of workgroup memory that an argument sizes.
+const ARGUMENT_ELEMENTS: u64 = 4096;
+
 /// Workgroups of a chain in which each waits for its predecessors.
 const CHAIN_LENGTH: u32 = 4;
 
 /// Subgroup sizes of many devices; the first is chosen where none is given.
-pub(crate) const COMMON_SUBGROUP_SIZES: [u32; 2] = [32, 64];
+pub(crate) const COMMON_SUBGROUP_SIZES: [u32; 3] = [32, 64, 16];
 
 /// How missing inputs are supplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,8 +90,8 @@ pub struct InputChoice {
     conventions: Conventions,
     /// Races that vanish if loops have few rounds, with the inputs that bound these loops.
     due_to_bounds: BTreeMap<FindingKey, Vec<usize>>,
-    /// The inputs and the description of a race that needs extents which differ.
-    unequal_extents: Option<(Vec<usize>, String)>,
+    /// The inputs and the description of a race that needs extents which differ, or a distance other than zero.
+    by_other_values: Option<(Vec<usize>, GridFinding)>,
 }
 
 /// Grid and local size as far as they were chosen.
@@ -95,6 +101,8 @@ struct LaunchChoice {
     is_grid_free: bool,
     /// True for the axes of the workgroup whose size was chosen.
     local_axes: [bool; 3],
+    /// True if the length of an array in workgroup memory was chosen.
+    has_chosen_array: bool,
     axes: AxisUse,
     found: LaunchFindings,
 }
@@ -137,7 +145,7 @@ impl InputChoice {
 
     /// Lists the chosen inputs that are not zeros or defaults, in one line.
     pub fn description(&self, given: &AnalysisOptions) -> String {
-        list_choice(given, &self.primary(given)).join(", ")
+        list_choice(given, &self.primary(given), &self.deciding_zeros()).join(", ")
     }
 
     /// Returns what an answer for the first choice depends on, for analyses other than the walk.
@@ -169,41 +177,6 @@ impl InputChoice {
         Some(covered)
     }
 
-    /// Returns true if a race exists only because of the chosen grid or local size.
-    ///
-    /// A smaller grid may lack it, because computations reduce positions of the chosen one to the same result. Or its
-    /// invocations differ in axes that neither address depends on, and the kernel uses another axis: it may be meant
-    /// for one workgroup in them.
-    pub(crate) fn is_due_to_grid(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
-        let wrapping = self.launch.found.wrapping_grid;
-        if wrapping.is_some() && options.grid == wrapping && found.kind.is_race() {
-            let key = found.finding_key();
-            let mut smaller = self.trials.iter().filter(|(options, _)| options.grid != wrapping);
-            return !smaller.any(|(_, trial)| trial.findings.contains_key(&key));
-        }
-        let ([first, second], true, Some(grid)) = (&found.at[..], found.kind.is_race(), options.grid) else {
-            return false;
-        };
-        if !self.launch.is_grid_free {
-            return false;
-        }
-        let (first, second) = (first.invocation, second.invocation);
-        let mut axes = 0;
-        let mut left = 0_u32;
-        for (axis, count) in grid.into_iter().enumerate() {
-            let is_local = first.local[axis] != second.local[axis];
-            let is_global = first.workgroup[axis] != second.workgroup[axis];
-            if is_local && !self.launch.local_axes[axis] {
-                return false;
-            }
-            axes |= if is_local { local_axis(axis) } else { 0 };
-            axes |= if is_global { grid_axis(axis) } else { 0 };
-            left += u32::from(!is_local && !is_global && count > 1);
-        }
-        let depends = |site: &u32| self.launch.axes.address_depends_on(*site, axes);
-        left > 0 && !found.sites.iter().any(depends)
-    }
-
     /// Returns what to supply to reach the code that no chosen launch reaches; `reached` are the blocks of all walks.
     pub(crate) fn needed_launch(&self, module: &SpirvModule, reached: &[bool]) -> Vec<NeededInput> {
         let Some(options) = self.choices.first() else { return Vec::new() };
@@ -233,6 +206,17 @@ impl InputChoice {
         (is_free && grid.contains(&2) && blocked.iter().any(is_by_messages)).then_some(options)
     }
 
+    /// Returns the inputs that decide a branch in some choice, by the number of its instruction.
+    pub(crate) fn inputs_of_branch(&self, site: u32) -> BTreeSet<usize> {
+        let decided = self.chosen.iter().filter_map(|trial| trial.branches.get(&site));
+        decided.flatten().copied().collect()
+    }
+
+    /// Returns true if no option and no annotation restricts the grid.
+    pub(crate) fn may_choose_grid(&self) -> bool {
+        self.launch.is_grid_free
+    }
+
     /// Returns true if the analysis may use more workgroups than one for these options.
     pub(crate) fn may_widen(&self, options: &AnalysisOptions) -> bool {
         self.launch.is_grid_free && options.grid.is_none()
@@ -248,7 +232,7 @@ impl InputChoice {
             launch: LaunchChoice::default(),
             conventions: Conventions::default(),
             due_to_bounds: BTreeMap::new(),
-            unequal_extents: None,
+            by_other_values: None,
         }
     }
 
@@ -261,6 +245,7 @@ impl InputChoice {
         }
         // An array may fit only other local sizes.
         let is_sized = self.launch.has_local_size()
+            || self.launch.has_chosen_array
             || self.choices.first().is_some_and(|first| first.specialization != options.specialization);
         if is_sized && matches!(found.kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour) {
             return true;
@@ -292,18 +277,29 @@ impl InputChoice {
         if is_walk && inputs.iter().any(is_buffer) {
             return true;
         }
+        let key: FindingKey = found.finding_key();
+        // A count that lets fewer invocations of the same grid pass refutes nothing.
+        let of_grid = self.trials.iter().filter(|(other, _)| other.grid == options.grid);
+        let showing = of_grid.filter(|(_, trial)| trial.findings.contains_key(&key));
+        let entries = showing.map(|(_, trial)| trial.fewest_entries(&found.blocks)).max().unwrap_or_default();
+        let is_smaller = |other: &AnalysisOptions, trial: &Trial| {
+            let is_fewer = other.grid == options.grid && trial.fewest_entries(&found.blocks) < entries;
+            found.kind.is_race() && is_fewer && !trial.has_finding_like(&key)
+        };
         // A lock that is held from the start hides races of the others.
         let is_relevant = |(other, trial): &&(AnalysisOptions, Trial)| {
             let convention = !is_conventional || self.conventions.is_satisfied_by(other);
-            let is_degenerate = found.kind.is_race() && has_degenerate_number(&inputs, options, other);
-            trial.is_complete && trial.covers(found.kind, &found.blocks) && convention && !is_degenerate
+            let is_degenerate = found.kind.is_race()
+                && (has_degenerate_number(&inputs, options, other)
+                    || is_beyond_positions(&inputs, other, trial));
+            let is_covered = trial.covers(found.kind, &found.blocks) && !is_smaller(other, trial);
+            trial.is_complete && is_covered && convention && !is_degenerate
         };
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
         // A limit ended every trial that reached the code, so that nothing is known of other inputs.
         if relevant.is_empty() {
             return true;
         }
-        let key: FindingKey = found.finding_key();
         let is_in_all_trials = relevant.iter().all(|(_, trial)| trial.has_finding_like(&key));
         let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
         let is_definition = |input: &usize| {
@@ -359,12 +355,21 @@ impl InputChoice {
         self.launch.is_grid_free && is_wide && found.kind == FindingKind::OutOfBounds
     }
 
-    /// Returns true if a trial reached the code of a finding without it.
-    pub(crate) fn is_refuted(&self, found: &GridFinding) -> bool {
-        let key = found.finding_key();
-        self.trials.iter().any(|(_, trial)| {
-            trial.is_complete && !trial.findings.contains_key(&key) && trial.covers(found.kind, &found.blocks)
-        })
+    /// Returns the code that one invocation alone reaches in every choice, because numbers bound the others.
+    pub(crate) fn reached_by_one(&self) -> Vec<Blocked> {
+        let mut shared: Vec<bool> = Vec::new();
+        for trial in &self.chosen {
+            shared.resize(trial.is_shared.len(), false);
+            shared.iter_mut().zip(&trial.is_shared).for_each(|(known, now)| *known |= now);
+        }
+        let alone = self.chosen.first().into_iter().flat_map(|trial| &trial.alone);
+        alone.filter(|alone| !alone.is_covered(&shared)).cloned().collect()
+    }
+
+    /// Returns the inputs whose zeros an answer for a choice depends on.
+    pub(crate) fn deciding_zeros(&self) -> BTreeSet<usize> {
+        let influential = self.chosen.iter().flat_map(|trial| &trial.influential);
+        influential.filter(|at| !self.conventions.inputs.contains(at)).copied().collect()
     }
 
     /// Returns the buffers whose contents decide whether invocations race.
@@ -373,11 +378,11 @@ impl InputChoice {
     /// place. Writes alone are not counted, as the elements may be a permutation. They are counted if more
     /// invocations make them for other numbers, and race with all contents that were tried.
     ///
-    /// Also returns the description of such a race.
-    pub(crate) fn contents_that_decide_races(&self) -> (Vec<usize>, Option<String>) {
-        let (mut all, mut message) = (BTreeSet::new(), None);
+    /// Also returns such a race.
+    pub(crate) fn contents_that_decide_races(&self) -> (Vec<usize>, Option<GridFinding>) {
+        let (mut all, mut race) = (BTreeSet::new(), None);
         let Some((options, first)) = self.choices.first().zip(self.chosen.first()) else {
-            return (Vec::new(), message);
+            return (Vec::new(), race);
         };
         let is_buffer = |input: &usize| options.assumed.get(*input).is_some_and(AssumedInput::is_contents);
         let numbers = |options: &AnalysisOptions| -> Vec<String> {
@@ -409,15 +414,15 @@ impl InputChoice {
                 };
                 if is_decided {
                     all.extend(found.inputs.iter().copied().filter(is_part));
-                    message.get_or_insert_with(|| found.message.clone());
+                    race.get_or_insert_with(|| found.to_grid_finding());
                 }
             }
         }
-        if let Some((inputs, text)) = &self.unequal_extents {
+        if let Some((inputs, found)) = &self.by_other_values {
             all.extend(inputs);
-            message.get_or_insert_with(|| text.clone());
+            race.get_or_insert_with(|| found.clone());
         }
-        (all.into_iter().collect(), message)
+        (all.into_iter().collect(), race)
     }
 }
 
@@ -456,6 +461,11 @@ pub fn choose_inputs(
         }
         let local_size = local_size_of(module, &start.specialization, &Default::default(), function);
         let invocations = local_size.map_or(1, |size| size.iter().product());
+        for argument in module.kernel_arguments.iter().filter(|argument| argument.function == function) {
+            if let ArgumentPlace::Workgroup(id) = argument.place {
+                start.specialization.entry(id).or_insert(ARGUMENT_ELEMENTS);
+            }
+        }
         if grid != InputGrid::Whole && stage.has_workgroups() {
             start.workgroups = large_grid_workgroups(&start, invocations);
             start.is_sampled = start.workgroups != options.workgroups;
@@ -474,7 +484,12 @@ pub fn choose_inputs(
             false => Vec::new(),
         };
         let choice = search_inputs(module, options, start, function, (parts, is_launch_free))?;
-        let launch = LaunchChoice { is_grid_free, local_axes, axes, ..choice.launch };
+        let is_array = |argument: &KernelArgument| match argument.place {
+            ArgumentPlace::Workgroup(id) => !options.specialization.contains_key(&id),
+            ArgumentPlace::Push(..) | ArgumentPlace::Block(..) | ArgumentPlace::Resource(_) => false,
+        };
+        let has_chosen_array = module.kernel_arguments.iter().any(is_array);
+        let launch = LaunchChoice { is_grid_free, local_axes, has_chosen_array, axes, ..choice.launch };
         Ok(InputChoice { launch, ..choice })
     };
     let axes = AxisUse::analyze(module, function, None);
@@ -533,6 +548,11 @@ fn search_inputs(
     }
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
     let conventions = Conventions::of_entry(module, &specialized, (function, &atomics), &start);
+    let mut code = module.functions.values().flat_map(|function| &function.code);
+    let synchronizes = code.any(|one| {
+        let operation = module.operation(one);
+        matches!(operation, SpirvOperation::ControlBarrier { .. } | SpirvOperation::Subgroup(_))
+    });
     let mut search = InputSearch {
         module,
         conventions,
@@ -540,6 +560,8 @@ fn search_inputs(
         has_atomic_pointees: has_atomic_pointees(module, function),
         invocation_counts: sizes,
         workgroup_size: u64::from(launch.local_size.iter().product::<u32>()),
+        local_size: launch.local_size,
+        synchronizes,
         is_single: !stage.has_workgroups(),
         trials: Vec::new(),
         steps: 0,
@@ -547,17 +569,17 @@ fn search_inputs(
     let is_unchanged = start.grid == options.grid
         && start.workgroups == options.workgroups
         && start.specialization == options.specialization;
-    let mut code = module.functions.values().flat_map(|function| &function.code);
-    let synchronizes = code.any(|one| {
-        let operation = module.operation(one);
-        matches!(operation, SpirvOperation::ControlBarrier { .. } | SpirvOperation::Subgroup(_))
-    });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
-    let Some(mut all) = search.run(start) else {
+    let mut found = search.run(start.clone());
+    // Samplers matter only if positions or branches depend on sampled values.
+    if found.is_none() && add_samplers(module, &mut start) {
+        found = search.run(start);
+    }
+    let Some(mut all) = found else {
         return Ok(InputChoice::without_assumptions(options.clone()));
     };
     let due_to_bounds = search.races_due_to_bounds(&all, function);
-    let unequal_extents = search.race_of_unequal_extents(&all);
+    let by_other_values = search.race_of_unequal_extents(&all);
     let is_sampled = search.trials.iter().any(|(start, _)| start.is_sampled);
     let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
     let found = match (launch.parts.is_empty(), is_sampled) {
@@ -569,21 +591,9 @@ fn search_inputs(
     Ok(InputChoice {
         launch: LaunchChoice { found, ..choice.launch },
         due_to_bounds,
-        unequal_extents,
+        by_other_values,
         ..choice
     })
-}
-
-/// Returns the workgroups that run: those at both ends of each axis, if the grid is too large for a walk.
-///
-/// An assertion is about the contents that the whole grid leaves.
-fn large_grid_workgroups(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
-    let grid = start.grid.unwrap_or([1; 3]);
-    let all = grid.iter().fold(u64::from(local), |all, count| all.saturating_mul(u64::from(*count)));
-    match all > MAX_INVOCATIONS && start.workgroups.is_empty() && start.assertion.is_none() {
-        true => positions_at(&grid.map(end_coordinates)),
-        false => start.workgroups.clone(),
-    }
 }
 
 fn has_sections(module: &SpirvModule) -> bool {
@@ -598,47 +608,6 @@ fn is_grid_free(module: &SpirvModule, options: &AnalysisOptions) -> bool {
     let given = !options.buffers.is_empty() || !options.images.is_empty();
     let annotated = module.annotations != spirv_reader::annotations::Annotations::default();
     !annotated && !given && options.grid.is_none()
-}
-
-/// Chooses local size and grid: at least two workgroups in each axis that the code uses.
-///
-/// A local size whose default has more than one invocation is the author's and stays. Returns the axes of the
-/// workgroup whose size was chosen.
-fn choose_launch(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    function: u32,
-    axes: &AxisUse,
-    start: &mut AnalysisOptions,
-) -> [bool; 3] {
-    let mut constants = local_size_constants(module, options, function);
-    let default = local_size_of(module, &options.specialization, &Default::default(), function);
-    if default.is_ok_and(|size| size.iter().product::<u32>() > 1) {
-        constants.clear();
-    }
-    let local = axes.local_axes();
-    let is_used = |of: &[bool; 3]| of.iter().zip(local).any(|(own, used)| *own && used);
-    let any_used = constants.iter().any(|(_, of)| is_used(of));
-    // An axis that the code does not use needs one invocation, unless the constants decide no other
-    // axis.
-    constants.retain(|(_, of)| is_used(of) || !any_used);
-    let count = constants.iter().flat_map(|(_, of)| of).filter(|axis| **axis).count();
-    let mut chosen = [false; 3];
-    for (id, of) in constants {
-        // About 64 invocations, whatever the number of axes.
-        let value = match count {
-            1 => 64,
-            2 => 8,
-            _ => 4,
-        };
-        start.specialization.insert(id, value);
-        chosen.iter_mut().zip(of).for_each(|(chosen, own)| *chosen |= own);
-    }
-    let used = axes.grid_axes();
-    if used.contains(&true) {
-        start.grid = Some(used.map(|used| if used { 2 } else { 1 }));
-    }
-    chosen
 }
 
 /// Returns the member of a block at an offset, or `None` if no variable of this binding is a block.

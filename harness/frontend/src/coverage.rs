@@ -13,12 +13,6 @@ pub enum CoverageLimit {
     WiderGrid(WiderGridFinding),
     /// Every workgroup does the same, and the grid is not given.
     OneWorkgroup,
-    /// A finding that chosen values decide, with its lines.
-    ChosenInputs { message: String, lines: Option<String> },
-    /// A finding for other values than the chosen ones.
-    OtherInputs { message: String },
-    /// A finding with one subgroup size.
-    SubgroupSize { size: u32, message: String },
     /// The search for grids in which positions coincide was cut off.
     GridSearchCutOff,
 }

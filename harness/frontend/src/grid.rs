@@ -185,6 +185,10 @@ pub struct NeededInput {
     pub option: String,
     /// The source lines that were not reached because of it, as ranges; empty if it decides a finding.
     pub lines: String,
+    /// The first of them, as an index into the lines of the module; 0 if there is none.
+    pub line: u32,
+    /// The finding that depends on it.
+    pub finding: Option<Box<GridFinding>>,
     /// True for the contents of a storage buffer.
     pub is_contents: bool,
 }
@@ -207,7 +211,12 @@ impl NeededInput {
 
     /// Returns an input that decides a finding.
     pub(crate) fn for_finding(name: String, value: String, option: String) -> NeededInput {
-        NeededInput { name, value, option, lines: String::new(), is_contents: false }
+        NeededInput { name, value, option, lines: String::new(), line: 0, finding: None, is_contents: false }
+    }
+
+    /// Returns the input with the finding that depends on it.
+    pub(crate) fn with_finding(self, finding: &GridFinding) -> NeededInput {
+        NeededInput { finding: Some(Box::new(finding.clone())), ..self }
     }
 }
 
@@ -469,8 +478,13 @@ fn explore_schedules(
             }
             // Another schedule may show another defect.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
+            // The schedule may decide what a load reads that is stored, without influence on other code.
+            let is_open = |buffer: &FinalBuffer| buffer.first_open_byte.is_some();
+            let may_differ = order < STORED_LOAD_SCHEDULES
+                && report.order_dependent_element.is_none()
+                && first_contents.iter().flatten().any(is_open);
             // A walk that no schedule-dependent value influences covers all schedules.
-            if !report.is_schedule_dependent || enough && order + 1 >= requested_schedules {
+            if !report.is_schedule_dependent && !may_differ || enough && order + 1 >= requested_schedules {
                 break;
             }
         }
@@ -513,6 +527,8 @@ fn explore_schedules(
 
 /// Schedules whose final contents are compared, and the largest contents, in units of [`BYTES_PER_STEP`].
 const COMPARED_SCHEDULES: u64 = 24;
+/// Further schedules for code in which only final contents may depend on the schedule.
+const STORED_LOAD_SCHEDULES: u64 = 3;
 const MAX_COMPARED: u64 = (4 << 20) / BYTES_PER_STEP;
 
 /// Returns the description of a claim that does not hold, or the element that the walk does not compute.

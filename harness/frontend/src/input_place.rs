@@ -87,6 +87,12 @@ pub struct AssumedInput {
 }
 
 impl AssumedInput {
+    /// Returns true for an integer or float of the push constants or of a block.
+    pub(crate) fn is_number(&self) -> bool {
+        let is_scalar = matches!(self.place, InputPlace::Push(..) | InputPlace::Scalar(..));
+        is_scalar && matches!(self.kind, InputKind::Integer | InputKind::Float(_))
+    }
+
     pub(crate) fn launch_part(&self) -> Option<LaunchPart> {
         match self.place {
             InputPlace::Launch(part) => Some(part),

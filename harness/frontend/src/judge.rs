@@ -11,6 +11,7 @@ use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
 use crate::answer::{ModelQuery, answer_with_model};
 use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
+use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes};
 use crate::coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
 use crate::error::{Problem, Refusal};
 use crate::finding::{FindingCause, FindingKind};
@@ -107,8 +108,8 @@ struct FindingClasses {
     dependent: Vec<GridFinding>,
     /// Those that the assumed grid decides, with the grid.
     due_to_grid: Vec<(GridFinding, Option<String>)>,
-    /// Those that the assumed subgroup size decides.
-    due_to_subgroups: Vec<GridFinding>,
+    /// Those that the assumed subgroup size decides, with the size that shows them.
+    due_to_subgroups: Vec<(GridFinding, u32)>,
     /// Index among the further choices of the one that shows the first certain finding.
     shown_by: Option<usize>,
 }
@@ -123,8 +124,7 @@ impl JudgedChoices<'_> {
             let mut certain = Vec::new();
             for found in std::mem::take(&mut report.findings) {
                 if choice.depends_on_values(&found, options) {
-                    // Where other values reached the code without it, they are the answer.
-                    classes.dependent.extend(Some(found).filter(|one| index == 0 || !choice.is_refuted(one)));
+                    classes.dependent.push(found);
                 } else if choice.is_due_to_grid(&found, options) {
                     let grid = describe_grid(options, &found);
                     classes.due_to_grid.push((found, grid));
@@ -139,7 +139,12 @@ impl JudgedChoices<'_> {
             }));
             if index == 0 {
                 let sizes = (given, &*options);
-                classes.due_to_subgroups = take_due_to_subgroup_size(module, sizes, report, &mut certain);
+                let due = take_due_to_subgroup_size(module, sizes, report, &mut certain).into_iter();
+                classes.due_to_subgroups =
+                    due.filter_map(|found| Some((found, options.subgroup_size?))).collect();
+                if certain.is_empty() && classes.dependent.is_empty() {
+                    classes.due_to_subgroups.extend(find_with_other_subgroup_sizes(module, sizes, report));
+                }
             } else if classes.certain.is_empty() && !certain.is_empty() {
                 classes.shown_by = Some(index - 1);
             }
@@ -188,8 +193,8 @@ impl JudgedChoices<'_> {
         let JudgedChoices { module, given, choice, first, others } = self;
         let InputChoiceReport { mut report, options: first } = first;
         let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by } = classes;
-        let open =
-            dependent.iter().chain(due_to_grid.iter().map(|(found, _)| found)).chain(&due_to_subgroups);
+        let due = due_to_grid.iter().map(|(found, _)| found);
+        let open = dependent.iter().chain(due).chain(due_to_subgroups.iter().map(|(found, _)| found));
         report.open_findings = open.cloned().collect();
         let mut options = first.clone();
         // The choice to report is the first one with a certain finding.
@@ -200,6 +205,11 @@ impl JudgedChoices<'_> {
         }
         let reached = std::mem::take(&mut report.reached);
         report.blocked.retain(|blocked| !blocked.is_covered(&reached));
+        let alone = choice.reached_by_one();
+        if let Some(lines) = line_ranges(module, &alone.iter().flat_map(|one| one.lines.clone()).collect()) {
+            report.limits.push(CoverageLimit::Note(format!("one invocation alone reaches {lines}")));
+        }
+        report.blocked.extend(alone);
         let by_launch = choice.needed_launch(module, &reached);
         let is_settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
         let (by_contents, of_contents) = choice.contents_that_decide_races();
@@ -210,16 +220,21 @@ impl JudgedChoices<'_> {
         } else if is_decided || is_settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
             report.verdict = GridVerdict::NeedsInputs;
             let depends = !dependent.is_empty();
-            for found in dependent.iter().filter(|found| !found.at.is_empty()).take(MAX_LISTED) {
-                let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
-                report.limits.push(CoverageLimit::ChosenInputs { message: found.message.clone(), lines });
+            let mut listed = Vec::new();
+            for found in &dependent {
+                let key = (found.finding_key(), &found.message);
+                if listed.contains(&key) || listed.len() == MAX_LISTED {
+                    continue;
+                }
+                listed.push(key);
+                let needs = needed_inputs(module, &first, &[], &choice.inputs_of(found), true);
+                report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
             }
-            if let (Some(message), false) = (of_contents, depends) {
-                report.limits.push(CoverageLimit::OtherInputs { message });
+            if let (Some(found), false) = (of_contents, depends) {
+                let needs = needed_inputs(module, &first, &[], &by_contents, false);
+                report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(&found)));
             }
-            let of_findings = dependent.iter().flat_map(|found| choice.inputs_of(found));
-            let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
-            report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
+            report.needs.extend(needed_inputs(module, &first, &report.blocked, &[], false));
             report.needs.extend(by_launch);
             if report.needs.is_empty() {
                 report.needs = chosen_constants(module, given, &first);
@@ -230,25 +245,26 @@ impl JudgedChoices<'_> {
         if certain.is_empty() {
             if let Some((found, Some(grid))) = due_to_grid.first() {
                 let wider = found.with_wider_grid(format!("--grid {grid}"));
-                report.limits.push(CoverageLimit::WiderGrid(wider.clone()));
                 report.two_workgroup_finding = Some(wider);
-                report.needs.push(NeededInput::grid_for_finding(grid.clone()));
+                report.needs.push(NeededInput::grid_for_finding(grid.clone()).with_finding(found));
             }
-            if let (Some(found), Some(size)) = (due_to_subgroups.first(), first.subgroup_size) {
-                report.limits.push(CoverageLimit::SubgroupSize { size, message: found.message.clone() });
-                report.needs.push(NeededInput::subgroup_size_for_finding(size.to_string()));
+            if let Some((found, size)) = due_to_subgroups.first() {
+                report
+                    .needs
+                    .push(NeededInput::subgroup_size_for_finding(size.to_string()).with_finding(found));
             }
         }
         if needs_grid && report.verdict == GridVerdict::NeedsInputs {
             report.needs.push(NeededInput::missing_grid());
         }
+        check_barriers(module, &first, choice, &mut report);
         if report.verdict != GridVerdict::Clean {
             report.order_dependent_element = None;
         } else if choice.is_launch_search_cut_off() {
             report.limits.push(CoverageLimit::GridSearchCutOff);
         }
         report.findings = certain;
-        report.chosen_inputs = vec![list_choice(given, &first)];
+        report.chosen_inputs = vec![list_choice(given, &first, &choice.deciding_zeros())];
         for InputChoiceReport { options: other, .. } in &others {
             let is_changed = |input: &&AssumedInput| {
                 !matches!(input.place, InputPlace::Constant(_))

@@ -1,6 +1,7 @@
 //! The launch of a kernel: sizes, constants and initial contents, from options and annotations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use spirv_reader::{SpirvConstant, SpirvModule, Stage, annotations::Initial, extended_instruction_number};
 
@@ -59,14 +60,15 @@ impl<'a> LaunchParameters<'a> {
         if let Some(none) = none {
             return Err(Problem::Input(none.to_owned()));
         }
-        // In kernels of clspv, specialization constants hold the local size.
-        for (number, operands) in &module.reflection {
-            if Some(*number)
-                == extended_instruction_number("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
-            {
-                for (axis, id) in operands.iter().take(3).enumerate() {
+        // In kernels of clspv, specialization constants hold the local size and the number of dimensions.
+        let dimensions = (0..3).rev().find(|axis| grid[*axis] > 1 || local_size[*axis] > 1).unwrap_or(0) + 1;
+        for (name, values) in
+            [("SpecConstantWorkgroupSize", &local_size[..]), ("SpecConstantWorkDim", &[dimensions as u32])]
+        {
+            for (_, operands) in reflection_of(module, name) {
+                for (value, id) in values.iter().zip(operands) {
                     if let Some((_, SpirvConstant::Scalar(number))) = module.constants.get(id) {
-                        by_id.entry(*number as u32).or_insert(u64::from(local_size[axis]));
+                        by_id.entry(*number as u32).or_insert(u64::from(*value));
                     }
                 }
             }
@@ -129,6 +131,29 @@ pub(crate) fn end_coordinates(count: u32) -> BTreeSet<u32> {
     [0, 1, count.saturating_sub(1)].into_iter().filter(|at| *at < count).collect()
 }
 
+/// Returns the instructions of clspv's reflection with a name.
+fn reflection_of<'m>(module: &'m SpirvModule, name: &str) -> impl Iterator<Item = &'m (u32, Vec<u32>)> {
+    let number = extended_instruction_number("NonSemantic.ClspvReflection", name);
+    module.reflection.iter().filter(move |(own, _)| Some(*own) == number)
+}
+
+/// The push constants that clspv's reflection defines by the grid.
+const REFLECTED_PUSH: [&str; 6] = [
+    "PushConstantGlobalOffset",
+    "PushConstantEnqueuedLocalSize",
+    "PushConstantGlobalSize",
+    "PushConstantRegionOffset",
+    "PushConstantNumWorkgroups",
+    "PushConstantRegionGroupOffset",
+];
+
+/// Returns the offsets of the push constants that clspv's reflection defines by the grid.
+pub(crate) fn reflected_push_ranges(specialized: &Specialized<'_>) -> Vec<Range<u64>> {
+    let instructions = REFLECTED_PUSH.into_iter().flat_map(|name| reflection_of(specialized.module, name));
+    let start = |(_, operands): &(u32, Vec<u32>)| specialized.constant_number(*operands.first()?);
+    instructions.filter_map(start).map(|start| start..start + 12).collect()
+}
+
 /// Returns the push constants that clspv's reflection defines: sizes and offsets of the grid.
 pub(crate) fn reflected_push_constants(
     specialized: &Specialized<'_>,
@@ -138,24 +163,12 @@ pub(crate) fn reflected_push_constants(
     let mut found = BTreeMap::new();
     let total = |axis: usize| grid[axis].wrapping_mul(local_size[axis]);
     let total = [total(0), total(1), total(2)];
-    let known: [(&str, [u32; 3]); 6] = [
-        ("PushConstantGlobalOffset", [0; 3]),
-        ("PushConstantEnqueuedLocalSize", local_size),
-        ("PushConstantGlobalSize", total),
-        ("PushConstantRegionOffset", [0; 3]),
-        ("PushConstantNumWorkgroups", grid),
-        ("PushConstantRegionGroupOffset", [0; 3]),
-    ];
-    for (number, operands) in &specialized.module.reflection {
-        let named = known.iter().find(|(name, _)| {
-            extended_instruction_number("NonSemantic.ClspvReflection", name) == Some(*number)
-        });
-        if let (Some((_, values)), Some(offset)) =
-            (named, operands.first().and_then(|id| specialized.constant_number(*id)))
-        {
-            for (axis, value) in values.iter().enumerate() {
-                found.insert(offset + 4 * axis as u64, u64::from(*value));
-            }
+    let values = [[0; 3], local_size, total, [0; 3], grid, [0; 3]];
+    for (name, values) in REFLECTED_PUSH.into_iter().zip(values) {
+        for (_, operands) in reflection_of(specialized.module, name) {
+            let offset = operands.first().and_then(|id| specialized.constant_number(*id));
+            let axes = offset.into_iter().flat_map(|offset| (offset..).step_by(4));
+            found.extend(axes.zip(values.map(u64::from)));
         }
     }
     found

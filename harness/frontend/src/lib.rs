@@ -51,6 +51,7 @@ mod atomic_features;
 mod axes;
 mod candidate_values;
 mod choose;
+mod clean_checks;
 mod contents;
 mod context;
 mod counters;

@@ -176,7 +176,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             }
         }
     }
-    for (barrier, branch, divergence) in divergence::divergent_barriers(module) {
+    for (barrier, branch, divergence) in divergence::divergent_barriers(module, None) {
         let line = module.source_line(branch.line);
         let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {}", line.line));
         let message = match divergence {
@@ -218,6 +218,16 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
     let rule = LintRule::InvalidSemantics;
     found.extend(invalid.map(|one| Lint { rule, message: one.message, at: one.at }));
     found.into_iter().collect()
+}
+
+/// Returns the barriers of an entry point that not every invocation reaches for some inputs, each with its branch.
+pub(crate) fn divergent_barriers(
+    module: &SpirvModule,
+    function: u32,
+) -> impl Iterator<Item = (&SpirvInstruction, &SpirvInstruction)> {
+    divergence::divergent_barriers(module, Some(function))
+        .into_iter()
+        .map(|(barrier, branch, _)| (barrier, branch))
 }
 
 /// Facts about a whole module.

@@ -1,7 +1,10 @@
 //! The inputs that an answer needs and that no option supplies, and the choice of values for them.
 
+use std::collections::BTreeSet;
+
 use spirv_reader::SpirvModule;
 
+use crate::assumed::constant_name;
 use crate::grid::{Blocked, NeededInput, line_ranges};
 use crate::input_place::{AssumedInput, InputPlace};
 use crate::options::AnalysisOptions;
@@ -21,47 +24,71 @@ pub(crate) fn needed_inputs(
     dependent: &[usize],
     by_branches: bool,
 ) -> Vec<NeededInput> {
-    let mut all: Vec<NeededInput> = Vec::new();
-    let add = |all: &mut Vec<NeededInput>, input: &AssumedInput, lines: String| match all
-        .iter_mut()
-        .find(|one| one.name == input.name)
-    {
-        Some(known) if known.lines.is_empty() => known.lines = lines,
-        Some(_) => {}
-        None => all.push(NeededInput {
-            name: input.name.clone(),
-            value: input.describe_value(options),
-            option: input.example_option(),
-            lines,
-            is_contents: match input.place {
-                _ if input.is_contents() && input.address_target().is_some() => true,
-                InputPlace::Contents(at) | InputPlace::Scalar(at, ..) => is_storage_buffer(module, at),
-                _ => false,
-            },
-        }),
+    let needed = |input: &AssumedInput, lines: &BTreeSet<u32>| NeededInput {
+        name: input.name.clone(),
+        value: input.describe_value(options),
+        option: input.example_option(),
+        lines: match lines.is_empty() {
+            true => String::new(),
+            false => line_ranges(module, lines).unwrap_or_else(|| "code without line numbers".to_owned()),
+        },
+        line: lines.first().copied().unwrap_or_default(),
+        finding: None,
+        is_contents: match input.place {
+            _ if input.is_contents() && input.address_target().is_some() => true,
+            InputPlace::Contents(at) | InputPlace::Scalar(at, ..) => is_storage_buffer(module, at),
+            _ => false,
+        },
     };
+    let mut all: Vec<NeededInput> = Vec::new();
     for (index, input) in options.assumed.iter().enumerate() {
         let blocked = blocked.iter().filter(|blocked| blocked.inputs.contains(&index));
-        let lines: std::collections::BTreeSet<u32> =
-            blocked.flat_map(|blocked| blocked.lines.iter().copied()).collect();
-        if !lines.is_empty() {
-            add(
-                &mut all,
-                input,
-                line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
-            );
-        }
-        if dependent.contains(&index) {
-            add(&mut all, input, String::new());
+        let lines: BTreeSet<u32> = blocked.flat_map(|blocked| blocked.lines.iter().copied()).collect();
+        if !lines.is_empty() || dependent.contains(&index) {
+            all.push(needed(input, &lines));
         }
     }
     if all.is_empty() {
         // A branch that an input decided led to the finding.
         for input in options.assumed.iter().filter(|input| is_numeric_input(input) && by_branches) {
-            add(&mut all, input, String::new());
+            all.push(needed(input, &BTreeSet::new()));
         }
     }
-    all
+    merge_components(all)
+}
+
+/// Merges the components of vectors, matrices and arrays, and the length of a buffer with its contents.
+fn merge_components(all: Vec<NeededInput>) -> Vec<NeededInput> {
+    let mut merged: Vec<NeededInput> = Vec::new();
+    for needed in all {
+        let whole = without_components(&needed.name).to_owned();
+        match merged
+            .iter_mut()
+            .find(|known| without_components(&known.name) == whole && known.lines == needed.lines)
+        {
+            Some(known) => {
+                known.is_contents |= needed.is_contents;
+                if known.name != needed.name && known.value != needed.value {
+                    "several values".clone_into(&mut known.value);
+                }
+                known.name = whole;
+            }
+            None => merged.push(needed),
+        }
+    }
+    merged
+}
+
+/// Returns a name without the components and elements at its end.
+fn without_components(mut name: &str) -> &str {
+    loop {
+        let component = [".x", ".y", ".z", ".w"].iter().find_map(|component| name.strip_suffix(component));
+        let element = || name.strip_suffix(']')?.rsplit_once('[').map(|(array, _)| array);
+        match component.or_else(element) {
+            Some(whole) => name = whole,
+            None => return name,
+        }
+    }
 }
 
 /// Returns the specialization constants whose values were chosen.
@@ -73,13 +100,13 @@ pub(crate) fn chosen_constants(
     let mut all: Vec<(&u32, &u64)> =
         chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
     all.sort_unstable();
-    let name = |id: u32| {
-        let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(id));
-        decorated.map(|(result, _)| module.display_name(*result)).min().unwrap_or_default()
-    };
     all.into_iter()
         .map(|(id, value)| {
-            NeededInput::for_finding(name(*id), value.to_string(), format!("--spec {id}=VALUE"))
+            NeededInput::for_finding(
+                constant_name(module, *id),
+                value.to_string(),
+                format!("--spec {id}=VALUE"),
+            )
         })
         .collect()
 }
@@ -90,6 +117,8 @@ fn is_numeric_input(input: &AssumedInput) -> bool {
 
 /// Upper bound on the inputs that a line lists.
 const MAX_LISTED: usize = 12;
+/// Components with one value from which on a line lists their whole.
+const MIN_COMPONENTS: usize = 3;
 /// Upper bound on the workgroups that a line lists.
 const MAX_LISTED_WORKGROUPS: usize = 6;
 
@@ -110,6 +139,8 @@ pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions)
     if let Some(size) = chosen.subgroup_size.filter(|size| given.subgroup_size != Some(*size)) {
         all.push(format!("--subgroup-size {size}"));
     }
+    let samplers = chosen.samplers.keys().filter(|at| !given.samplers.contains_key(at));
+    all.extend(samplers.map(|(set, binding)| format!("--sampler {set}.{binding}=linear")));
     let mut constants: Vec<(&u32, &u64)> = chosen
         .specialization
         .iter()
@@ -120,12 +151,18 @@ pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions)
     all
 }
 
-/// Lists the chosen inputs that are not zeros or defaults.
-pub(crate) fn list_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> Vec<String> {
+/// Lists the chosen inputs that are not zeros or defaults, and the zeros that `deciding` names.
+pub(crate) fn list_choice(
+    given: &AnalysisOptions,
+    chosen: &AnalysisOptions,
+    deciding: &BTreeSet<usize>,
+) -> Vec<String> {
     let mut all = describe_launch(given, chosen);
-    for input in &chosen.assumed {
+    let mut values: Vec<(&str, &str, String)> = Vec::new();
+    for (index, input) in chosen.assumed.iter().enumerate() {
         let value = input.describe_value(chosen);
         let default = match input.place {
+            _ if deciding.contains(&index) && (value == "0" || value == "zeros") => false,
             InputPlace::Push(..) | InputPlace::Scalar(..) => value == "0",
             InputPlace::Contents(_) => value == "zeros",
             InputPlace::Length(at) => chosen
@@ -139,7 +176,16 @@ pub(crate) fn list_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> 
             | InputPlace::Launch(_) => true,
         };
         if !default {
-            all.push(format!("{} = {value}", input.name));
+            values.push((without_components(&input.name), input.name.as_str(), value));
+        }
+    }
+    // Many components with one value are listed once.
+    for (index, (whole, name, value)) in values.iter().enumerate() {
+        let is_same = |other: &&(&str, &str, String)| other.0 == *whole && other.2 == *value;
+        match values.iter().filter(is_same).count() {
+            count if count < MIN_COMPONENTS => all.push(format!("{name} = {value}")),
+            _ if values[..index].iter().any(|other| is_same(&other)) => {}
+            _ => all.push(format!("{whole} = {value}")),
         }
     }
     let more = all.len().saturating_sub(MAX_LISTED);

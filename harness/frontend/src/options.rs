@@ -43,6 +43,9 @@ pub struct AnalysisOptions {
     pub stage_inputs: BTreeMap<u32, Vec<u8>>,
     /// Buffer contents by the name of the buffer; see [`resolve_names`](crate::resolve_names).
     pub named_buffers: BTreeMap<String, Vec<u8>>,
+    /// Images and samplers by the name of a variable; see [`resolve_names`](crate::resolve_names).
+    pub named_images: BTreeMap<String, ImageInput>,
+    pub named_samplers: BTreeMap<String, Sampler>,
     /// Buffer contents by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
     /// Descriptors that are bound to the buffer of another one, by set and binding; see

@@ -55,15 +55,23 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
             names.insert(module.display_name(variable.ty), descriptor);
         }
     }
-    for (name, bytes) in &options.named_buffers {
-        let Some(at) = names.get(name) else {
+    let find = |what: &str, name: &String| {
+        names.get(name).copied().ok_or_else(|| {
             let known: Vec<&str> =
                 names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
             let what =
-                format!("a buffer `{name}`, which the kernel does not have (it has {})", known.join(", "));
-            return Err(Problem::Input(format!("unusable input: {what}")).located_at(SourcePosition::Module));
-        };
-        resolved.buffers.insert(*at, bytes.clone());
+                format!("{what} `{name}`, which the kernel does not have (it has {})", known.join(", "));
+            Problem::Input(format!("unusable input: {what}")).located_at(SourcePosition::Module)
+        })
+    };
+    for (name, bytes) in &options.named_buffers {
+        resolved.buffers.insert(find("a buffer", name)?, bytes.clone());
+    }
+    for (name, image) in std::mem::take(&mut resolved.named_images) {
+        resolved.images.insert(find(IMAGE, &name)?, image);
+    }
+    for (name, sampler) in std::mem::take(&mut resolved.named_samplers) {
+        resolved.samplers.insert(find(SAMPLER, &name)?, sampler);
     }
     resolve_push(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
     Ok(resolved)

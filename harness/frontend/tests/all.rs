@@ -1,6 +1,7 @@
 //! Integration tests of the front end, linked as one program. Helper modules are last.
 
 mod answers;
+mod chosen_inputs;
 mod findings;
 mod grids;
 mod happens_before;

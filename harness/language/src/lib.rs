@@ -16,7 +16,7 @@ pub mod words;
 pub use complete::{Completion, ProposedWord, complete};
 pub use diagnose::{labelled_problem, model_problems, test_problems};
 pub use hover::{Meaning, hover};
-pub use problem::{Correction, Severity, TextProblem, line_range, offset_at, word_range};
+pub use problem::{Correction, NewFile, Severity, TextProblem, line_range, offset_at, word_range};
 pub use suggest::suggest;
 pub use vary::{Variation, VariedPart, variations};
 

@@ -26,6 +26,16 @@ pub struct TextProblem {
     pub related: Vec<(Range<usize>, String)>,
     /// Alternative corrections.
     pub corrections: Vec<Correction>,
+    /// A file next to the document that settles the problem.
+    pub new_file: Option<NewFile>,
+}
+
+/// A file to create, with the inputs of a shader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// The extension, which replaces that of the document.
+    pub extension: String,
+    pub text: String,
 }
 
 /// A change of a text that removes a problem.
@@ -47,6 +57,7 @@ impl TextProblem {
             message,
             related: Vec::new(),
             corrections: Vec::new(),
+            new_file: None,
         }
     }
 

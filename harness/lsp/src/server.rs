@@ -420,7 +420,7 @@ impl Server {
             let problems = match analysis {
                 DocumentAnalysis::Text => Ok(diagnose(language, &document.path, document.text.content())),
                 DocumentAnalysis::Lint => job.lint(&scratch),
-                DocumentAnalysis::Race => job.race(),
+                DocumentAnalysis::Race => job.race(&scratch),
             };
             LoopInput::AnalysisFinished {
                 address,
@@ -673,7 +673,7 @@ fn check_races(
         slots,
         cancel,
     };
-    let problems = job.race()?;
+    let problems = job.race(&std::env::temp_dir())?;
     Ok(match problems.as_slice() {
         [] => "no finding".to_owned(),
         [only] => only.message.clone(),

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use answers::{CodeEdit, FixEdits, fix_edits};
-use language::{Correction, Severity, TextProblem, line_range, offset_at};
-use results::wire::{ChangeRecord, FindingRecord};
+use language::{Correction, NewFile, Severity, TextProblem, line_range, offset_at};
+use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord};
 use results::write::change::describe_change;
+use results::write::race::describe_need;
 use serde::Deserialize;
 
 use crate::child::{CancelFlag, ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
@@ -18,6 +19,10 @@ use crate::settings::EditorSettings;
 const LINT_LIMIT: Duration = Duration::from_secs(10);
 /// Time for compiling, and for ending a run that reached its limit.
 const GRACE_TIME: Duration = Duration::from_secs(10);
+/// The code of problems that inputs decide.
+const NEEDS_INPUTS: &str = "needs-inputs";
+/// The extension of the case file of a shader.
+const CASE_EXTENSION: &str = "case.toml";
 /// Extensions of languages without included files.
 const EXTENSIONS_WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
 
@@ -27,8 +32,12 @@ struct EditorAnswer {
     #[serde(default)]
     verdict: String,
     #[serde(default)]
+    entry: String,
+    #[serde(default)]
     why: Option<String>,
     findings: Vec<FindingRecord>,
+    #[serde(default)]
+    needs: Vec<NeededRecord>,
 }
 
 /// A shader to analyse.
@@ -76,7 +85,9 @@ impl ShaderJob<'_> {
     ///
     /// # Errors
     /// If the job is cancelled, or the child cannot run.
-    pub fn race(&self) -> Result<Vec<TextProblem>, ChildError> {
+    pub fn race(&self, scratch: &Path) -> Result<Vec<TextProblem>, ChildError> {
+        let saved = tempfile::tempdir_in(scratch)?;
+        let chosen = saved.path().join("chosen.case.toml");
         let limit = self.settings.race_limit();
         let seconds = format!("{}s", limit.as_secs());
         let mut arguments: Vec<&OsStr> =
@@ -89,16 +100,23 @@ impl ShaderJob<'_> {
         if let Some(case) = &case {
             arguments.extend([OsStr::new("--case"), case.as_os_str()]);
         }
+        arguments.extend([OsStr::new("--save-case"), chosen.as_os_str()]);
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let output = self.run_program(arguments, folder, limit * 2 + GRACE_TIME)?;
-        Ok(self.parse_problems(&output))
+        let mut problems = self.parse_problems(&output);
+        if let Ok(text) = fs::read_to_string(&chosen) {
+            let file = NewFile { extension: CASE_EXTENSION.to_owned(), text };
+            let needs = problems.iter_mut().filter(|problem| problem.code == NEEDS_INPUTS);
+            needs.for_each(|problem| problem.new_file = Some(file.clone()));
+        }
+        Ok(problems)
     }
 
     /// Returns the case file of the shader, if there is one.
     fn case_file(&self) -> Option<PathBuf> {
         let mut long = self.path.as_os_str().to_owned();
         long.push(".case.toml");
-        let short = self.path.with_extension("case.toml");
+        let short = self.path.with_extension(CASE_EXTENSION);
         [PathBuf::from(long), short].into_iter().find(|case| case.is_file())
     }
 
@@ -132,7 +150,9 @@ impl ShaderJob<'_> {
         }
         let mut problems = Vec::new();
         for answer in &answers {
+            let before = problems.len();
             problems.extend(answer.findings.iter().map(|finding| finding_problem(finding, &name, self.text)));
+            problems.extend(needs_problems(&answer.needs, &name, self.text));
             let severity = match answer.verdict.as_str() {
                 "refused" => Severity::Error,
                 _ => Severity::Information,
@@ -141,6 +161,12 @@ impl ShaderJob<'_> {
                 && let Some(why) = &answer.why
             {
                 problems.push(refusal_problem(why, &name, self.text, severity));
+            }
+            // No answer but a clean one is silent.
+            if problems.len() == before && !matches!(answer.verdict.as_str(), "" | "clean" | "proved") {
+                let message = format!("`{}` is {}: no answer yet", answer.entry, answer.verdict);
+                let range = line_range(self.text, 1);
+                problems.push(TextProblem::new(range, Severity::Information, &answer.verdict, message));
             }
         }
         problems.sort_by_key(|problem| problem.range.start);
@@ -183,11 +209,47 @@ fn refusal_problem(message: &str, name: &str, text: &str, severity: Severity) ->
     TextProblem::new(range, severity, "refused", message.to_owned())
 }
 
+/// Converts the inputs that an answer needs to problems: one for each finding, and one for each input that keeps lines
+/// from being reached.
+fn needs_problems(needs: &[NeededRecord], name: &str, text: &str) -> Vec<TextProblem> {
+    let mut problems: Vec<(Option<&FindingRecord>, TextProblem)> = Vec::new();
+    for needed in needs {
+        let supply = format!(
+            "`{}` is not given; assumed {}: supply it with {}",
+            needed.name, needed.value, needed.option
+        );
+        let known =
+            problems.iter_mut().find(|(finding, _)| finding.is_some() && *finding == needed.finding.as_ref());
+        if let Some((_, problem)) = known {
+            problem.message += &format!("\n{supply}");
+            continue;
+        }
+        let problem = match &needed.finding {
+            Some(finding) => {
+                let problem = finding_problem(finding, name, text);
+                let message = format!("{} for some inputs: {}\n{supply}", finding.kind, problem.message);
+                TextProblem { severity: Severity::Warning, message, ..problem }
+            }
+            None => {
+                let is_here = |place: &&FindingPlace| is_this_document(name, &place.file);
+                let line = needed.at.as_ref().filter(is_here).and_then(|place| place.line).unwrap_or(1);
+                let range = line_range(text, line as usize);
+                TextProblem::new(range, Severity::Information, NEEDS_INPUTS, describe_need(needed))
+            }
+        };
+        problems.push((needed.finding.as_ref(), TextProblem { code: NEEDS_INPUTS.to_owned(), ..problem }));
+    }
+    problems.into_iter().map(|(_, problem)| problem).collect()
+}
+
+/// Returns true if a place is in the document of this name.
+fn is_this_document(name: &str, file: &Option<String>) -> bool {
+    file.as_deref().is_none_or(|file| file.rsplit(['/', '\\']).next() == Some(name))
+}
+
 /// Converts a finding to a problem at its first place in this document.
 fn finding_problem(finding: &FindingRecord, name: &str, text: &str) -> TextProblem {
-    let is_this_document = |file: &Option<String>| {
-        file.as_deref().is_none_or(|file| file.rsplit(['/', '\\']).next() == Some(name))
-    };
+    let is_this_document = |file: &Option<String>| is_this_document(name, file);
     let severity = if finding.kind.starts_with("lint:") { Severity::Warning } else { Severity::Error };
     let mut places = finding.at.iter().filter(|place| is_this_document(&place.file));
     let mut message = finding.message.clone();

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
+use crate::kernel_argument::{KernelArgument, ReflectedIds};
 use crate::language::ShaderLanguage;
 use crate::opcode;
 use crate::stage::Stage;
@@ -171,6 +172,8 @@ pub struct SpirvModule {
     pub extended_sets: FxHashMap<u32, String>,
     /// clspv's reflection of push and specialization constants: instruction number and operands.
     pub reflection: Vec<(u32, Vec<u32>)>,
+    /// The arguments of kernels, from clspv's reflection.
+    pub kernel_arguments: Vec<KernelArgument>,
     /// True for the Vulkan memory model, false for GLSL450.
     pub uses_vulkan_model: bool,
     /// The source language: that of `OpSource`, else that of the extension of a source file.
@@ -249,6 +252,8 @@ struct DebugInfo {
     sources: HashMap<u32, u32>,
     line_indices: HashMap<SourceLine, u32>,
     current_line: u32,
+    /// Functions and argument names by the ids that clspv's reflection gives them.
+    reflected: ReflectedIds,
 }
 
 impl SpirvModule {
@@ -438,7 +443,7 @@ impl SpirvModule {
     fn add_debug_instruction(&mut self, set: &str, result: u32, operands: &[u32], debug: &mut DebugInfo) {
         let Some((number, operands)) = operands.split_first() else { return };
         if set.starts_with("NonSemantic.ClspvReflection") {
-            self.reflection.push((*number, operands.to_vec()));
+            self.add_reflection((result, *number), operands, &debug.strings, &mut debug.reflected);
         } else if set == "NonSemantic.Shader.DebugInfo.100" {
             match (*number, operands) {
                 // `DebugSource`: its file.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FindingRecord;
+use super::{FindingPlace, FindingRecord};
 
 /// Version of [`RaceLine`].
 pub const RACE_SCHEMA: &str = "vk-litmus/race/2";
@@ -115,6 +115,12 @@ pub struct NeededRecord {
     pub option: String,
     /// The lines that were not reached because of it; empty if it decides a finding.
     pub lines: String,
+    /// The finding that depends on it.
+    #[serde(default)]
+    pub finding: Option<FindingRecord>,
+    /// The first of the lines that were not reached.
+    #[serde(default)]
+    pub at: Option<FindingPlace>,
 }
 
 /// The scope of a verdict.
@@ -198,25 +204,6 @@ pub enum CoverageLimit {
     },
     /// Every workgroup does the same, and the grid is not given.
     OneWorkgroup,
-    /// A finding that chosen values decide.
-    ChosenInputs {
-        /// The finding.
-        message: String,
-        /// Its lines.
-        lines: Option<String>,
-    },
-    /// A finding for other values than the chosen ones.
-    OtherInputs {
-        /// The finding.
-        message: String,
-    },
-    /// A finding with one subgroup size.
-    SubgroupSize {
-        /// The size.
-        size: u32,
-        /// The finding.
-        message: String,
-    },
     /// The search for grids in which positions coincide was cut off.
     GridSearchCutOff,
 }

@@ -16,8 +16,23 @@ pub fn format_race(line: &RaceLine) -> String {
     if let Some(why) = &line.why {
         text += &format!("  {why}\n");
     }
-    for needed in &line.needs {
-        text += &format!("  {}\n", describe_need(needed));
+    for (number, needed) in line.needs.iter().enumerate() {
+        let NeededRecord { name, value, option, finding, .. } = needed;
+        let Some(finding) = finding else {
+            text += &format!("  {}\n", describe_need(needed));
+            continue;
+        };
+        // Inputs of one finding are listed together.
+        let is_new = number == 0 || line.needs[number - 1].finding.as_ref() != Some(finding);
+        if is_new {
+            text += &format!(
+                "  {} for some inputs: {}\n{}",
+                finding.kind,
+                finding.message,
+                format_places(&finding.at)
+            );
+        }
+        text += &format!("    `{name}` is not given; assumed {value}: supply it with {option}\n");
     }
     if let Some(element) = &line.order_dependent {
         text += &format!("  order-dependent: {element}\n");
@@ -125,16 +140,6 @@ pub fn describe_limit(limit: &CoverageLimit) -> String {
             format!("the grid is not given: with {grid}: {message}")
         }
         CoverageLimit::OneWorkgroup => "the grid is not given, and every workgroup does the same".to_owned(),
-        CoverageLimit::ChosenInputs { message, lines } => {
-            let lines = lines.as_ref().map(|lines| format!(" ({lines})")).unwrap_or_default();
-            format!("for these inputs (chosen by the tool): {message}{lines}")
-        }
-        CoverageLimit::OtherInputs { message } => {
-            format!("for other inputs (chosen by the tool): {message}")
-        }
-        CoverageLimit::SubgroupSize { size, message } => {
-            format!("the subgroup size is not given: with {size}: {message}")
-        }
         CoverageLimit::GridSearchCutOff => {
             "the search for grids in which positions coincide was cut off".to_owned()
         }
@@ -143,7 +148,7 @@ pub fn describe_limit(limit: &CoverageLimit) -> String {
 
 /// Formats an input that no option supplies as a sentence.
 pub fn describe_need(needed: &NeededRecord) -> String {
-    let NeededRecord { name, value, option, lines } = needed;
+    let NeededRecord { name, value, option, lines, .. } = needed;
     let what = match lines.as_str() {
         "" => "a finding depends on it".to_owned(),
         lines => format!("{lines} not reached"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use answers::{needed_record, placed_refusal_text, source_location};
+use answers::{needed_sentence, placed_refusal_text, source_location};
 use codegen::shrink;
 use frontend::{
     AnalysisOptions, DeadlinePredicate, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery,
@@ -16,7 +16,6 @@ use litmus::Test;
 use litmus::minimize::ddmin;
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
-use results::write::race::describe_need;
 
 use super::analysis::require_whole_grid;
 use super::entry_point_options;
@@ -225,7 +224,7 @@ impl EntryPointPair<'_> {
 
 /// Returns the reason of an answer, with the inputs that it depends on.
 fn full_reason(found: &Refinement) -> String {
-    let needs = found.needs.iter().cloned().map(|needed| describe_need(&needed_record(needed)));
+    let needs = found.needs.iter().cloned().map(needed_sentence);
     std::iter::once(found.reason.clone()).chain(needs).collect::<Vec<_>>().join("; ")
 }
 

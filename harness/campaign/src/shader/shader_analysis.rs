@@ -124,7 +124,7 @@ impl<'a> ShaderAnalysis<'a> {
         if status == AnswerStatus::Findings && !needs.decide_findings {
             return Vec::new();
         }
-        needs.inputs.into_iter().map(needed_record).collect()
+        needs.inputs.into_iter().map(|needed| needed_record(self.file, self.module, needed)).collect()
     }
 
     /// Returns the answer of `race` with the fixes of its findings; `None` for another model.

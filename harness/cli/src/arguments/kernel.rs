@@ -51,12 +51,12 @@ pub struct KernelArguments {
     ///
     /// IMAGE is `WxH[xD][,mips=N][,fill=zeros|ones|iota|pairs|spaced|small|random|floats|wide-floats]`: width, height and depth or layers, number of mip levels,
     /// and contents of the components.
-    #[arg(long, value_name = "SET.BINDING=IMAGE", value_parser = parse_pair, hide_short_help = true)]
+    #[arg(long, value_name = "SET.BINDING|NAME=IMAGE", value_parser = parse_pair, hide_short_help = true)]
     pub image: Vec<(String, String)>,
     /// Sampler filter and address mode [default: repeat]. Without this, sampled values are unknown.
     ///
     /// SAMPLER is `nearest|linear[,repeat|mirror|clamp]`. Also sets the sampler of a combined image sampler.
-    #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = parse_pair, hide_short_help = true)]
+    #[arg(long, value_name = "SET.BINDING|NAME=SAMPLER", value_parser = parse_pair, hide_short_help = true)]
     pub sampler: Vec<(String, String)>,
     /// Results of ray queries [default: alternating]: every second ray hits a triangle, every ray, or none.
     #[arg(long, value_name = "alternating|hit|miss", value_parser = parse_rays, hide_short_help = true)]
@@ -423,23 +423,24 @@ impl KernelArguments {
             }
         }
         for (name, value) in &self.image {
-            let binding = inputs::parse_binding(name)
-                .ok_or_else(|| invalid_value_failure("--image", name, "expected SET.BINDING, such as 0.1"))?;
             let image = inputs::ImageInput::parse(value);
             let image = image.ok_or_else(|| {
                 invalid_value_failure("--image", value, "expected an image such as 64x64,fill=iota")
             })?;
-            options.images.insert(binding, image);
+            match inputs::parse_binding(name) {
+                Some(binding) => _ = options.images.insert(binding, image),
+                None => _ = options.named_images.insert(name.clone(), image),
+            }
         }
         for (name, value) in &self.sampler {
-            let binding = inputs::parse_binding(name).ok_or_else(|| {
-                invalid_value_failure("--sampler", name, "expected SET.BINDING, such as 0.1")
-            })?;
             let sampler = frontend::grid::Sampler::parse(value);
             let sampler = sampler.ok_or_else(|| {
                 invalid_value_failure("--sampler", value, "expected a sampler such as linear,clamp")
             })?;
-            options.samplers.insert(binding, sampler);
+            match inputs::parse_binding(name) {
+                Some(binding) => _ = options.samplers.insert(binding, sampler),
+                None => _ = options.named_samplers.insert(name.clone(), sampler),
+            }
         }
         options.ray_queries = self.rays;
         if let Some(text) = &self.assert {

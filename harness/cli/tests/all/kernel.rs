@@ -265,7 +265,7 @@ fn addresses_and_images_are_bound_by_name() {
         (["--image", "0.0=8y"], "expected an image such as"),
         (["--sampler", "0.0=cubic"], "expected a sampler such as"),
         (["--sampler", "0.0=linear,border"], "expected a sampler such as"),
-        (["--sampler", "picture=linear"], "expected SET.BINDING, such as 0.1"),
+        (["--sampler", "picture=linear"], "a sampler `picture`, which the kernel does not have"),
     ] {
         let ran = Ran::run(vk_litmus(["race", &shader("addresses")]).args(wrong));
         assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");

@@ -7,6 +7,7 @@ use spirv_reader::SpirvModule;
 use super::member_at;
 use crate::assumed::{StartValue, atomic_members, start_values, written_members};
 use crate::finding::FindingKind;
+use crate::grid::Trial;
 use crate::input_place::{AssumedInput, Binding, InputPlace};
 use crate::layout::Specialized;
 use crate::options::AnalysisOptions;
@@ -143,6 +144,12 @@ pub(super) fn has_degenerate_number(
             && number(input, options).is_some_and(|number| number > 1)
     };
     inputs.iter().any(is_small)
+}
+
+/// Returns true if one of these inputs is a bound beyond all positions of a trial; see [`Trial::is_beyond_positions`].
+pub(super) fn is_beyond_positions(inputs: &[usize], options: &AnalysisOptions, trial: &Trial) -> bool {
+    let number = |input: usize| options.assumed.get(input)?.describe_value(options).parse().ok();
+    inputs.iter().any(|input| number(*input).is_some_and(|number| trial.is_beyond_positions(*input, number)))
 }
 
 /// Returns true if the bytes of an input are zeros.

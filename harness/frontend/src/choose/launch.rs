@@ -7,13 +7,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spirv_reader::SpirvModule;
+use rspirv::spirv::Op;
+use spirv_reader::{SpirvModule, SpirvType};
 
+use super::InputChoice;
 use super::search::{InputSearch, reaches_new_block, rescale};
-use crate::grid::{Blocked, LaunchProbe, NeededInput, line_ranges, probe_launch};
+use crate::assumed::local_size_constants;
+use crate::axes::{AxisUse, grid_axis, local_axis};
+use crate::grid::{
+    Blocked, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput, Sampler, Trial,
+    line_ranges, probe_launch,
+};
 use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch::{end_coordinates, positions_at};
 use crate::launch_part::LaunchPart;
+use crate::layout::local_size_of;
 use crate::options::AnalysisOptions;
 
 /// Upper bounds on the running invocations of a chosen launch, on the steps of one probe, and of all probes.
@@ -53,6 +61,8 @@ pub(super) struct LaunchFindings {
     pub limits: Vec<LaunchLimit>,
     /// A grid with races that the smaller ones lack: computations reduce its positions to the same result.
     pub wrapping_grid: Option<[u32; 3]>,
+    /// A smaller grid than the chosen one, in which computations reduce no two positions to the same result.
+    pub exact_grid: Option<[u32; 3]>,
     /// True if steps or time ended the search before it tried the larger grids.
     pub is_cut_off: bool,
 }
@@ -76,9 +86,67 @@ pub(super) fn needed_launch<'l>(
         value: part.describe_value(options),
         option: part.example_option(),
         lines: line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
+        line: lines.first().copied().unwrap_or_default(),
+        finding: None,
         is_contents: false,
     });
     needed.collect()
+}
+
+impl InputChoice {
+    /// Returns true if a race exists only because of the chosen grid or local size.
+    ///
+    /// A smaller grid may lack it, because computations reduce positions of the chosen one to the same result. Or its
+    /// invocations differ in axes that neither address depends on, and the kernel uses another axis: it may be meant
+    /// for one workgroup in them.
+    pub(crate) fn is_due_to_grid(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+        let wrapping = self.launch.found.wrapping_grid;
+        if wrapping.is_some() && options.grid == wrapping && found.kind.is_race() {
+            let key = found.finding_key();
+            let mut smaller = self.trials.iter().filter(|(options, _)| options.grid != wrapping);
+            return !smaller.any(|(_, trial)| trial.findings.contains_key(&key));
+        }
+        if let (Some(exact), Some(grid), [first, second]) =
+            (self.launch.found.exact_grid, options.grid, &found.at[..])
+            && found.kind.is_race()
+        {
+            let (first, second) = (first.invocation.workgroup, second.invocation.workgroup);
+            let depends = |axis: usize| {
+                let axes = grid_axis(axis) | local_axis(axis);
+                found.sites.iter().all(|site| self.launch.axes.address_depends_on(*site, axes))
+            };
+            let is_reduced =
+                |axis: usize| grid[axis] > exact[axis] && first[axis] != second[axis] && depends(axis);
+            let key = found.finding_key();
+            let in_exact = |(options, trial): &(AnalysisOptions, Trial)| {
+                options.grid == Some(exact) && trial.findings.contains_key(&key)
+            };
+            if (0..3).any(is_reduced) && !self.trials.iter().any(in_exact) {
+                return true;
+            }
+        }
+        let ([first, second], true, Some(grid)) = (&found.at[..], found.kind.is_race(), options.grid) else {
+            return false;
+        };
+        if !self.launch.is_grid_free {
+            return false;
+        }
+        let (first, second) = (first.invocation, second.invocation);
+        let mut axes = 0;
+        let mut left = 0_u32;
+        for (axis, count) in grid.into_iter().enumerate() {
+            let is_local = first.local[axis] != second.local[axis];
+            let is_global = first.workgroup[axis] != second.workgroup[axis];
+            if is_local && !self.launch.local_axes[axis] {
+                return false;
+            }
+            axes |= if is_local { local_axis(axis) } else { 0 };
+            axes |= if is_global { grid_axis(axis) } else { 0 };
+            left += u32::from(!is_local && !is_global && count > 1);
+        }
+        let depends = |site: &u32| self.launch.axes.address_depends_on(*site, axes);
+        left > 0 && !found.sites.iter().any(depends)
+    }
 }
 
 /// The launch as far as no option supplies it.
@@ -121,8 +189,34 @@ impl LaunchSearch<'_, '_> {
             }
         }
         limits.retain(|limit| !limit.blocked.is_covered(&covered));
+        let exact_grid = choices.first().and_then(|first| self.try_exact_grid(*first));
         let wrapping_grid = self.add_wrapping(wrapping, choices);
-        LaunchFindings { limits, wrapping_grid, is_cut_off: self.is_cut_off && wrapping_grid.is_none() }
+        let is_cut_off = self.is_cut_off && wrapping_grid.is_none();
+        LaunchFindings { limits, wrapping_grid, exact_grid, is_cut_off }
+    }
+
+    /// Tries the grid in which no position of a choice exceeds the numbers that reduce it, if it is smaller.
+    fn try_exact_grid(&mut self, choice: usize) -> Option<[u32; 3]> {
+        let options = self.search.trials[choice].0.clone();
+        let grid = options.grid.filter(|_| self.launch.is_free && options.workgroups.is_empty())?;
+        let mut exact = grid;
+        for (at, numbers) in self.run_probe(&options)?.reductions {
+            let part = self.launch.parts.get(at).and_then(AssumedInput::launch_part)?;
+            let Some(axis) = part.grid_axis() else { continue };
+            let each = match part {
+                LaunchPart::Workgroups(_) => 1,
+                LaunchPart::Invocations(_) | LaunchPart::LocalSize(..) => {
+                    u64::from(self.launch.local_size[axis])
+                }
+            };
+            let counts = numbers.into_iter().map(|number| number.div_ceil(each.max(1)));
+            let fewer = counts.filter(|count| *count > 0 && *count < u64::from(grid[axis])).max();
+            exact[axis] = fewer.map_or(exact[axis], |fewer| exact[axis].min(fewer as u32));
+        }
+        let smaller = AnalysisOptions { grid: Some(exact), ..options };
+        (exact != grid).then_some(())?;
+        let at = self.search.try_with_steps(smaller, MAX_PROBE_STEPS)?;
+        self.search.trials[at].1.is_complete.then_some(exact)
     }
 
     /// Lets those workgroups of a given grid run as well that the first choice compares positions with, or in which its
@@ -383,4 +477,72 @@ fn running_workgroups(smaller: &AnalysisOptions, axis: usize, count: u32) -> Vec
     });
     coordinates[axis].extend(count.saturating_sub(EXTRA_WORKGROUPS as u32)..count);
     positions_at(&coordinates)
+}
+
+/// Adds a linear sampler for each sampler without one; returns false if none is missing.
+pub(super) fn add_samplers(module: &SpirvModule, options: &mut AnalysisOptions) -> bool {
+    let before = options.samplers.len();
+    for (id, variable) in &module.variables {
+        let own = module.decorations_of(*id);
+        let ty = module.element_type(variable.ty);
+        let is_sampler =
+            matches!(module.types.get(&ty), Some(SpirvType::Handle(Op::TypeSampledImage | Op::TypeSampler)));
+        if let (true, Some(binding), Some(linear)) = (is_sampler, own.binding, Sampler::parse("linear")) {
+            options.samplers.entry((own.set.unwrap_or(0), binding)).or_insert(linear);
+        }
+    }
+    options.samplers.len() > before
+}
+
+/// Returns the workgroups that run: those at both ends of each axis, if the grid is too large for a walk.
+///
+/// An assertion is about the contents that the whole grid leaves.
+pub(super) fn large_grid_workgroups(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
+    let grid = start.grid.unwrap_or([1; 3]);
+    let all = grid.iter().fold(u64::from(local), |all, count| all.saturating_mul(u64::from(*count)));
+    match all > MAX_WALK_INVOCATIONS && start.workgroups.is_empty() && start.assertion.is_none() {
+        true => positions_at(&grid.map(end_coordinates)),
+        false => start.workgroups.clone(),
+    }
+}
+
+/// Chooses local size and grid: at least two workgroups in each axis that the code uses.
+///
+/// A local size whose default has more than one invocation is the author's and stays. Returns the axes of the
+/// workgroup whose size was chosen.
+pub(super) fn choose_launch(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    function: u32,
+    axes: &AxisUse,
+    start: &mut AnalysisOptions,
+) -> [bool; 3] {
+    let mut constants = local_size_constants(module, options, function);
+    let default = local_size_of(module, &options.specialization, &Default::default(), function);
+    if default.is_ok_and(|size| size.iter().product::<u32>() > 1) {
+        constants.clear();
+    }
+    let local = axes.local_axes();
+    let is_used = |of: &[bool; 3]| of.iter().zip(local).any(|(own, used)| *own && used);
+    let any_used = constants.iter().any(|(_, of)| is_used(of));
+    // An axis that the code does not use needs one invocation, unless the constants decide no other
+    // axis.
+    constants.retain(|(_, of)| is_used(of) || !any_used);
+    let count = constants.iter().flat_map(|(_, of)| of).filter(|axis| **axis).count();
+    let mut chosen = [false; 3];
+    for (id, of) in constants {
+        // About 64 invocations, whatever the number of axes.
+        let value = match count {
+            1 => 64,
+            2 => 8,
+            _ => 4,
+        };
+        start.specialization.insert(id, value);
+        chosen.iter_mut().zip(of).for_each(|(chosen, own)| *chosen |= own);
+    }
+    let used = axes.grid_axes();
+    if used.contains(&true) {
+        start.grid = Some(used.map(|used| if used { 2 } else { 1 }));
+    }
+    chosen
 }

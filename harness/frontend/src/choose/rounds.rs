@@ -4,15 +4,34 @@ use std::collections::BTreeSet;
 
 use super::search::{InputSearch, set_scalar};
 use crate::finding::FindingKind;
-use crate::grid::{FindingKey, TrialFinding};
+use crate::grid::{FindingKey, GridFinding, TrialFinding};
 use crate::input_place::{AssumedInput, InputKind, InputPlace};
 
 /// Upper bound on the numbers that are changed one at a time.
 const MAX_BOUNDS: usize = 4;
+/// Upper bound on the steps of a second walk.
+const MAX_RETRY_STEPS: u64 = 30_000_000;
 /// Extents above this number stay larger than 1.
 const MIN_EXTENT: u64 = MAX_BOUNDS as u64;
 
 impl InputSearch<'_> {
+    /// Walks the trial that a limit ended and that reached the most again with more steps, if it reached more than
+    /// `best`; returns the better one.
+    ///
+    /// Loops over tiles of large workgroups exceed the steps of a trial even for one tile.
+    pub(super) fn retry_with_more_steps(&mut self, best: usize) -> usize {
+        let coverage = |at: usize| self.trials[at].1.coverage();
+        let cut_off = (0..self.trials.len()).filter(|at| !self.trials[*at].1.is_complete);
+        let further = cut_off.filter(|at| coverage(*at) > coverage(best));
+        // Of equal ones, the one with the smallest numbers was tried last.
+        let Some(further) = further.max_by_key(|at| coverage(*at)) else { return best };
+        let options = self.trials[further].0.clone();
+        match self.try_with_steps(options, MAX_RETRY_STEPS) {
+            Some(at) if self.rank(at) > self.rank(best) => at,
+            _ => best,
+        }
+    }
+
     /// Returns a trial with a race that needs two rounds of a loop, if no other trial has it.
     ///
     /// A bound of 1 reaches all code of a loop over tiles, but a tile that is reused too early races with the next one.
@@ -40,11 +59,36 @@ impl InputSearch<'_> {
         None
     }
 
+    /// Returns a trial with a race that needs two rounds of a loop over tiles as large as the workgroup, if no other
+    /// trial has it.
+    pub(super) fn try_second_tiles(&mut self, others: &[usize]) -> Option<usize> {
+        let base = *others.first()?;
+        let tile = self.local_size.iter().copied().max().unwrap_or(1);
+        let bounds = self.deciding_numbers(base, &|number| number > 1 && number <= u64::from(tile));
+        let has_race = self.trials[base].1.findings.keys().any(|key| key.0.is_race());
+        if bounds.is_empty() || has_race || !self.synchronizes {
+            return None;
+        }
+        let mut options = self.trials[base].0.clone();
+        for bound in bounds {
+            let Some(input) = options.assumed.get(bound).cloned() else { continue };
+            set_scalar(&mut options, &input, 2 * u64::from(tile));
+        }
+        let at = self.try_with_steps(options, MAX_RETRY_STEPS)?;
+        let is_certain = |found: &TrialFinding| found.inputs.is_empty() && found.control.is_empty();
+        let races =
+            self.trials[at].1.findings.iter().filter(|(key, found)| key.0.is_race() && is_certain(found));
+        (races.count() > 0 && self.is_conventional(at)).then_some(at)
+    }
+
     /// Returns a race of the elements of extents that differ, and the inputs that it depends on, if no other trial has it.
     ///
     /// Equal extents hide an index that multiplies by the wrong one. A number that the code does not compare may be a
     /// stride, with which rows overlap unless it is large enough.
-    pub(super) fn race_of_unequal_extents(&mut self, others: &[usize]) -> Option<(Vec<usize>, String)> {
+    pub(super) fn race_of_unequal_extents(&mut self, others: &[usize]) -> Option<(Vec<usize>, GridFinding)> {
+        if let Some(race) = self.race_of_distance(*others.first()?) {
+            return Some(race);
+        }
         let extents_of = |at: &usize| {
             let extents = self.deciding_numbers(*at, &|number| number > MIN_EXTENT);
             (extents.len() > 1).then_some((*at, extents))
@@ -69,9 +113,39 @@ impl InputSearch<'_> {
                 .iter()
                 .filter(|(key, found)| key.0 == FindingKind::Race && is_of_extents(found) && !is_known(key));
             if let Some((_, race)) = races.next().filter(|_| trial.is_complete && is_conventional) {
-                return Some((race.inputs.clone(), race.message.clone()));
+                return Some((race.inputs.clone(), race.to_grid_finding()));
             }
             extents.reverse();
+        }
+        None
+    }
+
+    /// Returns a race of the elements at a distance of one, and the inputs that it depends on, if the distance is zero.
+    ///
+    /// A distance of zero lets each invocation access its own elements only, and races with none.
+    fn race_of_distance(&mut self, base: usize) -> Option<(Vec<usize>, GridFinding)> {
+        let (options, trial) = &self.trials[base];
+        let is_zero = |input: &AssumedInput| {
+            input.is_number() && input.kind == InputKind::Integer && input.describe_value(options) == "0"
+        };
+        let influential = trial.influential.iter().filter(|at| !self.conventions.inputs.contains(at));
+        let distances: Vec<usize> =
+            influential.copied().filter(|at| options.assumed.get(*at).is_some_and(is_zero)).collect();
+        let options = options.clone();
+        for distance in distances.into_iter().take(MAX_BOUNDS) {
+            let mut options = options.clone();
+            let Some(input) = options.assumed.get(distance).cloned() else { continue };
+            set_scalar(&mut options, &input, 1);
+            let at = self.try_inputs(options)?;
+            let trial = &self.trials[at].1;
+            let mut races = trial.findings.iter().filter(|(key, found)| {
+                key.0 == FindingKind::Race
+                    && found.inputs.contains(&distance)
+                    && !self.trials[base].1.has_finding_like(key)
+            });
+            if let Some((_, race)) = races.next().filter(|_| trial.is_complete && self.is_conventional(at)) {
+                return Some((race.inputs.clone(), race.to_grid_finding()));
+            }
         }
         None
     }

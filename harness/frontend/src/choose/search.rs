@@ -43,8 +43,11 @@ pub(super) struct InputSearch<'m> {
     pub(super) conventions: Conventions,
     /// Invocations by axis.
     pub(super) invocation_counts: [u64; 3],
-    /// Invocations per workgroup.
+    /// Invocations per workgroup, and by axis.
     pub(super) workgroup_size: u64,
+    pub(super) local_size: [u32; 3],
+    /// True if the code has control barriers or subgroup operations.
+    pub(super) synchronizes: bool,
     /// True for stages without workgroups: a trial has one invocation, a draw several.
     pub(super) is_single: bool,
     pub(super) trials: Vec<(AnalysisOptions, Trial)>,
@@ -52,7 +55,8 @@ pub(super) struct InputSearch<'m> {
 }
 
 fn is_settled(trial: &Trial) -> bool {
-    trial.is_complete && trial.blocked.is_empty() && trial.suspicious_findings().next().is_none()
+    let is_clear = trial.blocked.is_empty() && trial.alone.is_empty();
+    trial.is_complete && is_clear && trial.suspicious_findings().next().is_none()
 }
 
 impl InputSearch<'_> {
@@ -67,6 +71,8 @@ impl InputSearch<'_> {
             (0, 0.0, false),
             (count, 1.0, false),
             (count, 1.0, true),
+            // Sizes may be floats.
+            (count, count as f32, true),
             (1, 1.0, true),
             (self.workgroup_size, 1.0, true),
             (total_invocations, 1.0, true),
@@ -78,6 +84,12 @@ impl InputSearch<'_> {
             if !self.trials[trial].1.is_complete {
                 shorten_buffers(&mut start);
             }
+            if self.has_floats(trial)
+                && float != 1.0
+                && best.is_some_and(|best| self.reaches_as_many(best, trial))
+            {
+                continue;
+            }
             // Ones hide races between elements at a distance.
             let reaches_more_code =
                 |best: usize| self.trials[trial].1.coverage() > self.trials[best].1.coverage();
@@ -86,7 +98,9 @@ impl InputSearch<'_> {
             if best.is_none_or(is_better) {
                 best = Some(trial);
             }
-            if best.is_some_and(|best| is_settled(&self.trials[best].1)) {
+            // A distance or a count of zero lets no invocations meet.
+            let is_zero = |best: usize| number == 0 && self.has_influential_number(best);
+            if best.is_some_and(|best| is_settled(&self.trials[best].1) && !is_zero(best)) {
                 break;
             }
         }
@@ -99,7 +113,7 @@ impl InputSearch<'_> {
                 best = Some(trial);
             }
         }
-        let mut primary = best?;
+        let mut primary = self.retry_with_more_steps(best?);
         let mut others: Vec<usize> = Vec::new();
         let mut covered = self.trials[primary].1.reached.clone();
         for (at, (_, trial)) in self.trials.iter().enumerate() {
@@ -113,6 +127,7 @@ impl InputSearch<'_> {
         }
         primary = self.reach_blocked(primary, &mut others, covered);
         primary = self.settle_findings(primary);
+        primary = self.match_counts_to_grid(primary);
         for other in &mut others {
             *other = self.settle_findings(*other);
         }
@@ -122,8 +137,9 @@ impl InputSearch<'_> {
         let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         let settled = all.len();
         all.extend(self.find_shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
-        all.extend(self.try_smaller_counts(&all));
+        all.extend(self.try_partial_workgroups(&all));
         all.extend(self.try_second_rounds(&all).filter(|_| all.len() < MAX_CHOICES));
+        all.extend(self.try_second_tiles(&all).filter(|_| all.len() < MAX_CHOICES));
         all.extend(self.try_distinct_elements(&all).filter(|_| all.len() < MAX_CHOICES));
         for base in all.clone() {
             let shown = self.try_coinciding_contents(base, &all);
@@ -183,34 +199,22 @@ impl InputSearch<'_> {
         primary
     }
 
-    /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
-    ///
-    /// A count of all invocations lets each pass `if (i >= count) return;`. Here counts are one less, and buffers end
-    /// before the last invocation.
-    fn try_smaller_counts(&mut self, others: &[usize]) -> Option<usize> {
-        let mut options = self.trials[*others.first()?].0.clone();
-        let bytes = self.invocation_counts.iter().product::<u64>().saturating_sub(1) * 4;
-        for input in options.assumed.clone() {
-            match (&input.place, input.kind) {
-                (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
-                    let number = input.describe_value(&options).parse::<u64>().ok();
-                    if let Some(number) = number.filter(|number| *number > 1) {
-                        set_scalar(&mut options, &input, number - 1);
-                    }
-                }
-                (InputPlace::Length(at), _) if bytes > 0 => {
-                    let contents = options.buffers.get_mut(at);
-                    contents.into_iter().for_each(|contents| contents.truncate(bytes as usize));
-                }
-                _ => {}
-            }
-        }
-        let trial = self.try_inputs(options)?;
-        let is_new = |key: &FindingKey| {
-            key.0 == FindingKind::DivergentBarrier
-                && !others.iter().any(|other| self.trials[*other].1.findings.contains_key(key))
-        };
-        self.trials[trial].1.findings.keys().any(is_new).then_some(trial)
+    /// Returns true if a trial has floats among its inputs.
+    fn has_floats(&self, trial: usize) -> bool {
+        self.trials[trial].0.assumed.iter().any(|input| input.kind == InputKind::Float(32))
+    }
+
+    /// Returns true if the code that several invocations reach in `trial` is no larger than in `best`.
+    fn reaches_as_many(&self, best: usize, trial: usize) -> bool {
+        let [best, trial] = [best, trial].map(|at| &self.trials[at].1);
+        (best.coverage(), best.repeated_blocks().0) >= (trial.coverage(), trial.repeated_blocks().0)
+    }
+
+    /// Returns true if a number that no convention decides has influence on a trial.
+    pub(super) fn has_influential_number(&self, trial: usize) -> bool {
+        let (options, trial) = &self.trials[trial];
+        let is_number = |at: &usize| options.assumed.get(*at).is_some_and(AssumedInput::is_number);
+        trial.influential.iter().any(|at| is_number(at) && !self.conventions.inputs.contains(at))
     }
 
     /// Returns the races of some trials that vanish if loops have two rounds, with the inputs that bound these loops.
@@ -261,15 +265,16 @@ impl InputSearch<'_> {
         let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
         // The first trial is the one with zeros.
         let has_addresses = self.trials.first().is_some_and(|(options, _)| !options.addresses.is_empty());
+        let has_number = all.first().is_some_and(|first| self.has_influential_number(*first));
         InputChoice {
             choices,
             trials: self.trials,
             chosen,
-            is_default: all == [0] && is_unchanged && !has_addresses,
+            is_default: all == [0] && is_unchanged && !has_addresses && !has_number,
             launch: LaunchChoice::default(),
             conventions: self.conventions,
             due_to_bounds: BTreeMap::new(),
-            unequal_extents: None,
+            by_other_values: None,
         }
     }
 
@@ -280,12 +285,13 @@ impl InputSearch<'_> {
     pub(super) fn rank(
         &self,
         trial_index: usize,
-    ) -> (bool, bool, (usize, usize), bool, Reverse<usize>, Reverse<usize>) {
+    ) -> (bool, bool, [usize; 3], bool, Reverse<usize>, Reverse<usize>) {
         let trial = &self.trials[trial_index].1;
         let suspicious = trial.suspicious_findings().count();
         let is_certain = trial.findings.len() > suspicious;
         let rest = (is_certain, Reverse(suspicious), Reverse(trial.exceeded_buffers));
-        let coverage = (trial.coverage(), trial.repeated_blocks());
+        let (shared, repeated) = trial.repeated_blocks();
+        let coverage = [trial.coverage(), shared, repeated];
         (trial.is_complete, self.is_conventional(trial_index), coverage, rest.0, rest.1, rest.2)
     }
 
@@ -504,12 +510,19 @@ impl InputSearch<'_> {
             }
             (_, InputKind::Float(32)) => {
                 let neighbours = compared.iter().flat_map(|bits| {
-                    let number = f32::from_bits(*bits as u32);
+                    // A size that is converted is compared with integers.
+                    let number = match *bits {
+                        bits if bits < 1 << 20 => bits as f32,
+                        bits => f32::from_bits(bits as u32),
+                    };
                     [number, number + 1.0, number - 1.0]
                 });
-                let all =
-                    neighbours.filter(|number| number.is_finite()).chain([1.0, 0.0, -1.0, 0.5, 2.0, 100.0]);
-                all.map(|number| Candidate::Bits(u64::from(number.to_bits()))).collect()
+                let counts = self.invocation_counts.map(|count| count as f32);
+                let typical = [1.0, 0.0, -1.0, 0.5, 2.0, 100.0];
+                let neighbours: Vec<f32> = neighbours.filter(|number| number.is_finite()).collect();
+                let few = neighbours.iter().rev().take(3).chain(neighbours.iter().take(3)).copied();
+                let all: Vec<f32> = few.chain(typical).chain(counts).collect();
+                all.into_iter().map(|number| Candidate::Bits(u64::from(number.to_bits()))).collect()
             }
             (_, InputKind::Boolean) => vec![Candidate::Bits(1), Candidate::Bits(0)],
             _ => {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::conventions::has_degenerate_number;
-use super::search::{Candidate, InputSearch};
+use super::conventions::{has_degenerate_number, is_beyond_positions};
+use super::search::{Candidate, InputSearch, reaches_new_block};
 use crate::finding::FindingKind;
 use crate::input_place::InputKind;
 
@@ -46,6 +46,29 @@ impl InputSearch<'_> {
         }
     }
 
+    /// Sets a number that is compared with a counter to the number of workgroups, or of invocations, if that reaches as
+    /// much.
+    ///
+    /// The last workgroup knows by such a number that it is the last one.
+    pub(super) fn match_counts_to_grid(&mut self, mut primary: usize) -> usize {
+        let mut synchronizing = self.trials[primary].1.synchronizing.clone();
+        synchronizing.retain(|input| self.is_integer(*input) && !self.conventions.inputs.contains(input));
+        for input in synchronizing {
+            let grid = self.trials[primary].0.grid.unwrap_or([1; 3]);
+            let workgroups = grid.iter().map(|count| u64::from(*count)).product::<u64>();
+            for count in [workgroups, workgroups * self.workgroup_size] {
+                let options = self.with_candidate(primary, input, &Candidate::Bits(count));
+                let Some(trial) = self.try_inputs(options) else { break };
+                let (found, known) = (&self.trials[trial].1, &self.trials[primary].1);
+                if found.is_complete && !reaches_new_block(&known.reached, &found.reached) {
+                    primary = trial;
+                    break;
+                }
+            }
+        }
+        primary
+    }
+
     /// Returns true if a trial lacks races of another one because an input is 0 or 1, or because fewer than two
     /// invocations reach their code.
     fn hides_race(&self, base: usize, input: usize, trial: usize) -> bool {
@@ -53,8 +76,14 @@ impl InputSearch<'_> {
         let (other_options, other) = &self.trials[trial];
         let races = found.findings.iter().filter(|(key, _)| key.0 == FindingKind::Race);
         let mut of_input = races.filter(|(_, race)| race.inputs.contains(&input)).peekable();
-        of_input.peek().is_some() && has_degenerate_number(&[input], options, other_options)
-            || of_input.any(|(key, race)| !other.has_finding_like(key) && !other.covers(key.0, &race.blocks))
+        of_input.peek().is_some()
+            && (has_degenerate_number(&[input], options, other_options)
+                || is_beyond_positions(&[input], other_options, other))
+            || of_input.any(|(key, race)| {
+                // A count that lets fewer invocations pass refutes nothing.
+                let is_smaller = other.fewest_entries(&race.blocks) < found.fewest_entries(&race.blocks);
+                !other.has_finding_like(key) && (is_smaller || !other.covers(key.0, &race.blocks))
+            })
     }
 
     fn is_integer(&self, input: usize) -> bool {

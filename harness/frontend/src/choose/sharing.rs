@@ -1,8 +1,10 @@
-//! Trials in which several invocations enter a block that one enters alone in the others.
+//! Trials in which several invocations enter a block that one enters alone in the others, or not all of a workgroup.
 
 use std::collections::BTreeSet;
 
 use super::search::{InputSearch, set_scalar};
+use crate::finding::FindingKind;
+use crate::grid::FindingKey;
 use crate::input_place::{AssumedInput, InputKind, InputPlace};
 
 /// Upper bound on the numbers that are changed.
@@ -32,6 +34,52 @@ impl InputSearch<'_> {
         regular
             .max_by_key(|at| (newly_shared_blocks(*at), self.rank(*at)))
             .filter(|at| newly_shared_blocks(*at) > 0)
+    }
+
+    /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
+    ///
+    /// A count of all invocations lets each pass `if (i >= count) return;`. Here workgroups are filled in part: counts
+    /// are one less, or the last number that they are compared with, and buffers end before the last invocation.
+    pub(super) fn try_partial_workgroups(&mut self, others: &[usize]) -> Option<usize> {
+        let base = *others.first()?;
+        let bytes = self.invocation_counts.iter().product::<u64>().saturating_sub(1) * 4;
+        for (by_positions, shortens) in [(false, false), (true, false), (false, true)] {
+            let mut options = self.trials[base].0.clone();
+            for (index, input) in options.assumed.clone().iter().enumerate() {
+                let last = self.trials[base].1.compared.get(&index).and_then(|numbers| numbers.last());
+                let float = |number: f32| u64::from(number.to_bits());
+                match (&input.place, input.kind) {
+                    (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
+                        let number = input.describe_value(&options).parse::<u64>().ok();
+                        let number = number.filter(|number| *number > 1);
+                        let fewer =
+                            if by_positions { last.copied() } else { number.map(|number| number - 1) };
+                        let fewer = fewer.filter(|fewer| Some(*fewer) < number && *fewer > 0);
+                        fewer.into_iter().for_each(|fewer| set_scalar(&mut options, input, fewer));
+                    }
+                    (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Float(32)) => {
+                        let number = input.describe_value(&options).parse::<f32>().ok();
+                        if let Some(number) = number.filter(|number| *number > 1.0 && last.is_some()) {
+                            set_scalar(&mut options, input, float(number - 1.0));
+                        }
+                    }
+                    (InputPlace::Length(at), _) if bytes > 0 && shortens => {
+                        let contents = options.buffers.get_mut(at);
+                        contents.into_iter().for_each(|contents| contents.truncate(bytes as usize));
+                    }
+                    _ => {}
+                }
+            }
+            let trial = self.try_inputs(options)?;
+            let is_new = |key: &FindingKey| {
+                key.0 == FindingKind::DivergentBarrier
+                    && !others.iter().any(|other| self.trials[*other].1.findings.contains_key(key))
+            };
+            if self.trials[trial].1.findings.keys().any(is_new) {
+                return Some(trial);
+            }
+        }
+        None
     }
 
     /// Tries small numbers where numbers decide branches, if one invocation alone enters a block in all trials.

@@ -282,8 +282,17 @@ impl Interpreter<'_> {
             true => "; the write stores the value that memory already holds, which is still a race",
             false => "",
         };
+        let is_private = earlier.0.site.kind.is_private || later.0.site.kind.is_private;
+        let private = match cause == FindingCause::Unpublished && is_private {
+            true => {
+                "; the access is private: in GLSL, `gl_SemanticsMakeVisible` and the like select the Vulkan memory \
+                     model, as `#pragma use_vulkan_memory_model` does, and memory without `nonprivate` or a coherence \
+                     qualifier is private in it"
+            }
+            false => "",
+        };
         let message = format!(
-            "data race on `{name}`: invocation {} {} it{}, invocation {} {} it{}, and {why}{same}",
+            "data race on `{name}`: invocation {} {} it{}, invocation {} {} it{}, and {why}{same}{private}",
             earlier.1,
             verb_of(earlier.0),
             self.describe_calls(earlier.0.site.calls),

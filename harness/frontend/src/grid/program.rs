@@ -582,10 +582,7 @@ impl<'m> DecodedProgram<'m> {
     /// Returns what no invocation reached because of the branch at a site: the blocks that begin at one of its
     /// targets.
     pub fn skipped_by_branch(&self, site: u32, reached: &[bool]) -> SkippedCode {
-        let function_index = self.functions.partition_point(|function| function.first_site <= site);
-        let Some(function) = function_index.checked_sub(1).and_then(|at| self.functions.get(at)) else {
-            return SkippedCode::default();
-        };
+        let Some(function) = self.function_of(site) else { return SkippedCode::default() };
         let label_site = |label: u32| {
             function.labels.get(&label).map(|position| (label, function.first_site as usize + position))
         };
@@ -655,10 +652,15 @@ impl<'m> DecodedProgram<'m> {
         (class == StorageClass::Workgroup).then_some(is_atomic)
     }
 
+    /// Returns the function that contains a site.
+    pub fn function_of(&self, site: u32) -> Option<&DecodedFunction<'m>> {
+        let after = self.functions.partition_point(|function| function.first_site <= site);
+        self.functions.get(after.checked_sub(1)?)
+    }
+
     /// Returns the number of the label of the block that contains a site.
     pub fn block_of(&self, site: u32) -> Option<u32> {
-        let function_index = self.functions.partition_point(|function| function.first_site <= site);
-        let function = self.functions.get(function_index.checked_sub(1)?)?;
+        let function = self.function_of(site)?;
         let code = function.code.get(..=(site - function.first_site) as usize)?;
         let label = code.iter().rposition(|inst| inst.operation == SpirvOperation::Label)?;
         Some(function.first_site + label as u32)
@@ -666,8 +668,7 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns the instruction of a site.
     pub fn instruction_at(&self, site: u32) -> Option<&DecodedInstruction<'m>> {
-        let function_index = self.functions.partition_point(|function| function.first_site <= site);
-        let function = self.functions.get(function_index.checked_sub(1)?)?;
+        let function = self.function_of(site)?;
         function.code.get((site - function.first_site) as usize)
     }
 

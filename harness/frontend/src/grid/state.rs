@@ -235,8 +235,8 @@ pub(super) struct BlockEntries {
     pub counts: Vec<u8>,
     /// True for the blocks that several invocations entered.
     pub is_shared: Vec<bool>,
-    /// The invocation that entered first, plus one.
-    first: Vec<u32>,
+    /// The invocation that entered first, plus one; 0 if none did.
+    pub first: Vec<u32>,
     /// The invocation that executes.
     pub invocation: u32,
 }

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spirv_reader::SpirvModule;
+use arithmetic::Instruction;
+use rspirv::spirv::Op;
+use spirv_reader::{SpirvModule, SpirvOperation};
 
+use crate::dataflow::is_ordering;
 use crate::error::Refusal;
 use crate::finding::{FindingCause, FindingKind};
 use crate::input_place::{OverrideRole, OverrideValue};
@@ -16,6 +19,7 @@ use super::schedule::SchedulePolicy;
 use super::setup;
 use super::state::{Interpreter, SiteFinding};
 use super::value::{Taint, inputs_in};
+use super::{GridFinding, GridSpot};
 
 /// A finding by kind and instructions, for comparing walks.
 pub(crate) type FindingKey = (FindingKind, Vec<u32>);
@@ -29,6 +33,14 @@ pub(crate) struct Trial {
     pub entries: Vec<u8>,
     /// True for the blocks that several invocations entered.
     pub is_shared: Vec<bool>,
+    /// The invocation that entered each block first, plus one.
+    first_invocations: Vec<u32>,
+    /// The code that one invocation alone reaches, because inputs bound the positions of the others.
+    pub alone: Vec<Blocked>,
+    /// The inputs that decide a branch together with a value that the schedule decides, such as a counter.
+    pub synchronizing: Vec<usize>,
+    /// The inputs that decide branches, addresses or operands.
+    pub influential: BTreeSet<usize>,
     /// The findings, with what each depends on.
     pub findings: BTreeMap<FindingKey, TrialFinding>,
     /// The inputs that keep lines from being reached, with these lines.
@@ -62,6 +74,17 @@ pub(crate) struct TrialFinding {
     pub message: String,
     /// True if its address is in no buffer.
     pub is_in_no_buffer: bool,
+    /// The positions.
+    pub at: Vec<GridSpot>,
+    pub cause: Option<FindingCause>,
+}
+
+impl TrialFinding {
+    /// Returns the finding without the inputs that it depends on.
+    pub fn to_grid_finding(&self) -> GridFinding {
+        let cause = self.cause.unwrap_or(FindingCause::Unordered);
+        GridFinding::new(cause, self.message.clone(), self.at.clone())
+    }
 }
 
 /// Lines that no invocation reaches for the assumed value of inputs.
@@ -83,9 +106,15 @@ impl Trial {
         self.reached.iter().filter(|reached| **reached).count()
     }
 
-    /// Returns true if the blocks of a finding were entered: more than once if it needs two invocations.
+    /// Returns true if the blocks of a finding were entered: by two invocations if it needs two.
     pub fn covers(&self, kind: FindingKind, blocks: &[u32]) -> bool {
-        self.fewest_entries(blocks) > u8::from(kind.is_race())
+        let first = |block: &u32| self.first_invocations.get(*block as usize);
+        let is_shared = |block: &u32| self.is_shared.get(*block as usize) == Some(&true);
+        let by_two = || {
+            let firsts = || blocks.iter().map(first);
+            blocks.iter().any(is_shared) || firsts().any(|other| Some(other) != firsts().next())
+        };
+        self.fewest_entries(blocks) > 0 && (!kind.is_race() || by_two())
     }
 
     /// Returns the entries of the block that was entered least often.
@@ -94,9 +123,19 @@ impl Trial {
         blocks.iter().map(entries).min().unwrap_or(u8::MAX)
     }
 
-    /// Returns the number of blocks that were entered more than once.
-    pub fn repeated_blocks(&self) -> usize {
-        self.entries.iter().filter(|entries| **entries > 1).count()
+    /// Returns the numbers of blocks that several invocations entered, and that were entered more than once.
+    pub fn repeated_blocks(&self) -> (usize, usize) {
+        let shared = self.is_shared.iter().filter(|is_shared| **is_shared).count();
+        (shared, self.entries.iter().filter(|entries| **entries > 1).count())
+    }
+
+    /// Returns true if an input is a bound beyond all numbers that it is compared with.
+    ///
+    /// Such a count lets every invocation pass, and the elements behind those of the grid are accessed by none.
+    pub fn is_beyond_positions(&self, input: usize, number: u64) -> bool {
+        let last = self.compared.get(&input).and_then(|numbers| numbers.iter().next_back());
+        let decides = || self.branches.values().any(|inputs| inputs.contains(&input));
+        last.is_some_and(|last| number > last.saturating_add(1)) && decides()
     }
 
     /// Returns true if the walk has this finding, or a race of one of its accesses with another one.
@@ -176,6 +215,61 @@ pub(super) fn blocked_lines(
         all.push(Blocked { inputs: overrides, lines, targets: blocks.clone(), blocks });
     }
     all
+}
+
+/// Returns the code that one invocation alone reaches behind a branch of several, which compares inputs by order.
+fn lines_of_one_invocation(
+    program: &DecodedProgram<'_>,
+    influence: &InputInfluence,
+    is_shared: &[bool],
+    reached: &[bool],
+) -> Vec<Blocked> {
+    let is_in = |all: &[bool], block: &u32| all.get(*block as usize).copied().unwrap_or_default();
+    let alone = |(site, taint): (&u32, &Taint)| {
+        let of_several = program.block_of(*site).is_some_and(|block| is_in(is_shared, &block));
+        if !of_several || !compares_order(program, *site) {
+            return None;
+        }
+        let mut skipped = program.skipped_by_branch(*site, is_shared);
+        // A side that no invocation takes is not reached.
+        skipped.targets.retain(|block| is_in(reached, block));
+        (!skipped.targets.is_empty() && !skipped.effects.is_empty()).then(|| Blocked {
+            inputs: inputs_in(*taint, influence.count),
+            lines: skipped.effects,
+            blocks: skipped.blocks,
+            targets: skipped.targets,
+        })
+    };
+    influence.branches.iter().filter_map(alone).collect()
+}
+
+/// Returns true if the condition of a branch consists of comparisons by order.
+fn compares_order(program: &DecodedProgram<'_>, site: u32) -> bool {
+    let branch = program.instruction_at(site).map(|inst| inst.operation);
+    let (Some(function), Some(SpirvOperation::BranchConditional { condition, .. })) =
+        (program.function_of(site), branch)
+    else {
+        return false;
+    };
+    let (mut worklist, mut seen) = (vec![condition], BTreeSet::new());
+    let mut is_ordered = false;
+    while let Some(id) = worklist.pop() {
+        if !seen.insert(id) || program.module.constants.contains_key(&id) {
+            continue;
+        }
+        match function.code.iter().find(|inst| inst.raw.result == id).map(|inst| inst.operation) {
+            Some(SpirvOperation::Phi { sources }) => worklist.extend(sources.iter().map(|[value, _]| *value)),
+            Some(SpirvOperation::Compute { instruction: Instruction::Core(op), operands }) => match op {
+                Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot | Op::Any | Op::All => {
+                    worklist.extend(operands);
+                }
+                _ if is_ordering(op) => is_ordered = true,
+                _ => return false,
+            },
+            _ => return false,
+        }
+    }
+    is_ordered
 }
 
 /// Returns the code that no input keeps from being reached by an explicit flow, but one may by an implicit flow.
@@ -331,6 +425,15 @@ pub(crate) fn run_trial(
             known.inputs.extend(influence.inputs_of(kind, found.inputs));
             known.blocks = blocks;
             known.message.clone_from(&found.message);
+            known.cause = Some(found.cause);
+            known.at = found
+                .at
+                .iter()
+                .map(|(site, invocation, writes)| {
+                    let (line, place) = machine.program.source_place(*site);
+                    GridSpot { line, place, invocation: *invocation, writes: *writes }
+                })
+                .collect();
             known.is_in_no_buffer = found.cause == FindingCause::NoBuffer;
             known.control = influence.control_inputs(kind);
             let is_decided = |at: &(u32, _, _)| influence.inputs_at_site(at.0) != 0;
@@ -339,8 +442,18 @@ pub(crate) fn run_trial(
             known.is_keyed |= machine.is_keyed_race(found);
         }
         let reached = machine.blocks_entered(1);
+        let deciding = influence.branches.values().chain(influence.sites.values());
+        let influential = deciding.fold(0, |all, taint| all | taint);
         Trial {
             blocked: blocked_lines(machine.program, influence, &reached),
+            alone: lines_of_one_invocation(
+                machine.program,
+                influence,
+                &machine.block_entries.is_shared,
+                &reached,
+            ),
+            synchronizing: inputs_in(influence.synchronization, influence.count),
+            influential: inputs_in(influential, influence.count).into_iter().collect(),
             findings,
             compared: influence.compared.clone(),
             branches: influence
@@ -352,6 +465,7 @@ pub(crate) fn run_trial(
             exceeded_buffers: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED_SIZE)).count(),
             steps: machine.steps,
             is_shared: machine.block_entries.is_shared,
+            first_invocations: machine.block_entries.first,
             entries: machine.block_entries.counts,
             reached,
         }

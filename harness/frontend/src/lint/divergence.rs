@@ -29,11 +29,13 @@ pub(super) enum Divergence {
     ForSomeInputs,
 }
 
-/// Returns the divergent barriers in module order, each with the branch that it depends on.
+/// Returns the divergent barriers of one or all entry points in module order, each with the branch that it depends on.
 pub(super) fn divergent_barriers(
     module: &SpirvModule,
+    function: Option<u32>,
 ) -> Vec<(&SpirvInstruction, &SpirvInstruction, Divergence)> {
-    let sizes = module.entry_points.iter().filter_map(|entry| {
+    let entries = module.entry_points.iter().filter(|entry| function.is_none_or(|id| entry.function == id));
+    let sizes = entries.filter_map(|entry| {
         let declared = module.declared_local_size(entry.function)?;
         Some((entry.function, super::smallest_local_size(module, declared)))
     });

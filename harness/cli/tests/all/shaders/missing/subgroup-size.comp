@@ -1,8 +1,8 @@
 #version 450
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// expect: clean
-// Written for subgroups of 32: in larger ones, lanes of the first subgroup would share elements.
+// expect: needs-inputs
+// Written for subgroups of 32: in larger ones, lanes of the first subgroup share elements.
 layout(local_size_x = 128) in;
 layout(std430, binding = 0) buffer Data { uint data[]; };
 shared uint sums[4];
