@@ -6,7 +6,7 @@
  * detected: if LITMUS_FAMILIES_LOG names a file, the layer appends a line for each half, "release" or "acquire", with the process,
  * the buffer and the families.
  *
- * A test builds this file with `cc`. It is not shipped. It needs no Vulkan headers: layer.h declares the structures that it reads. */
+ * A test builds this file with `cc`. It is not shipped. It needs no Vulkan headers: chain.h declares the structures that it reads. */
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "layer.h"
+#include "../../harness/record/layer/chain.h"
 
 enum { GRAPHICS = 1 };
 enum { FAMILY_COUNT = 2, QUEUE_COUNT = 2 };

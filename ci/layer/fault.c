@@ -101,7 +101,7 @@
  *
  * faults.tsv has the expected verdict for each. A test builds this file with `cc` and compares. It is not shipped.
  *
- * It needs no Vulkan headers: layer.h declares the structures that it reads. */
+ * It needs no Vulkan headers: chain.h declares the structures that it reads. */
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -109,7 +109,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "layer.h"
+#include "../../harness/record/layer/chain.h"
 
 typedef struct SubmitInfo {
     int32_t type;

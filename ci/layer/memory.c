@@ -2,10 +2,10 @@
  * uses the type only for tests that require it, and only with its feature enabled.
  *
  * The added type follows the driver's types. It is a copy of the first type with the flags device-coherent and device-uncached. The
- * layer supports one device at a time. A test builds this file with `cc`. It is not shipped. It needs no Vulkan headers: this file and
- * layer.h declare the structures that it reads. */
+ * layer supports one device at a time. A test builds this file with `cc`. It is not shipped. It needs no Vulkan headers: this file and the
+ * chain.h of the recording layer declare the structures that it reads. */
 
-#include "layer.h"
+#include "../../harness/record/layer/chain.h"
 
 #define EXTENSION "VK_AMD_device_coherent_memory"
 enum { COHERENT_MEMORY_FEATURES = 1000229000 };
@@ -62,7 +62,7 @@ static void (*get_features)(Handle, Header *);
 static void (*get_memory_properties)(Handle, MemoryProperties *);
 static void (*get_memory_properties2)(Handle, MemoryProperties2 *);
 
-#define CALL_NEXT(result, name, ...) ((result(*)(__VA_ARGS__))next_function(device, name))
+#define CALL_DEVICE(result, name, ...) ((result(*)(__VA_ARGS__))next_function(device, name))
 
 /* Properties and features. */
 
@@ -144,12 +144,12 @@ static void allow_added_type(MemoryRequirements *requirements) {
 
 #define REQUIREMENTS(name) \
     static void layer_##name(Handle device, uint64_t object, MemoryRequirements *found) { \
-        CALL_NEXT(void, #name, Handle, uint64_t, MemoryRequirements *)(device, object, found); \
+        CALL_DEVICE(void, #name, Handle, uint64_t, MemoryRequirements *)(device, object, found); \
         allow_added_type(found); \
     }
 #define REQUIREMENTS2(name) \
     static void layer_##name(Handle device, const void *info, MemoryRequirements2 *found) { \
-        CALL_NEXT(void, #name, Handle, const void *, MemoryRequirements2 *)(device, info, found); \
+        CALL_DEVICE(void, #name, Handle, const void *, MemoryRequirements2 *)(device, info, found); \
         allow_added_type(&found->requirements); \
     }
 REQUIREMENTS(vkGetBufferMemoryRequirements)
@@ -160,7 +160,7 @@ REQUIREMENTS2(vkGetImageMemoryRequirements2)
 static Result layer_vkAllocateMemory(Handle device, const MemoryAllocateInfo *info, const void *allocator, uint64_t *created) {
     MemoryAllocateInfo driver_info = *info;
     if (driver_info.index == added_type) driver_info.index = 0;
-    return CALL_NEXT(Result, "vkAllocateMemory", Handle, const MemoryAllocateInfo *, const void *, uint64_t *)(
+    return CALL_DEVICE(Result, "vkAllocateMemory", Handle, const MemoryAllocateInfo *, const void *, uint64_t *)(
         device, &driver_info, allocator, created);
 }
 

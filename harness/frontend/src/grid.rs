@@ -57,7 +57,7 @@ use crate::lifted::Lifted;
 use crate::options::AnalysisOptions;
 use crate::question;
 
-pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes};
+pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes, declared_bindings};
 pub(crate) use final_contents::pack_texels;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;

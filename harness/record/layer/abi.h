@@ -1,10 +1,11 @@
 /* The parts of Vulkan's ABI that the recording layer reads: no Vulkan headers are needed to build it. */
 
 enum { SAMPLER, IMAGE_AND_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, UNIFORM_TEXELS, STORAGE_TEXELS, UNIFORM_BUFFER, STORAGE_BUFFER,
-       UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC };
+       UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC, INPUT_ATTACHMENT };
 enum { MODULE_INFO = 16, SEMAPHORE_TYPE = 1000207002, TIMELINE_VALUES = 1000207003, SUBGROUP_SIZE_INFO = 1000225001, SUBGROUP_PROPERTIES = 1000094000,
        PROPERTIES2 = 1000059001 };
-enum { COMPUTE_POINT = 1, COMPUTE_STAGE = 0x20 };
+enum { INLINE_UNIFORM_BLOCK = 1000138000, INLINE_UNIFORM_WRITE = 1000138002, MEMORY_BARRIER2 = 1000314000, ATTACHMENT_BEGIN_INFO = 1000108003 };
+enum { GRAPHICS_POINT = 0, COMPUTE_POINT = 1, POINT_COUNT = 2, COMPUTE_STAGE = 0x20 };
 static const uint64_t WHOLE_SIZE = ~(uint64_t)0;
 /* Pipeline stages and accesses of the barriers around a copy of contents. */
 enum { STAGE_TRANSFER = 0x1000, STAGE_ALL = 0x10000, READ_TRANSFER = 0x800, WRITE_TRANSFER = 0x1000, WRITE_HOST = 0x4000, READ_ANY = 0x8000,
@@ -30,21 +31,49 @@ typedef struct SpecializationInfo {
     const void *data;
 } SpecializationInfo;
 
+typedef struct StageInfo {
+    int32_t type;
+    const Header *next;
+    uint32_t flags, stage;
+    uint64_t module;
+    const char *entry;
+    const SpecializationInfo *specialization;
+} StageInfo;
+
 typedef struct PipelineInfo {
     int32_t type;
     const void *next;
     uint32_t flags;
-    struct {
-        int32_t type;
-        const Header *next;
-        uint32_t flags, stage;
-        uint64_t module;
-        const char *entry;
-        const SpecializationInfo *specialization;
-    } stage;
+    StageInfo stage;
     uint64_t layout, base;
     int32_t base_index;
 } PipelineInfo;
+
+/* The beginning of VkGraphicsPipelineCreateInfo. */
+typedef struct GraphicsPipelineInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, stage_count;
+    const StageInfo *stages;
+    const void *states[9];
+    uint64_t layout, pass;
+    uint32_t subpass;
+    uint64_t base;
+    int32_t base_index;
+} GraphicsPipelineInfo;
+
+typedef struct PushRange {
+    uint32_t stages, offset, size;
+} PushRange;
+
+typedef struct PipelineLayoutInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, set_count;
+    const uint64_t *sets;
+    uint32_t range_count;
+    const PushRange *ranges;
+} PipelineLayoutInfo;
 
 typedef struct SubgroupSize {
     int32_t type;
@@ -85,7 +114,7 @@ typedef struct BufferDescriptor {
 
 typedef struct DescriptorWrite {
     int32_t type;
-    const void *next;
+    const Header *next;
     uint64_t set;
     uint32_t binding, element, count;
     int32_t kind;
@@ -93,6 +122,13 @@ typedef struct DescriptorWrite {
     const BufferDescriptor *buffers;
     const uint64_t *texels;
 } DescriptorWrite;
+
+typedef struct InlineWrite {
+    int32_t type;
+    const void *next;
+    uint32_t size;
+    const void *data;
+} InlineWrite;
 
 typedef struct DescriptorCopy {
     int32_t type;
@@ -135,6 +171,41 @@ typedef struct ViewInfo {
     SubresourceRange range;
 } ViewInfo;
 
+/* The beginning of VkBufferViewCreateInfo. */
+typedef struct BufferViewInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t buffer;
+    int32_t format;
+    uint64_t offset, range;
+} BufferViewInfo;
+
+typedef struct SwapchainInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t surface;
+    uint32_t count;
+    int32_t format, colour_space;
+    uint32_t size[2], layers, usage, sharing, family_count;
+    const uint32_t *families;
+    int32_t transform, alpha, mode;
+    uint32_t is_clipped;
+    uint64_t old;
+} SwapchainInfo;
+
+typedef struct PresentInfo {
+    int32_t type;
+    const void *next;
+    uint32_t wait_count;
+    const uint64_t *waits;
+    uint32_t count;
+    const uint64_t *swapchains;
+    const uint32_t *indices;
+    int32_t *results;
+} PresentInfo;
+
 typedef struct SamplerInfo {
     int32_t type;
     const void *next;
@@ -154,6 +225,13 @@ typedef struct MemoryAllocateInfo {
     uint64_t size;
     uint32_t index;
 } MemoryAllocateInfo;
+
+typedef struct MapInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t memory, offset, size;
+} MapInfo;
 
 typedef struct MemoryRequirements {
     uint64_t size, alignment;
@@ -189,6 +267,122 @@ typedef struct ImageCopy {
     int32_t begin[3];
     uint32_t size[3];
 } ImageCopy;
+
+typedef struct SubresourceLayers {
+    uint32_t aspect, level, layer, count;
+} SubresourceLayers;
+
+typedef struct ImageRegion {
+    struct { SubresourceLayers layers; int32_t begin[3]; } sides[2];
+    uint32_t size[3];
+} ImageRegion;
+
+typedef struct ImageBlit {
+    struct { SubresourceLayers layers; int32_t corners[2][3]; } sides[2];
+} ImageBlit;
+
+typedef struct ImageTransfer2 {
+    int32_t type;
+    const void *next;
+    uint64_t from;
+    int32_t from_layout;
+    uint64_t to;
+    int32_t to_layout;
+    uint32_t count;
+    const void *regions;
+} ImageTransfer2;
+
+typedef struct BufferToImage2 {
+    int32_t type;
+    const void *next;
+    uint64_t buffer, image;
+    int32_t layout;
+    uint32_t count;
+    const void *regions;
+} BufferToImage2;
+
+typedef struct ImageToBuffer2 {
+    int32_t type;
+    const void *next;
+    uint64_t image;
+    int32_t layout;
+    uint64_t buffer;
+    uint32_t count;
+    const void *regions;
+} ImageToBuffer2;
+
+typedef struct Attachment {
+    uint32_t flags;
+    int32_t format;
+    uint32_t samples;
+    int32_t load, store, stencil_load, stencil_store, from_layout, to_layout;
+} Attachment;
+
+typedef struct SubpassDependency {
+    uint32_t from, to, from_stages, to_stages, from_accesses, to_accesses, flags;
+} SubpassDependency;
+
+/* The beginning of VkRenderPassCreateInfo and VkRenderPassCreateInfo2. */
+typedef struct RenderPassInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, attachment_count;
+    const void *attachments;
+    uint32_t subpass_count;
+    const void *subpasses;
+    uint32_t dependency_count;
+    const void *dependencies;
+} RenderPassInfo;
+
+typedef struct FramebufferInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t pass;
+    uint32_t count;
+    const uint64_t *views;
+    uint32_t size[2], layers;
+} FramebufferInfo;
+
+typedef struct RenderArea {
+    int32_t x, y;
+    uint32_t width, height;
+} RenderArea;
+
+typedef struct RenderPassBegin {
+    int32_t type;
+    const Header *next;
+    uint64_t pass, framebuffer;
+    RenderArea area;
+    uint32_t clear_count;
+    const void *clear;
+} RenderPassBegin;
+
+typedef struct AttachmentBegin {
+    int32_t type;
+    const void *next;
+    uint32_t count;
+    const uint64_t *views;
+} AttachmentBegin;
+
+typedef struct RenderingAttachment {
+    int32_t type;
+    const void *next;
+    uint64_t view;
+    int32_t layout, resolve_mode;
+    uint64_t resolve_view;
+    int32_t resolve_layout, load, store;
+    uint32_t clear[4];
+} RenderingAttachment;
+
+typedef struct RenderingInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    RenderArea area;
+    uint32_t layers, view_mask, count;
+    const RenderingAttachment *colours, *depth, *stencil;
+} RenderingInfo;
 
 typedef struct SubmitInfo {
     int32_t type;

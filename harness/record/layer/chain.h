@@ -1,5 +1,5 @@
-/* The chain of layers: the parts of the loader's ABI that the layer reads, and its entry points. record.c defines the
- * functions that are only declared here. */
+/* The chain of layers: the parts of the loader's ABI that a layer reads, and its entry points. A layer includes this file once and defines
+ * the functions that are only declared here. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -85,11 +85,15 @@ static DeviceState devices[MAX_DEVICES];
 static InstanceState instances[MAX_DEVICES];
 static unsigned last_generation;
 
-/* Returns the index of a device for a handle of the device, a queue or a command buffer. */
+/* Returns the index of a device for a handle of the device, a queue or a command buffer. A layer above may use handles that the loader has
+ * not seen: they are of the last device. */
 static unsigned device_index(Handle handle) {
-    for (unsigned i = 0; i < MAX_DEVICES; i++)
+    unsigned last = 0;
+    for (unsigned i = 0; i < MAX_DEVICES; i++) {
         if (devices[i].key == *(void **)handle) return i;
-    abort();
+        if (devices[i].key && devices[i].generation > devices[last].generation) last = i;
+    }
+    return last;
 }
 
 static inline DeviceState *device_state(Handle handle) { return &devices[device_index(handle)]; }
@@ -142,6 +146,10 @@ static Result create_instance(const void *info, const void *allocator, Handle *c
     return SUCCESS;
 }
 
+/* Look up functions of the instance `*created` while it is created: later the loader returns those of the topmost layer. */
+#define LOAD_INSTANCE_FUNCTION(function, name) \
+    *(Function *)&function = find_instance(*(void **)*created)->get(*created, name)
+
 static Result create_device(Handle physical, const DeviceInfo *info, const void *allocator, Handle *created) {
     LayerInfo *chain = find_layer_link(info, LOADER_DEVICE_CREATE_INFO);
     const InstanceState *instance = find_instance(*(void **)physical);
@@ -173,9 +181,9 @@ static Function layer_vkGetDeviceProcAddr(Handle device, const char *name) {
 
 static Function layer_vkGetInstanceProcAddr(Handle instance, const char *name) {
     Function found = find_layer_function(name);
-    if (found || !instance) return found;
-    const InstanceState *state = find_instance(*(void **)instance);
-    return state ? state->get(instance, name) : NULL;
+    const InstanceState *state = instance ? find_instance(*(void **)instance) : NULL;
+    Function next = state ? state->get(instance, name) : NULL;
+    return found && (next || !state) ? found : next;
 }
 
 static void layer_vkDestroyInstance(Handle instance, const void *allocator) {

@@ -1,15 +1,23 @@
 /* Commands of a command buffer: state of the next dispatch, transfers, barriers, and what is only counted. */
 
-static void write_ended(Handle device, bool is_idle, uint64_t program_fence);
+static void finish_executions(const Commands *secondary);
 static void destroy_fence(Commands *commands);
+
+static void forget_pushed_set(BindPoint *point, uint32_t number) {
+    DescriptorSet *set = point->pushed_sets[number];
+    for (uint32_t i = 0; set && i < set->count; i++) free(set->descriptors[i].block.data);
+    if (set) free(set->descriptors);
+    free(set);
+    point->pushed_sets[number] = NULL;
+}
 
 /* Ends the use of recorded commands, which the program may change now: their submissions have ended. */
 static void release_commands(Commands *commands) {
     /* A primary command buffer writes the cases of its secondary ones. */
-    if (commands->captures && !commands->id) write_ended(commands->device, false, 0);
+    if (commands->captures && !commands->id) finish_executions(commands);
     for (Capture *capture = commands->captures; capture; capture = capture->next) {
         if (commands->id) write_case(capture);
-        else if (!capture->is_written) dispatch_kinds[capture->kind].captured--; /* Never submitted. */
+        else if (!capture->is_written) dispatch_kinds[capture->kind].variants[capture->variant].captured--; /* Never submitted. */
     }
     if (commands->fence) {
         for (Commands **at = &pending; *at; at = &(*at)->next_pending)
@@ -20,11 +28,11 @@ static void release_commands(Commands *commands) {
         destroy_fence(commands);
     }
     free_captures(commands->device, commands->captures);
-    for (unsigned i = 0; i < MAX_SETS; i++) {
-        free(commands->offsets[i]);
-        if (commands->pushed_sets[i]) free(commands->pushed_sets[i]->descriptors);
-        free(commands->pushed_sets[i]);
-    }
+    for (unsigned point = 0; point < POINT_COUNT; point++)
+        for (unsigned i = 0; i < MAX_SETS; i++) {
+            free(commands->points[point].offsets[i]);
+            forget_pushed_set(&commands->points[point], i);
+        }
     free(commands->list.data);
     free(commands->executed);
     *commands = (Commands){ .handle = commands->handle, .device = commands->device, .next_in_pool = commands->next_in_pool };
@@ -132,14 +140,8 @@ static void layer_vkCmdBindPipeline(Handle handle, int32_t point, uint64_t pipel
     CALL_NEXT(handle, void, vkCmdBindPipeline, (Handle, int32_t, uint64_t))(handle, point, pipeline);
     LOCK;
     Commands *commands = find_commands(handle);
-    if (commands && point == COMPUTE_POINT) commands->pipeline = find_object(PIPELINES, pipeline);
+    if (commands && point < POINT_COUNT) commands->points[point].pipeline = find_object(PIPELINES, pipeline);
     UNLOCK;
-}
-
-static void forget_pushed_set(Commands *commands, uint32_t number) {
-    if (commands->pushed_sets[number]) free(commands->pushed_sets[number]->descriptors);
-    free(commands->pushed_sets[number]);
-    commands->pushed_sets[number] = NULL;
 }
 
 static void layer_vkCmdBindDescriptorSets(Handle handle, int32_t point, uint64_t layout, uint32_t first, uint32_t count,
@@ -149,27 +151,34 @@ static void layer_vkCmdBindDescriptorSets(Handle handle, int32_t point, uint64_t
         handle, point, layout, first, count, sets, offset_count, offsets);
     LOCK;
     Commands *commands = find_commands(handle);
-    for (uint32_t i = 0; commands && point == COMPUTE_POINT && i < count && first + i < MAX_SETS; i++) {
+    for (uint32_t i = 0; commands && point < POINT_COUNT && i < count && first + i < MAX_SETS; i++) {
         const DescriptorSet *set = find_object(DESCRIPTOR_SETS, sets[i]);
-        forget_pushed_set(commands, first + i);
-        commands->sets[first + i] = sets[i];
+        BindPoint *bound = &commands->points[point];
+        forget_pushed_set(bound, first + i);
+        bound->sets[first + i] = sets[i];
         uint32_t dynamic_count = 0;
         for (uint32_t j = 0; set && set->layout && j < set->layout->count; j++)
             if (is_dynamic(set->layout->bindings[j].type)) dynamic_count += set->layout->bindings[j].count;
-        free(commands->offsets[first + i]);
+        free(bound->offsets[first + i]);
         if (dynamic_count > offset_count) dynamic_count = offset_count;
-        commands->offsets[first + i] = dynamic_count ? duplicate(offsets, dynamic_count * sizeof *offsets) : NULL;
+        bound->offsets[first + i] = dynamic_count ? duplicate(offsets, dynamic_count * sizeof *offsets) : NULL;
         if (dynamic_count) offsets += dynamic_count;
         offset_count -= dynamic_count;
     }
     UNLOCK;
 }
 
-static DescriptorSet *pushed_set(Handle handle, uint32_t number) {
+static DescriptorSet *pushed_set(Handle handle, int32_t point, uint64_t layout, uint32_t number) {
     Commands *commands = find_commands(handle);
-    if (!commands || number >= MAX_SETS) return NULL;
-    if (!commands->pushed_sets[number]) commands->pushed_sets[number] = allocate(sizeof *commands->pushed_sets[number]);
-    return commands->pushed_sets[number];
+    if (!commands || number >= MAX_SETS || point >= POINT_COUNT) return NULL;
+    DescriptorSet **set = &commands->points[point].pushed_sets[number];
+    if (!*set) *set = allocate(sizeof **set);
+    const PipelineLayout *known = find_object(PIPELINE_LAYOUTS, layout);
+    if (known && number < known->set_count && !(*set)->layout) {
+        (*set)->layout = known->sets[number];
+        add_immutable_samplers(*set);
+    }
+    return *set;
 }
 
 #define PUSH_DESCRIPTORS(name, with_template) \
@@ -177,13 +186,14 @@ static DescriptorSet *pushed_set(Handle handle, uint32_t number) {
         CALL_NEXT(handle, void, name, (Handle, int32_t, uint64_t, uint32_t, uint32_t, const DescriptorWrite *))( \
             handle, point, layout, number, count, writes); \
         LOCK; \
-        for (uint32_t i = 0; point == COMPUTE_POINT && i < count; i++) write_descriptors(pushed_set(handle, number), &writes[i]); \
+        for (uint32_t i = 0; i < count; i++) write_descriptors(pushed_set(handle, point, layout, number), &writes[i]); \
         UNLOCK; \
     } \
     static void layer_##with_template(Handle handle, uint64_t from, uint64_t layout, uint32_t number, const void *data) { \
         CALL_NEXT(handle, void, with_template, (Handle, uint64_t, uint64_t, uint32_t, const void *))(handle, from, layout, number, data); \
         LOCK; \
-        write_template(pushed_set(handle, number), from, data); \
+        const Template *stored = find_object(TEMPLATES, from); \
+        if (stored) write_template(pushed_set(handle, stored->point, layout, number), from, data); \
         UNLOCK; \
     }
 PUSH_DESCRIPTORS(vkCmdPushDescriptorSet, vkCmdPushDescriptorSetWithTemplate)
@@ -201,79 +211,15 @@ static void layer_vkCmdPushConstants(Handle handle, uint64_t layout, uint32_t st
     UNLOCK;
 }
 
-/* Runs statements with `commands`, the state of `handle`, if there is one. */
-#define WITH_COMMANDS(statements) \
-    do { \
-        LOCK; \
-        Commands *commands = find_commands(handle); \
-        if (commands) { \
-            statements \
-        } \
-        UNLOCK; \
-    } while (0)
-
-/* Transfers. */
-
-static void add_transfer(Commands *commands, const char *op, uint64_t from, uint64_t to, BufferRegion region) {
-    ADD_COMMAND(commands, "{\"op\":\"%s\",\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"region\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]}", op, from, to,
-                region.from, region.to, region.size);
-}
-
-static void layer_vkCmdCopyBuffer(Handle handle, uint64_t from, uint64_t to, uint32_t count, const BufferRegion *regions) {
-    CALL_NEXT(handle, void, vkCmdCopyBuffer, (Handle, uint64_t, uint64_t, uint32_t, const BufferRegion *))(handle, from, to, count, regions);
-    WITH_COMMANDS(for (uint32_t i = 0; i < count; i++) add_transfer(commands, "copy", buffer_id(from), buffer_id(to), regions[i]););
-}
-
-#define COPY_BUFFER2(name) \
-    static void layer_##name(Handle handle, const BufferCopy2 *copy) { \
-        CALL_NEXT(handle, void, name, (Handle, const BufferCopy2 *))(handle, copy); \
-        WITH_COMMANDS(for (uint32_t i = 0; i < copy->count; i++) add_transfer(commands, "copy", buffer_id(copy->from), buffer_id(copy->to), \
-                          (BufferRegion){ copy->regions[i].from, copy->regions[i].to, copy->regions[i].size });); \
-    }
-COPY_BUFFER2(vkCmdCopyBuffer2)
-COPY_BUFFER2(vkCmdCopyBuffer2KHR)
-
-static uint64_t size_from(uint64_t handle, uint64_t offset, uint64_t size) {
-    const Buffer *buffer = find_object(BUFFERS, handle);
-    return size != WHOLE_SIZE ? size : buffer && buffer->size > offset ? (buffer->size - offset) / 4 * 4 : 0;
-}
-
-static void layer_vkCmdFillBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, uint32_t data) {
-    CALL_NEXT(handle, void, vkCmdFillBuffer, (Handle, uint64_t, uint64_t, uint64_t, uint32_t))(handle, to, offset, size, data);
-    WITH_COMMANDS(add_transfer(commands, "fill", 0, buffer_id(to), (BufferRegion){ 0, offset, size_from(to, offset, size) }););
-}
-
-static void layer_vkCmdUpdateBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, const void *data) {
-    CALL_NEXT(handle, void, vkCmdUpdateBuffer, (Handle, uint64_t, uint64_t, uint64_t, const void *))(handle, to, offset, size, data);
-    WITH_COMMANDS(add_transfer(commands, "update", 0, buffer_id(to), (BufferRegion){ 0, offset, size }););
-}
-
-/* Copies between a buffer and an image. The bytes in the buffer are not computed: from the first offset to its end. */
-static void add_image_copy(Commands *commands, bool is_to_image, uint64_t buffer, uint64_t image, uint32_t count, const ImageCopy *regions) {
-    for (uint32_t i = 0; i < count; i++)
-        ADD_COMMAND(commands, "{\"op\":\"image-copy\",\"to_image\":%s,\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"image\":%" PRIu64 ",\"range\":[%u,1,%u,%u]}",
-                    is_to_image ? "true" : "false", buffer_id(buffer), regions[i].offset, image_id(image), regions[i].level, regions[i].layer,
-                    regions[i].layers);
-}
-
-static void layer_vkCmdCopyBufferToImage(Handle handle, uint64_t buffer, uint64_t image, int32_t layout, uint32_t count, const ImageCopy *regions) {
-    CALL_NEXT(handle, void, vkCmdCopyBufferToImage, (Handle, uint64_t, uint64_t, int32_t, uint32_t, const ImageCopy *))(
-        handle, buffer, image, layout, count, regions);
-    WITH_COMMANDS(add_image_copy(commands, true, buffer, image, count, regions););
-}
-
-static void layer_vkCmdCopyImageToBuffer(Handle handle, uint64_t image, int32_t layout, uint64_t buffer, uint32_t count, const ImageCopy *regions) {
-    CALL_NEXT(handle, void, vkCmdCopyImageToBuffer, (Handle, uint64_t, int32_t, uint64_t, uint32_t, const ImageCopy *))(
-        handle, image, layout, buffer, count, regions);
-    WITH_COMMANDS(add_image_copy(commands, false, buffer, image, count, regions););
-}
-
 /* Barriers. */
+
+/* The events of the wait that is recorded, with the lock held: empty, or a member that starts with a comma. */
+static const char *waited_events = "";
 
 /* Appends a memory barrier; `resource` restricts it, and starts with a comma. */
 static void add_barrier(Commands *commands, MemoryBarrier2 barrier, const char *resource) {
-    ADD_COMMAND(commands, "{\"op\":\"barrier\",\"from\":[%" PRIu64 ",%" PRIu64 "],\"to\":[%" PRIu64 ",%" PRIu64 "]%s}", barrier.from_stages,
-                barrier.from, barrier.to_stages, barrier.to, resource);
+    ADD_COMMAND(commands, "{\"op\":\"barrier\",\"from\":[%" PRIu64 ",%" PRIu64 "],\"to\":[%" PRIu64 ",%" PRIu64 "]%s%s}", barrier.from_stages,
+                barrier.from, barrier.to_stages, barrier.to, resource, waited_events);
 }
 
 static void add_buffer_barrier(Commands *commands, MemoryBarrier2 barrier, uint32_t from_family, uint32_t to_family, uint64_t buffer,
@@ -328,85 +274,89 @@ static void layer_vkCmdPipelineBarrier(Handle handle, uint32_t from, uint32_t to
     WITH_COMMANDS(add_barriers(commands, from, to, memory_count, memory, buffer_count, buffers, image_count, images););
 }
 
-/* Orders of events are recorded as those of a barrier at the wait whose first scope has every earlier command: more order than there is. */
+/* Events. A wait is a barrier whose first scope has the commands before the signals of its events. */
+
+static void add_event_list(char list[512], uint32_t count, const uint64_t *events) {
+    size_t length = (size_t)snprintf(list, 512, ",\"events\":[");
+    for (uint32_t i = 0; i < count && length + 32 < 512; i++)
+        length += (size_t)snprintf(list + length, 512 - length, "%s%" PRIu64, i ? "," : "", object_id(EVENTS, events[i]));
+    snprintf(list + length, 512 - length, "]");
+}
+
 static void layer_vkCmdWaitEvents(Handle handle, uint32_t count, const uint64_t *events, uint32_t from, uint32_t to, uint32_t memory_count,
                                   const MemoryBarrier *memory, uint32_t buffer_count, const BufferBarrier *buffers, uint32_t image_count,
                                   const ImageBarrier *images) {
     CALL_NEXT(handle, void, vkCmdWaitEvents,
               (Handle, uint32_t, const uint64_t *, uint32_t, uint32_t, uint32_t, const MemoryBarrier *, uint32_t, const BufferBarrier *, uint32_t,
                const ImageBarrier *))(handle, count, events, from, to, memory_count, memory, buffer_count, buffers, image_count, images);
-    WITH_COMMANDS(add_barriers(commands, from, to, memory_count, memory, buffer_count, buffers, image_count, images););
+    char list[512];
+    WITH_COMMANDS(add_event_list(list, count, events); waited_events = list;
+                  add_barriers(commands, from, to, memory_count, memory, buffer_count, buffers, image_count, images); waited_events = "";);
 }
 
-#define DEPENDENCIES(barrier, wait) \
+static void layer_vkCmdSetEvent(Handle handle, uint64_t event, uint32_t stages) {
+    CALL_NEXT(handle, void, vkCmdSetEvent, (Handle, uint64_t, uint32_t))(handle, event, stages);
+    WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"set-event\",\"event\":%" PRIu64 ",\"stages\":%u}", object_id(EVENTS, event), stages););
+}
+
+#define DEPENDENCIES(barrier, wait, set) \
     static void layer_##barrier(Handle handle, const DependencyInfo *info) { \
         CALL_NEXT(handle, void, barrier, (Handle, const DependencyInfo *))(handle, info); \
         WITH_COMMANDS(add_dependency(commands, info);); \
     } \
     static void layer_##wait(Handle handle, uint32_t count, const uint64_t *events, const DependencyInfo *infos) { \
         CALL_NEXT(handle, void, wait, (Handle, uint32_t, const uint64_t *, const DependencyInfo *))(handle, count, events, infos); \
-        WITH_COMMANDS(for (uint32_t i = 0; i < count; i++) add_dependency(commands, &infos[i]);); \
+        char list[512]; \
+        WITH_COMMANDS(for (uint32_t i = 0; i < count; i++) { \
+            add_event_list(list, 1, &events[i]); \
+            waited_events = list; \
+            add_dependency(commands, &infos[i]); \
+        } waited_events = "";); \
+    } \
+    static void layer_##set(Handle handle, uint64_t event, const DependencyInfo *info) { \
+        CALL_NEXT(handle, void, set, (Handle, uint64_t, const DependencyInfo *))(handle, event, info); \
+        WITH_COMMANDS(uint64_t stages = 0; \
+                      for (uint32_t i = 0; i < info->memory_count; i++) stages |= info->memory[i].from_stages; \
+                      for (uint32_t i = 0; i < info->buffer_count; i++) stages |= info->buffers[i].from_stages; \
+                      for (uint32_t i = 0; i < info->image_count; i++) stages |= info->images[i].from_stages; \
+                      ADD_COMMAND(commands, "{\"op\":\"set-event\",\"event\":%" PRIu64 ",\"stages\":%" PRIu64 "}", object_id(EVENTS, event), stages);); \
     }
-DEPENDENCIES(vkCmdPipelineBarrier2, vkCmdWaitEvents2)
-DEPENDENCIES(vkCmdPipelineBarrier2KHR, vkCmdWaitEvents2KHR)
+DEPENDENCIES(vkCmdPipelineBarrier2, vkCmdWaitEvents2, vkCmdSetEvent2)
+DEPENDENCIES(vkCmdPipelineBarrier2KHR, vkCmdWaitEvents2KHR, vkCmdSetEvent2KHR)
 
 /* Labels, and commands whose accesses are not recorded. */
 
 static void layer_vkCmdBeginDebugUtilsLabelEXT(Handle handle, const LabelInfo *info) {
-    CALL_NEXT(handle, void, vkCmdBeginDebugUtilsLabelEXT, (Handle, const LabelInfo *))(handle, info);
+    void (*next)(Handle, const LabelInfo *) = CALL_NEXT(handle, void, vkCmdBeginDebugUtilsLabelEXT, (Handle, const LabelInfo *));
+    if (next) next(handle, info);
     WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"label\",\"name\":"); append_string(&commands->list, info->name ? info->name : "");
                   append(&commands->list, "}"););
 }
 
 static void layer_vkCmdEndDebugUtilsLabelEXT(Handle handle) {
-    CALL_NEXT(handle, void, vkCmdEndDebugUtilsLabelEXT, (Handle))(handle);
+    void (*next)(Handle) = CALL_NEXT(handle, void, vkCmdEndDebugUtilsLabelEXT, (Handle));
+    if (next) next(handle);
     WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"end-label\"}"););
 }
 
-/* Graphics, ray tracing, and transfers whose regions are not recorded. */
-#define COUNTED(name, parameters, arguments) \
-    static void layer_##name parameters { \
-        CALL_NEXT(handle, void, name, parameters) arguments; \
-        WITH_COMMANDS(ADD_COMMAND(commands, "{\"op\":\"unrecorded\",\"what\":\"" #name "\"}");); \
-    }
-COUNTED(vkCmdDraw, (Handle handle, uint32_t a, uint32_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
-COUNTED(vkCmdDrawIndexed, (Handle handle, uint32_t a, uint32_t b, uint32_t c, int32_t d, uint32_t e), (handle, a, b, c, d, e))
-COUNTED(vkCmdDrawIndirect, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
-COUNTED(vkCmdDrawIndexedIndirect, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
-COUNTED(vkCmdDrawIndirectCount, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
-COUNTED(vkCmdDrawIndexedIndirectCount, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
-COUNTED(vkCmdDrawMeshTasksEXT, (Handle handle, uint32_t a, uint32_t b, uint32_t c), (handle, a, b, c))
-COUNTED(vkCmdDrawMeshTasksIndirectEXT, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d))
-COUNTED(vkCmdTraceRaysKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint32_t e, uint32_t f, uint32_t g), (handle, a, b, c, d, e, f, g))
-COUNTED(vkCmdBindDescriptorBuffersEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b))
-COUNTED(vkCmdBindShadersEXT, (Handle handle, uint32_t a, const void *b, const void *c), (handle, a, b, c))
-COUNTED(vkCmdExecuteGeneratedCommandsEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b))
-COUNTED(vkCmdBeginRenderPass, (Handle handle, const void *a, int32_t b), (handle, a, b))
-COUNTED(vkCmdBeginRenderPass2, (Handle handle, const void *a, const void *b), (handle, a, b))
-COUNTED(vkCmdBeginRendering, (Handle handle, const void *a), (handle, a))
-COUNTED(vkCmdBeginRenderingKHR, (Handle handle, const void *a), (handle, a))
-COUNTED(vkCmdCopyImage, (Handle handle, uint64_t a, int32_t b, uint64_t c, int32_t d, uint32_t e, const void *f), (handle, a, b, c, d, e, f))
-COUNTED(vkCmdBlitImage, (Handle handle, uint64_t a, int32_t b, uint64_t c, int32_t d, uint32_t e, const void *f, int32_t g), (handle, a, b, c, d, e, f, g))
-COUNTED(vkCmdClearColorImage, (Handle handle, uint64_t a, int32_t b, const void *c, uint32_t d, const void *e), (handle, a, b, c, d, e))
-COUNTED(vkCmdCopyBufferToImage2, (Handle handle, const void *a), (handle, a))
-COUNTED(vkCmdCopyImageToBuffer2, (Handle handle, const void *a), (handle, a))
-COUNTED(vkCmdCopyImage2, (Handle handle, const void *a), (handle, a))
-COUNTED(vkCmdBlitImage2, (Handle handle, const void *a), (handle, a))
+static void layer_vkCmdBindDescriptorBuffersEXT(Handle handle, uint32_t count, const void *infos) {
+    CALL_NEXT(handle, void, vkCmdBindDescriptorBuffersEXT, (Handle, uint32_t, const void *))(handle, count, infos);
+    WITH_COMMANDS(commands->has_descriptor_buffers = true;);
+}
+
+/* Shader objects replace a pipeline that is bound. */
+static void layer_vkCmdBindShadersEXT(Handle handle, uint32_t count, const void *stages, const void *shaders) {
+    CALL_NEXT(handle, void, vkCmdBindShadersEXT, (Handle, uint32_t, const void *, const void *))(handle, count, stages, shaders);
+    WITH_COMMANDS(commands->points[COMPUTE_POINT].pipeline = commands->points[GRAPHICS_POINT].pipeline = NULL;);
+}
 
 #define COMMAND_FUNCTIONS \
     LAYER_FUNCTION(vkAllocateCommandBuffers) LAYER_FUNCTION(vkFreeCommandBuffers) LAYER_FUNCTION(vkDestroyCommandPool) \
     LAYER_FUNCTION(vkResetCommandPool) LAYER_FUNCTION(vkBeginCommandBuffer) LAYER_FUNCTION(vkResetCommandBuffer) \
     LAYER_FUNCTION(vkCmdExecuteCommands) LAYER_FUNCTION(vkCmdBindPipeline) LAYER_FUNCTION(vkCmdBindDescriptorSets) \
     LAYER_FUNCTION(vkCmdPushDescriptorSet) LAYER_FUNCTION(vkCmdPushDescriptorSetKHR) LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplate) \
-    LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplateKHR) LAYER_FUNCTION(vkCmdPushConstants) LAYER_FUNCTION(vkCmdCopyBuffer) \
-    LAYER_FUNCTION(vkCmdCopyBuffer2) LAYER_FUNCTION(vkCmdCopyBuffer2KHR) LAYER_FUNCTION(vkCmdFillBuffer) LAYER_FUNCTION(vkCmdUpdateBuffer) \
-    LAYER_FUNCTION(vkCmdCopyBufferToImage) LAYER_FUNCTION(vkCmdCopyImageToBuffer) LAYER_FUNCTION(vkCmdPipelineBarrier) \
+    LAYER_FUNCTION(vkCmdPushDescriptorSetWithTemplateKHR) LAYER_FUNCTION(vkCmdPushConstants) LAYER_FUNCTION(vkCmdPipelineBarrier) \
     LAYER_FUNCTION(vkCmdPipelineBarrier2) LAYER_FUNCTION(vkCmdPipelineBarrier2KHR) LAYER_FUNCTION(vkCmdWaitEvents) \
     LAYER_FUNCTION(vkCmdWaitEvents2) LAYER_FUNCTION(vkCmdWaitEvents2KHR) LAYER_FUNCTION(vkCmdBeginDebugUtilsLabelEXT) \
-    LAYER_FUNCTION(vkCmdEndDebugUtilsLabelEXT) LAYER_FUNCTION(vkCmdDraw) LAYER_FUNCTION(vkCmdDrawIndexed) LAYER_FUNCTION(vkCmdDrawIndirect) \
-    LAYER_FUNCTION(vkCmdDrawIndexedIndirect) LAYER_FUNCTION(vkCmdDrawIndirectCount) LAYER_FUNCTION(vkCmdDrawIndexedIndirectCount) \
-    LAYER_FUNCTION(vkCmdDrawMeshTasksEXT) LAYER_FUNCTION(vkCmdDrawMeshTasksIndirectEXT) LAYER_FUNCTION(vkCmdTraceRaysKHR) \
-    LAYER_FUNCTION(vkCmdBindDescriptorBuffersEXT) LAYER_FUNCTION(vkCmdBindShadersEXT) LAYER_FUNCTION(vkCmdExecuteGeneratedCommandsEXT) \
-    LAYER_FUNCTION(vkCmdBeginRenderPass) LAYER_FUNCTION(vkCmdBeginRenderPass2) LAYER_FUNCTION(vkCmdBeginRendering) \
-    LAYER_FUNCTION(vkCmdBeginRenderingKHR) LAYER_FUNCTION(vkCmdCopyImage) LAYER_FUNCTION(vkCmdBlitImage) LAYER_FUNCTION(vkCmdClearColorImage) \
-    LAYER_FUNCTION(vkCmdCopyBufferToImage2) LAYER_FUNCTION(vkCmdCopyImageToBuffer2) LAYER_FUNCTION(vkCmdCopyImage2) LAYER_FUNCTION(vkCmdBlitImage2)
+    LAYER_FUNCTION(vkCmdEndDebugUtilsLabelEXT) LAYER_FUNCTION(vkCmdBindDescriptorBuffersEXT) LAYER_FUNCTION(vkCmdBindShadersEXT) \
+    LAYER_FUNCTION(vkCmdSetEvent) LAYER_FUNCTION(vkCmdSetEvent2) LAYER_FUNCTION(vkCmdSetEvent2KHR)

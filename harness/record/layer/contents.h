@@ -16,6 +16,7 @@ typedef struct Readback {
 typedef struct Capture {
     const Pipeline *pipeline;
     uint64_t kind, number;
+    unsigned variant;
     uint32_t grid[3];
     Readback *indirect, *readbacks;
     Text notes, push;
@@ -81,10 +82,13 @@ static void free_captures(Handle device, Capture *capture) {
     }
 }
 
+static uint64_t hash_contents(const Readback *readback) {
+    return hash_bytes(0xcbf29ce484222325 + (uint64_t)readback->format, readback->pointer, readback->size);
+}
+
 /* Writes the contents of a copy to a file named by their hash. Returns false if that failed. */
 static bool write_contents(const char *kind_folder, const Readback *readback, char name[40]) {
-    uint64_t hash = hash_bytes(0xcbf29ce484222325 + (uint64_t)readback->format, readback->pointer, readback->size);
-    snprintf(name, 40, "%016" PRIx64 ".bin", hash);
+    snprintf(name, 40, "%016" PRIx64 ".bin", hash_contents(readback));
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", kind_folder, name);
     if (access(path, F_OK) == 0) return true;
@@ -96,6 +100,31 @@ static bool write_contents(const char *kind_folder, const Readback *readback, ch
     is_written = fclose(file) == 0 && is_written;
     if (!is_written) unlink(path);
     return is_written;
+}
+
+/* Kinds of dispatches. Variants of a kind have equal push constants and sizes of resources. */
+
+/* A variant whose contents differ each time is given up after some copies. */
+enum { MAX_VARIANTS = 16, MAX_CAPTURES = 64, MAX_DISCARDED = 4 };
+typedef struct Variant {
+    uint64_t hash;
+    unsigned long captured, written, discarded; /* Dispatches with copies, cases, and copies that are no case. */
+} Variant;
+typedef struct DispatchKind {
+    uint64_t hash, last_number; /* The number of the last copy. */
+    Variant variants[MAX_VARIANTS];
+    unsigned variant_count;
+    uint64_t (*cases)[2]; /* The hash of each written case, and its number. */
+    size_t case_count;
+} DispatchKind;
+static DispatchKind *dispatch_kinds;
+static uint64_t dispatch_kind_count;
+
+/* Returns the number of a written case with equal inputs, or 0. */
+static uint64_t find_equal_case(const DispatchKind *kind, uint64_t hash) {
+    for (size_t i = 0; i < kind->case_count; i++)
+        if (kind->cases[i][0] == hash) return kind->cases[i][1];
+    return 0;
 }
 
 static void write_case(Capture *capture) {
@@ -113,7 +142,16 @@ static void write_case(Capture *capture) {
     append(&text, "\ngrid = [%u, %u, %u]\n", grid[0], grid[1], grid[2]);
     if (capture->pipeline->subgroup_size) append(&text, "subgroup_size = %u\n", capture->pipeline->subgroup_size);
     append(&text, "spec = {%s }\npush = [%s ]\n", capture->pipeline->constants, capture->push.data ? capture->push.data : "");
-    bool is_whole = true;
+    DispatchKind *kind = &dispatch_kinds[capture->kind];
+    Variant *variant = &kind->variants[capture->variant];
+    uint64_t hash = hash_bytes(0xcbf29ce484222325, text.data, text.length), equal;
+    for (const Readback *readback = capture->readbacks; readback; readback = readback->next) {
+        uint64_t contents = readback->buffer ? hash_contents(readback) : 0;
+        hash = hash_bytes(hash_bytes(hash, readback->table, strlen(readback->table)), &contents, sizeof contents);
+        if (readback->lines) hash = hash_bytes(hash, readback->lines, strlen(readback->lines));
+    }
+    equal = find_equal_case(kind, hash);
+    bool is_wanted = !equal && variant->written < kept_per_kind, is_whole = is_wanted;
     for (const Readback *readback = capture->readbacks; readback && is_whole; readback = readback->next) {
         append(&text, "%s\n%s", readback->table, readback->lines ? readback->lines : "");
         if (!readback->buffer) continue;
@@ -128,7 +166,16 @@ static void write_case(Capture *capture) {
     }
     /* A case that is there is whole. */
     bool is_written = file && is_whole && rename(part, path) == 0;
-    WRITE_EVENT("{\"event\":\"case\",\"kind\":%" PRIu64 ",\"case\":%" PRIu64 ",\"written\":%s,\"grid\":[%u,%u,%u]}", capture->kind,
-                capture->number, is_written ? "true" : "false", grid[0], grid[1], grid[2]);
+    if (is_written) {
+        variant->written++;
+        kind->cases = realloc(kind->cases, (kind->case_count + 1) * sizeof *kind->cases);
+        if (!kind->cases) abort();
+        kind->cases[kind->case_count][0] = hash;
+        kind->cases[kind->case_count++][1] = capture->number;
+    } else if (!equal) {
+        variant->discarded++;
+    }
+    WRITE_EVENT("{\"event\":\"case\",\"kind\":%" PRIu64 ",\"case\":%" PRIu64 ",\"equal\":%" PRIu64 ",\"is_written\":%s,\"is_wanted\":%s}",
+                capture->kind, capture->number, equal, is_written ? "true" : "false", is_wanted ? "true" : "false");
     free(text.data);
 }

@@ -67,7 +67,7 @@ typedef struct Bytes {
 typedef struct Pipeline {
     Bytes code;
     char *entry, *constants; /* The constants as an inline table of TOML. */
-    uint32_t subgroup_size;
+    uint32_t subgroup_size, push_size, set_count, stages; /* The stages of a graphics pipeline; 0 of a compute pipeline. */
     uint64_t hash;
 } Pipeline;
 
@@ -81,6 +81,8 @@ typedef struct Descriptor {
     int32_t kind;
     ImageDescriptor image;
     BufferDescriptor buffer;
+    uint64_t texels; /* A buffer view. */
+    Bytes block;     /* An inline uniform block. */
 } Descriptor;
 
 typedef struct DescriptorSet {
@@ -89,14 +91,22 @@ typedef struct DescriptorSet {
     Descriptor *descriptors;
 } DescriptorSet;
 
+typedef struct PipelineLayout {
+    uint32_t set_count, push_size; /* The bytes of push constants that compute shaders can read. */
+    const SetLayout **sets;
+} PipelineLayout;
+
 typedef struct Template {
     uint32_t count;
+    int32_t point; /* Of push descriptors. */
     TemplateEntry *entries;
 } Template;
 
 typedef struct Buffer {
     uint64_t id, handle, size, address;
-    struct Buffer *next; /* Of those with an address. */
+    uint64_t memory, offset; /* Where it is bound: the id of the memory. */
+    bool is_watched;         /* Mapped memory that the host may write is compared with a copy. */
+    struct Buffer *next, *next_bound; /* Of those with an address; of those that are bound. */
 } Buffer;
 
 typedef struct Image {
@@ -104,13 +114,28 @@ typedef struct Image {
     ImageInfo info;
 } Image;
 
+/* Host memory with device memory in it. The copy of the buffers in it shows what the host has changed since. */
+typedef struct Mapping {
+    uint64_t handle, memory, offset, size; /* The memory and its id. */
+    const unsigned char *pointer;
+    unsigned char *copy;
+    Handle device;
+    struct Mapping *next;
+} Mapping;
+
+typedef struct Swapchain {
+    uint32_t count;
+    uint64_t *images;
+    SwapchainInfo info;
+} Swapchain;
+
 /* An object without other state. `value` is the last one that was reported; of a fence, 1 while a submission is to signal it. */
 typedef struct Identity {
     uint64_t id, value;
     bool is_timeline;
 } Identity;
 
-enum { MODULES, LAYOUTS, DESCRIPTOR_SETS, TEMPLATES, PIPELINES, BUFFERS, IMAGES, VIEWS, SAMPLERS, COMMANDS, POOLS, MEMORIES, QUEUES, FENCES,
+enum { MODULES, LAYOUTS, PIPELINE_LAYOUTS, BUFFER_VIEWS, RENDER_PASSES, FRAMEBUFFERS, SWAPCHAINS, MAPPINGS, DESCRIPTOR_SETS, TEMPLATES, PIPELINES, BUFFERS, IMAGES, VIEWS, SAMPLERS, COMMANDS, POOLS, MEMORIES, QUEUES, FENCES,
        SEMAPHORES, EVENTS };
 typedef struct Object {
     uint64_t key;

@@ -10,6 +10,16 @@ static void destroy_fence(Commands *commands) {
     commands->fence = commands->program_fence = 0;
 }
 
+/* Writes the cases of a submission that has ended. */
+static void finish_pending(Commands **at) {
+    Commands *commands = *at;
+    for (Capture *capture = commands->captures; capture; capture = capture->next) write_case(capture);
+    for (uint32_t i = 0; i < commands->executed_count; i++)
+        for (Capture *capture = commands->executed[i]->captures; capture; capture = capture->next) write_case(capture);
+    *at = commands->next_pending;
+    destroy_fence(commands);
+}
+
 /* Writes the cases of submissions that have ended: all with `is_idle`, and those that signal this fence of the program. */
 static void write_ended(Handle device, bool is_idle, uint64_t program_fence) {
     for (Commands **at = &pending; *at;) {
@@ -17,15 +27,18 @@ static void write_ended(Handle device, bool is_idle, uint64_t program_fence) {
         bool has_ended = commands->device == device
             && (is_idle || (program_fence && commands->program_fence == program_fence)
                 || CALL_NEXT(device, Result, vkGetFenceStatus, (Handle, uint64_t))(device, commands->fence) == SUCCESS);
-        if (!has_ended) {
-            at = &commands->next_pending;
-            continue;
-        }
-        for (Capture *capture = commands->captures; capture; capture = capture->next) write_case(capture);
-        for (uint32_t i = 0; i < commands->executed_count; i++)
-            for (Capture *capture = commands->executed[i]->captures; capture; capture = capture->next) write_case(capture);
-        *at = commands->next_pending;
-        destroy_fence(commands);
+        if (has_ended) finish_pending(at);
+        else at = &commands->next_pending;
+    }
+}
+
+/* A secondary command buffer that the program changes is in no submission that runs: those that had it have ended. */
+static void finish_executions(const Commands *secondary) {
+    for (Commands **at = &pending; *at;) {
+        bool has_secondary = false;
+        for (uint32_t i = 0; i < (*at)->executed_count; i++) has_secondary = has_secondary || (*at)->executed[i] == secondary;
+        if (has_secondary) finish_pending(at);
+        else at = &(*at)->next_pending;
     }
 }
 
@@ -37,16 +50,20 @@ static bool has_unwritten_captures(const Commands *commands) {
     return false;
 }
 
+static uint64_t write_commands(Text *list) {
+    uint64_t id = ++last_id;
+    Text line = { 0 };
+    append(&line, "{\"event\":\"commands\",\"commands\":%" PRIu64 ",\"list\":[%s]}", id, list->data ? list->data : "");
+    write_line(&line);
+    return id;
+}
+
 /* Writes recorded commands once, and returns their id. */
 static uint64_t commands_id(Handle handle) {
     Commands *commands = find_commands(handle);
     if (!commands) return 0;
     if (commands->id) return commands->id;
-    commands->id = ++last_id;
-    Text line = { 0 };
-    append(&line, "{\"event\":\"commands\",\"commands\":%" PRIu64 ",\"list\":[%s]}", commands->id, commands->list.data ? commands->list.data : "");
-    write_line(&line);
-    return commands->id;
+    return commands->id = write_commands(&commands->list);
 }
 
 /* Adds a fence behind a submission whose cases are not written yet. */
@@ -98,6 +115,7 @@ static void end_submission(Text *line, bool is_last, uint64_t fence) {
 static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo *submits, uint64_t fence) {
     enum { STAGE_ANY = 0x10000 };
     LOCK;
+    compare_mappings(device_state(queue)->device, true);
     for (uint32_t i = 0; i < count; i++) {
         const SubmitInfo *submit = &submits[i];
         const TimelineValues *values = NULL;
@@ -128,6 +146,7 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo
 #define SUBMIT2(name) \
     static Result layer_##name(Handle queue, uint32_t count, const SubmitInfo2 *submits, uint64_t fence) { \
         LOCK; \
+        compare_mappings(device_state(queue)->device, true); \
         for (uint32_t i = 0; i < count; i++) { \
             const SubmitInfo2 *submit = &submits[i]; \
             for (uint32_t j = 0; j < submit->command_count; j++) commands_id(submit->commands[j].commands); \
@@ -153,6 +172,30 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo
     }
 SUBMIT2(vkQueueSubmit2)
 SUBMIT2(vkQueueSubmit2KHR)
+
+/* A presentation is a submission that reads images. Its signal of an acquired image orders all that follows. */
+static Result layer_vkQueuePresentKHR(Handle queue, const PresentInfo *info) {
+    enum { STAGE_ANY = 0x10000, READ_MEMORY = 0x8000 };
+    static const SubresourceRange ALL = { 1, 0, 1, 0, ~0u };
+    LOCK;
+    Text list = { 0 };
+    append(&list, "{\"op\":\"command\",\"what\":\"vkQueuePresentKHR\",\"is_external\":true,\"accesses\":[");
+    for (uint32_t i = 0; i < info->count; i++) {
+        const Swapchain *swapchain = find_object(SWAPCHAINS, info->swapchains[i]);
+        if (swapchain && info->indices[i] < swapchain->count)
+            add_image_access(&list, swapchain->images[info->indices[i]], ALL, NULL, STAGE_ANY, READ_MEMORY, 0);
+    }
+    append(&list, "]}");
+    uint64_t id = write_commands(&list);
+    free(list.data);
+    Text line = { 0 };
+    begin_submission(&line, queue);
+    for (uint32_t i = 0; i < info->wait_count; i++) append_semaphore(&line, info->waits[i], STAGE_ANY, 0);
+    append(&line, "],\"commands\":[%" PRIu64 "],\"signals\":[", id);
+    end_submission(&line, false, 0);
+    UNLOCK;
+    return CALL_NEXT(queue, Result, vkQueuePresentKHR, (Handle, const PresentInfo *))(queue, info);
+}
 
 static void record_queue(Handle device, Handle queue, uint32_t family, uint32_t index) {
     LOCK;
@@ -182,13 +225,20 @@ static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handl
     }
 DESTRUCTION(vkDestroyFence, FENCES)
 DESTRUCTION(vkDestroySemaphore, SEMAPHORES)
-DESTRUCTION(vkFreeMemory, MEMORIES)
 
-/* Waits of the host. Their events follow the calls. */
+/* Waits of the host. Their events follow the calls. What changes mapped memory meanwhile is no write of the host. */
+
+static void begin_wait(Handle device) {
+    LOCK;
+    compare_mappings(device, true);
+    UNLOCK;
+}
 
 static Result layer_vkQueueWaitIdle(Handle queue) {
+    begin_wait(device_state(queue)->device);
     Result result = CALL_NEXT(queue, Result, vkQueueWaitIdle, (Handle))(queue);
     LOCK;
+    compare_mappings(device_state(queue)->device, false);
     if (result == SUCCESS) WRITE_EVENT("{\"event\":\"idle\",\"queue\":%" PRIu64 "}", object_id(QUEUES, (uintptr_t)queue));
     write_ended(device_state(queue)->device, false, 0);
     UNLOCK;
@@ -196,8 +246,10 @@ static Result layer_vkQueueWaitIdle(Handle queue) {
 }
 
 static Result layer_vkDeviceWaitIdle(Handle device) {
+    begin_wait(device);
     Result result = CALL_NEXT(device, Result, vkDeviceWaitIdle, (Handle))(device);
     LOCK;
+    compare_mappings(device, false);
     if (result == SUCCESS) WRITE_EVENT("{\"event\":\"idle\",\"device\":%u}", device_state(device)->generation);
     write_ended(device, result == SUCCESS, 0);
     UNLOCK;
@@ -206,6 +258,7 @@ static Result layer_vkDeviceWaitIdle(Handle device) {
 
 static void record_fences(Handle device, uint32_t count, const uint64_t *fences) {
     LOCK;
+    compare_mappings(device, false);
     for (uint32_t i = 0; i < count; i++) {
         Identity *fence = identity(FENCES, fences[i]);
         if (fence->value) {
@@ -218,6 +271,7 @@ static void record_fences(Handle device, uint32_t count, const uint64_t *fences)
 }
 
 static Result layer_vkWaitForFences(Handle device, uint32_t count, const uint64_t *fences, uint32_t all, uint64_t timeout) {
+    begin_wait(device);
     Result result = CALL_NEXT(device, Result, vkWaitForFences, (Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))(
         device, count, fences, all, timeout);
     /* Without `all`, another fence may be signalled. */
@@ -226,6 +280,7 @@ static Result layer_vkWaitForFences(Handle device, uint32_t count, const uint64_
 }
 
 static Result layer_vkGetFenceStatus(Handle device, uint64_t fence) {
+    begin_wait(device);
     Result result = CALL_NEXT(device, Result, vkGetFenceStatus, (Handle, uint64_t))(device, fence);
     if (result == SUCCESS) record_fences(device, 1, &fence);
     return result;
@@ -233,6 +288,7 @@ static Result layer_vkGetFenceStatus(Handle device, uint64_t fence) {
 
 static void record_semaphores(Handle device, uint32_t count, const uint64_t *semaphores, const uint64_t *values) {
     LOCK;
+    compare_mappings(device, false);
     for (uint32_t i = 0; i < count; i++) {
         Identity *semaphore = identity(SEMAPHORES, semaphores[i]);
         if (semaphore->value < values[i]) {
@@ -247,12 +303,14 @@ static void record_semaphores(Handle device, uint32_t count, const uint64_t *sem
 #define TIMELINE(wait, value_of, signal) \
     static Result layer_##wait(Handle device, const SemaphoreWaitInfo *info, uint64_t timeout) { \
         enum { WAIT_ANY = 1 }; \
+        begin_wait(device); \
         Result result = CALL_NEXT(device, Result, wait, (Handle, const SemaphoreWaitInfo *, uint64_t))(device, info, timeout); \
         bool is_known = info->count == 1 || !(info->flags & WAIT_ANY); \
         if (result == SUCCESS) record_semaphores(device, is_known ? info->count : 0, info->semaphores, info->values); \
         return result; \
     } \
     static Result layer_##value_of(Handle device, uint64_t semaphore, uint64_t *value) { \
+        begin_wait(device); \
         Result result = CALL_NEXT(device, Result, value_of, (Handle, uint64_t, uint64_t *))(device, semaphore, value); \
         if (result == SUCCESS) record_semaphores(device, 1, &semaphore, value); \
         return result; \
@@ -279,12 +337,14 @@ static Result layer_vkSetDebugUtilsObjectNameEXT(Handle device, const NameInfo *
         write_line(&line);
     }
     UNLOCK;
-    return CALL_NEXT(device, Result, vkSetDebugUtilsObjectNameEXT, (Handle, const NameInfo *))(device, info);
+    Result (*next)(Handle, const NameInfo *) = CALL_NEXT(device, Result, vkSetDebugUtilsObjectNameEXT, (Handle, const NameInfo *));
+    /* An extension of instances: the loader calls it without a driver that has it. */
+    return next ? next(device, info) : SUCCESS;
 }
 
 #define QUEUE_FUNCTIONS \
-    LAYER_FUNCTION(vkCreateSemaphore) LAYER_FUNCTION(vkDestroyFence) LAYER_FUNCTION(vkDestroySemaphore) LAYER_FUNCTION(vkFreeMemory) \
-    LAYER_FUNCTION(vkGetDeviceQueue) LAYER_FUNCTION(vkGetDeviceQueue2) LAYER_FUNCTION(vkQueueSubmit) LAYER_FUNCTION(vkQueueSubmit2) \
+    LAYER_FUNCTION(vkCreateSemaphore) LAYER_FUNCTION(vkDestroyFence) LAYER_FUNCTION(vkDestroySemaphore) \
+    LAYER_FUNCTION(vkQueuePresentKHR) LAYER_FUNCTION(vkGetDeviceQueue) LAYER_FUNCTION(vkGetDeviceQueue2) LAYER_FUNCTION(vkQueueSubmit) LAYER_FUNCTION(vkQueueSubmit2) \
     LAYER_FUNCTION(vkQueueSubmit2KHR) LAYER_FUNCTION(vkQueueWaitIdle) LAYER_FUNCTION(vkDeviceWaitIdle) LAYER_FUNCTION(vkWaitForFences) \
     LAYER_FUNCTION(vkGetFenceStatus) LAYER_FUNCTION(vkWaitSemaphores) LAYER_FUNCTION(vkWaitSemaphoresKHR) \
     LAYER_FUNCTION(vkGetSemaphoreCounterValue) LAYER_FUNCTION(vkGetSemaphoreCounterValueKHR) LAYER_FUNCTION(vkSignalSemaphore) \

@@ -56,6 +56,8 @@ pub enum Event {
         buffer: u64,
         /// Size in bytes.
         size: u64,
+        /// True if one queue family at a time owns it.
+        is_exclusive: bool,
     },
     /// The program created an image.
     Image {
@@ -69,6 +71,8 @@ pub enum Event {
         levels: u32,
         /// Array layers.
         layers: u32,
+        /// True if one queue family at a time owns it.
+        is_exclusive: bool,
     },
     /// The program bound a buffer or an image to memory.
     Bind {
@@ -80,6 +84,22 @@ pub enum Event {
         memory: u64,
         /// Offset in the memory, in bytes.
         offset: u64,
+        /// Bytes of an image.
+        size: Option<u64>,
+    },
+    /// Bytes of mapped memory changed since the last call that submits or waits.
+    HostWrites {
+        /// Id of the memory.
+        memory: u64,
+        /// The first byte of each range, and the one after the last.
+        ranges: Vec<(u64, u64)>,
+    },
+    /// Mapped memory that is too large to look for writes of the host.
+    UncheckedMapping {
+        /// Id of the memory.
+        memory: u64,
+        /// Size in bytes.
+        size: u64,
     },
     /// The program named an object.
     Name {
@@ -101,16 +121,18 @@ pub enum Event {
         /// Subgroup size.
         subgroup_size: u32,
     },
-    /// A case of a kind was written.
+    /// The inputs of a dispatch were copied.
     Case {
         /// Number of the kind in this process.
         kind: u64,
-        /// Number of the case.
+        /// Number of the copy.
         case: u64,
-        /// False if a file could not be written.
-        written: bool,
-        /// The grid, that of indirect dispatches included.
-        grid: [u32; 3],
+        /// The written case with equal inputs; 0 for none.
+        equal: u64,
+        /// True if it is a case.
+        is_written: bool,
+        /// False if the kind has enough cases. A wanted case that is not written did not fit on the disk.
+        is_wanted: bool,
     },
     /// The contents of a command buffer, before its first submission.
     Commands {
@@ -174,31 +196,24 @@ pub enum Command {
         indirect: Option<BufferRange>,
         /// Number of the case that has its inputs, if they were copied.
         case: Option<u64>,
-        /// Hash of the push constants.
-        push: u64,
+        /// Hash of the push constants and the sizes of resources.
+        variant: u64,
         /// The resources that its descriptors and addresses name.
         resources: Vec<DispatchResource>,
         /// Inputs that the case lacks, in words.
         missing: Vec<String>,
+        /// Contents that the case lacks, of resources whose sizes it has.
+        missing_contents: Vec<String>,
     },
-    /// A copy between buffers.
-    Copy(Transfer),
-    /// `vkCmdFillBuffer`.
-    Fill(Transfer),
-    /// `vkCmdUpdateBuffer`.
-    Update(Transfer),
-    /// A copy between a buffer and an image.
-    ImageCopy {
-        /// Direction.
-        to_image: bool,
-        /// Id of the buffer.
-        buffer: u64,
-        /// First byte of the buffer; the last is not recorded.
-        offset: u64,
-        /// Id of the image.
-        image: u64,
-        /// First level, levels, first layer, layers.
-        range: [u32; 4],
+    /// A transfer, a draw, the start of a render pass, or a presentation.
+    #[serde(rename = "command")]
+    Other(OtherCommand),
+    /// A signal of an event.
+    SetEvent {
+        /// Id of the event.
+        event: u64,
+        /// The stages that the signal waits for.
+        stages: u64,
     },
     /// A pipeline barrier, or a wait for events.
     Barrier {
@@ -220,6 +235,9 @@ pub enum Command {
         families: Option<[u32; 2]>,
         /// Old and new layout of an image.
         layouts: Option<[i32; 2]>,
+        /// Ids of the events whose signals end the first scope.
+        #[serde(default)]
+        events: Vec<u64>,
     },
     /// Start of a labelled region.
     Label {
@@ -228,11 +246,6 @@ pub enum Command {
     },
     /// End of a labelled region.
     EndLabel,
-    /// A command that is only counted.
-    Unrecorded {
-        /// Its name.
-        what: String,
-    },
 }
 
 /// Bytes of a buffer.
@@ -246,15 +259,42 @@ pub struct BufferRange {
     pub size: u64,
 }
 
-/// A transfer to a buffer.
+/// A command that is neither a dispatch nor a barrier.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct OtherCommand {
+    /// Its name.
+    pub what: String,
+    /// Its accesses.
+    pub accesses: Vec<RecordedAccess>,
+    /// True if it may have other accesses, or if shaders that are not analysed make them.
+    #[serde(default)]
+    pub is_partial: bool,
+    /// True for a presentation, which a later signal of an acquired image orders.
+    #[serde(default)]
+    pub is_external: bool,
+}
+
+/// An access of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Transfer {
-    /// Id of the source; 0 for none.
-    pub from: u64,
-    /// Id of the destination.
-    pub to: u64,
-    /// First byte of the source, first byte of the destination, bytes.
-    pub region: [u64; 3],
+pub struct RecordedAccess {
+    /// Id of a buffer.
+    pub buffer: Option<u64>,
+    /// Id of an image.
+    pub image: Option<u64>,
+    /// First level, levels, first layer, layers of the image.
+    pub range: Option<[u32; 4]>,
+    /// Bytes of the buffer, or texels of each level and layer.
+    pub bytes: (u64, u64),
+    /// One stage, as `VkPipelineStageFlagBits2`.
+    pub stage: u64,
+    /// One access, as `VkAccessFlagBits2`.
+    pub access: u64,
+    /// True for a write.
+    #[serde(default)]
+    pub is_write: bool,
+    /// True for a superset of the accesses.
+    #[serde(default)]
+    pub is_possible: bool,
 }
 
 /// A resource of a dispatch.
@@ -276,9 +316,10 @@ pub struct DispatchResource {
     /// Bytes of the buffer.
     #[serde(default)]
     pub size: u64,
-    /// True for a uniform buffer.
-    #[serde(default)]
-    pub is_uniform: bool,
+    /// The access of reads, as `VkAccessFlagBits2`.
+    pub reads: u64,
+    /// False if the descriptor permits reads alone.
+    pub may_write: bool,
     /// Id of an image.
     pub image: Option<u64>,
     /// First level, levels, first layer, layers of the image.

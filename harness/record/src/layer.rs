@@ -54,21 +54,21 @@ pub fn environment(
     limits: RecordLimits,
     current: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(&'static str, OsString)> {
-    let appended = |name: &str, added: OsString| match current(name).filter(|value| !value.is_empty()) {
-        Some(mut value) => {
-            value.push(":");
-            value.push(added);
-            value
+    // Above other layers, which may change the calls of the program. Old loaders take their order from the path.
+    let prepended = |name: &str, mut added: OsString| {
+        if let Some(others) = current(name).filter(|value| !value.is_empty()) {
+            added.push(":");
+            added.push(others);
         }
-        None => added,
+        added
     };
     let path = match current("VK_LAYER_PATH").is_some_and(|value| !value.is_empty()) {
         true => "VK_LAYER_PATH",
         false => "VK_ADD_LAYER_PATH",
     };
     vec![
-        (path, appended(path, layer.as_os_str().to_owned())),
-        ("VK_INSTANCE_LAYERS", appended("VK_INSTANCE_LAYERS", OsString::from(NAME))),
+        (path, prepended(path, layer.as_os_str().to_owned())),
+        ("VK_INSTANCE_LAYERS", prepended("VK_INSTANCE_LAYERS", OsString::from(NAME))),
         ("VK_LITMUS_RECORD", journals.as_os_str().to_owned()),
         ("VK_LITMUS_RECORD_KEEP", OsString::from(limits.cases_per_kind.to_string())),
         ("VK_LITMUS_RECORD_BYTES", OsString::from(limits.bytes.to_string())),

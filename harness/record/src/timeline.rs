@@ -37,6 +37,8 @@ pub enum Step {
     WaitSemaphore(u64, u64),
     /// The host waited until the queues had ended all work.
     Idle(Vec<u64>),
+    /// The host changed ranges of mapped memory.
+    HostWrite(u64, Vec<(u64, u64)>),
 }
 
 /// The commands and the order of a process.
@@ -98,7 +100,11 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
                 let idle = queues.iter().filter(is_idle).map(|(id, _)| *id).collect();
                 builder.timeline.steps.push(Step::Idle(idle));
             }
-            Event::Instance { .. }
+            Event::HostWrites { memory, ranges } => {
+                builder.timeline.steps.push(Step::HostWrite(*memory, ranges.clone()));
+            }
+            Event::UncheckedMapping { .. }
+            | Event::Instance { .. }
             | Event::Device { .. }
             | Event::Memory { .. }
             | Event::Buffer { .. }
@@ -144,12 +150,9 @@ impl<'a> Builder<'a> {
                 Command::Label { name } => labels.push(name),
                 Command::EndLabel => _ = labels.pop(),
                 Command::Dispatch { .. }
-                | Command::Copy(_)
-                | Command::Fill(_)
-                | Command::Update(_)
-                | Command::ImageCopy { .. }
-                | Command::Barrier { .. }
-                | Command::Unrecorded { .. } => {
+                | Command::Other(_)
+                | Command::SetEvent { .. }
+                | Command::Barrier { .. } => {
                     timeline.steps.push(Step::Execute(timeline.commands.len()));
                     let label = labels.last().copied();
                     timeline.commands.push(ExecutedCommand {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`RecordingRecord`].
 pub const RECORDING_SCHEMA: &str = "vk-litmus/recording/1";
+/// Version of [`JudgementLine`].
+pub const JUDGEMENT_SCHEMA: &str = "vk-litmus/judgement/1";
 /// Version of [`HazardLine`].
 pub const HAZARD_SCHEMA: &str = "vk-litmus/hazard/1";
 
@@ -120,7 +122,7 @@ pub struct HazardLine {
     pub schema: String,
     /// The accesses.
     pub kind: HazardKind,
-    /// The earlier and the later command.
+    /// The earlier and the later command. The later one is absent for a write of the host.
     pub commands: Vec<HazardCommand>,
     /// The name or the id of the resource.
     pub resource: String,
@@ -130,6 +132,9 @@ pub struct HazardLine {
     pub missing: String,
     /// A barrier that adds it, as C code.
     pub fix: String,
+    /// True if one of the commands may access the bytes, and need not. This is no finding.
+    #[serde(default)]
+    pub is_possible: bool,
     /// How often the two command lists were executed in this way.
     pub count: u64,
 }
@@ -157,4 +162,42 @@ pub struct HazardCommand {
     pub label: Option<String>,
     /// The command.
     pub what: String,
+}
+
+/// The judged and the unjudged commands of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgementLine {
+    /// [`JUDGEMENT_SCHEMA`].
+    pub schema: String,
+    /// Executed commands that access memory.
+    pub commands: u64,
+    /// Those whose accesses and order were judged.
+    pub judged_commands: u64,
+    /// Executed dispatches.
+    pub dispatches: u64,
+    /// Those that were judged for races and for order.
+    pub judged_dispatches: u64,
+    /// Those that were judged by the case of an equal dispatch, because no contents decide what they access.
+    pub dispatches_by_equal_case: u64,
+    /// Hazards between commands.
+    pub hazards: u64,
+    /// Pairs of commands without order of which one may access the bytes, and need not.
+    pub possible_hazards: u64,
+    /// Everything that was not judged.
+    pub unjudged: Vec<UnjudgedCommand>,
+}
+
+/// Commands that were not judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnjudgedCommand {
+    /// The command.
+    pub what: String,
+    /// Why it was not judged.
+    pub why: String,
+    /// How often it was executed.
+    pub count: u64,
+    /// The process of the first one.
+    pub process: u32,
+    /// Number of the first one in its process; null if this is no command.
+    pub first: Option<u64>,
 }

@@ -29,6 +29,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("race.schema.json", schemars::schema_for!(results::wire::RaceLine)),
         ("recording.schema.json", schemars::schema_for!(results::wire::RecordingRecord)),
         ("hazard.schema.json", schemars::schema_for!(results::wire::HazardLine)),
+        ("judgement.schema.json", schemars::schema_for!(results::wire::JudgementLine)),
         ("report.schema.json", schemars::schema_for!(ReportRecord)),
         ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
         ("codegen-explore.schema.json", schemars::schema_for!(CodegenExploreLine)),

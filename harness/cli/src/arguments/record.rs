@@ -17,8 +17,8 @@ pub struct Record {
     /// Folder for the recording: new or empty [default: vk-litmus-recording, with a number if it exists].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Cases with contents per kind of dispatch; 0 records no contents.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Cases with different contents per kind of dispatch; 0 records no contents.
+    #[arg(long, value_name = "N", default_value_t = 2)]
     pub keep: u32,
     /// Largest size of all recorded contents.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory_size)]

@@ -6,19 +6,28 @@ mod judge;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use ::record::journal::{Event, read_journals};
 use ::record::layer::{self, RecordLimits};
 
+use campaign::temporary::TemporaryFolder;
+
 use crate::arguments::{ListFormat, Record};
 use crate::exit::{Failure, Outcome};
+use crate::interrupt::interrupt_flag;
 use crate::output::{check_empty_folder, create_folder, message_printer, write_file};
 
 pub use judge::{JudgeOptions, judge_recording};
 
 /// The file of a recording that names its contents.
 pub const RECORDING_FILE: &str = "recording.json";
+/// How long a program may take to end after a signal.
+const TIME_TO_END: Duration = Duration::from_secs(5);
+/// Time between two looks at a running program.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The folder of a recording with the journal of each process.
 const PROCESS_FOLDER: &str = "processes";
 
@@ -70,8 +79,7 @@ fn unused_folder() -> PathBuf {
 
 /// Runs the program to its end, with the layer, and returns how it ended.
 fn run_program(arguments: &Record, journals: &Path) -> Result<String, Failure> {
-    let layer_folder =
-        tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(Failure::environment_error)?;
+    let layer_folder = TemporaryFolder::create().map_err(Failure::environment_error)?;
     layer::install(layer_folder.path()).map_err(|error| Failure::file_error(layer_folder.path(), error))?;
     let limits = RecordLimits { cases_per_kind: arguments.keep, bytes: arguments.limit };
     let current = |name: &str| -> Option<OsString> { std::env::var_os(name) };
@@ -79,21 +87,39 @@ fn run_program(arguments: &Record, journals: &Path) -> Result<String, Failure> {
     let Some((name, rest)) = arguments.program.split_first() else {
         return Err(Failure::input_message("no program; expected `vk-litmus record -- PROGRAM ARGUMENTS`"));
     };
-    // An interrupt ends the program; what was recorded until then is judged.
-    #[cfg(unix)]
-    let _interrupted = signal_hook::flag::register(
-        signal_hook::consts::SIGINT,
-        std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)),
-    );
+    // A signal ends the program; what was recorded until then is judged.
+    let interrupted = interrupt_flag()?;
     let mut command = Command::new(name);
     if arguments.format == ListFormat::Json {
         // Standard output has the answers alone.
         command.stdout(std::io::stderr());
     }
-    let status = command.args(rest).envs(variables).status();
-    let status =
-        status.map_err(|error| Failure::input_message(format!("{name} cannot be started: {error}")))?;
-    Ok(describe_end(status))
+    let child = command.args(rest).envs(variables).spawn();
+    let mut child =
+        child.map_err(|error| Failure::input_message(format!("{name} cannot be started: {error}")))?;
+    let mut since = None;
+    loop {
+        if let Some(status) = child.try_wait().map_err(Failure::environment_error)? {
+            return Ok(describe_end(status));
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            // A terminal signals the program, too. Ending it fails only if it has already ended.
+            match since.get_or_insert_with(Instant::now).elapsed() {
+                elapsed if elapsed > TIME_TO_END => _ = child.kill(),
+                elapsed if elapsed > TIME_TO_END / 4 => terminate(&child),
+                _ => {}
+            }
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Signals the end to a program that has not received the signal of the recorder.
+fn terminate(child: &Child) {
+    #[cfg(unix)]
+    if let Some(process) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+    }
 }
 
 /// Returns `exit N` or `signal N`.

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Ran, installed, schemas, software_drivers, vk_litmus};
+use crate::common::{Layer, Ran, installed, schemas, software_drivers, vk_litmus};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/record").join(name)
@@ -57,18 +57,21 @@ fn words(case: &(PathBuf, String), table: &str) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
+fn compile(folder: &Path, name: &str) -> PathBuf {
+    let module = folder.join(format!("{name}.spv"));
+    let mut compiler = Command::new("glslangValidator");
+    let options = ["-V", "--target-env", "vulkan1.2", "-g", "-o"];
+    let ran = Ran::run(compiler.args(options).arg(&module).arg(data(&format!("{name}.comp"))));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    module
+}
+
 /// Compiles a host program; `None` if the Vulkan headers or a compiler are missing.
 fn build_host(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
     if !installed("glslangValidator") {
         return None;
     }
-    let (module, host) = (folder.join("module.spv"), folder.join("host"));
-    let mut compiler = Command::new("glslangValidator");
-    compiler
-        .args(["-V", "--target-env", "vulkan1.2", "-g", "-o"])
-        .arg(&module)
-        .arg(data(&format!("{name}.comp")));
-    assert!(compiler.output().unwrap().status.success());
+    let (module, host) = (compile(folder, name), folder.join("host"));
     let mut compiler = Command::new("cc");
     compiler
         .args(["-std=c11", "-O1", "-Wall", "-o"])
@@ -166,6 +169,7 @@ fn missing_orders_between_commands_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let Some((module, host)) = build_host(folder.path(), "order") else { return };
     let table = std::fs::read_to_string(data("order.tsv")).unwrap();
+    let Some(families) = Layer::build_layer("families") else { return };
     for (driver, (index, row)) in software_drivers().into_iter().flat_map(|driver| {
         table.lines().filter(|line| !line.starts_with('#')).enumerate().map(move |row| (driver, row))
     }) {
@@ -175,12 +179,16 @@ fn missing_orders_between_commands_are_found() {
         let mut command = Command::new(&host);
         command.arg(&module).args([first, order, second]).env("NODEVICE_SELECT", "1");
         select_driver(&mut command, driver);
+        if order.starts_with("queues") {
+            command.env("VK_LAYER_PATH", families.folder());
+            command.env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_families");
+        }
         let out = folder.path().join(format!("{driver}-{index}"));
         let ran = record(&out, &["-q"], &mut command);
         let lines = ran.json_lines();
         let hazards = lines.iter().filter(|line| line["schema"] == "vk-litmus/hazard/1").map(|line| {
             let missing = line["missing"].as_str().unwrap();
-            let missing = ["execution", "source access", "destination access"]
+            let missing = ["execution", "source access", "destination access", "ownership", "wrote"]
                 .into_iter()
                 .find(|word| missing.contains(word));
             format!("{}:{}", line["kind"].as_str().unwrap(), missing.unwrap_or_default())
@@ -194,6 +202,26 @@ fn missing_orders_between_commands_are_found() {
             !expected.is_empty() || ran.stderr.contains(alone.stdout.trim_end()),
             "{driver}: {row}: {alone:?} {ran:?}"
         );
+    }
+}
+
+/// `faults.comp` has fifteen pairs of a right shader and one with a fault.
+#[test]
+fn races_inside_dispatches_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((_, host)) = build_host(folder.path(), "order") else { return };
+    let module = compile(folder.path(), "faults");
+    for driver in software_drivers() {
+        let mut command = Command::new(&host);
+        command.arg(&module).arg("faults").env("NODEVICE_SELECT", "1");
+        select_driver(&mut command, driver);
+        let ran = record(&folder.path().join(driver), &["-q"], &mut command);
+        let lines = ran.json_lines();
+        let verdicts: Vec<&str> = lines.iter().filter_map(|line| line["verdict"].as_str()).collect();
+        assert_eq!(verdicts, ["clean", "racy"].repeat(15), "{driver}: {ran:?}");
+        let judgement = lines.last().unwrap();
+        assert_eq!(judgement["hazards"], 0, "{driver}: {judgement}");
+        assert_eq!(judgement["unjudged"], serde_json::json!([]), "{driver}");
     }
 }
 

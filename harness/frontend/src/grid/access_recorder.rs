@@ -33,12 +33,16 @@ impl RangeSet {
 
 /// The accesses of a walk, by object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AccessRecorder(FxHashMap<u32, (RangeSet, RangeSet)>);
+pub(super) struct AccessRecorder {
+    objects: FxHashMap<u32, (RangeSet, RangeSet)>,
+    /// True if contents decided an address.
+    pub has_tainted_address: bool,
+}
 
 impl AccessRecorder {
     /// Records an access to an object outside of workgroup memory.
     pub fn record(&mut self, object: u32, start: u64, bytes: u32, kind: (bool, bool)) {
-        let (reads, writes) = self.0.entry(object).or_default();
+        let (reads, writes) = self.objects.entry(object).or_default();
         let end = start.saturating_add(u64::from(bytes));
         if kind.0 {
             reads.insert(start, end);
@@ -51,7 +55,7 @@ impl AccessRecorder {
     /// Returns the ranges of an object that were read, and those that were written, in ascending order.
     pub fn ranges_of(&self, object: u32) -> Option<(Vec<ByteRange>, Vec<ByteRange>)> {
         let ranges = |set: &RangeSet| set.0.iter().map(|(start, end)| (*start, *end)).collect();
-        self.0.get(&object).map(|(reads, writes)| (ranges(reads), ranges(writes)))
+        self.objects.get(&object).map(|(reads, writes)| (ranges(reads), ranges(writes)))
     }
 }
 

@@ -1,15 +1,15 @@
 //! The bytes of each resource that one walk of a kernel accesses.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use litmus::StorageClass;
-use spirv_reader::SpirvModule;
+use spirv_reader::{GlobalVariable, SpirvModule, SpirvType};
 
 use super::access_recorder::{AccessRecorder, ByteRange};
-use super::memory::MemoryObject;
 use super::state::Interpreter;
 use super::trial::walk_prepared;
-use super::value::ConcreteValue;
+use super::value::{ConcreteValue, input_taint};
 use crate::error::Refusal;
 use crate::options::AnalysisOptions;
 
@@ -31,11 +31,47 @@ pub struct AccessedBytes {
     pub addresses: BTreeMap<String, ResourceAccess>,
     /// False if a limit ended the walk; then bytes may be missing.
     pub is_complete: bool,
+    /// False if the contents of buffers, images and memory behind addresses may decide what is accessed, or the schedule may.
+    ///
+    /// By taint: no such value reached a branch, an address or an operand that decides control flow.
+    pub is_fixed: bool,
+}
+
+/// Upper bound on bytes whose taint is tracked, which takes eight times as much memory.
+const MAX_TAINTED_BYTES: usize = 1 << 25;
+
+/// Returns the resource bindings of a module, each with true if the module may write it.
+pub fn declared_bindings(module: &SpirvModule) -> BTreeMap<(u32, u32), bool> {
+    let is_read_only = |id: u32, variable: &GlobalVariable| {
+        let mut ty = variable.ty;
+        while let Some(
+            SpirvType::Pointer { pointee: element, .. }
+            | SpirvType::Array { element, .. }
+            | SpirvType::RuntimeArray { element },
+        ) = module.types.get(&ty)
+        {
+            ty = *element;
+        }
+        let is_fixed = |member: u32| {
+            module.member_decorations.get(&(ty, member)).is_some_and(|member| member.non_writable)
+        };
+        module.decorations_of(id).non_writable
+            || matches!(module.types.get(&ty), Some(SpirvType::Struct { members })
+                if !members.is_empty() && (0..members.len() as u32).all(is_fixed))
+    };
+    let mut all = BTreeMap::new();
+    for (id, variable) in &module.variables {
+        let decorations = module.decorations_of(*id);
+        if let Some(binding) = decorations.binding {
+            *all.entry((decorations.set.unwrap_or(0), binding)).or_default() |= !is_read_only(*id, variable);
+        }
+    }
+    all
 }
 
 /// Walks a kernel once, with at most `most` steps, and returns the bytes that it accesses.
 ///
-/// Another schedule may access other bytes if the shader depends on the schedule. Read-only images are left out.
+/// Another schedule may access other bytes if [`AccessedBytes::is_fixed`] is false. Filtered samples are left out.
 ///
 /// # Errors
 /// See [`super::analyze_grid`]; limits are not errors.
@@ -44,15 +80,22 @@ pub fn accessed_bytes(
     options: &AnalysisOptions,
     most: u64,
 ) -> Result<AccessedBytes, Refusal> {
+    let is_tracked = Cell::new(false);
     let prepare = |machine: &mut Interpreter<'_>| {
         machine.accessed = Some(AccessRecorder::default());
-        // Accesses to read-only buffers skip the race check, which records. They can take part in it: nothing writes.
-        let read_only = |object: &&mut MemoryObject| object.class.is_none() && object.texels.is_none();
-        machine
-            .objects
-            .iter_mut()
-            .filter(read_only)
-            .for_each(|object| object.class = Some(StorageClass::Buffer));
+        let total: usize = machine.objects.iter().map(|object| object.bytes.len()).sum();
+        is_tracked.set(total <= MAX_TAINTED_BYTES);
+        let program = machine.program;
+        for object in &mut machine.objects {
+            // Accesses to read-only objects skip the race check, which records. They can take part in it: nothing writes.
+            let class = if object.texels.is_some() { StorageClass::Image } else { StorageClass::Buffer };
+            object.class.get_or_insert(class);
+            let is_resource =
+                object.variable == 0 || program.module.decorations_of(object.variable).binding.is_some();
+            if is_tracked.get() && is_resource {
+                object.add_taint(0, object.bytes.len() as u64, input_taint(0));
+            }
+        }
     };
     walk_prepared(module, options, most, prepare, |machine, is_complete| {
         let recorder = machine.accessed.as_ref();
@@ -60,7 +103,12 @@ pub fn accessed_bytes(
             let (reads, writes) = recorder.and_then(|all| all.ranges_of(object))?;
             Some(ResourceAccess { reads, writes })
         };
-        let mut all = AccessedBytes { is_complete, ..AccessedBytes::default() };
+        let is_decided = recorder.is_none_or(|recorder| recorder.has_tainted_address)
+            || machine.is_schedule_dependent
+            || machine.influence.control != 0
+            || machine.influence.sites.values().any(|taint| *taint != 0);
+        let is_fixed = is_complete && is_tracked.get() && !is_decided;
+        let mut all = AccessedBytes { is_complete, is_fixed, ..AccessedBytes::default() };
         for (variable, slot) in &machine.program.variables {
             let Some(ConcreteValue::Pointer(pointer)) = machine.globals.get(*slot) else { continue };
             let decorations = machine.program.module.decorations_of(*variable);

@@ -40,16 +40,22 @@ pub fn describe_command(command: &Command, entry: Option<&str>) -> String {
         Command::Dispatch { grid: None, .. } => {
             format!("indirect dispatch of `{}`", entry.unwrap_or_default())
         }
-        Command::Copy(_) => "vkCmdCopyBuffer".to_owned(),
-        Command::Fill(_) => "vkCmdFillBuffer".to_owned(),
-        Command::Update(_) => "vkCmdUpdateBuffer".to_owned(),
-        Command::ImageCopy { to_image: true, .. } => "vkCmdCopyBufferToImage".to_owned(),
-        Command::ImageCopy { to_image: false, .. } => "vkCmdCopyImageToBuffer".to_owned(),
+        Command::Other(other) => other.what.clone(),
+        Command::SetEvent { .. } => "signal of an event".to_owned(),
+        Command::Barrier { layouts: Some([old, new]), .. } if old != new => "layout transition".to_owned(),
         Command::Barrier { .. } => "barrier".to_owned(),
         Command::Label { name } => format!("label {name}"),
         Command::EndLabel => "end of a label".to_owned(),
-        Command::Unrecorded { what } => what.clone(),
     }
+}
+
+/// Returns the entry point of a dispatch.
+pub fn entry_of<'a>(process: &'a ProcessJournal, command: &Command) -> Option<&'a str> {
+    let Command::Dispatch { kind: wanted, .. } = command else { return None };
+    process.events.iter().find_map(|event| match event {
+        Event::Kind { kind, entry, .. } if kind == wanted => Some(entry.as_str()),
+        _ => None,
+    })
 }
 
 /// Moves the folders of the kinds to `kinds/N`, and returns the record of the recording.
@@ -73,10 +79,8 @@ pub fn write_recording(
             let Event::Kind { kind, module, entry, .. } = event else { continue };
             let Some(number) = numbers.get(&(process.process, *kind)) else { continue };
             let source = process.folder.join("kinds").join(kind.to_string());
-            let target = folder.join("kinds").join(number.to_string());
-            if !target.exists() {
-                std::fs::rename(&source, &target).map_err(|error| Failure::file_error(&source, error))?;
-            }
+            move_kind(&source, &folder.join("kinds").join(number.to_string()), process.process, *kind)
+                .map_err(|error| Failure::file_error(&source, error))?;
             kinds.entry(*number).or_insert_with(|| RecordedKind {
                 kind: *number,
                 entry: entry.clone(),
@@ -92,22 +96,23 @@ pub fn write_recording(
         for (index, executed) in (0..).zip(&timeline.commands) {
             let mut number = None;
             match executed.command {
-                Command::Dispatch { kind, missing, .. } => {
+                Command::Dispatch { kind, missing, missing_contents, .. } => {
                     dispatches += 1;
                     number = numbers.get(&(process.process, *kind)).copied();
                     if let Some(kind) = number.and_then(|number| kinds.get_mut(&number)) {
                         kind.dispatches += 1;
                         kind.label = kind.label.take().or_else(|| executed.label.map(str::to_owned));
-                        let new = missing.iter().filter(|input| !kind.missing.contains(*input));
+                        let all = missing.iter().chain(missing_contents);
+                        let new = all.filter(|input| !kind.missing.contains(*input));
                         let new: Vec<String> = new.cloned().collect();
                         kind.missing.extend(new);
                     }
                 }
-                Command::Unrecorded { what } => *unrecorded.entry(what.clone()).or_default() += 1,
-                Command::Copy(_)
-                | Command::Fill(_)
-                | Command::Update(_)
-                | Command::ImageCopy { .. }
+                Command::Other(other) if other.is_partial => {
+                    *unrecorded.entry(other.what.clone()).or_default() += 1;
+                }
+                Command::Other(_)
+                | Command::SetEvent { .. }
                 | Command::Barrier { .. }
                 | Command::Label { .. }
                 | Command::EndLabel => {}
@@ -142,6 +147,27 @@ pub fn write_recording(
     })
 }
 
+/// Moves the files of a kind of one process. A case gets a name that [`parse_case_name`] reads.
+fn move_kind(source: &Path, target: &Path, process: u32, kind: u64) -> std::io::Result<()> {
+    std::fs::create_dir_all(target)?;
+    for entry in std::fs::read_dir(source)? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        let name = name.to_string_lossy();
+        let name = match name.strip_prefix("case-") {
+            Some(number) => format!("case-{process}-{kind}-{number}"),
+            None => name.into_owned(),
+        };
+        std::fs::rename(&path, target.join(name))?;
+    }
+    std::fs::remove_dir(source)
+}
+
+/// Returns the process, the kind in that process, and the number of a case file.
+pub fn parse_case_name(path: &Path) -> Option<(u32, u64, u64)> {
+    let mut parts = path.file_stem()?.to_str()?.strip_prefix("case-")?.split('-');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
 /// Lists the case files of a kind, relative to the recording.
 fn list_cases(folder: &Path, kind: u64) -> Vec<String> {
     let path = folder.join("kinds").join(kind.to_string());
@@ -166,7 +192,7 @@ fn list_resources(events: &[Event]) -> Vec<RecordedResource> {
     let names = resource_names(events);
     let resource = |event: &Event| {
         let (id, kind, size) = match event {
-            Event::Buffer { buffer, size } => (*buffer, "buffer", Some(*size)),
+            Event::Buffer { buffer, size, .. } => (*buffer, "buffer", Some(*size)),
             Event::Image { image, .. } => (*image, "image", None),
             _ => return None,
         };

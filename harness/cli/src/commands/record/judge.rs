@@ -1,23 +1,30 @@
 //! Judges a recording: every kind of dispatch by its cases, and the order between commands.
+//!
+//! A dispatch without a case is judged by that of an equal dispatch if a taint analysis shows that no contents decide what it
+//! accesses. Everything else that is not judged is counted with the reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use ::record::hazards::{ResourceBytes, find_hazards};
-use ::record::journal::{Command, DispatchResource, read_journals};
-use ::record::timeline::build_timeline;
+use ::record::hazard::ResourceBytes;
+use ::record::hazards::find_hazards;
+use ::record::journal::{Command, DispatchResource, Event, ProcessJournal, read_journals};
+use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
-use frontend::grid::{self, accessed_bytes};
+use frontend::grid::{self, accessed_bytes, declared_bindings};
 use frontend::{AnalysisOptions, inputs};
-use results::wire::{HazardLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord, UnrecordedCommand};
+use results::wire::{
+    HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord,
+    UnjudgedCommand,
+};
 use results::write::json::JsonLinesWriter;
 use results::write::race::format_race;
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
 
 use super::hazard_lines::{format_hazard, hazard_line};
-use super::inventory::number_kinds;
+use super::inventory::{describe_command, entry_of, number_kinds, parse_case_name};
 use super::{PROCESS_FOLDER, RECORDING_FILE};
 use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
@@ -37,20 +44,44 @@ pub struct JudgeOptions {
     pub jobs: Option<usize>,
 }
 
-/// The bytes that a case accesses.
-struct CaseBytes {
-    bytes: grid::AccessedBytes,
-    /// True if walks with other contents of buffers access the same bytes.
-    is_fixed: bool,
+/// A case, by the process that recorded it and its number there.
+type CaseId = (u32, u64);
+
+/// Inputs that a case lacks.
+#[derive(Clone, Debug, Default)]
+struct MissingInputs {
+    /// Those that change what the shader may access.
+    resources: Vec<String>,
+    /// Contents of resources whose sizes are known.
+    contents: Vec<String>,
+}
+
+/// The answer about a case.
+struct CaseAnswer {
+    /// The bytes that it accesses, or why they are not known.
+    bytes: Result<grid::AccessedBytes, String>,
+    /// Why it is not judged.
+    undecided: Option<String>,
+}
+
+impl CaseAnswer {
+    /// Returns true if no contents decide what the shader accesses.
+    fn is_fixed(&self) -> bool {
+        self.bytes.as_ref().is_ok_and(|bytes| bytes.is_fixed)
+    }
 }
 
 /// The answer about a kind.
 struct KindAnswer {
     kind: u64,
     lines: Vec<RaceLine>,
-    /// By number of the case; without those whose walk did not end.
-    bytes: BTreeMap<u64, CaseBytes>,
+    cases: BTreeMap<CaseId, CaseAnswer>,
+    /// The bindings of the module, with true if it may write them.
+    declared: Option<BTreeMap<(u32, u32), bool>>,
 }
+
+/// Commands that are not judged, by name and reason.
+type Unjudged = BTreeMap<(String, String), UnjudgedCommand>;
 
 /// Judges a recording and prints the answers.
 ///
@@ -62,11 +93,13 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
     let recording: RecordingRecord = serde_json::from_str(&text).map_err(|error| {
         Failure::input_message(format!("{}: {error}; record the program again", path.display()))
     })?;
+    let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
+    let missing = missing_inputs(&processes);
     let detector = RaceDetector::new().map_err(program::into_failure)?.time_limit(options.time_limit);
     let (mut out, mut outcome) = (StandardOutput::new(), Outcome::Success);
-    let (mut verdicts, mut accessed) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
+    let (mut verdicts, mut answers) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
     let workers = options.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let judge = |kind: &RecordedKind| judge_kind(folder, kind, &detector);
+    let judge = |kind: &RecordedKind| judge_kind(folder, kind, &missing, &detector);
     process_in_order_on(workers, &recording.kinds, judge, |answer: Result<KindAnswer, Failure>| {
         let answer = answer?;
         for line in &answer.lines {
@@ -84,31 +117,66 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
                 ListFormat::Text => out.print(&format_race(line))?,
             }
         }
-        accessed.insert(answer.kind, answer.bytes);
+        answers.insert(answer.kind, answer);
         Ok::<(), Failure>(())
     })?;
-    let hazards = hazards_of(folder, &accessed)?;
+    let (hazards, judgement) = judge_commands(&processes, &answers);
     for line in &hazards {
-        outcome.escalate_to(Outcome::RuleBroken);
+        outcome.escalate_to(if line.is_possible { Outcome::Environment } else { Outcome::RuleBroken });
         match options.format {
             ListFormat::Json => JsonLinesWriter::new(&mut out).write(line).map_err(output_failure)?,
             ListFormat::Text => out.print(&format_hazard(line))?,
         }
     }
-    if options.format == ListFormat::Text {
-        out.print(&summarize(&recording, &verdicts, hazards.len()))?;
-    } else if !quiet {
-        print_message(&summarize(&recording, &verdicts, hazards.len()));
+    if !judgement.unjudged.is_empty() {
+        outcome.escalate_to(Outcome::Environment);
+    }
+    let summary = summarize(&recording, &verdicts, &judgement);
+    match options.format {
+        ListFormat::Json => {
+            JsonLinesWriter::new(&mut out).write(&judgement).map_err(output_failure)?;
+            if !quiet {
+                print_message(&summary);
+            }
+        }
+        ListFormat::Text => out.print(&summary)?,
     }
     Ok(outcome)
 }
 
+/// Returns the inputs that each case lacks.
+fn missing_inputs(processes: &[ProcessJournal]) -> BTreeMap<(u32, u64, u64), MissingInputs> {
+    let mut all = BTreeMap::new();
+    for process in processes {
+        let lists = process.events.iter().filter_map(|event| match event {
+            Event::Commands { list, .. } => Some(list),
+            _ => None,
+        });
+        for command in lists.flatten() {
+            let Command::Dispatch { kind, case: Some(case), missing, missing_contents, .. } = command else {
+                continue;
+            };
+            let inputs = MissingInputs { resources: missing.clone(), contents: missing_contents.clone() };
+            all.insert((process.process, *kind, *case), inputs);
+        }
+    }
+    all
+}
+
 /// Analyses the cases of a kind.
-fn judge_kind(folder: &Path, kind: &RecordedKind, detector: &RaceDetector) -> Result<KindAnswer, Failure> {
-    let mut answer = KindAnswer { kind: kind.kind, lines: Vec::new(), bytes: BTreeMap::new() };
+fn judge_kind(
+    folder: &Path,
+    kind: &RecordedKind,
+    missing: &BTreeMap<(u32, u64, u64), MissingInputs>,
+    detector: &RaceDetector,
+) -> Result<KindAnswer, Failure> {
+    let mut answer =
+        KindAnswer { kind: kind.kind, lines: Vec::new(), cases: BTreeMap::new(), declared: None };
     let name = format!("kinds/{}/module.spv", kind.kind);
     let module = folder.join(&name);
     let module_bytes = std::fs::read(&module).map_err(|error| Failure::file_error(&module, error))?;
+    let module = inputs::read_bound_module(&module_bytes, &AnalysisOptions::default());
+    answer.declared = module.ok().map(|module| declared_bindings(&module));
     for case in &kind.cases {
         let path = folder.join(case);
         let text = std::fs::read_to_string(&path).map_err(|error| Failure::file_error(&path, error))?;
@@ -118,90 +186,252 @@ fn judge_kind(folder: &Path, kind: &RecordedKind, detector: &RaceDetector) -> Re
         };
         let inputs = ShaderInputs::from_case(&text, &read_file).map_err(program::into_failure)?;
         let shader = ShaderModule::from_spirv(&name, module_bytes.clone());
-        answer.lines.extend(detector.find_races(&shader, &inputs).into_iter().map(|found| found.line));
-        let number =
-            Path::new(case).file_stem().and_then(|stem| stem.to_str()?.strip_prefix("case-")?.parse().ok());
-        let case = inputs::parse_case_file(&text, &read_file).ok();
-        if let (Some(number), Some(case)) = (number, case)
-            && let Some(bytes) = walk_case(&module_bytes, &case.options)
-        {
-            answer.bytes.insert(number, bytes);
+        let bytes = match inputs::parse_case_file(&text, &read_file) {
+            Ok(case) => walk_case(&module_bytes, &case.options),
+            Err(error) => Err(error.to_string()),
+        };
+        let mut lines: Vec<RaceLine> =
+            detector.find_races(&shader, &inputs).into_iter().map(|found| found.line).collect();
+        let Some((process, of, number)) = parse_case_name(&path) else { continue };
+        let lacking = missing.get(&(process, of, number)).cloned().unwrap_or_default();
+        let is_fixed = bytes.as_ref().is_ok_and(|bytes| bytes.is_fixed);
+        let contents = lacking.contents.iter().filter(|_| !is_fixed);
+        let lacking: Vec<&str> = lacking.resources.iter().chain(contents).map(String::as_str).collect();
+        if !lacking.is_empty() {
+            let why = format!("not recorded: {}", lacking.join(", "));
+            lines.iter_mut().for_each(|line| withdraw(line, &why));
         }
+        let undecided = lines.iter().find_map(|line| match line.verdict {
+            RaceVerdict::Clean | RaceVerdict::Racy => None,
+            RaceVerdict::Refused | RaceVerdict::Undecided | RaceVerdict::NeedsInputs => {
+                let why = line.why.as_deref().unwrap_or("its inputs do not decide");
+                Some(format!("{}: {}", line.verdict, why.lines().next().unwrap_or_default()))
+            }
+        });
+        answer.lines.append(&mut lines);
+        answer.cases.insert((process, number), CaseAnswer { bytes, undecided });
     }
     Ok(answer)
 }
 
-/// Returns the bytes that a case accesses, if its walk ends.
-fn walk_case(module: &[u8], options: &AnalysisOptions) -> Option<CaseBytes> {
-    let module = inputs::read_bound_module(module, options).ok()?;
-    let walk = |options: &AnalysisOptions| {
-        accessed_bytes(&module, options, ACCESS_STEPS).ok().filter(|bytes| bytes.is_complete)
-    };
-
-    let bytes = walk(options)?;
-    let has_equal_bytes = |word: &str| {
-        let mut other = options.clone();
-        let buffers = other.buffers.values_mut().chain(other.addresses.iter_mut().map(|one| &mut one.bytes));
-        buffers
-            .for_each(|buffer| *buffer = inputs::fill_bytes(word, buffer.len() as u64).unwrap_or_default());
-        walk(&other).is_some_and(|other| other == bytes)
-    };
-    let is_fixed = options.images.is_empty() && ["zeros", "random"].into_iter().all(has_equal_bytes);
-    Some(CaseBytes { bytes, is_fixed })
+/// Makes an answer that rests on assumed inputs one without a verdict.
+fn withdraw(line: &mut RaceLine, why: &str) {
+    match line.verdict {
+        RaceVerdict::Racy | RaceVerdict::Clean => {
+            line.verdict = RaceVerdict::NeedsInputs;
+            line.why = Some(match line.findings.len() {
+                0 => why.to_owned(),
+                count => {
+                    format!("{why}; {count} findings with assumed inputs are not findings of the program")
+                }
+            });
+            line.findings.clear();
+            line.proof = None;
+        }
+        RaceVerdict::Refused | RaceVerdict::Undecided | RaceVerdict::NeedsInputs => {}
+    }
 }
 
-/// Finds the hazards of each process.
-fn hazards_of(
-    folder: &Path,
-    accessed: &BTreeMap<u64, BTreeMap<u64, CaseBytes>>,
-) -> Result<Vec<HazardLine>, Failure> {
-    let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
-    let numbers = number_kinds(&processes);
-    let mut lines = Vec::new();
-    for process in &processes {
-        let timeline = build_timeline(&process.events);
-        // The push constants of each case. A kind has the same number in one process as its folder had.
-        let pushed: BTreeMap<(u64, u64), u64> = timeline
-            .commands
-            .iter()
-            .filter_map(|executed| match executed.command {
-                Command::Dispatch { kind, case: Some(case), push, .. } => Some(((*kind, *case), *push)),
-                _ => None,
-            })
-            .collect();
-        let bytes_of = |command: &Command, resource: &DispatchResource| {
-            let Command::Dispatch { kind, case, push, .. } = command else { return None };
-            let cases = accessed.get(numbers.get(&(process.process, *kind))?)?;
-            let own = case.and_then(|case| cases.get(&case));
-            let has_equal_push = |case: &&u64| pushed.get(&(*kind, **case)) == Some(push);
-            let shared = || {
-                let equal = cases.iter().find(|(case, bytes)| bytes.is_fixed && has_equal_push(case));
-                equal.map(|(_, bytes)| bytes)
-            };
-            let bytes = &own.or_else(shared)?.bytes;
-            let access = match (resource.binding, resource.push) {
-                (Some(binding), _) => {
-                    let place = (resource.set.unwrap_or(0), binding, resource.element.unwrap_or(0));
-                    bytes.bindings.get(&place)?
-                }
-                (None, Some(push)) => bytes.addresses.get(&format!("push{push}"))?,
-                (None, None) => return None,
-            };
-            let (reads, writes) = (access.reads.clone(), access.writes.clone());
-            Some(ResourceBytes { reads, writes })
+/// Returns the bytes that a case accesses, or why they are not known.
+fn walk_case(module: &[u8], options: &AnalysisOptions) -> Result<grid::AccessedBytes, String> {
+    let module = inputs::read_bound_module(module, options).map_err(|error| error.to_string())?;
+    let bytes = accessed_bytes(&module, options, ACCESS_STEPS).map_err(|refusal| refusal.to_string())?;
+    if bytes.is_complete { Ok(bytes) } else { Err("a limit ended its walk".to_owned()) }
+}
+
+/// Chooses the answers about the dispatches of a process.
+struct DispatchAnswers<'a> {
+    process: &'a ProcessJournal,
+    numbers: &'a super::inventory::KindNumbers,
+    answers: &'a BTreeMap<u64, KindAnswer>,
+    /// The variant of each case.
+    variants: BTreeMap<(u64, CaseId), u64>,
+    /// The case with equal inputs, by kind in this process and number.
+    equal: BTreeMap<(u64, u64), u64>,
+}
+
+impl DispatchAnswers<'_> {
+    /// Returns the case that stands for a dispatch, and true if it is its own; or why there is none.
+    fn case_of(&self, command: &Command) -> Result<(&CaseAnswer, bool), &'static str> {
+        let Command::Dispatch { kind, case, variant, missing, .. } = command else {
+            return Err("not a dispatch");
         };
+        let number = self.numbers.get(&(self.process.process, *kind));
+        let number = number.ok_or("its kind was not recorded")?;
+        let cases = self.answers.get(number).map(|answer| &answer.cases).filter(|cases| !cases.is_empty());
+        let cases =
+            cases.ok_or("its inputs were not recorded, or the program ended before they were written")?;
+        let equal = case.map(|case| self.equal.get(&(*kind, case)).copied().unwrap_or(case));
+        if let Some(own) = equal.and_then(|case| cases.get(&(self.process.process, case))) {
+            return Ok((own, true));
+        }
+        if !missing.is_empty() {
+            return Err("its descriptors were recorded in part");
+        }
+        let mut equal = cases
+            .iter()
+            .filter(|(id, _)| self.variants.get(&(*number, **id)) == Some(variant))
+            .map(|(_, answer)| answer)
+            .peekable();
+        if equal.peek().is_none() {
+            return Err("its push constants or the sizes of its resources were not recorded; try --keep");
+        }
+        let shared = equal.find(|answer| answer.is_fixed());
+        Ok((shared.ok_or("contents that were not recorded decide what it accesses; try --keep")?, false))
+    }
+
+    /// Returns the bytes of a resource that a dispatch accesses; all that it may access if they are not known.
+    fn bytes_of(&self, command: &Command, resource: &DispatchResource) -> ResourceBytes {
+        let Command::Dispatch { kind, missing, missing_contents, .. } = command else {
+            return ResourceBytes::default();
+        };
+        let place = resource.binding.map(|binding| (resource.set.unwrap_or(0), binding));
+        let known = self.case_of(command).ok().and_then(|(answer, _)| answer.bytes.as_ref().ok());
+        let known =
+            known.filter(|bytes| missing.is_empty() && (missing_contents.is_empty() || bytes.is_fixed));
+        if let Some(bytes) = known {
+            let access = match (place, resource.push) {
+                (Some((set, binding)), _) => {
+                    bytes.bindings.get(&(set, binding, resource.element.unwrap_or(0)))
+                }
+                (None, push) => push.and_then(|push| bytes.addresses.get(&format!("push{push}"))),
+            };
+            let access = access.cloned().unwrap_or_default();
+            return ResourceBytes { reads: access.reads, writes: access.writes, is_possible: false };
+        }
+        let number = self.numbers.get(&(self.process.process, *kind));
+        let declared = number.and_then(|number| self.answers.get(number)?.declared.as_ref());
+        let all = vec![(0, u64::MAX)];
+        let (may_read, may_write) = match (declared, place) {
+            (Some(declared), Some(place)) => match declared.get(&place) {
+                Some(may_write) => (true, *may_write),
+                None => (false, false),
+            },
+            _ => (true, true),
+        };
+        ResourceBytes {
+            reads: if may_read { all.clone() } else { Vec::new() },
+            writes: if may_write && resource.may_write { all } else { Vec::new() },
+            is_possible: true,
+        }
+    }
+}
+
+/// Finds the hazards of each process, and what is not judged.
+fn judge_commands(
+    processes: &[ProcessJournal],
+    answers: &BTreeMap<u64, KindAnswer>,
+) -> (Vec<HazardLine>, JudgementLine) {
+    let numbers = number_kinds(processes);
+    let (mut lines, mut unjudged) = (Vec::new(), Unjudged::new());
+    let mut judgement = JudgementLine { schema: JUDGEMENT_SCHEMA.to_owned(), ..JudgementLine::default() };
+    for process in processes {
+        let timeline = build_timeline(&process.events);
+        let variants = timeline.commands.iter().filter_map(|executed| match executed.command {
+            Command::Dispatch { kind, case: Some(case), variant, .. } => {
+                let number = numbers.get(&(process.process, *kind))?;
+                Some(((*number, (process.process, *case)), *variant))
+            }
+            _ => None,
+        });
+        let equal = process.events.iter().filter_map(|event| match event {
+            Event::Case { kind, case, equal, .. } if *equal != 0 => Some(((*kind, *case), *equal)),
+            _ => None,
+        });
+        let (variants, equal) = (variants.collect(), equal.collect());
+        let chosen = DispatchAnswers { process, numbers: &numbers, answers, variants, equal };
+        count_commands(process, &timeline, &chosen, &mut judgement, &mut unjudged);
+        let bytes_of = |command: &Command, resource: &DispatchResource| chosen.bytes_of(command, resource);
         let hazards = find_hazards(&timeline, &process.events, bytes_of);
         lines.extend(hazards.iter().map(|hazard| hazard_line(process, &timeline, hazard)));
     }
-    Ok(lines)
+    judgement.hazards = lines.iter().filter(|line| !line.is_possible).count() as u64;
+    judgement.possible_hazards = lines.len() as u64 - judgement.hazards;
+    judgement.unjudged = unjudged.into_values().collect();
+    (lines, judgement)
+}
+
+/// Counts the commands of a process that are judged, and those that are not.
+fn count_commands(
+    process: &ProcessJournal,
+    timeline: &Timeline<'_>,
+    chosen: &DispatchAnswers<'_>,
+    judgement: &mut JudgementLine,
+    unjudged: &mut Unjudged,
+) {
+    let mut add = |what: String, why: &str, index: Option<u64>| {
+        let entry = unjudged.entry((what.clone(), why.to_owned())).or_insert_with(|| UnjudgedCommand {
+            what,
+            why: why.to_owned(),
+            count: 0,
+            process: process.process,
+            first: index,
+        });
+        entry.count += 1;
+    };
+    for (index, executed) in (0..).zip(&timeline.commands) {
+        let why = match executed.command {
+            Command::Dispatch { .. } => match chosen.case_of(executed.command) {
+                Err(why) => Some(why.to_owned()),
+                Ok((answer, is_own)) => {
+                    let why = answer.undecided.clone();
+                    let bytes = answer.bytes.as_ref().err();
+                    let why = why.or_else(|| bytes.map(|why| format!("order: {why}")));
+                    judgement.dispatches_by_equal_case += u64::from(!is_own && why.is_none());
+                    why
+                }
+            },
+            Command::Other(other) if other.is_partial => {
+                Some("what it accesses in memory is not computed".to_owned())
+            }
+            Command::Other(_) => None,
+            Command::Barrier { .. }
+            | Command::SetEvent { .. }
+            | Command::Label { .. }
+            | Command::EndLabel => continue,
+        };
+        let is_dispatch = matches!(executed.command, Command::Dispatch { .. });
+        judgement.commands += 1;
+        judgement.dispatches += u64::from(is_dispatch);
+        match why {
+            None => {
+                judgement.judged_commands += 1;
+                judgement.judged_dispatches += u64::from(is_dispatch);
+            }
+            Some(why) => {
+                let entry = entry_of(process, executed.command);
+                add(describe_command(executed.command, entry), &why, Some(index));
+            }
+        }
+    }
+    if process.is_truncated {
+        add(
+            format!("process {}", process.process),
+            "its journal has no end: it crashed, or the disk was full",
+            None,
+        );
+    }
+    if timeline.commands.is_empty() {
+        add(format!("process {}", process.process), "it executed no commands", None);
+    }
+    for event in &process.events {
+        if let Event::UncheckedMapping { size, .. } = event {
+            let what = format!("writes of the host to {size} mapped bytes");
+            add(what, "mapped memory of this size is not compared", None);
+        } else if let Event::Case { is_written: false, is_wanted: true, .. } = event {
+            add("recorded inputs".to_owned(), "they could not be written: the disk may be full", None);
+        }
+    }
 }
 
 /// Formats the counts of a recording.
-fn summarize(recording: &RecordingRecord, verdicts: &BTreeMap<String, u64>, hazards: usize) -> String {
+fn summarize(
+    recording: &RecordingRecord,
+    verdicts: &BTreeMap<String, u64>,
+    judgement: &JudgementLine,
+) -> String {
     let devices: Vec<&str> =
         recording.processes.iter().flat_map(|process| &process.devices).map(String::as_str).collect();
-    let without_case: u64 =
-        recording.kinds.iter().filter(|kind| kind.cases.is_empty()).map(|kind| kind.dispatches).sum();
     let mut text = format!(
         "{} dispatches of {} kinds on {}\n",
         recording.dispatches,
@@ -211,18 +441,19 @@ fn summarize(recording: &RecordingRecord, verdicts: &BTreeMap<String, u64>, haza
     for (verdict, count) in verdicts {
         text += &format!("  {count:>6}  {verdict}\n");
     }
-    if without_case > 0 {
-        text += &format!("  {without_case:>6}  dispatches without recorded contents\n");
+    text += &format!("  {:>6}  hazards between commands\n", judgement.hazards);
+    if judgement.possible_hazards > 0 {
+        text += &format!("  {:>6}  possible hazards\n", judgement.possible_hazards);
     }
-    text += &format!("  {hazards:>6}  hazards between commands\n");
-    for UnrecordedCommand { what, count } in &recording.unrecorded {
-        text += &format!("  {count:>6}  {what}: not recorded\n");
+    text += &format!("  {:>6}  of {} commands judged", judgement.judged_commands, judgement.commands);
+    if judgement.dispatches_by_equal_case > 0 {
+        let count = judgement.dispatches_by_equal_case;
+        text += &format!(", {count} by an equal dispatch: no contents decide what they access");
     }
-    for process in recording.processes.iter().filter(|process| process.is_truncated) {
-        text += &format!(
-            "  the journal of process {} has no end: it crashed, or the disk was full\n",
-            process.process
-        );
+    text.push('\n');
+    for UnjudgedCommand { what, why, count, first, .. } in &judgement.unjudged {
+        let first = first.map_or(String::new(), |first| format!(" (first: command {first})"));
+        text += &format!("not judged: {count} × {what}{first}: {why}\n");
     }
     text
 }

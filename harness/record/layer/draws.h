@@ -1,0 +1,288 @@
+/* Draws and render passes.
+ *
+ * What the shaders of a draw access is not computed: its descriptors, vertices and indices are possible accesses. The load and store
+ * operations of attachments are accesses of the command that begins a render pass. Missed: layout transitions of render passes. */
+
+enum { STAGE_VERTEX_INPUT = 4, STAGE_VERTEX = 8, STAGE_EARLY_TESTS = 0x100, STAGE_LATE_TESTS = 0x200, STAGE_COLOUR = 0x400, STAGE_COMPUTE = 0x800 };
+enum { INDEX_READ = 2, VERTEX_READ = 4, COLOUR_READ = 0x80, COLOUR_WRITE = 0x100, DEPTH_READ = 0x200, DEPTH_WRITE = 0x400 };
+enum { LOAD = 0, STORE_NONE = 1000301000, LOAD_NONE = 1000400000 };
+
+typedef struct RenderPass {
+    uint32_t attachment_count, dependency_count;
+    Attachment *attachments;
+    struct { uint32_t from, to; MemoryBarrier2 barrier; } *dependencies;
+} RenderPass;
+
+typedef struct Framebuffer {
+    uint32_t count;
+    uint64_t *views;
+} Framebuffer;
+
+/* `stride` and `offset` are those of the elements that both versions of the structure share. */
+static void record_render_pass(uint64_t handle, const RenderPassInfo *info, bool is_second) {
+    RenderPass *pass = store_object(RENDER_PASSES, handle, allocate(sizeof *pass));
+    size_t header = is_second ? sizeof(Header) : 0;
+    size_t attachment_stride = is_second ? (header + sizeof(Attachment) + 7) / 8 * 8 : sizeof(Attachment);
+    size_t dependency_stride = is_second ? header + sizeof(SubpassDependency) + sizeof(int32_t) : sizeof(SubpassDependency);
+    pass->attachment_count = info->attachment_count;
+    pass->attachments = allocate(info->attachment_count * sizeof *pass->attachments);
+    for (uint32_t i = 0; i < info->attachment_count; i++)
+        memcpy(&pass->attachments[i], (const char *)info->attachments + i * attachment_stride + header, sizeof *pass->attachments);
+    pass->dependency_count = info->dependency_count;
+    pass->dependencies = allocate(info->dependency_count * sizeof *pass->dependencies);
+    for (uint32_t i = 0; i < info->dependency_count; i++) {
+        const char *at = (const char *)info->dependencies + i * dependency_stride;
+        SubpassDependency dependency;
+        memcpy(&dependency, at + header, sizeof dependency);
+        pass->dependencies[i].from = dependency.from;
+        pass->dependencies[i].to = dependency.to;
+        pass->dependencies[i].barrier = (MemoryBarrier2){ 0, NULL, dependency.from_stages, dependency.from_accesses, dependency.to_stages, dependency.to_accesses };
+        for (const Header *next = is_second ? ((const Header *)at)->next : NULL; next; next = next->next)
+            if (next->type == MEMORY_BARRIER2) pass->dependencies[i].barrier = *(const MemoryBarrier2 *)next;
+    }
+}
+
+#define RENDER_PASS_CREATION(name, is_second) \
+    static Result layer_##name(Handle device, const RenderPassInfo *info, const void *allocator, uint64_t *created) { \
+        Result result = CALL_NEXT(device, Result, name, (Handle, const RenderPassInfo *, const void *, uint64_t *))(device, info, allocator, created); \
+        LOCK; \
+        if (result == SUCCESS) record_render_pass(*created, info, is_second); \
+        UNLOCK; \
+        return result; \
+    }
+RENDER_PASS_CREATION(vkCreateRenderPass, false)
+RENDER_PASS_CREATION(vkCreateRenderPass2, true)
+RENDER_PASS_CREATION(vkCreateRenderPass2KHR, true)
+
+static Result layer_vkCreateFramebuffer(Handle device, const FramebufferInfo *info, const void *allocator, uint64_t *created) {
+    enum { IMAGELESS = 1 };
+    Result result = CALL_NEXT(device, Result, vkCreateFramebuffer, (Handle, const FramebufferInfo *, const void *, uint64_t *))(
+        device, info, allocator, created);
+    if (result != SUCCESS) return result;
+    Framebuffer *framebuffer = allocate(sizeof *framebuffer);
+    if (!(info->flags & IMAGELESS)) *framebuffer = (Framebuffer){ info->count, duplicate(info->views, info->count * sizeof *info->views) };
+    LOCK;
+    store_object(FRAMEBUFFERS, *created, framebuffer);
+    UNLOCK;
+    return result;
+}
+
+static void add_attachment(Text *text, uint64_t handle, int32_t load, int32_t store, const RenderArea *area) {
+    const ViewInfo *view = find_object(VIEWS, handle);
+    const Image *image = view ? find_object(IMAGES, view->image) : NULL;
+    if (!image) return;
+    TexelBox box = { { area->x, area->y, 0 }, { (int64_t)area->x + area->width, (int64_t)area->y + area->height, INT32_MAX } };
+    bool is_depth = image->info.format >= 124 && image->info.format <= 130;
+    uint64_t read = is_depth ? DEPTH_READ : COLOUR_READ, write = is_depth ? DEPTH_WRITE : COLOUR_WRITE;
+    uint64_t early = is_depth ? STAGE_EARLY_TESTS : STAGE_COLOUR, late = is_depth ? STAGE_LATE_TESTS : STAGE_COLOUR;
+    if (load == LOAD) add_image_access(text, view->image, view->range, &box, early, read, 0);
+    else if (load != LOAD_NONE) add_image_access(text, view->image, view->range, &box, early, write, WRITES);
+    /* An attachment of depth that is loaded may be read-only. */
+    if (store != STORE_NONE) add_image_access(text, view->image, view->range, &box, late, write, WRITES | (is_depth && load == LOAD ? POSSIBLE : 0));
+}
+
+static void add_subpass_dependencies(Commands *commands, bool is_end) {
+    const RenderPass *pass = commands->pass;
+    for (uint32_t i = 0; pass && i < pass->dependency_count; i++)
+        if (pass->dependencies[i].from != pass->dependencies[i].to && pass->dependencies[i].to == (is_end ? ~0u : commands->subpass))
+            add_barrier(commands, pass->dependencies[i].barrier, "");
+}
+
+static void begin_render_pass(Handle handle, const char *what, const RenderPassBegin *info) {
+    LOCK;
+    Commands *commands = find_commands(handle);
+    const RenderPass *pass = find_object(RENDER_PASSES, info->pass);
+    const Framebuffer *framebuffer = find_object(FRAMEBUFFERS, info->framebuffer);
+    if (commands && pass && framebuffer) {
+        Framebuffer views = *framebuffer;
+        for (const Header *at = info->next; at; at = at->next)
+            if (at->type == ATTACHMENT_BEGIN_INFO) views = (Framebuffer){ ((const AttachmentBegin *)at)->count, (uint64_t *)((const AttachmentBegin *)at)->views };
+        commands->pass = pass;
+        commands->subpass = 0;
+        add_subpass_dependencies(commands, false);
+        begin_command(commands, what, "");
+        for (uint32_t i = 0; i < views.count && i < pass->attachment_count; i++)
+            add_attachment(&commands->list, views.views[i], pass->attachments[i].load, pass->attachments[i].store, &info->area);
+        end_command(commands);
+    }
+    UNLOCK;
+}
+
+static void layer_vkCmdBeginRenderPass(Handle handle, const RenderPassBegin *info, int32_t contents) {
+    CALL_NEXT(handle, void, vkCmdBeginRenderPass, (Handle, const RenderPassBegin *, int32_t))(handle, info, contents);
+    begin_render_pass(handle, "vkCmdBeginRenderPass", info);
+}
+
+#define RENDER_PASS2(begin, next_subpass, end) \
+    static void layer_##begin(Handle handle, const RenderPassBegin *info, const void *contents) { \
+        CALL_NEXT(handle, void, begin, (Handle, const RenderPassBegin *, const void *))(handle, info, contents); \
+        begin_render_pass(handle, #begin, info); \
+    } \
+    static void layer_##next_subpass(Handle handle, const void *begin_info, const void *end_info) { \
+        CALL_NEXT(handle, void, next_subpass, (Handle, const void *, const void *))(handle, begin_info, end_info); \
+        WITH_COMMANDS(commands->subpass++; add_subpass_dependencies(commands, false);); \
+    } \
+    static void layer_##end(Handle handle, const void *info) { \
+        CALL_NEXT(handle, void, end, (Handle, const void *))(handle, info); \
+        WITH_COMMANDS(add_subpass_dependencies(commands, true);); \
+    }
+RENDER_PASS2(vkCmdBeginRenderPass2, vkCmdNextSubpass2, vkCmdEndRenderPass2)
+RENDER_PASS2(vkCmdBeginRenderPass2KHR, vkCmdNextSubpass2KHR, vkCmdEndRenderPass2KHR)
+
+static void layer_vkCmdNextSubpass(Handle handle, int32_t contents) {
+    CALL_NEXT(handle, void, vkCmdNextSubpass, (Handle, int32_t))(handle, contents);
+    WITH_COMMANDS(commands->subpass++; add_subpass_dependencies(commands, false););
+}
+
+static void layer_vkCmdEndRenderPass(Handle handle) {
+    CALL_NEXT(handle, void, vkCmdEndRenderPass, (Handle))(handle);
+    WITH_COMMANDS(add_subpass_dependencies(commands, true););
+}
+
+static void add_rendering_attachment(Text *text, const RenderingAttachment *at, const RenderArea *area) {
+    if (!at || !at->view) return;
+    add_attachment(text, at->view, at->load, at->store, area);
+    if (at->resolve_mode && at->resolve_view) add_attachment(text, at->resolve_view, LOAD_NONE, 0, area);
+}
+
+#define RENDERING(name) \
+    static void layer_##name(Handle handle, const RenderingInfo *info) { \
+        CALL_NEXT(handle, void, name, (Handle, const RenderingInfo *))(handle, info); \
+        WITH_COMMANDS(begin_command(commands, #name, ""); \
+                      for (uint32_t i = 0; i < info->count; i++) add_rendering_attachment(&commands->list, &info->colours[i], &info->area); \
+                      add_rendering_attachment(&commands->list, info->depth, &info->area); \
+                      if (!info->depth || !info->stencil || info->depth->view != info->stencil->view) \
+                          add_rendering_attachment(&commands->list, info->stencil, &info->area); \
+                      end_command(commands);); \
+    }
+RENDERING(vkCmdBeginRendering)
+RENDERING(vkCmdBeginRenderingKHR)
+
+/* Vertices and indices. */
+
+static void bind_vertices(Handle handle, uint32_t first, uint32_t count, const uint64_t *buffers, const uint64_t *offsets) {
+    WITH_COMMANDS(for (uint32_t i = 0; i < count && first + i < MAX_VERTEX_BUFFERS; i++)
+                      commands->vertices[first + i] = (BoundBuffer){ buffers[i], offsets[i] };);
+}
+
+static void layer_vkCmdBindVertexBuffers(Handle handle, uint32_t first, uint32_t count, const uint64_t *buffers, const uint64_t *offsets) {
+    CALL_NEXT(handle, void, vkCmdBindVertexBuffers, (Handle, uint32_t, uint32_t, const uint64_t *, const uint64_t *))(handle, first, count, buffers, offsets);
+    bind_vertices(handle, first, count, buffers, offsets);
+}
+
+#define BIND_VERTICES2(name) \
+    static void layer_##name(Handle handle, uint32_t first, uint32_t count, const uint64_t *buffers, const uint64_t *offsets, const uint64_t *sizes, \
+                             const uint64_t *strides) { \
+        CALL_NEXT(handle, void, name, (Handle, uint32_t, uint32_t, const uint64_t *, const uint64_t *, const uint64_t *, const uint64_t *))( \
+            handle, first, count, buffers, offsets, sizes, strides); \
+        bind_vertices(handle, first, count, buffers, offsets); \
+    }
+BIND_VERTICES2(vkCmdBindVertexBuffers2)
+BIND_VERTICES2(vkCmdBindVertexBuffers2EXT)
+
+static void layer_vkCmdBindIndexBuffer(Handle handle, uint64_t buffer, uint64_t offset, int32_t type) {
+    CALL_NEXT(handle, void, vkCmdBindIndexBuffer, (Handle, uint64_t, uint64_t, int32_t))(handle, buffer, offset, type);
+    WITH_COMMANDS(commands->indices = (BoundBuffer){ buffer, offset };);
+}
+
+/* Draws. */
+
+/* Appends what a descriptor names as possible accesses of each stage that may use it. */
+static void add_possible_accesses(Text *text, uint32_t stages, const Descriptor *descriptor, uint32_t dynamic) {
+    static const uint64_t PIPELINE_STAGES[] = { 8, 0x10, 0x20, 0x40, 0x80, 0x800, 0x80000, 0x100000 };
+    for (unsigned bit = 0; bit < sizeof PIPELINE_STAGES / sizeof *PIPELINE_STAGES; bit++) {
+        if (!(stages >> bit & 1)) continue;
+        uint64_t stage = PIPELINE_STAGES[bit];
+        DescriptorUse use = descriptor_use(descriptor, dynamic);
+        for (int is_write = 0; is_write <= use.may_write; is_write++) {
+            uint64_t access = is_write ? SYNC_STORAGE_WRITE : use.reads;
+            int kind = is_write ? POSSIBLE | WRITES : POSSIBLE;
+            if (use.buffer) add_buffer_access(text, use.buffer, use.offset, use.size, stage, access, kind);
+            else if (use.view) add_image_access(text, use.view->image, use.view->range, NULL, stage, access, kind);
+        }
+    }
+}
+
+static void add_draw(Handle handle, const char *what, bool has_indices, const BoundBuffer *indirect, uint64_t indirect_size) {
+    LOCK;
+    Commands *commands = find_commands(handle);
+    if (commands) {
+        const BindPoint *point = &commands->points[GRAPHICS_POINT];
+        uint32_t stages = point->pipeline && point->pipeline->stages ? point->pipeline->stages : 0x1f;
+        begin_command(commands, what, ",\"is_partial\":true");
+        Text *text = &commands->list;
+        uint32_t set_count = point->pipeline ? point->pipeline->set_count : MAX_SETS;
+        for (uint32_t number = 0; number < set_count; number++) {
+            const DescriptorSet *set = bound_set(point, number);
+            for (uint32_t i = 0; set && i < set->count; i++) {
+                const Descriptor *descriptor = &set->descriptors[i];
+                const LayoutBinding *binding = find_binding(set->layout, descriptor->binding);
+                if (descriptor->kind >= 0)
+                    add_possible_accesses(text, binding ? stages & binding->stages : stages, descriptor, dynamic_offset(set, point->offsets[number], descriptor));
+            }
+        }
+        for (uint32_t i = 0; i < MAX_VERTEX_BUFFERS; i++)
+            if (commands->vertices[i].buffer)
+                add_buffer_access(text, commands->vertices[i].buffer, commands->vertices[i].offset, WHOLE_SIZE, STAGE_VERTEX_INPUT, VERTEX_READ, POSSIBLE);
+        if (has_indices) add_buffer_access(text, commands->indices.buffer, commands->indices.offset, WHOLE_SIZE, STAGE_VERTEX_INPUT, INDEX_READ, POSSIBLE);
+        for (; indirect && indirect->buffer; indirect = NULL)
+            add_buffer_access(text, indirect->buffer, indirect->offset, indirect_size, SYNC_INDIRECT_STAGE, SYNC_INDIRECT, 0);
+        end_command(commands);
+    }
+    UNLOCK;
+}
+
+#define DRAW(name, has_indices, parameters, arguments, indirect_buffer, indirect_offset, indirect_size) \
+    static void layer_##name parameters { \
+        CALL_NEXT(handle, void, name, parameters) arguments; \
+        add_draw(handle, #name, has_indices, &(BoundBuffer){ indirect_buffer, indirect_offset }, indirect_size); \
+    }
+DRAW(vkCmdDraw, false, (Handle handle, uint32_t a, uint32_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), 0, 0, 0)
+DRAW(vkCmdDrawIndexed, true, (Handle handle, uint32_t a, uint32_t b, uint32_t c, int32_t d, uint32_t e), (handle, a, b, c, d, e), 0, 0, 0)
+DRAW(vkCmdDrawIndirect, false, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), a, b, c ? 16 : 0)
+DRAW(vkCmdDrawIndexedIndirect, true, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), a, b, c ? 20 : 0)
+#define DRAW_COUNT(name, has_indices) \
+    DRAW(name, has_indices, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f), c, d, 4)
+DRAW_COUNT(vkCmdDrawIndirectCount, false)
+DRAW_COUNT(vkCmdDrawIndirectCountKHR, false)
+DRAW_COUNT(vkCmdDrawIndexedIndirectCount, true)
+DRAW_COUNT(vkCmdDrawIndexedIndirectCountKHR, true)
+DRAW(vkCmdDrawMeshTasksEXT, false, (Handle handle, uint32_t a, uint32_t b, uint32_t c), (handle, a, b, c), 0, 0, 0)
+DRAW(vkCmdDrawMeshTasksIndirectEXT, false, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), a, b, c ? 12 : 0)
+
+/* Commands whose accesses are not known at all. */
+#define UNKNOWN(name, parameters, arguments) \
+    static void layer_##name parameters { \
+        CALL_NEXT(handle, void, name, parameters) arguments; \
+        WITH_COMMANDS(begin_command(commands, #name, ",\"is_partial\":true"); end_command(commands);); \
+    }
+UNKNOWN(vkCmdTraceRaysKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint32_t e, uint32_t f, uint32_t g), (handle, a, b, c, d, e, f, g))
+UNKNOWN(vkCmdTraceRaysIndirectKHR, (Handle handle, const void *a, const void *b, const void *c, const void *d, uint64_t e), (handle, a, b, c, d, e))
+UNKNOWN(vkCmdTraceRaysIndirect2KHR, (Handle handle, uint64_t a), (handle, a))
+UNKNOWN(vkCmdBuildAccelerationStructuresKHR, (Handle handle, uint32_t a, const void *b, const void *c), (handle, a, b, c))
+UNKNOWN(vkCmdBuildAccelerationStructuresIndirectKHR, (Handle handle, uint32_t a, const void *b, const void *c, const void *d, const void *e), (handle, a, b, c, d, e))
+UNKNOWN(vkCmdCopyAccelerationStructureKHR, (Handle handle, const void *a), (handle, a))
+UNKNOWN(vkCmdExecuteGeneratedCommandsEXT, (Handle handle, uint32_t a, const void *b), (handle, a, b))
+UNKNOWN(vkCmdExecuteGeneratedCommandsNV, (Handle handle, uint32_t a, const void *b), (handle, a, b))
+UNKNOWN(vkCmdDrawIndirectByteCountEXT, (Handle handle, uint32_t a, uint32_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
+UNKNOWN(vkCmdDrawMeshTasksIndirectCountEXT, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
+UNKNOWN(vkCmdDrawMultiEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e), (handle, a, b, c, d, e))
+UNKNOWN(vkCmdDrawMultiIndexedEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e, const void *f), (handle, a, b, c, d, e, f))
+UNKNOWN(vkCmdUpdatePipelineIndirectBufferNV, (Handle handle, int32_t a, uint64_t b), (handle, a, b))
+
+#define DRAW_FUNCTIONS \
+    LAYER_FUNCTION(vkCreateRenderPass) LAYER_FUNCTION(vkCreateRenderPass2) LAYER_FUNCTION(vkCreateRenderPass2KHR) \
+    LAYER_FUNCTION(vkCreateFramebuffer) LAYER_FUNCTION(vkCmdBeginRenderPass) LAYER_FUNCTION(vkCmdBeginRenderPass2) \
+    LAYER_FUNCTION(vkCmdBeginRenderPass2KHR) LAYER_FUNCTION(vkCmdNextSubpass) LAYER_FUNCTION(vkCmdNextSubpass2) \
+    LAYER_FUNCTION(vkCmdNextSubpass2KHR) LAYER_FUNCTION(vkCmdEndRenderPass) LAYER_FUNCTION(vkCmdEndRenderPass2) \
+    LAYER_FUNCTION(vkCmdEndRenderPass2KHR) LAYER_FUNCTION(vkCmdBeginRendering) LAYER_FUNCTION(vkCmdBeginRenderingKHR) \
+    LAYER_FUNCTION(vkCmdBindVertexBuffers) LAYER_FUNCTION(vkCmdBindVertexBuffers2) LAYER_FUNCTION(vkCmdBindVertexBuffers2EXT) \
+    LAYER_FUNCTION(vkCmdBindIndexBuffer) LAYER_FUNCTION(vkCmdDraw) LAYER_FUNCTION(vkCmdDrawIndexed) LAYER_FUNCTION(vkCmdDrawIndirect) \
+    LAYER_FUNCTION(vkCmdDrawIndexedIndirect) LAYER_FUNCTION(vkCmdDrawIndirectCount) LAYER_FUNCTION(vkCmdDrawIndirectCountKHR) \
+    LAYER_FUNCTION(vkCmdDrawIndexedIndirectCount) LAYER_FUNCTION(vkCmdDrawIndexedIndirectCountKHR) LAYER_FUNCTION(vkCmdDrawMeshTasksEXT) \
+    LAYER_FUNCTION(vkCmdDrawMeshTasksIndirectEXT) LAYER_FUNCTION(vkCmdTraceRaysKHR) LAYER_FUNCTION(vkCmdTraceRaysIndirectKHR) \
+    LAYER_FUNCTION(vkCmdTraceRaysIndirect2KHR) LAYER_FUNCTION(vkCmdBuildAccelerationStructuresKHR) \
+    LAYER_FUNCTION(vkCmdBuildAccelerationStructuresIndirectKHR) LAYER_FUNCTION(vkCmdCopyAccelerationStructureKHR) \
+    LAYER_FUNCTION(vkCmdExecuteGeneratedCommandsEXT) LAYER_FUNCTION(vkCmdExecuteGeneratedCommandsNV) LAYER_FUNCTION(vkCmdDrawIndirectByteCountEXT) \
+    LAYER_FUNCTION(vkCmdDrawMeshTasksIndirectCountEXT) LAYER_FUNCTION(vkCmdDrawMultiEXT) LAYER_FUNCTION(vkCmdDrawMultiIndexedEXT) \
+    LAYER_FUNCTION(vkCmdUpdatePipelineIndirectBufferNV)

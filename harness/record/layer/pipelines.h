@@ -1,0 +1,278 @@
+/* Modules, pipelines, and what descriptors name. */
+
+static Bytes *copy_code(const ModuleInfo *info) {
+    Bytes *code = allocate(sizeof *code);
+    *code = (Bytes){ info->size, duplicate(info->code, info->size), hash_bytes(0xcbf29ce484222325, info->code, info->size) };
+    return code;
+}
+
+static Result layer_vkCreateShaderModule(Handle device, const ModuleInfo *info, const void *allocator, uint64_t *created) {
+    Result result = CALL_NEXT(device, Result, vkCreateShaderModule, (Handle, const ModuleInfo *, const void *, uint64_t *))(
+        device, info, allocator, created);
+    LOCK;
+    if (result == SUCCESS) store_object(MODULES, *created, copy_code(info));
+    UNLOCK;
+    return result;
+}
+
+static uint32_t query_subgroup_size(Handle device) {
+    struct { int32_t type; void *next; uint32_t size, stages, operations, quads; } subgroup = { SUBGROUP_PROPERTIES, NULL, 0, 0, 0, 0 };
+    struct { int32_t type; void *next; char rest[4096]; } all = { PROPERTIES2, &subgroup, { 0 } };
+    const DeviceState *state = device_state(device);
+    if (state->instance->get_properties2) state->instance->get_properties2(state->physical, &all);
+    return subgroup.size;
+}
+
+static Pipeline *record_pipeline(Handle device, const PipelineInfo *info) {
+    Pipeline *pipeline = allocate(sizeof *pipeline);
+    pipeline->subgroup_size = query_subgroup_size(device);
+    const PipelineLayout *layout = find_object(PIPELINE_LAYOUTS, info->layout);
+    pipeline->push_size = layout ? layout->push_size : MAX_PUSH_BYTES;
+    pipeline->set_count = layout && layout->set_count < MAX_SETS ? layout->set_count : MAX_SETS;
+    const Bytes *code = find_object(MODULES, info->stage.module);
+    for (const Header *at = info->stage.next; at; at = at->next) {
+        if (at->type == MODULE_INFO && !code) code = copy_code((const ModuleInfo *)at);
+        if (at->type == SUBGROUP_SIZE_INFO) pipeline->subgroup_size = ((const SubgroupSize *)at)->size;
+    }
+    if (code) pipeline->code = *code;
+    pipeline->entry = duplicate(info->stage.entry, strlen(info->stage.entry) + 1);
+    Text constants = { 0 };
+    const SpecializationInfo *given = info->stage.specialization;
+    for (uint32_t i = 0; given && i < given->count; i++) {
+        const SpecializationEntry *entry = &given->entries[i];
+        if (entry->size > sizeof(int64_t)) continue;
+        int64_t value = 0;
+        memcpy(&value, (const char *)given->data + entry->offset, entry->size);
+        append(&constants, "%s \"%u\" = %" PRId64, constants.length ? "," : "", entry->id, value);
+    }
+    append(&constants, "%s", "");
+    pipeline->constants = constants.data;
+    uint64_t hash = hash_bytes(pipeline->code.hash, pipeline->entry, strlen(pipeline->entry) + 1);
+    hash = hash_bytes(hash, pipeline->constants, constants.length);
+    pipeline->hash = hash_bytes(hash, &pipeline->subgroup_size, sizeof pipeline->subgroup_size);
+    return pipeline;
+}
+
+static Result layer_vkCreateComputePipelines(
+    Handle device, uint64_t cache, uint32_t count, const PipelineInfo *infos, const void *allocator, uint64_t *created) {
+    Result result = CALL_NEXT(device, Result, vkCreateComputePipelines,
+                          (Handle, uint64_t, uint32_t, const PipelineInfo *, const void *, uint64_t *))(
+        device, cache, count, infos, allocator, created);
+    LOCK;
+    for (uint32_t i = 0; i < count; i++)
+        if (result == SUCCESS && created[i]) store_object(PIPELINES, created[i], record_pipeline(device, &infos[i]));
+    UNLOCK;
+    return result;
+}
+
+static Result layer_vkCreateGraphicsPipelines(
+    Handle device, uint64_t cache, uint32_t count, const GraphicsPipelineInfo *infos, const void *allocator, uint64_t *created) {
+    Result result = CALL_NEXT(device, Result, vkCreateGraphicsPipelines,
+                          (Handle, uint64_t, uint32_t, const GraphicsPipelineInfo *, const void *, uint64_t *))(
+        device, cache, count, infos, allocator, created);
+    LOCK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (result != SUCCESS || !created[i]) continue;
+        Pipeline *pipeline = store_object(PIPELINES, created[i], allocate(sizeof *pipeline));
+        for (uint32_t j = 0; j < infos[i].stage_count; j++) pipeline->stages |= infos[i].stages[j].stage;
+        /* The stages of a library are in another structure. */
+        if (infos[i].next) pipeline->stages = 0;
+        const PipelineLayout *layout = find_object(PIPELINE_LAYOUTS, infos[i].layout);
+        pipeline->set_count = layout && !infos[i].next && layout->set_count < MAX_SETS ? layout->set_count : MAX_SETS;
+    }
+    UNLOCK;
+    return result;
+}
+
+static Result layer_vkCreatePipelineLayout(Handle device, const PipelineLayoutInfo *info, const void *allocator, uint64_t *created) {
+    Result result = CALL_NEXT(device, Result, vkCreatePipelineLayout, (Handle, const PipelineLayoutInfo *, const void *, uint64_t *))(
+        device, info, allocator, created);
+    LOCK;
+    if (result == SUCCESS) {
+        PipelineLayout *layout = store_object(PIPELINE_LAYOUTS, *created, allocate(sizeof *layout));
+        layout->set_count = info->set_count;
+        layout->sets = allocate(info->set_count * sizeof *layout->sets);
+        for (uint32_t i = 0; i < info->set_count; i++) layout->sets[i] = find_object(LAYOUTS, info->sets[i]);
+        for (uint32_t i = 0; i < info->range_count; i++) {
+            uint32_t end = info->ranges[i].offset + info->ranges[i].size;
+            if (info->ranges[i].stages & COMPUTE_STAGE && end > layout->push_size) layout->push_size = end > MAX_PUSH_BYTES ? MAX_PUSH_BYTES : end;
+        }
+    }
+    UNLOCK;
+    return result;
+}
+
+/* Descriptors. */
+
+static Result layer_vkCreateDescriptorSetLayout(Handle device, const LayoutInfo *info, const void *allocator, uint64_t *created) {
+    Result result = CALL_NEXT(device, Result, vkCreateDescriptorSetLayout, (Handle, const LayoutInfo *, const void *, uint64_t *))(
+        device, info, allocator, created);
+    if (result != SUCCESS) return result;
+    SetLayout *layout = allocate(sizeof *layout);
+    *layout = (SetLayout){ info->count, duplicate(info->bindings, info->count * sizeof *info->bindings) };
+    for (uint32_t i = 0; i < info->count; i++) {
+        LayoutBinding *binding = &layout->bindings[i];
+        bool has_samplers = binding->samplers && binding->type <= IMAGE_AND_SAMPLER;
+        binding->samplers = has_samplers ? duplicate(binding->samplers, binding->count * sizeof(uint64_t)) : NULL;
+    }
+    LOCK;
+    store_object(LAYOUTS, *created, layout);
+    UNLOCK;
+    return result;
+}
+
+/* Elements beyond the end of a binding are those of the next one (VkWriteDescriptorSet, "consecutive binding updates"). */
+static void move_to_binding(const SetLayout *layout, uint32_t *binding, uint32_t *element) {
+    for (uint32_t i = 0; layout && i < layout->count; i++) {
+        const LayoutBinding *at = &layout->bindings[i];
+        if (at->binding != *binding || *element < at->count) continue;
+        *element -= at->count;
+        ++*binding;
+        i = ~0u; /* Bindings of a layout have any order. */
+    }
+}
+
+static const LayoutBinding *find_binding(const SetLayout *layout, uint32_t binding) {
+    for (uint32_t i = 0; layout && i < layout->count; i++)
+        if (layout->bindings[i].binding == binding) return &layout->bindings[i];
+    return NULL;
+}
+
+static Descriptor *find_or_add_descriptor(DescriptorSet *set, uint32_t binding, uint32_t element) {
+    move_to_binding(set->layout, &binding, &element);
+    for (uint32_t i = 0; i < set->count; i++)
+        if (set->descriptors[i].binding == binding && set->descriptors[i].element == element) return &set->descriptors[i];
+    set->descriptors = realloc(set->descriptors, (set->count + 1) * sizeof *set->descriptors);
+    if (!set->descriptors) abort();
+    set->descriptors[set->count] = (Descriptor){ .binding = binding, .element = element, .kind = -1 };
+    return &set->descriptors[set->count++];
+}
+
+static void add_immutable_samplers(DescriptorSet *set) {
+    for (uint32_t j = 0; set->layout && j < set->layout->count; j++) {
+        const LayoutBinding *binding = &set->layout->bindings[j];
+        for (uint32_t element = 0; binding->samplers && element < binding->count; element++) {
+            Descriptor *descriptor = find_or_add_descriptor(set, binding->binding, element);
+            descriptor->kind = binding->type;
+            descriptor->image.sampler = binding->samplers[element];
+        }
+    }
+}
+
+static Result layer_vkAllocateDescriptorSets(Handle device, const SetAllocateInfo *info, uint64_t *created) {
+    Result result = CALL_NEXT(device, Result, vkAllocateDescriptorSets, (Handle, const SetAllocateInfo *, uint64_t *))(device, info, created);
+    LOCK;
+    for (uint32_t i = 0; result == SUCCESS && i < info->count; i++) {
+        /* The set of a reused handle was freed by the program. */
+        DescriptorSet *set = find_object(DESCRIPTOR_SETS, created[i]);
+        if (set) free(set->descriptors);
+        else set = store_object(DESCRIPTOR_SETS, created[i], allocate(sizeof *set));
+        *set = (DescriptorSet){ find_object(LAYOUTS, info->layouts[i]), 0, NULL };
+        add_immutable_samplers(set);
+    }
+    UNLOCK;
+    return result;
+}
+
+static void write_descriptor(DescriptorSet *set, uint32_t binding, uint32_t element, int32_t kind, const void *data) {
+    Descriptor *descriptor = find_or_add_descriptor(set, binding, element);
+    uint64_t immutable_sampler = descriptor->image.sampler;
+    descriptor->kind = kind;
+    if (kind <= STORAGE_IMAGE || kind == INPUT_ATTACHMENT) descriptor->image = *(const ImageDescriptor *)data;
+    if (kind <= STORAGE_IMAGE && find_binding(set->layout, binding) && find_binding(set->layout, binding)->samplers) descriptor->image.sampler = immutable_sampler;
+    if (kind == UNIFORM_TEXELS || kind == STORAGE_TEXELS) descriptor->texels = *(const uint64_t *)data;
+    if (kind >= UNIFORM_BUFFER && kind <= STORAGE_BUFFER_DYNAMIC) descriptor->buffer = *(const BufferDescriptor *)data;
+}
+
+/* Writes bytes of an inline uniform block. Its elements are bytes. */
+static void write_block(DescriptorSet *set, uint32_t binding, uint32_t offset, uint32_t size, const void *data) {
+    Descriptor *descriptor = find_or_add_descriptor(set, binding, 0);
+    descriptor->kind = INLINE_UNIFORM_BLOCK;
+    if (offset + (size_t)size > descriptor->block.size) {
+        unsigned char *old = descriptor->block.data;
+        descriptor->block.data = allocate(offset + (size_t)size);
+        if (old) memcpy(descriptor->block.data, old, descriptor->block.size);
+        descriptor->block.size = offset + (size_t)size;
+        free(old);
+    }
+    memcpy(descriptor->block.data + offset, data, size);
+}
+
+static void write_descriptors(DescriptorSet *set, const DescriptorWrite *write) {
+    if (!set) return;
+    if (write->kind == INLINE_UNIFORM_BLOCK) {
+        for (const Header *at = write->next; at; at = at->next)
+            if (at->type == INLINE_UNIFORM_WRITE) write_block(set, write->binding, write->element, ((const InlineWrite *)at)->size, ((const InlineWrite *)at)->data);
+        return;
+    }
+    for (uint32_t j = 0; j < write->count; j++) {
+        const void *data = write->kind <= STORAGE_IMAGE || write->kind == INPUT_ATTACHMENT ? (const void *)&write->images[j]
+            : write->kind == UNIFORM_TEXELS || write->kind == STORAGE_TEXELS ? (const void *)&write->texels[j]
+            : write->kind >= UNIFORM_BUFFER && write->kind <= STORAGE_BUFFER_DYNAMIC ? (const void *)&write->buffers[j] : NULL;
+        write_descriptor(set, write->binding, write->element + j, write->kind, data);
+    }
+}
+
+static void layer_vkUpdateDescriptorSets(Handle device, uint32_t count, const DescriptorWrite *writes, uint32_t copy_count, const DescriptorCopy *copies) {
+    CALL_NEXT(device, void, vkUpdateDescriptorSets, (Handle, uint32_t, const DescriptorWrite *, uint32_t, const DescriptorCopy *))(
+        device, count, writes, copy_count, copies);
+    LOCK;
+    for (uint32_t i = 0; i < count; i++) write_descriptors(find_object(DESCRIPTOR_SETS, writes[i].set), &writes[i]);
+    for (uint32_t i = 0; i < copy_count; i++) {
+        DescriptorSet *from = find_object(DESCRIPTOR_SETS, copies[i].from), *to = find_object(DESCRIPTOR_SETS, copies[i].to);
+        for (uint32_t j = 0; from && to && j < copies[i].count; j++) {
+            Descriptor source = *find_or_add_descriptor(from, copies[i].from_binding, copies[i].from_element + j);
+            if (source.kind == INLINE_UNIFORM_BLOCK) {
+                if (copies[i].from_element + (size_t)copies[i].count <= source.block.size)
+                    write_block(to, copies[i].to_binding, copies[i].to_element, copies[i].count, source.block.data + copies[i].from_element);
+                break;
+            }
+            Descriptor *target = find_or_add_descriptor(to, copies[i].to_binding, copies[i].to_element + j);
+            source.binding = target->binding;
+            source.element = target->element;
+            *target = source;
+        }
+    }
+    UNLOCK;
+}
+
+#define TEMPLATE_CREATION(name) \
+    static Result layer_##name(Handle device, const TemplateInfo *info, const void *allocator, uint64_t *created) { \
+        Result result = CALL_NEXT(device, Result, name, (Handle, const TemplateInfo *, const void *, uint64_t *))(device, info, allocator, created); \
+        LOCK; \
+        if (result == SUCCESS) { \
+            Template *stored = store_object(TEMPLATES, *created, allocate(sizeof *stored)); \
+            *stored = (Template){ info->count, info->point, duplicate(info->entries, info->count * sizeof *info->entries) }; \
+        } \
+        UNLOCK; \
+        return result; \
+    }
+TEMPLATE_CREATION(vkCreateDescriptorUpdateTemplate)
+TEMPLATE_CREATION(vkCreateDescriptorUpdateTemplateKHR)
+
+static void write_template(DescriptorSet *set, uint64_t handle, const void *data) {
+    const Template *stored = find_object(TEMPLATES, handle);
+    for (uint32_t i = 0; set && stored && i < stored->count; i++) {
+        const TemplateEntry *entry = &stored->entries[i];
+        const char *from = (const char *)data + entry->offset;
+        if (entry->kind == INLINE_UNIFORM_BLOCK) write_block(set, entry->binding, entry->element, entry->count, from);
+        for (uint32_t j = 0; entry->kind != INLINE_UNIFORM_BLOCK && j < entry->count; j++)
+            write_descriptor(set, entry->binding, entry->element + j, entry->kind, from + j * entry->stride);
+    }
+}
+
+#define TEMPLATE_UPDATE(name) \
+    static void layer_##name(Handle device, uint64_t set, uint64_t from, const void *data) { \
+        CALL_NEXT(device, void, name, (Handle, uint64_t, uint64_t, const void *))(device, set, from, data); \
+        LOCK; \
+        write_template(find_object(DESCRIPTOR_SETS, set), from, data); \
+        UNLOCK; \
+    }
+TEMPLATE_UPDATE(vkUpdateDescriptorSetWithTemplate)
+TEMPLATE_UPDATE(vkUpdateDescriptorSetWithTemplateKHR)
+
+#define PIPELINE_FUNCTIONS \
+    LAYER_FUNCTION(vkCreateShaderModule) LAYER_FUNCTION(vkCreateComputePipelines) LAYER_FUNCTION(vkCreateGraphicsPipelines) \
+    LAYER_FUNCTION(vkCreatePipelineLayout) LAYER_FUNCTION(vkCreateDescriptorSetLayout) LAYER_FUNCTION(vkAllocateDescriptorSets) \
+    LAYER_FUNCTION(vkUpdateDescriptorSets) LAYER_FUNCTION(vkCreateDescriptorUpdateTemplate) LAYER_FUNCTION(vkCreateDescriptorUpdateTemplateKHR) \
+    LAYER_FUNCTION(vkUpdateDescriptorSetWithTemplate) LAYER_FUNCTION(vkUpdateDescriptorSetWithTemplateKHR)

@@ -1,0 +1,85 @@
+//! Where resources are in memory, and the queue families that own them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::hazard::{ByteRange, ResourceId};
+use crate::journal::Event;
+use crate::scopes::Location;
+
+/// The memory of buffers and images, and who owns them.
+#[derive(Default)]
+pub(crate) struct Bindings {
+    buffers: HashMap<u64, (Location, u64)>,
+    pub sizes: HashMap<u64, u64>,
+    /// Format, size, levels and layers.
+    pub images: HashMap<u64, (i32, [u32; 3], u32, u32)>,
+    /// The bound ranges of images that share memory with another resource.
+    pub aliased_images: HashMap<u64, (u64, ByteRange)>,
+    shared: BTreeSet<ResourceId>,
+    pub families: HashMap<u64, u32>,
+}
+
+impl Bindings {
+    pub fn from_events(events: &[Event]) -> Bindings {
+        let mut bindings = Bindings::default();
+        let (mut ranges, mut images) = (Vec::new(), Vec::new());
+        for event in events {
+            match event {
+                Event::Buffer { buffer, size, is_exclusive } => {
+                    bindings.sizes.insert(*buffer, *size);
+                    bindings.shared.extend((!is_exclusive).then_some(ResourceId::Buffer(*buffer)));
+                }
+                Event::Image { image, format, size, levels, layers, is_exclusive } => {
+                    bindings.images.insert(*image, (*format, *size, *levels, *layers));
+                    bindings.shared.extend((!is_exclusive).then_some(ResourceId::Image(*image)));
+                }
+                Event::Bind { buffer: Some(buffer), memory, offset, .. } => {
+                    bindings.buffers.insert(*buffer, (Location::Memory(*memory), *offset));
+                    let size = bindings.sizes.get(buffer).copied().unwrap_or(0);
+                    ranges.push((*memory, (*offset, offset + size), ResourceId::Buffer(*buffer)));
+                }
+                Event::Bind { image: Some(image), memory, offset, size, .. } => {
+                    let range = (*offset, offset + size.unwrap_or(0));
+                    ranges.push((*memory, range, ResourceId::Image(*image)));
+                    images.push((*image, *memory, range));
+                }
+                Event::Queue { queue, family, .. } => _ = bindings.families.insert(*queue, *family),
+                _ => {}
+            }
+        }
+        for (image, memory, range) in images {
+            let overlaps = |(of, other, id): &(u64, ByteRange, ResourceId)| {
+                *of == memory && other.0 < range.1 && range.0 < other.1 && *id != ResourceId::Image(image)
+            };
+            if ranges.iter().any(overlaps) {
+                bindings.aliased_images.insert(image, (memory, range));
+            }
+        }
+        bindings
+    }
+
+    pub fn buffer_location(&self, buffer: u64) -> (Location, u64) {
+        self.buffers.get(&buffer).copied().unwrap_or((Location::Buffer(buffer), 0))
+    }
+
+    /// Returns the levels and layers of an image in a range.
+    pub fn subresources(&self, image: u64, range: [u32; 4]) -> Vec<(u32, u32)> {
+        let (levels, layers) = self.images.get(&image).map_or((1, 1), |known| (known.2, known.3));
+        let [level, level_count, layer, layer_count] = range;
+        let all = (level..levels).take(level_count as usize);
+        all.flat_map(|level| (layer..layers).take(layer_count as usize).map(move |layer| (level, layer)))
+            .collect()
+    }
+
+    /// Returns the texels of a level; none if the format's blocks are not texels.
+    pub fn texels_of_level(&self, image: u64, level: u32) -> Option<u64> {
+        let (format, size, ..) = self.images.get(&image)?;
+        let is_compressed = (131..=184).contains(format) || *format >= 1_000_000_000;
+        (!is_compressed).then(|| size.iter().map(|side| u64::from((side >> level.min(31)).max(1))).product())
+    }
+
+    /// Returns the queue family that owns a resource during an access; none if all do.
+    pub fn owner(&self, resource: ResourceId, queue: u64) -> Option<u32> {
+        self.families.get(&queue).copied().filter(|_| !self.shared.contains(&resource))
+    }
+}

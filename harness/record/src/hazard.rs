@@ -1,0 +1,86 @@
+//! Hazards between commands, and the resources that they are about.
+
+/// Bytes of a resource: the first, and the one after the last.
+pub type ByteRange = (u64, u64);
+
+/// The bytes of a resource that a dispatch accesses, from the start of the resource's descriptor.
+///
+/// Those of an image are 16 per texel, first by level, then by layer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceBytes {
+    /// Ranges that are read.
+    pub reads: Vec<ByteRange>,
+    /// Ranges that are written.
+    pub writes: Vec<ByteRange>,
+    /// True if the ranges are a superset.
+    pub is_possible: bool,
+}
+
+/// The accesses of a hazard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Conflict {
+    /// Two writes.
+    WriteAfterWrite,
+    /// A read of what a write leaves.
+    ReadAfterWrite,
+    /// A write to what a read needs.
+    WriteAfterRead,
+    /// A write of the host to what a command reads that may not have ended.
+    Host,
+}
+
+/// Part of the order that a hazard lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MissingOrder {
+    /// No chain of barriers and semaphores leads from the first command's stage to the second's.
+    Execution,
+    /// No first access scope of the chain contains the write.
+    Availability,
+    /// No second access scope of the chain contains the later access.
+    Visibility,
+    /// The queue family of the first command did not release the resource, or that of the second did not acquire it.
+    Ownership,
+}
+
+/// Stages and accesses of one side of a hazard, for the barrier that orders it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessSide {
+    /// One stage, as `VkPipelineStageFlagBits2`.
+    pub stage: u64,
+    /// One access, as `VkAccessFlagBits2`.
+    pub access: u64,
+}
+
+/// A resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ResourceId {
+    /// A buffer, by its id.
+    Buffer(u64),
+    /// An image, by its id.
+    Image(u64),
+}
+
+/// Two commands that access the same bytes without the order that they need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandHazard {
+    /// The accesses.
+    pub conflict: Conflict,
+    /// Index of the earlier command.
+    pub first: usize,
+    /// Index of the later command; none for the host.
+    pub second: Option<usize>,
+    /// The stage and access of the earlier command.
+    pub before: AccessSide,
+    /// The stage and access of the later command.
+    pub after: AccessSide,
+    /// The resource of the later command.
+    pub resource: ResourceId,
+    /// The first byte of the resource that both access, and the one after; none for images.
+    pub bytes: Option<ByteRange>,
+    /// The part of the order that is missing.
+    pub missing: MissingOrder,
+    /// True if one of the commands may access the bytes, and need not.
+    pub is_possible: bool,
+    /// Number of pairs of such commands.
+    pub count: u64,
+}

@@ -1,0 +1,220 @@
+//! Synchronization scopes: what barriers and semaphores order after an earlier access.
+//!
+//! Execution dependency chains, availability and visibility operations of the Vulkan specification ("Synchronization and Cache Control",
+//! 7.1 and 7.4 to 7.6, and 7.7.4 for queue family ownership). Masks that name several stages or accesses are expanded.
+
+use std::collections::BTreeMap;
+
+use crate::hazard::{AccessSide, ByteRange, MissingOrder, ResourceId};
+use crate::journal::SyncScope;
+
+/// Pipeline stages (`VkPipelineStageFlagBits2`).
+pub(crate) mod stage {
+    pub const TOP: u64 = 1;
+    pub const DRAW_INDIRECT: u64 = 1 << 1;
+    pub const VERTEX_INPUT: u64 = 1 << 2;
+    pub const COMPUTE: u64 = 1 << 11;
+    pub const TRANSFER: u64 = 1 << 12;
+    pub const BOTTOM: u64 = 1 << 13;
+    pub const HOST: u64 = 1 << 14;
+    pub const ALL_GRAPHICS: u64 = 1 << 15;
+    pub const ALL: u64 = 1 << 16;
+    /// Copy, resolve, blit and clear.
+    pub const TRANSFERS: u64 = 0xf << 32;
+    /// Index and attribute input.
+    pub const VERTEX_INPUTS: u64 = 3 << 36;
+    pub const BEFORE_RASTERIZATION: u64 = 1 << 38;
+    /// Vertex, tessellation, geometry, task and mesh shaders.
+    pub const VERTEX_SHADERS: u64 = 0x78 | TASK_AND_MESH;
+    pub const TASK_AND_MESH: u64 = 3 << 19;
+    /// The stages of a draw, in their logical order.
+    pub const GRAPHICS: [u64; 12] = [
+        DRAW_INDIRECT,
+        VERTEX_INPUT,
+        1 << 19,
+        1 << 20,
+        1 << 3,
+        1 << 4,
+        1 << 5,
+        1 << 6,
+        1 << 8,
+        1 << 7,
+        1 << 9,
+        1 << 10,
+    ];
+}
+
+/// Accesses (`VkAccessFlagBits2`).
+pub(crate) mod access {
+    pub const INDIRECT_READ: u64 = 1;
+    pub const SHADER_READ: u64 = 1 << 5;
+    pub const SHADER_WRITE: u64 = 1 << 6;
+    pub const HOST_WRITE: u64 = 1 << 14;
+    pub const MEMORY_READ: u64 = 1 << 15;
+    pub const MEMORY_WRITE: u64 = 1 << 16;
+    pub const STORAGE_WRITE: u64 = 1 << 34;
+    /// Reads of uniform buffers, samplers and storage.
+    pub const SHADER_READS: u64 = 3 << 32 | 1 << 3;
+    /// Every read and every write but those of shaders.
+    pub const OTHER_READS: u64 = 0x2a9f;
+    pub const OTHER_WRITES: u64 = 0x5500;
+}
+
+/// Memory in which accesses are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Location {
+    /// Device memory, by its id.
+    Memory(u64),
+    /// A buffer whose memory is unknown.
+    Buffer(u64),
+    /// A level and layer of an image.
+    Subresource(u64, u32, u32),
+}
+
+/// An access of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub command: usize,
+    pub queue: u64,
+    pub location: Location,
+    pub resource: ResourceId,
+    /// Offset of the resource in its location.
+    pub base: u64,
+    pub range: ByteRange,
+    pub kind: AccessSide,
+    pub is_write: bool,
+    /// True if the command may make it and need not.
+    pub is_possible: bool,
+    /// The queue family that owns the resource; none if all do.
+    pub family: Option<u32>,
+}
+
+/// An earlier access, and what is ordered after it.
+#[derive(Clone, Debug)]
+pub(crate) struct PriorAccess {
+    pub access: Access,
+    pub is_available: bool,
+    /// The stages of each queue that are ordered after it.
+    pub ordered: BTreeMap<u64, u64>,
+    /// Queues, stages and accesses to which the write is visible.
+    pub visible: Vec<(u64, u64, u64)>,
+    /// The queue family to which the resource was released.
+    pub released_to: Option<u32>,
+}
+
+/// Adds the stages that a combined stage stands for.
+pub(crate) fn expand_stages(mask: u64) -> u64 {
+    let graphics = stage::GRAPHICS.iter().fold(0, |all, stage| all | stage);
+    let parts = [
+        (stage::ALL, !0),
+        (stage::TRANSFER, stage::TRANSFERS),
+        (stage::ALL_GRAPHICS, graphics),
+        (stage::VERTEX_INPUTS, stage::VERTEX_INPUT),
+        (stage::BEFORE_RASTERIZATION, stage::VERTEX_SHADERS),
+    ];
+    parts.iter().filter(|(combined, _)| mask & combined != 0).fold(mask, |all, (_, parts)| all | parts)
+}
+
+/// Returns the stages of a first scope: with those that are logically earlier.
+pub(crate) fn first_scope_stages(mask: u64) -> u64 {
+    let all = if mask & stage::BOTTOM != 0 { !0 } else { expand_stages(mask) };
+    let last = stage::GRAPHICS.iter().rposition(|stage| all & stage != 0);
+    let earlier =
+        stage::GRAPHICS.iter().take(last.map_or(0, |last| last + 1)).fold(0, |all, stage| all | stage);
+    let indirect = if all & stage::COMPUTE != 0 { stage::DRAW_INDIRECT } else { 0 };
+    all | earlier | indirect
+}
+
+/// Returns the stages of a second scope: with those that are logically later.
+pub(crate) fn second_scope_stages(mask: u64) -> u64 {
+    let all = if mask & stage::TOP != 0 { !0 } else { expand_stages(mask) };
+    let first = stage::GRAPHICS.iter().position(|stage| all & stage != 0);
+    let later = stage::GRAPHICS.iter().skip(first.unwrap_or(usize::MAX)).fold(0, |all, stage| all | stage);
+    let compute = if all & stage::DRAW_INDIRECT != 0 { stage::COMPUTE } else { 0 };
+    all | later | compute
+}
+
+/// Adds the accesses that a combined access stands for.
+pub(crate) fn expand_accesses(mask: u64) -> u64 {
+    let mut all = mask;
+    if mask & access::MEMORY_READ != 0 {
+        all |= access::OTHER_READS | access::SHADER_READ;
+    }
+    if mask & access::MEMORY_WRITE != 0 {
+        all |= access::OTHER_WRITES | access::SHADER_WRITE;
+    }
+    if all & access::SHADER_READ != 0 {
+        all |= access::SHADER_READS;
+    }
+    if all & access::SHADER_WRITE != 0 {
+        all |= access::STORAGE_WRITE;
+    }
+    all
+}
+
+impl PriorAccess {
+    /// Returns an access that nothing is ordered after.
+    pub fn new(access: Access) -> PriorAccess {
+        PriorAccess {
+            access,
+            is_available: false,
+            ordered: BTreeMap::new(),
+            visible: Vec::new(),
+            released_to: None,
+        }
+    }
+
+    /// Returns true if the access is in the first execution scope of a dependency, or is ordered before it by a chain.
+    pub fn is_in_first_scope(&self, queue: u64, stages: u64) -> bool {
+        let stages = first_scope_stages(stages);
+        (self.access.queue == queue && self.access.kind.stage & stages != 0)
+            || self.ordered.get(&queue).is_some_and(|ordered| ordered & stages != 0)
+    }
+
+    /// Extends the order by a dependency between two scopes on a queue.
+    pub fn add_dependency(&mut self, queue: u64, from: SyncScope, to: SyncScope) {
+        if !self.is_in_first_scope(queue, from.0) {
+            return;
+        }
+        *self.ordered.entry(queue).or_default() |= second_scope_stages(to.0);
+        let is_in_access_scope = self.access.queue == queue
+            && self.access.kind.stage & expand_stages(from.0) != 0
+            && self.access.kind.access & expand_accesses(from.1) != 0;
+        self.is_available |= self.access.is_write && is_in_access_scope;
+        let scope = (queue, expand_stages(to.0), expand_accesses(to.1));
+        if self.is_available && scope.2 != 0 && !self.visible.contains(&scope) {
+            self.visible.push(scope);
+        }
+    }
+
+    /// Extends the order by a wait for a semaphore, whose signal makes all writes available.
+    ///
+    /// The second access scope has every access, whatever the stages ("Semaphore Waiting").
+    pub fn add_wait(&mut self, queue: u64, stages: u64) {
+        self.is_available |= self.access.is_write;
+        *self.ordered.entry(queue).or_default() |= second_scope_stages(stages);
+        self.visible.push((queue, !0, !0));
+    }
+
+    /// Returns what a conflicting later access lacks.
+    pub fn missing_order(&self, later: &Access) -> Option<MissingOrder> {
+        let ordered = self.ordered.get(&later.queue).is_some_and(|stages| stages & later.kind.stage != 0);
+        let is_visible = || {
+            let covers = |(queue, stages, accesses): &(u64, u64, u64)| {
+                *queue == later.queue && stages & later.kind.stage != 0 && accesses & later.kind.access != 0
+            };
+            self.visible.iter().any(covers)
+        };
+        if !ordered {
+            return Some(MissingOrder::Execution);
+        }
+        if self.access.is_write && !self.is_available {
+            return Some(MissingOrder::Availability);
+        }
+        let needs_contents = self.access.is_write && !later.is_write;
+        if needs_contents && later.family.is_some() && self.access.family != later.family {
+            return Some(MissingOrder::Ownership);
+        }
+        (needs_contents && !is_visible()).then_some(MissingOrder::Visibility)
+    }
+}
