@@ -2,8 +2,8 @@
 //!
 //! [`check_test`] predicts a test under a model and returns the line of `check`; [`simulate_test`] runs a
 //! test on the simulated GPU and returns the line of `run`; [`judge_test`] judges counts of another device;
-//! [`find_races`] interprets a shader and returns the lines of `race`. The command line, the library and the
-//! playground call these functions, so their lines agree.
+//! [`analyze`] analyzes an entry point of a shader. The command line, the library and the playground call these
+//! functions, so their answers agree.
 
 mod check;
 mod command_outcome;
@@ -27,8 +27,8 @@ pub use fix::{CodeEdit, FixEdits, add_fixes, change_record, fix_edits, line_rang
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use limit::StopFunction;
 pub use race::{
-    RacePhase, RaceQuestion, SaveInputs, describe_wider_grid, find_races, finding_record, needed_record,
-    needed_sentence, race_line, refused_line,
+    AnalysisRequest, EntryAnswer, RacePhase, SaveInputs, analyze, analyze_module, needed_record,
+    needed_sentence, refused_line,
 };
 pub use repair::EditableSource;
 pub use shader::{

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
 use frontend::{
-    AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, Refusal, SourcePosition,
-    SpirvModule, WiderGridFinding, fix_walk_findings,
+    AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, InvocationId, Refusal,
+    SourcePosition, SpirvModule, WiderGridFinding, fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
@@ -17,7 +17,7 @@ use results::wire::{
     CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord,
     RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason, UnprovedPlace,
 };
-use results::write::race::{describe_limit, describe_need};
+use results::write::race::describe_need;
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
@@ -45,14 +45,11 @@ pub enum RacePhase {
     Fixes,
 }
 
-/// The options for the entry points of a shader.
+/// An analysis: the engines to use, and their limits.
 #[derive(Clone, Copy)]
-pub struct RaceQuestion<'a> {
+pub struct AnalysisRequest<'a> {
     /// The name of the module in answers.
     pub file: &'a str,
-    /// The SPIR-V, as binary or text.
-    pub module: &'a [u8],
-    pub options: &'a AnalysisOptions,
     /// The source of missing inputs.
     pub inputs: InputMode,
     /// The model that decides questions that schedules leave open.
@@ -63,59 +60,111 @@ pub struct RaceQuestion<'a> {
     pub creates_tests: bool,
     /// True to prove race freedom for every input, and to report a shader without a finding or a proof as undecided.
     pub proves: bool,
+    /// True to search for the fixes of findings.
+    pub searches_fixes: bool,
     /// The source that the module was compiled from, if fixes may be edits of it.
     pub source: Option<EditableSource<'a>>,
-    pub warn: &'a dyn Fn(String),
     /// Stores the inputs that were used; an error refuses the entry point.
     pub save_inputs: Option<&'a SaveInputs<'a>>,
 }
 
-impl fmt::Debug for RaceQuestion<'_> {
+impl fmt::Debug for AnalysisRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RaceQuestion").field("file", &self.file).field("options", self.options).finish()
+        f.debug_struct("AnalysisRequest").field("file", &self.file).field("inputs", &self.inputs).finish()
     }
 }
 
-/// Analyses each entry point of a shader, or the one in the options: `race`. Each line has the litmus tests
-/// of its findings.
-pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>>)> {
-    let RaceQuestion { file, options, .. } = question;
-    let refused_entry = |why: String| vec![(refused_line(file, "", options, why), Vec::new())];
-    let module = match frontend::read_bound_module(question.module, options) {
-        Ok(module) => module,
-        Err(why) => return refused_entry(placed_refusal_text(file, &why)),
-    };
-    let entries = match entry_options(&module, options) {
-        Ok(EntryOptions { entries, unused }) => {
-            unused.iter().for_each(|unused| (question.warn)(format!("{file}: unused input: {unused}")));
-            entries
-        }
-        Err(why) => return refused_entry(placed_refusal_text(file, &why)),
-    };
-    invalid_use_texts(file, &module).into_iter().for_each(question.warn);
-    let analyze_entry = |options: AnalysisOptions| {
-        find_entry_races(question, &module, &options).unwrap_or_else(|why| {
-            (refused_line(file, options.entry.as_deref().unwrap_or_default(), &options, why), Vec::new())
-        })
-    };
-    entries.into_iter().map(analyze_entry).collect()
+/// The answer for an entry point.
+#[derive(Clone, Debug)]
+pub struct EntryAnswer {
+    /// The published line.
+    pub line: RaceLine,
+    /// The reason of an answer that is refused or undecided.
+    pub refusal: Option<Refusal>,
+    /// The inputs that show the findings.
+    pub options: AnalysisOptions,
+    /// The inputs on which the answer depends.
+    pub needs: Vec<NeededInput>,
+    /// The two invocations of each finding that is a race.
+    pub pairs: Vec<Option<[InvocationId; 2]>>,
+    /// The litmus test of each finding that has one.
+    pub tests: Vec<Option<Test>>,
 }
 
-/// Analyses one entry point.
+impl EntryAnswer {
+    fn refused(file: &str, options: &AnalysisOptions, why: String, refusal: Option<Refusal>) -> EntryAnswer {
+        let line = refused_line(file, options.entry.as_deref().unwrap_or_default(), options, why);
+        let (needs, pairs, tests) = (Vec::new(), Vec::new(), Vec::new());
+        EntryAnswer { line, refusal, options: options.clone(), needs, pairs, tests }
+    }
+}
+
+/// Analyzes each entry point of a module, as binary or text, or the one in the options.
+pub fn analyze_module(
+    request: &AnalysisRequest<'_>,
+    module: &[u8],
+    options: &AnalysisOptions,
+    warn: &dyn Fn(String),
+) -> Vec<EntryAnswer> {
+    let file = request.file;
+    let read = || {
+        let module = frontend::read_bound_module(module, options)?;
+        let entries = entry_options(&module, options)?;
+        Ok((module, entries))
+    };
+    let (module, EntryOptions { entries, unused }) = match read() {
+        Ok(read) => read,
+        Err(refusal) => {
+            let (entry, why) = (None, placed_refusal_text(file, &refusal));
+            let options = AnalysisOptions { entry, ..options.clone() };
+            return vec![EntryAnswer::refused(file, &options, why, Some(refusal))];
+        }
+    };
+    unused.iter().for_each(|unused| warn(format!("{file}: unused input: {unused}")));
+    invalid_use_texts(file, &module).into_iter().for_each(warn);
+    entries.iter().map(|options| analyze(request, &module, options)).collect()
+}
+
+/// Analyzes one entry point by a schedule of engines:
+///
+/// 1. For each choice of missing inputs, a walk over the whole grid, and the model if schedules decide
+///    ([`frontend::judge_choice`], which combines their answers).
+/// 2. A proof for every grid and input, and a walk with the inputs that refute it.
+/// 3. The litmus tests of findings.
+/// 4. Fixes as changes of the module, then as edits of the source.
+///
+/// Each has the limit of its [`RacePhase`].
+pub fn analyze(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> EntryAnswer {
+    let no_limit: StopFunction = Arc::new(|| false);
+    let choice = match walk_entry(request, module, options, &no_limit) {
+        Ok(choice) => choice,
+        Err(refusal) => {
+            let why = source_refusal_text(request.file, module, &refusal);
+            return EntryAnswer::refused(request.file, options, why, Some(refusal));
+        }
+    };
+    analyze_further(request, module, options, choice)
+        .unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None))
+}
+
+/// Continues after the walks of every choice.
 ///
 /// # Errors
-/// Returns the reason why it cannot be analysed.
-fn find_entry_races(
-    question: RaceQuestion<'_>,
+/// Returns the reason why the inputs cannot be stored.
+fn analyze_further(
+    request: &AnalysisRequest<'_>,
     module: &SpirvModule,
     requested: &AnalysisOptions,
-) -> Result<(RaceLine, Vec<Option<Test>>), String> {
-    let RaceQuestion { file, model, start_limit, .. } = question;
-    let no_limit: StopFunction = Arc::new(|| false);
-    let InputChoiceReport { mut report, mut options } = walk_entry(question, module, requested, &no_limit)
-        .map_err(|refusal| source_refusal_text(file, module, &refusal))?;
+    choice: InputChoiceReport,
+) -> Result<EntryAnswer, String> {
+    let AnalysisRequest { file, model, start_limit, .. } = *request;
+    let InputChoiceReport { mut report, mut options } = choice;
     let is_open = matches!(report.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
-    let proof = if is_open && question.proves { prove_entry(module, requested) } else { None };
+    let proof = if is_open && request.proves { prove_entry(module, requested) } else { None };
     if let Some(proof) = &proof
         && !proof.is_proved
     {
@@ -127,7 +176,7 @@ fn find_entry_races(
             report.chosen_inputs = vec![values.collect()];
         }
     }
-    if let Some(save) = question.save_inputs {
+    if let Some(save) = request.save_inputs {
         save(&options)?;
     }
     let test = |(number, finding): (usize, &GridFinding)| {
@@ -136,44 +185,55 @@ fn find_entry_races(
         test.name = format!("{}-{}", test.name, number + 1);
         Some(test)
     };
-    let tested_findings = report.findings.iter().enumerate().filter(|_| question.creates_tests);
+    let tested_findings = report.findings.iter().enumerate().filter(|_| request.creates_tests);
     let tests = tested_findings.map(test).collect();
-    let stop = start_limit(RacePhase::Fixes);
-    let fixes = fix_walk_findings(module, &options, &report, &*stop);
+    let mut pairs = report.findings.iter().map(GridFinding::racing_pair).collect();
+    let (refusal, needs) = (report.refusal.clone(), report.needs.clone());
     let mut line = race_line(file, module, &options, report.clone());
     if let Some(proof) = proof {
         add_proof(&mut line, module, proof);
     }
-    add_fixes(&mut line, module, &fixes);
-    if let Some(source) = question.source.filter(|_| !question.creates_tests && !line.findings.is_empty()) {
-        let walk = |bytes: &[u8]| {
-            let module = frontend::read_bound_module(bytes, requested).ok()?;
-            let InputChoiceReport { report, options } =
-                walk_entry(question, &module, requested, &stop).ok()?;
-            let line = race_line(file, &module, &options, report.clone());
-            Some(WalkedSource { module, options, report, line })
-        };
-        let limit = stop.clone();
-        let deadline = Some(DeadlinePredicate::new(move || limit()));
-        let find = |bytes: &[u8], inputs: &AnalysisOptions| {
-            let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
-            let module = frontend::read_bound_module(bytes, &options).ok()?;
-            let report = analyze_grid(&module, &options).ok()?;
-            Some(race_line(file, &module, &options, report))
-        };
-        let first = WalkedSource { module: module.clone(), options, report, line: line.clone() };
-        repair_source(
-            &mut line,
-            first,
-            source,
-            RepairWalks { analyze: &walk, walk_with_inputs: &find },
-            &stop,
-        );
+    if request.searches_fixes {
+        let walked =
+            WalkedSource { module: module.clone(), options: options.clone(), report, line: line.clone() };
+        add_all_fixes(request, requested, walked, &mut line);
     }
-    if !question.creates_tests {
-        group_by_cause(&mut line.findings);
+    if !request.creates_tests {
+        group_by_cause(&mut line.findings, &mut pairs);
     }
-    Ok((line, tests))
+    Ok(EntryAnswer { line, refusal, options, needs, pairs, tests })
+}
+
+/// Adds the fixes of findings: changes of the module, or edits of the source if there is one.
+fn add_all_fixes(
+    request: &AnalysisRequest<'_>,
+    requested: &AnalysisOptions,
+    mut walked: WalkedSource,
+    line: &mut RaceLine,
+) {
+    let file = request.file;
+    let stop = (request.start_limit)(RacePhase::Fixes);
+    let fixes = fix_walk_findings(&walked.module, &walked.options, &walked.report, &*stop);
+    add_fixes(line, &walked.module, &fixes);
+    let Some(source) = request.source.filter(|_| !request.creates_tests && !line.findings.is_empty()) else {
+        return;
+    };
+    walked.line = line.clone();
+    let walk = |bytes: &[u8]| {
+        let module = frontend::read_bound_module(bytes, requested).ok()?;
+        let InputChoiceReport { report, options } = walk_entry(request, &module, requested, &stop).ok()?;
+        let line = race_line(file, &module, &options, report.clone());
+        Some(WalkedSource { module, options, report, line })
+    };
+    let limit = stop.clone();
+    let deadline = Some(DeadlinePredicate::new(move || limit()));
+    let find = |bytes: &[u8], inputs: &AnalysisOptions| {
+        let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
+        let module = frontend::read_bound_module(bytes, &options).ok()?;
+        let report = analyze_grid(&module, &options).ok()?;
+        Some(race_line(file, &module, &options, report))
+    };
+    repair_source(line, walked, source, RepairWalks { analyze: &walk, walk_with_inputs: &find }, &stop);
 }
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
@@ -222,12 +282,12 @@ fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport) {
 /// # Errors
 /// Returns the reason why it cannot be analysed.
 fn walk_entry(
-    question: RaceQuestion<'_>,
+    request: &AnalysisRequest<'_>,
     module: &SpirvModule,
     options: &AnalysisOptions,
     stop: &StopFunction,
 ) -> Result<InputChoiceReport, Refusal> {
-    let RaceQuestion { model, start_limit, .. } = question;
+    let AnalysisRequest { model, start_limit, .. } = *request;
     frontend::check_claim(module, options)?;
     let with_limit = |phase| {
         let (limit, stop) = (start_limit(phase), stop.clone());
@@ -237,7 +297,7 @@ fn walk_entry(
         }
     };
     let search_options = with_limit(RacePhase::InputSearch);
-    let choice = frontend::choose_inputs(module, &search_options, question.inputs, InputGrid::Chosen)?;
+    let choice = frontend::choose_inputs(module, &search_options, request.inputs, InputGrid::Chosen)?;
     let options = with_limit(RacePhase::Walks);
     let limit = start_limit(RacePhase::Model);
     let budget = || limit() || stop();
@@ -358,11 +418,6 @@ pub fn coverage_limit(limit: frontend::CoverageLimit) -> CoverageLimit {
     }
 }
 
-/// Describes a finding with another grid than the assumed one.
-pub fn describe_wider_grid(found: WiderGridFinding) -> String {
-    describe_limit(&coverage_limit(frontend::CoverageLimit::WiderGrid(found)))
-}
-
 /// Converts an input on which the answer depends to its published record.
 pub fn needed_record(file: &str, module: &SpirvModule, input: NeededInput) -> NeededRecord {
     let NeededInput { name, value, option, lines, line, finding, .. } = input;
@@ -381,13 +436,14 @@ pub fn needed_sentence(input: NeededInput) -> String {
 }
 
 /// Merges findings of one kind and variable that the same fix removes.
-fn group_by_cause(findings: &mut Vec<FindingRecord>) {
+fn group_by_cause(findings: &mut Vec<FindingRecord>, pairs: &mut Vec<Option<[InvocationId; 2]>>) {
     let variable = |finding: &FindingRecord| {
         let element = finding.element.as_deref().unwrap_or_default();
         element.split(['[', '.']).next().unwrap_or_default().to_owned()
     };
     let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
-    for finding in findings.drain(..) {
+    let mut kept = Vec::new();
+    for (finding, pair) in findings.drain(..).zip(pairs.drain(..)) {
         let is_same_group = |known: &FindingRecord| {
             known.kind == finding.kind
                 && known.change == finding.change
@@ -395,9 +451,13 @@ fn group_by_cause(findings: &mut Vec<FindingRecord>) {
         };
         match groups.iter_mut().find(|(known, _)| finding.change.is_some() && is_same_group(known)) {
             Some((_, more)) => *more += 1,
-            None => groups.push((finding, 0)),
+            None => {
+                groups.push((finding, 0));
+                kept.push(pair);
+            }
         }
     }
+    *pairs = kept;
     findings.extend(groups.into_iter().map(|(mut finding, more)| {
         if more > 0 {
             let pairs = if more == 1 { "pair of lines has" } else { "pairs of lines have" };

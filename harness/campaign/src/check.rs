@@ -9,7 +9,7 @@ use answers::{TestAnswer, TestQuestion, check_test, prepare_test};
 use litmus::Dialect;
 use model::progress::{Fairness, ProgressModel};
 use model::{Budget, Model};
-use results::wire::{CheckLine, RaceWord, RejectedLine};
+use results::wire::{CheckLine, RejectedLine};
 use runner::RunVariant;
 
 use crate::kinds::progress::parse_placements;
@@ -27,25 +27,6 @@ pub enum CheckResult {
     Answered(Box<CheckLine>, Vec<String>, CommandOutcome),
     /// The source is not a test, or is one that the model cannot judge.
     Rejected(RejectedSource),
-}
-
-impl CheckResult {
-    /// Returns true if the shader has findings.
-    fn has_findings(&self) -> bool {
-        matches!(self, CheckResult::Answered(line, ..) if line.findings.as_ref().is_some_and(|all| !all.is_empty()))
-    }
-
-    /// Returns true if the shader has no race and no other finding, in the schedules that were tried.
-    fn is_clean(&self) -> bool {
-        let is_clean = matches!(self, CheckResult::Answered(line, _, CommandOutcome::Success)
-            if matches!(line.race, RaceWord::Free | RaceWord::Unknown));
-        is_clean && !self.has_findings()
-    }
-
-    /// Returns true if the model could not decide about races.
-    fn is_unknown(&self) -> bool {
-        matches!(self, CheckResult::Answered(line, ..) if line.race == RaceWord::Unknown)
-    }
 }
 
 /// The models of a `check`: the one given by the user, or the defaults ([`Model::default_for_test`]).

@@ -261,11 +261,6 @@ pub(crate) fn relabel(kind: &mut InstructionKind, renumber: &impl Fn(&LabelId) -
     }
 }
 
-/// Returns true for conditional branches.
-pub(crate) fn is_conditional_branch(kind: &InstructionKind) -> bool {
-    matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::BranchIf { .. }))
-}
-
 pub(crate) fn location_of(kind: &InstructionKind) -> Option<LocationId> {
     kind.access().map(|access| access.place.location)
 }
@@ -310,34 +305,6 @@ impl AddedSemantics {
     }
 }
 
-/// Strengthens an atomic or barrier; `None` if it is as strong already, or cannot be.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other instructions are not generated here")]
-pub(crate) fn strengthen_order(kind: &InstructionKind, more: AddedSemantics) -> Option<InstructionKind> {
-    let mut changed = kind.clone();
-    match &mut changed {
-        InstructionKind::Access(access) => {
-            let fits = (!more.release || access.is_write()) && (!more.acquire || access.is_read());
-            let Access::Atomic { semantics, .. } = &mut access.strength else { return None };
-            *semantics = if fits { more.added_to(*semantics) } else { return None };
-        }
-        InstructionKind::Fence { semantics, .. } => *semantics = more.added_to(*semantics),
-        InstructionKind::ControlBarrier(barrier) => {
-            barrier.semantics = Some(more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED)));
-        }
-        InstructionKind::SplitBarrier(barrier) => {
-            // An arrival only releases, a wait only acquires.
-            let fits = match barrier.half {
-                SplitHalf::Arrive => !more.acquire,
-                SplitHalf::Wait => !more.release,
-            };
-            let semantics = more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED));
-            barrier.semantics = if fits { Some(semantics) } else { return None };
-        }
-        _ => return None,
-    }
-    (changed != *kind).then_some(changed)
-}
-
 /// Widens the memory scope of an atomic or barrier; `None` if it has none, or one as wide.
 pub(crate) fn widen_scope(kind: &InstructionKind, wider_scope: Scope) -> Option<InstructionKind> {
     let mut changed = kind.clone();
@@ -373,21 +340,6 @@ pub(crate) fn make_non_private(kind: &InstructionKind) -> Option<InstructionKind
         Access::Private => Some(Access::NonPrivate),
         Access::NonPrivate | Access::Coherent { .. } | Access::Atomic { .. } => None,
     })
-}
-
-/// Returns a plain access as a relaxed atomic.
-pub(crate) fn make_atomic(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
-    map_strength(kind, |strength| match strength {
-        Access::Private | Access::NonPrivate | Access::Coherent { .. } => {
-            Some(Access::Atomic { scope, semantics: Semantics::RELAXED })
-        }
-        Access::Atomic { .. } => None,
-    })
-}
-
-/// Returns semantics that order and publish everything of a class.
-pub(crate) fn full_semantics(class: StorageClass) -> Semantics {
-    AddedSemantics { acquire: true, release: true, class }.added_to(Semantics::RELAXED)
 }
 
 /// Returns the storage class of an access.

@@ -1,4 +1,4 @@
-//! Finds fixes for races: changes of the litmus test, each verified by the model.
+//! Finds fixes for races and broken claims: changes of the module, each verified by walking or lifting it.
 //!
 //! A change applies wherever its line is executed, in every invocation. The search returns the cheapest
 //! combination after which nothing races and the claim holds. It tries single changes first, then pairs and
@@ -11,25 +11,25 @@ mod edit;
 mod handover;
 mod walk_fixes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use litmus::{
-    Condition, Instruction, InstructionKind, Question, QuestionKind, Race, Scope, Semantics, Span,
-    StorageClass, Test,
+    Condition, Instruction, InstructionKind, Question, QuestionKind, Race, Scope, Span, StorageClass,
 };
 use model::{Model, PredictError};
 use spirv_reader::SpirvModule;
 
 use crate::accessed_variable::accessed_variable;
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
-use crate::emit::{self, AddedSemantics};
-use crate::error::SourcePosition;
+use crate::emit;
 use crate::finding::{FindingCause, Spot};
 use crate::grid::GridFinding;
-use crate::lifted::{Lifted, LiftedCase};
+use crate::lift::lift;
+use crate::lifted::Lifted;
+use crate::options::AnalysisOptions;
 
+use apply::apply_changes;
 use candidates::ModuleCandidates;
-use edit::WIDEST_SCOPE;
 
 pub use change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
 pub use walk_fixes::{WalkFixes, fix_walk_findings};
@@ -124,18 +124,21 @@ fn instructions_mut(lifted: &mut Lifted) -> impl Iterator<Item = &mut Instructio
         .flat_map(|thread| &mut thread.instructions)
 }
 
-/// Returns the cheapest changes after which nothing races and the claim holds.
+/// Returns the cheapest changes after which nothing races and the claim holds, by lifting each changed module.
+///
+/// `lifted` is the module with these options.
 ///
 /// # Errors
 /// Fails beyond the bounds of the engine.
 pub fn fix_races(
-    module: &SpirvModule,
+    (module, options): (&SpirvModule, &AnalysisOptions),
     lifted: &Lifted,
     model: &Model,
     race: Option<&RaceSpot>,
     query: &ModelQuery<'_>,
 ) -> Result<FixResult, PredictError> {
-    let mut trials = LitmusTrials { module, lifted, model, query, tried: 0 };
+    let defects = lifted.findings.len();
+    let mut trials = ModelTrials { module, options, defects, model, query, tried: 0 };
     let mut failure = None;
     let mut changes = Vec::new();
     for finding in findings_to_fix(module, lifted, race) {
@@ -187,24 +190,31 @@ fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot
     spots.values().map(finding).collect()
 }
 
-/// Applies changes to litmus tests and predicts them.
-struct LitmusTrials<'a> {
+/// Applies changes to a module and predicts its litmus tests.
+struct ModelTrials<'a> {
     module: &'a SpirvModule,
-    lifted: &'a Lifted,
+    options: &'a AnalysisOptions,
+    /// The number of defects that the lifter finds in the module.
+    defects: usize,
     model: &'a Model,
     query: &'a ModelQuery<'a>,
     tried: usize,
 }
 
-impl LitmusTrials<'_> {
+impl ModelTrials<'_> {
     fn fixes_all(&mut self, changes: &[&KernelChange]) -> Result<bool, PredictError> {
-        let mut changed = self.lifted.clone();
-        for change in changes {
-            if !change.apply_to_test(self.module, &mut changed) {
-                return Ok(false);
-            }
+        // An atomic update would leave the synchronization broken that the update was to rely on.
+        let is_update =
+            |kind| matches!(kind, &ChangeKind::MakeUpdate { .. } | &ChangeKind::MakeImageUpdate { .. });
+        if changes.iter().any(|change| is_update(&change.kind)) {
+            return Ok(false);
         }
+        let Some(changed) = apply_changes(self.module, changes) else { return Ok(false) };
         self.tried += 1;
+        let Ok(changed) = lift(&changed, self.options) else { return Ok(false) };
+        if changed.findings.len() > self.defects {
+            return Ok(false);
+        }
         let budget = self.query.budget.with_step_limit(TRIAL_STEPS);
         let race = decide_with_model(
             &changed,
@@ -240,161 +250,4 @@ impl LitmusTrials<'_> {
         )?;
         Ok(claim_answer.holds == Some(true))
     }
-}
-
-impl KernelChange {
-    /// Applies the change to a litmus test; returns false if it has no effect or the test cannot express it.
-    fn apply_to_test(&self, module: &SpirvModule, lifted: &mut Lifted) -> bool {
-        let mut changed = false;
-        for case in &mut lifted.cases {
-            changed |= match &self.kind {
-                ChangeKind::StrengthenOrder { more, .. } => {
-                    replace_instructions(case, self.place, |kind| emit::strengthen_order(kind, *more))
-                }
-                ChangeKind::WidenScope { .. } => {
-                    replace_instructions(case, self.place, |kind| emit::widen_scope(kind, WIDEST_SCOPE))
-                }
-                ChangeKind::MakeCoherent { root, .. } => make_variable_coherent(module, case, *root),
-                ChangeKind::MakeAtomic { sites, .. } => {
-                    let mut is_changed = false;
-                    for site in sites {
-                        let Some(instruction) = site.instruction(module) else { continue };
-                        // Every access is changed, even if an earlier change already has an effect.
-                        is_changed |= replace_instructions(case, instruction.place, |kind| {
-                            emit::make_atomic(kind, WIDEST_SCOPE)
-                        });
-                    }
-                    is_changed
-                }
-                ChangeKind::InsertFences { side, classes, .. } => {
-                    let semantics = classes.iter().fold(Semantics::RELAXED, |all, class| {
-                        AddedSemantics { acquire: true, release: true, class: *class }.added_to(all)
-                    });
-                    let fence = |_, _| emit::memory_barrier(WIDEST_SCOPE, semantics);
-                    let sides: &[bool] = match side {
-                        InsertionSide::Before => &[false],
-                        InsertionSide::After => &[true],
-                        InsertionSide::Around => &[false, true],
-                    };
-                    let mut is_changed = false;
-                    for is_after in sides {
-                        is_changed |= insert_around(case, self.place, *is_after, fence);
-                    }
-                    is_changed
-                }
-                ChangeKind::InsertBarrier {
-                    anchor: InsertionAnchor::Line,
-                    side,
-                    scope: Scope::Workgroup,
-                    class,
-                    ..
-                } => {
-                    let is_after = *side == InsertionSide::After;
-                    is_uniformly_executed(case, self.place)
-                        && insert_around(case, self.place, is_after, |place, number| {
-                            // No other barrier has an instance number this large.
-                            let instance = 100_000 * (1 + place) + number;
-                            let semantics = Some(emit::full_semantics(*class));
-                            emit::control_barrier(instance, Scope::Workgroup, Scope::Workgroup, semantics)
-                        })
-                }
-                ChangeKind::InsertBarrier { .. }
-                | ChangeKind::ZeroInitialize(_)
-                | ChangeKind::MakeUpdate { .. }
-                | ChangeKind::MakeImageUpdate { .. } => false,
-            };
-        }
-        changed
-    }
-}
-
-/// Makes all accesses through a variable available or visible.
-fn make_variable_coherent(module: &SpirvModule, case: &mut LiftedCase, root: u32) -> bool {
-    let mut changed = false;
-    for (thread, origins) in case.test.threads.iter_mut().zip(&case.origins) {
-        for (instruction, origin) in thread.instructions.iter_mut().zip(origins) {
-            if emit::location_of(&instruction.kind).is_some()
-                && accessed_variable(module, origin.place) == Some(root)
-                && let Some(kind) = emit::make_coherent(&instruction.kind, WIDEST_SCOPE)
-            {
-                instruction.kind = kind;
-                changed = true;
-            }
-        }
-    }
-    changed
-}
-
-fn replace_instructions(
-    case: &mut LiftedCase,
-    place: SourcePosition,
-    change: impl Fn(&InstructionKind) -> Option<InstructionKind>,
-) -> bool {
-    let mut changed = false;
-    for (thread, origins) in case.test.threads.iter_mut().zip(&case.origins) {
-        for (instruction, origin) in thread.instructions.iter_mut().zip(origins) {
-            if origin.place == place
-                && let Some(kind) = change(&instruction.kind)
-            {
-                instruction.kind = kind;
-                changed = true;
-            }
-        }
-    }
-    changed
-}
-
-/// Inserts instructions before or after the accesses of a position.
-fn insert_around(
-    case: &mut LiftedCase,
-    place: SourcePosition,
-    is_after: bool,
-    make: impl Fn(usize, usize) -> InstructionKind,
-) -> bool {
-    let number = match place {
-        SourcePosition::Line(number) | SourcePosition::Word(number) => number as usize,
-        SourcePosition::Module => return false,
-    };
-    let mut changed = false;
-    for (thread, origins) in case.test.threads.iter_mut().zip(&mut case.origins) {
-        let mut count = 0;
-        let mut at = 0;
-        while at < thread.instructions.len() {
-            if origins[at].place == place && thread.instructions[at].kind.is_event() {
-                let inserted = Instruction {
-                    kind: make(number * 2 + usize::from(is_after), count),
-                    span: Span::default(),
-                };
-                let position = at + usize::from(is_after);
-                let origin = Spot { writes: None, ..origins[at] };
-                thread.instructions.insert(position, inserted);
-                // An inserted instruction has no position, so that it is not mistaken for the original one.
-                origins.insert(position, Spot { place: SourcePosition::Module, ..origin });
-                // Past the inserted and the original instruction.
-                (count, at, changed) = (count + 1, at + 1, true);
-            }
-            at += 1;
-        }
-    }
-    changed
-}
-
-/// Returns true if every invocation executes a position equally often, independent of read values.
-fn is_uniformly_executed(case: &LiftedCase, place: SourcePosition) -> bool {
-    let is_straight_line = |test: &Test| {
-        test.threads
-            .iter()
-            .all(|thread| thread.instructions.iter().all(|i| !emit::is_conditional_branch(&i.kind)))
-    };
-    let counts: BTreeSet<usize> = case
-        .test
-        .threads
-        .iter()
-        .zip(&case.origins)
-        .map(|(thread, origins)| {
-            let here = thread.instructions.iter().zip(origins);
-            here.filter(|(instruction, origin)| origin.place == place && instruction.kind.is_event()).count()
-        })
-        .collect();
-    is_straight_line(&case.test) && counts.len() == 1 && !counts.contains(&0)
 }

@@ -137,6 +137,16 @@ impl GridFinding {
         GridFinding { kind, cause, element, message, at, inputs, control, sites, blocks }
     }
 
+    /// Returns the two invocations of a race.
+    pub fn racing_pair(&self) -> Option<[InvocationId; 2]> {
+        match &self.at[..] {
+            [one, other] if self.kind.is_race() && one.invocation != other.invocation => {
+                Some([one.invocation, other.invocation])
+            }
+            _ => None,
+        }
+    }
+
     /// Returns a finding of the model.
     pub(crate) fn from_spots(
         lifted: &Lifted,

@@ -6,11 +6,11 @@
 
 use litmus::Race;
 use model::{Budget, Model};
-use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
+use spirv_reader::{SpirvModule, Stage};
 
 use crate::answer::{ModelQuery, answer_with_model};
 use crate::axes::repeats_in_each_workgroup;
-use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
+use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes};
 use crate::coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
 use crate::error::{Problem, Refusal};
@@ -287,78 +287,6 @@ impl JudgedChoices<'_> {
     }
 }
 
-/// Returns the inputs that keep code or findings from being reached, as [`judge_choice`] finds them with every input
-/// that it tries.
-///
-/// `check` and `explain` are about one choice of inputs, `own`, and have found it clean. Returns `None` if the walk
-/// reaches no answer, or is clean too.
-pub fn deciding_inputs(
-    module: &SpirvModule,
-    (given, own): (&AnalysisOptions, &AnalysisOptions),
-    mode: InputMode,
-    (model, budget): (&Model, Budget<'_>),
-) -> Option<Vec<NeededInput>> {
-    let given = AnalysisOptions { assertion: None, ..given.clone() };
-    let result = choose_inputs(module, &given, mode, InputGrid::Chosen)
-        .and_then(|choice| judge_choice(module, &given, &choice, model, budget))
-        .ok()?;
-    let mut needs = match result.report.verdict {
-        GridVerdict::NeedsInputs => result.report.needs,
-        GridVerdict::Racy => differing_inputs(module, own, &result.options),
-        GridVerdict::Clean | GridVerdict::Undecided => Vec::new(),
-    };
-    // The caller knows the contents that decide its own answer.
-    needs.retain(|needed| !needed.lines.is_empty() || !needed.is_contents);
-    Some(needs).filter(|needs| !needs.is_empty())
-}
-
-/// Returns true if some finding holds whatever the chosen values are, as [`judge_choice`] decides with every input
-/// that it tries.
-///
-/// `check`, `explain` and `run` are about one choice of inputs, whose findings all seem to depend on assumed values.
-/// Returns false if the walk reaches no answer.
-pub fn has_certain_finding(
-    module: &SpirvModule,
-    given: &AnalysisOptions,
-    mode: InputMode,
-    (model, budget): (&Model, Budget<'_>),
-) -> bool {
-    let given = AnalysisOptions { assertion: None, ..given.clone() };
-    choose_inputs(module, &given, mode, InputGrid::Chosen)
-        .and_then(|choice| judge_choice(module, &given, &choice, model, budget))
-        .is_ok_and(|result| result.report.verdict == GridVerdict::Racy)
-}
-
-/// Returns the inputs that were chosen differently, with their values in `own`.
-fn differing_inputs(
-    module: &SpirvModule,
-    own: &AnalysisOptions,
-    other: &AnalysisOptions,
-) -> Vec<NeededInput> {
-    let mut all = Vec::new();
-    if own.grid != other.grid {
-        let [x, y, z] = own.grid.unwrap_or([1; 3]);
-        all.push(match own.grid {
-            Some(_) => NeededInput::grid_for_finding(format!("{x},{y},{z}")),
-            None => NeededInput::missing_grid(),
-        });
-    }
-    if own.subgroup_size != other.subgroup_size {
-        let size = own.subgroup_size.map_or("that of the device".to_owned(), |size| size.to_string());
-        all.push(NeededInput::subgroup_size_for_finding(size));
-    }
-    let constants = chosen_constants(module, own, other);
-    all.extend(constants.into_iter().map(|needed| NeededInput { value: "its default".to_owned(), ..needed }));
-    let changed = other.assumed.iter().filter(|input| {
-        !matches!(input.place, InputPlace::Constant(_))
-            && input.describe_value(own) != input.describe_value(other)
-    });
-    all.extend(changed.map(|input| {
-        NeededInput::for_finding(input.name.clone(), input.describe_value(own), input.example_option())
-    }));
-    all
-}
-
 /// Returns the grid of a finding, with the workgroups that take part in it if not all of the grid run.
 fn describe_grid(options: &AnalysisOptions, found: &GridFinding) -> Option<String> {
     let [x, y, z] = options.grid?;
@@ -452,7 +380,7 @@ fn judge_widened(
 ///
 /// A single workgroup shares memory with no other. A shader in which every workgroup does the same is written for one.
 /// For graphics stages these are two vertices, or two fragments of each of two pixels.
-pub fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> Option<WiderGridFinding> {
+fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> Option<WiderGridFinding> {
     if options.grid.is_some() || module.annotations.config.is_some() {
         return None;
     }
@@ -474,20 +402,6 @@ pub fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions)
 fn is_for_one_workgroup(module: &SpirvModule, options: &AnalysisOptions, stage: Stage) -> bool {
     let is_given = options.grid.is_some() || module.annotations.config.is_some();
     !is_given && stage.has_workgroups() && repeats_in_each_workgroup(module)
-}
-
-/// Returns the findings of a walk that a model does not check: endless loops and uninitialized values.
-///
-/// Modules with annotations define their own questions, so the result is empty.
-pub fn findings_outside_model(module: &SpirvModule, options: &AnalysisOptions) -> Vec<GridFinding> {
-    if module.annotations != Annotations::default() {
-        return Vec::new();
-    }
-    let findings = grid::analyze_grid(module, options).map_or_else(|_| Vec::new(), |report| report.findings);
-    let is_outside_model = |kind| {
-        matches!(kind, FindingKind::Hang | FindingKind::UninitialisedRead | FindingKind::UndefinedBehaviour)
-    };
-    findings.into_iter().filter(|found| is_outside_model(found.kind)).collect()
 }
 
 fn judge_by_walk_and_model(

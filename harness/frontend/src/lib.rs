@@ -116,10 +116,7 @@ pub use fix::{
 };
 pub use input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, UnsetOverride};
 pub use inputs::read_bound_module;
-pub use judge::{
-    InputChoiceReport, deciding_inputs, find_with_two_workgroups, findings_outside_model,
-    has_certain_finding, judge, judge_choice,
-};
+pub use judge::{InputChoiceReport, judge, judge_choice};
 pub use launch_part::LaunchPart;
 pub use lift::lift;
 pub use lifted::{Lifted, LiftedCase};

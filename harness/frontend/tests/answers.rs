@@ -56,9 +56,10 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
         let missing_sync = frontend::find_missing_sync(&lifted, &model, &query).unwrap();
         text += &format!("\nwhy: {}", missing_sync.description());
         let found = answer.race_spot.as_ref();
-        let with_all_accesses =
-            frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options.clone() }).unwrap();
-        let fix = frontend::fix_races(&module, &with_all_accesses, &model, found, &query).unwrap();
+        let options = AnalysisOptions { keep_all: true, ..options.clone() };
+        let with_all_accesses = frontend::lift(&module, &options).unwrap();
+        let fix =
+            frontend::fix_races((&module, &options), &with_all_accesses, &model, found, &query).unwrap();
         for change in &fix.changes {
             let source = module.source_line(change.line).unwrap();
             text += &format!(

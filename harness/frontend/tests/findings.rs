@@ -544,10 +544,12 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
         decide_question: false,
         locate_race: true,
     };
-    let with_all_accesses = frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options }).unwrap();
+    let options = AnalysisOptions { keep_all: true, ..options };
+    let with_all_accesses = frontend::lift(&module, &options).unwrap();
     let found = frontend::answer_with_model(&with_all_accesses, &model, &query).unwrap().race_spot;
     assert!(found.as_ref().is_some_and(|found| found.element.starts_with("words[")), "{found:?}");
-    let fix = frontend::fix_races(&module, &with_all_accesses, &model, found.as_ref(), &query).unwrap();
+    let fix =
+        frontend::fix_races((&module, &options), &with_all_accesses, &model, found.as_ref(), &query).unwrap();
     assert!(declares_words(&fix.changes), "{:?}", fix.changes);
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use answers::scan::blank_comments;
 use answers::wgsl::{self, OverrideValues};
-use answers::{EditableSource, FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
+use answers::{AnalysisRequest, EditableSource, FixEdits, RacePhase, StopFunction, fix_edits};
 use frontend::{AnalysisOptions, InputMode, ShaderLanguage};
 use results::wire::{
     ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,
@@ -64,20 +64,19 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
     let compile = |text: &str| wgsl::compile(file, text, &overrides).ok();
     let source = (shader.language == PlaygroundLanguage::Wgsl)
         .then_some(EditableSource { text: &shader.text, compile: &compile });
-    let question = RaceQuestion {
+    let request = AnalysisRequest {
         file,
-        module: &module,
-        options: &options,
         inputs: InputMode::Auto,
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         creates_tests: false,
         proves: false,
+        searches_fixes: true,
         source,
-        warn: &|_| {},
         save_inputs: None,
     };
-    let mut lines: Vec<RaceLine> = answers::find_races(question).into_iter().map(|(line, _)| line).collect();
+    let answers = answers::analyze_module(&request, &module, &options, &|_| {});
+    let mut lines: Vec<RaceLine> = answers.into_iter().map(|answer| answer.line).collect();
     for line in &mut lines {
         if shader.language == PlaygroundLanguage::Wgsl {
             line.compiler = Some(wgsl::COMPILER.to_owned());

@@ -1,34 +1,32 @@
 //! Checks shaders: one line for each entry point.
 //!
-//! The lifter translates an entry point to litmus tests that the model answers. If that leaves a question
-//! open, the grid interpreter executes the whole grid. [`ShaderAnalysis`] has the steps that `check` shares with
-//! `explain` and `run`.
+//! The answer of `race` ([`EntryPoint::find_races`]) decides about findings. The lifter and the model answer for one
+//! choice of inputs what it leaves open: claims, termination, other models, and races that schedules decide.
+//! [`PartialAnswer::combine`] holds the precedence of both.
 
 pub mod explain;
-mod interpreter;
 mod undecided;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use answers::{finding_record, invalid_use_texts, placed_refusal_text, refusal_text, source_location};
+use answers::{EntryAnswer, invalid_use_texts, placed_refusal_text, refusal_text, source_location};
 use frontend::{
-    AnalysisOptions, DeadlinePredicate, FindingKind, InputGrid, LiftFinding, Lifted, ModelQuery, Refusal,
-    SourcePosition, SpirvModule, Spot,
+    AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, FindingKind, InputGrid, LiftFinding, Lifted,
+    ModelQuery, Refusal, SourcePosition, Spot,
 };
 use litmus::Race;
 use model::Budget;
 use model::progress::{ProgressLimits, check_termination};
 use results::wire::{
-    CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord,
-    RejectedLine,
+    CHECK_SCHEMA, CheckLine, CoverageLimit, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query,
+    RaceLine, RaceVerdict, RaceWord, RejectedLine, ScheduleReason,
 };
-
-use results::write::race::describe_need;
+use results::write::race::{describe_coverage, describe_limit, describe_need};
 
 use self::undecided::describe_refusal;
 use super::{CheckOptions, CheckResult};
-use crate::shader::shader_analysis::{AnswerStatus, ShaderAnalysis, is_interpreter_model, read_entry_points};
+use crate::shader::shader_analysis::{ChosenEntryPoint, EntryPoint, read_entry_points};
 use crate::shader::source::{SourceError, SourceModule};
 use crate::source::RejectedSource;
 use crate::time_limit::stop_after;
@@ -56,7 +54,9 @@ pub fn check_module(
     };
     let invalid = invalid_use_texts(file, &module);
     let check = |given: &AnalysisOptions| {
-        match check_entry_point((file, &shader, &module), given, model, check_options) {
+        let entry =
+            EntryPoint { file, source: &shader, module: &module, model, given, mode: check_options.inputs };
+        match check_entry_point(entry, check_options) {
             Ok(mut checked) => {
                 if let CheckResult::Answered(_, warnings, _) = &mut checked {
                     warnings.splice(0..0, invalid.iter().cloned());
@@ -88,43 +88,114 @@ fn reject_refusal(file: &str, refusal: &Refusal, invalid: &[String]) -> CheckRes
 ///
 /// # Errors
 /// The refusal of the lifter, or that of the interpreter if it says more.
-fn check_entry_point(
-    source: (&str, &SourceModule, &SpirvModule),
-    given: &AnalysisOptions,
-    model: &model::Model,
-    check_options: CheckOptions,
-) -> Result<CheckResult, Refusal> {
+fn check_entry_point(entry: EntryPoint<'_>, check_options: CheckOptions) -> Result<CheckResult, Refusal> {
     let started = Instant::now();
-    let (_, _, module) = source;
-    frontend::check_claim(module, given)?;
-    let search_time = check_options.timeout / SEARCH_TIME_DIVISOR;
-    let inputs = (check_options.inputs, InputGrid::One);
-    let analysis = ShaderAnalysis::new(source, given, model, inputs, Some(search_time))?;
-    let check = EntryPointCheck { analysis: &analysis, check_options, started };
-    Ok(check.settle_answer(check.answer()?))
+    frontend::check_claim(entry.module, entry.given)?;
+    EntryPointCheck { entry, check_options, started }.answer()
 }
 
 /// The part of the time that the search for inputs may take.
 const SEARCH_TIME_DIVISOR: u32 = 4;
 
 /// The check of an entry point.
-pub(super) struct EntryPointCheck<'a> {
-    pub(super) analysis: &'a ShaderAnalysis<'a>,
-    pub(super) check_options: CheckOptions,
+struct EntryPointCheck<'a> {
+    entry: EntryPoint<'a>,
+    check_options: CheckOptions,
     started: Instant,
 }
 
-/// The model's answer, and true if it leaves every question open.
-type ModelCheck = (Result<CheckResult, String>, bool);
+/// The answer of one engine, with notes about its scope.
+struct PartialAnswer {
+    line: CheckLine,
+    notes: Vec<String>,
+}
+
+/// The answer of the model, or why it has none.
+type ModelAnswer = Result<PartialAnswer, String>;
+
+impl PartialAnswer {
+    fn findings(&self) -> &[FindingRecord] {
+        self.line.findings.as_deref().unwrap_or_default()
+    }
+
+    /// Returns true if nothing was found and races are undecided.
+    fn is_open(&self) -> bool {
+        self.line.race == RaceWord::Unknown && self.findings().is_empty()
+    }
+
+    /// Returns true if the race or a query is undecided.
+    fn leaves_unknown(&self) -> bool {
+        self.line.race == RaceWord::Unknown || self.line.queries.iter().any(|query| query.holds.is_none())
+    }
+
+    /// Returns true if an answer is undecided and runs were cut off at the loop bound.
+    fn is_cut_short(&self) -> bool {
+        self.line.cut > 0 && self.leaves_unknown()
+    }
+
+    /// Adds the answer of the model for one choice of inputs to that of the analysis.
+    ///
+    /// Findings of the analysis come first, then the inputs that it needs, then findings of the model, then the inputs
+    /// that these or a claim depend on.
+    fn combine(self, by_model: PartialAnswer) -> PartialAnswer {
+        let PartialAnswer { line: walked, mut notes } = self;
+        let is_open = walked.race == RaceWord::Unknown && walked.findings.as_ref().is_none_or(Vec::is_empty);
+        let depends = !by_model.line.queries.is_empty() || is_open && !by_model.findings().is_empty();
+        let new_notes: Vec<String> =
+            by_model.notes.into_iter().filter(|note| !notes.contains(note)).collect();
+        notes.extend(new_notes);
+        let CheckLine { race, findings, .. } = if is_open { &by_model.line } else { &walked };
+        let (race, findings) = (*race, findings.clone());
+        let is_settled = !walked.needs.is_empty() || !is_open && findings.iter().any(|all| !all.is_empty());
+        let needs = if depends && !is_settled { by_model.line.needs } else { walked.needs };
+        let (compiler, two_workgroup_finding) = (walked.compiler, walked.two_workgroup_finding);
+        let line = CheckLine { race, findings, needs, compiler, two_workgroup_finding, ..by_model.line };
+        PartialAnswer { line, notes }
+    }
+
+    /// Concludes: broken claims and findings, then needed inputs, then undecided claims.
+    fn conclude(self, file: &str, no_answer_reason: &str) -> CheckResult {
+        let PartialAnswer { mut line, notes } = self;
+        let mut notes: Vec<String> = notes.iter().map(|note| format!("{file}: {note}")).collect();
+        if !line.needs.is_empty() {
+            (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
+            notes.extend(line.needs.iter().map(|needed| format!("{file}: {}", describe_need(needed))));
+        }
+        let mut outcome = match line.findings.as_ref().is_none_or(Vec::is_empty) {
+            true if line.needs.is_empty() => CommandOutcome::Success,
+            true => CommandOutcome::Environment,
+            false => CommandOutcome::RuleBroken,
+        };
+        for query in line.queries.iter().filter(|query| query.expected.is_some()) {
+            if query.holds == Some(false) {
+                outcome.escalate_to(CommandOutcome::RuleBroken);
+                notes.push(format!("{file}: `{}` does not hold", query.text));
+            } else if query.holds.is_none() {
+                outcome.escalate_to(CommandOutcome::Environment);
+                notes.push(format!("{file}: `{}` has no answer{no_answer_reason}", query.text));
+            }
+        }
+        CheckResult::Answered(Box::new(line), notes, outcome)
+    }
+}
+
+/// Returns true if an analysis without findings covers every schedule.
+fn covers_every_schedule(line: &RaceLine) -> bool {
+    let is_every = |reason| match reason {
+        None | Some(ScheduleReason::PartialSubgroups) => true,
+        Some(ScheduleReason::Interlock | ScheduleReason::Atomics) => false,
+    };
+    line.coverage.schedules.as_ref().is_some_and(|schedules| is_every(schedules.reason))
+}
 
 impl EntryPointCheck<'_> {
-    pub(super) fn remaining_time(&self) -> Duration {
+    fn remaining_time(&self) -> Duration {
         self.check_options.timeout.saturating_sub(self.started.elapsed())
     }
 
-    /// Returns a line with only the race verdict and the time.
-    pub(super) fn entry_line(&self, entry: &str, race: Race) -> CheckLine {
-        let ShaderAnalysis { file, model, .. } = *self.analysis;
+    /// Returns a line without findings.
+    fn entry_line(&self, entry: &str) -> CheckLine {
+        let EntryPoint { file, model, source, .. } = self.entry;
         let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
         CheckLine {
             schema: CHECK_SCHEMA.to_owned(),
@@ -132,70 +203,123 @@ impl EntryPointCheck<'_> {
             file: file.to_owned(),
             name: entry.to_owned(),
             model: model.name().to_owned(),
-            race: race.into(),
+            race: RaceWord::Unknown,
+            findings: Some(Vec::new()),
+            compiler: source.compiler.clone(),
             micros: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             outcomes_listed: Some(false),
             ..CheckLine::default()
         }
     }
 
-    /// Answers by the model, or by a walk over the grid if the model leaves every question open.
+    /// Answers by the analysis of `race`, and by the model about what it leaves open.
     ///
     /// # Errors
     /// The refusal of the lifter, or that of the interpreter if it says more.
     fn answer(&self) -> Result<CheckResult, Refusal> {
-        let file = self.analysis.file;
-        let by_model = self.answer_with_growing_bound();
-        let is_open = by_model.as_ref().map_or(true, |(_, is_open)| *is_open);
-        let no_answer_reason = match &by_model {
-            Err(refusal) => describe_refusal(refusal),
-            Ok((answer, _)) => answer.as_ref().err().map(|why| format!(": {why}")).unwrap_or_default(),
-        };
-        let (by_walk, walk_refusal) = match is_open.then(|| self.check_by_walk(&no_answer_reason)) {
-            Some(Ok(walked)) => (Some(walked), None),
-            Some(Err(why)) => (None, why),
+        let EntryPoint { file, given, .. } = self.entry;
+        // The analysis knows only the newest model, and no fairness.
+        let can_walk = self.entry.is_model_of_walk() && self.check_options.progress.is_none();
+        let mut walked = (can_walk && !self.entry.is_annotated()).then(|| self.answer_by_walk());
+        if given.assertion.is_none()
+            && matches!(&walked, Some(Ok(answer)) if !answer.is_open())
+            && let Some(Ok(answer)) = walked
+        {
+            return Ok(answer.conclude(file, ""));
+        }
+        let search_time = self.check_options.timeout / SEARCH_TIME_DIVISOR;
+        let chosen = self.entry.choose_inputs(InputGrid::One, Some(search_time))?;
+        let by_model = self.answer_with_growing_bound(&chosen);
+        let is_answer = |answer: &PartialAnswer| !answer.is_open() || !answer.line.queries.is_empty();
+        if can_walk && walked.is_none() && !matches!(&by_model, Ok(Ok(answer)) if is_answer(answer)) {
+            walked = Some(self.answer_by_walk());
+        }
+        let (walked, walk_refusal) = match walked {
+            Some(Ok(answer)) => (Some(answer), None),
+            Some(Err(refusal)) => (None, refusal),
             None => (None, None),
         };
-        let by_walk = by_walk.filter(|walked| !walked.is_unknown() || !matches!(&by_model, Ok((Ok(_), _))));
-        let is_unknown = match (&by_walk, &by_model) {
-            (Some(checked), _) | (None, Ok((Ok(checked), _))) => checked.is_unknown(),
+        let no_answer_reason = match &by_model {
+            Err(refusal) => describe_refusal(refusal),
+            Ok(Err(why)) => format!(": {why}"),
+            Ok(Ok(_)) => String::new(),
+        };
+        let is_open = match (&walked, &by_model) {
+            (Some(walked), Ok(Ok(answer))) => walked.is_open() && answer.is_open(),
+            (Some(answer), _) | (None, Ok(Ok(answer))) => answer.is_open(),
             (None, _) => false,
         };
-        // If a finding exists, a reason that the model cannot answer does not matter.
-        let has_findings = by_walk.as_ref().is_some_and(CheckResult::has_findings);
-        let needs_explanation =
-            !(has_findings && matches!(&by_model, Err(refusal) if !refusal.what.is_limit()));
-        let explain = || self.describe_limit(by_model.as_ref().map(|(answer, _)| answer));
-        let explanation = (is_unknown && needs_explanation).then(explain).flatten();
-        let mut checked = match (by_walk, by_model) {
-            (Some(checked), _) | (None, Ok((Ok(checked), _))) => checked,
-            (None, Ok((Err(why), _))) => CheckResult::Rejected(RejectedSource::without_position(file, why)),
-            (None, Err(refusal)) => self.result_without_answer(refusal, walk_refusal)?,
+        let limit = if is_open { self.describe_limit(&chosen, by_model.as_ref()) } else { None };
+        let mut answer = match (walked, by_model) {
+            (Some(walked), Ok(Ok(answer))) => walked.combine(answer),
+            (None, Ok(Ok(answer))) => answer,
+            (Some(PartialAnswer { line, notes }), _) => {
+                PartialAnswer { line: CheckLine { queries: self.unanswered_queries(), ..line }, notes }
+            }
+            (None, Ok(Err(why))) => {
+                return Ok(CheckResult::Rejected(RejectedSource::without_position(file, why)));
+            }
+            (None, Err(refusal)) => return self.result_without_answer(&chosen, refusal, walk_refusal),
         };
-        if let (Some(explanation), CheckResult::Answered(_, warnings, _)) = (explanation, &mut checked) {
-            warnings.push(format!("{file}: {explanation}"));
-        }
-        Ok(checked)
+        answer.notes.extend(limit);
+        Ok(answer.conclude(file, &no_answer_reason))
+    }
+
+    /// Answers by the analysis of `race`.
+    ///
+    /// # Errors
+    /// The reason if it is refused or undecided.
+    fn answer_by_walk(&self) -> Result<PartialAnswer, Option<Refusal>> {
+        let EntryAnswer { line: mut found, refusal, needs, .. } =
+            self.entry.find_races(self.remaining_time(), None);
+        // A claim is about the contents that it is checked with.
+        let mut is_kept = needs
+            .iter()
+            .map(|need| self.entry.given.assertion.is_none() || !need.is_contents || !need.lines.is_empty());
+        found.needs.retain(|_| is_kept.next() != Some(false));
+        let is_race =
+            |found: &FindingRecord| FindingKind::from_name(&found.kind).is_some_and(FindingKind::is_race);
+        let race = match found.verdict {
+            RaceVerdict::Refused | RaceVerdict::Undecided => return Err(refusal),
+            RaceVerdict::NeedsInputs if found.needs.is_empty() => RaceWord::Unknown,
+            RaceVerdict::NeedsInputs => RaceWord::NeedsInputs,
+            RaceVerdict::Racy if found.findings.iter().any(is_race) => RaceWord::Racy,
+            RaceVerdict::Clean if covers_every_schedule(&found) => RaceWord::Free,
+            // After undefined behaviour, and for schedules that were not tried, the result is unknown.
+            RaceVerdict::Clean | RaceVerdict::Racy => RaceWord::Unknown,
+        };
+        let coverage = describe_coverage(&found).map(|coverage| format!("`{}` for {coverage}", found.entry));
+        let notes = self.entry.compiler_note().into_iter().chain(coverage).collect();
+        let schedules = found.coverage.schedules.as_ref().map_or(0, |schedules| schedules.explored);
+        let is_wider = |limit: &&CoverageLimit| matches!(limit, CoverageLimit::WiderGrid { .. });
+        let line = CheckLine {
+            race,
+            executions: Executions { candidate: schedules, consistent: schedules },
+            bound: self.entry.given.unroll.unwrap_or(DEFAULT_UNROLL),
+            runs: schedules,
+            two_workgroup_finding: found.coverage.limits.iter().find(is_wider).map(describe_limit),
+            findings: Some(found.findings),
+            needs: found.needs,
+            ..self.entry_line(&found.entry)
+        };
+        Ok(PartialAnswer { line, notes })
     }
 
     /// Answers by the model, with larger loop bounds while an unknown answer is due to the bound and time
     /// remains.
-    fn answer_with_growing_bound(&self) -> Result<ModelCheck, Refusal> {
-        let options = &self.analysis.options;
-        let mut best = self.answer_by_model(options)?;
+    fn answer_with_growing_bound(&self, chosen: &ChosenEntryPoint<'_>) -> Result<ModelAnswer, Refusal> {
+        let options = &chosen.options;
+        let mut best = self.answer_by_model(chosen, options)?;
         for bodies in RETRY_LOOP_BOUNDS {
-            let is_cut = best.0.as_ref().is_ok_and(is_cut_short);
+            let is_cut = best.as_ref().is_ok_and(PartialAnswer::is_cut_short);
             let time = self.check_options.timeout / 4;
             if !is_cut || options.unroll.is_some() || self.started.elapsed() > time {
                 break;
             }
-            match self
-                .answer_by_model(&AnalysisOptions { max_open_iterations: Some(bodies), ..options.clone() })
-            {
-                Ok(deeper) if deeper.0.as_ref().is_ok_and(|deeper| !leaves_unknown(deeper)) => {
-                    return Ok(deeper);
-                }
-                Ok(deeper) if deeper.0.as_ref().is_ok_and(is_cut_short) => best = deeper,
+            let longer = AnalysisOptions { max_open_iterations: Some(bodies), ..options.clone() };
+            match self.answer_by_model(chosen, &longer) {
+                Ok(Ok(deeper)) if !deeper.leaves_unknown() => return Ok(Ok(deeper)),
+                Ok(Ok(deeper)) if deeper.is_cut_short() => best = Ok(deeper),
                 // More bodies exceed the time or the lifter: keep the answer with fewer.
                 Ok(_) | Err(_) => break,
             }
@@ -203,14 +327,27 @@ impl EntryPointCheck<'_> {
         Ok(best)
     }
 
-    fn answer_by_model(&self, options: &AnalysisOptions) -> Result<ModelCheck, Refusal> {
-        let until = Some(DeadlinePredicate::new(stop_after(self.remaining_time())));
-        let lifted =
-            frontend::lift(self.analysis.module, &AnalysisOptions { deadline: until, ..options.clone() })?;
-        let lifted_entry = LiftedEntryPoint { analysis: self.analysis, options, lifted: &lifted };
-        let answer = lifted_entry.check_with_model(self);
-        let is_open = answer.as_ref().map_or(true, |answered| lifted_entry.leaves_open(answered));
-        Ok((answer, is_open))
+    fn answer_by_model(
+        &self,
+        chosen: &ChosenEntryPoint<'_>,
+        options: &AnalysisOptions,
+    ) -> Result<ModelAnswer, Refusal> {
+        let deadline = Some(DeadlinePredicate::new(stop_after(self.remaining_time())));
+        let lifted = frontend::lift(self.entry.module, &AnalysisOptions { deadline, ..options.clone() })?;
+        let lifted_entry = LiftedEntryPoint { entry: self.entry, options, lifted: &lifted };
+        Ok(lifted_entry.check_with_model(self).map(|PartialAnswer { mut line, mut notes }| {
+            notes.extend(chosen.choice_note());
+            let has_findings = line.findings.as_ref().is_some_and(|all| !all.is_empty());
+            line.needs = chosen.needed_inputs(has_findings, || false);
+            PartialAnswer { line, notes }
+        }))
+    }
+
+    /// Returns the claims without an answer.
+    fn unanswered_queries(&self) -> Vec<Query> {
+        let claims = self.entry.given.assertion.iter();
+        let query = |claim| Query { text: format!("forall ({claim})"), holds: None, expected: Some(true) };
+        claims.map(query).collect()
     }
 
     /// Returns the result if neither the model nor the interpreter has an answer: it is undecided if a limit of
@@ -220,6 +357,7 @@ impl EntryPointCheck<'_> {
     /// The refusal of the lifter, or that of the interpreter if it says more.
     fn result_without_answer(
         &self,
+        chosen: &ChosenEntryPoint<'_>,
         refusal: Refusal,
         walk_refusal: Option<Refusal>,
     ) -> Result<CheckResult, Refusal> {
@@ -228,89 +366,38 @@ impl EntryPointCheck<'_> {
         let walk_refusal =
             walk_refusal.filter(|why| why.what.is_exhausted() || !is_exhausted && refusal.what.is_limit());
         let why = match walk_refusal {
-            None if is_exhausted => self.describe_limit(Err(&refusal)).unwrap_or_default(),
+            None if is_exhausted => self.describe_limit(chosen, Err(&refusal)).unwrap_or_default(),
             Some(why) if is_exhausted || why.what.is_exhausted() => self.describe_interpreter_limit(&why),
             walk_refusal => return Err(walk_refusal.unwrap_or(refusal)),
         };
-        let ShaderAnalysis { file, ref options, .. } = *self.analysis;
-        let unanswered =
-            |claim| Query { text: format!("forall ({claim})"), holds: None, expected: Some(true) };
-        let entry = options.entry.as_deref().unwrap_or("main");
+        let (file, options) = (self.entry.file, &chosen.options);
         let line = CheckLine {
-            queries: options.assertion.iter().map(unanswered).collect(),
-            findings: Some(Vec::new()),
+            queries: self.unanswered_queries(),
             bound: options.unroll.unwrap_or(options.max_open_iterations()),
-            ..self.entry_line(entry, Race::Unknown)
+            ..self.entry_line(options.entry.as_deref().unwrap_or("main"))
         };
-        let warnings = vec![format!("{file}: {why}")];
-        Ok(CheckResult::Answered(Box::new(line), warnings, CommandOutcome::Environment))
-    }
-
-    /// Replaces an answer that depends on inputs that no option supplies, and names the chosen inputs.
-    fn settle_answer(&self, checked: CheckResult) -> CheckResult {
-        let status = if checked.is_clean() {
-            AnswerStatus::Clean
-        } else if checked.has_findings() {
-            AnswerStatus::Findings
-        } else {
-            AnswerStatus::Open
-        };
-        let CheckResult::Answered(mut line, mut warnings, mut outcome) = checked else { return checked };
-        let file = self.analysis.file;
-        warnings.extend(self.analysis.choice_note().map(|note| format!("{file}: {note}")));
-        let needs_grid = line.two_workgroup_finding.is_some();
-        let time = self.check_options.progress.is_none().then(|| self.remaining_time());
-        // A race that the model does not place has no finding, and stands.
-        let is_unplaced_race = line.race == RaceWord::Racy && status != AnswerStatus::Findings;
-        if !is_unplaced_race {
-            line.needs = self.analysis.needed_inputs(status, needs_grid, time);
-        }
-        if !line.needs.is_empty() {
-            let is_broken = |query: &Query| query.expected.is_some() && query.holds == Some(false);
-            outcome = match line.queries.iter().any(is_broken) {
-                true => CommandOutcome::RuleBroken,
-                false => CommandOutcome::Environment,
-            };
-            (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
-            warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", describe_need(needed))));
-        }
-        CheckResult::Answered(line, warnings, outcome)
+        Ok(CheckResult::Answered(Box::new(line), vec![format!("{file}: {why}")], CommandOutcome::Environment))
     }
 }
 
 /// Loop bounds to try after the default one.
 const RETRY_LOOP_BOUNDS: [u32; 2] = [4, 8];
 
-/// Returns true if the race or a query is undecided.
-fn leaves_unknown(checked: &CheckResult) -> bool {
-    match checked {
-        CheckResult::Answered(line, ..) => {
-            line.race == RaceWord::Unknown || line.queries.iter().any(|query| query.holds.is_none())
-        }
-        _ => false,
-    }
-}
-
-/// Returns true if an answer is undecided and runs were cut off at the loop bound.
-fn is_cut_short(checked: &CheckResult) -> bool {
-    matches!(checked, CheckResult::Answered(line, ..) if line.cut > 0) && leaves_unknown(checked)
-}
-
 struct LiftedEntryPoint<'a> {
-    analysis: &'a ShaderAnalysis<'a>,
+    entry: EntryPoint<'a>,
     /// The options of the lifter.
     options: &'a AnalysisOptions,
     lifted: &'a Lifted,
 }
 
 impl LiftedEntryPoint<'_> {
-    fn check_with_model(&self, check: &EntryPointCheck<'_>) -> Result<CheckResult, String> {
-        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
+    fn check_with_model(&self, check: &EntryPointCheck<'_>) -> Result<PartialAnswer, String> {
         let lifted = self.lifted;
         let stop = stop_after(check.remaining_time());
         let budget = Budget::until(&stop);
         let query = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: true };
-        let answer = frontend::answer_with_model(lifted, model, &query).map_err(|error| error.to_string())?;
+        let answer = frontend::answer_with_model(lifted, self.entry.model, &query);
+        let answer = answer.map_err(|error| error.to_string())?;
         let race = match &answer.race_spot {
             Some(found) => Some((found.describe(&lifted.invocations), self.finding_places(&found.at))),
             None if answer.race == Race::Racy => {
@@ -318,49 +405,18 @@ impl LiftedEntryPoint<'_> {
             }
             None => None,
         };
-        let mut findings: Vec<FindingRecord> =
-            race.into_iter().map(|(message, at)| FindingRecord::new("race", message, at)).collect();
-        findings.extend(answer.findings.iter().map(|finding| self.lift_finding_record(finding)));
-        if findings.is_empty() && check.check_options.progress.is_none() {
-            findings.extend(self.findings_outside_model());
-        }
-        let mut outcome =
-            if findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
-        let mut warnings: Vec<String> = self.notes().iter().map(|note| format!("{file}: {note}")).collect();
-        warnings.push(format!("{file}: {}", self.describe_coverage()));
-        let probes_two_workgroups = findings.is_empty() && lifted.question.is_none();
-        let two_workgroup_finding = if probes_two_workgroups {
-            frontend::find_with_two_workgroups(module, self.options).map(answers::describe_wider_grid)
-        } else {
-            None
-        };
-        warnings.extend(two_workgroup_finding.iter().map(|wider| format!("{file}: {wider}")));
+        let race = race.map(|(message, at)| FindingRecord::new("race", message, at));
+        let found = answer.findings.iter().map(|finding| self.lift_finding_record(finding));
+        let mut notes: Vec<String> = self.notes().into_iter().chain([self.describe_coverage()]).collect();
         if answer.is_out_of_time {
-            warnings.push(format!("{file}: warning: not everything was answered within the time limit"));
+            notes.push("warning: not everything was answered within the time limit".to_owned());
         }
-        let queries: Vec<Query> = lifted
-            .question
-            .clone()
-            .map(|text| Query {
-                text,
-                holds: answer.holds,
-                // A claim on the command line is expected to hold.
-                expected: self.options.assertion.as_ref().map(|_| true),
-            })
-            .into_iter()
-            .collect();
-        for query in queries.iter().filter(|query| query.expected.is_some()) {
-            if query.holds == Some(false) {
-                outcome.escalate_to(CommandOutcome::RuleBroken);
-                warnings.push(format!("{file}: `{}` does not hold", query.text));
-            } else if query.holds.is_none() {
-                outcome.escalate_to(CommandOutcome::Environment);
-                warnings.push(format!("{file}: `{}` has no answer", query.text));
-            }
-        }
-        let progress = self.check_progress(check.check_options, budget, answer.race)?;
+        // A claim on the command line is expected to hold.
+        let expected = self.options.assertion.as_ref().map(|_| true);
+        let query = |text: &String| Query { text: text.clone(), holds: answer.holds, expected };
         let line = CheckLine {
-            queries,
+            race: answer.race.into(),
+            queries: lifted.question.iter().map(query).collect(),
             executions: Executions {
                 candidate: answer.candidate_executions,
                 consistent: answer.consistent_executions,
@@ -368,41 +424,16 @@ impl LiftedEntryPoint<'_> {
             bound: self.options.unroll.unwrap_or(self.options.max_open_iterations()),
             cut: answer.cut_off_runs,
             runs: answer.runs,
-            progress,
-            findings: Some(findings),
-            compiler: self.analysis.compiler.map(str::to_owned),
-            two_workgroup_finding,
-            ..check.entry_line(&lifted.entry, answer.race)
+            progress: self.check_progress(check.check_options, budget, answer.race)?,
+            findings: Some(race.into_iter().chain(found).collect()),
+            ..check.entry_line(&lifted.entry)
         };
-        Ok(CheckResult::Answered(Box::new(line), warnings, outcome))
-    }
-
-    /// Returns true if the interpreter may answer more, because every question is open and no loop bound was
-    /// given.
-    fn leaves_open(&self, answered: &CheckResult) -> bool {
-        let CheckResult::Answered(line, ..) = answered else { return true };
-        // The interpreter continues after a barrier that not every invocation reaches.
-        let divergent = FindingKind::DivergentBarrier.name();
-        let has_no_place = |found: &FindingRecord| found.at.is_empty() || found.kind == divergent;
-        let is_unplaced = line.findings.as_ref().is_none_or(|all| all.iter().all(has_no_place));
-        let is_open = answered.is_unknown() || line.race == RaceWord::Racy;
-        is_open && is_unplaced && line.queries.is_empty() && self.options.unroll.is_none()
-    }
-
-    /// Returns the findings other than races that only the interpreter sees: endless loops and uninitialised
-    /// reads.
-    fn findings_outside_model(&self) -> Vec<FindingRecord> {
-        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
-        if !is_interpreter_model(model) {
-            return Vec::new();
-        }
-        let found = frontend::findings_outside_model(module, self.options);
-        found.iter().map(|found| finding_record(file, module, found)).collect()
+        Ok(PartialAnswer { line, notes })
     }
 
     /// Returns the notes about how the shader was read.
     fn notes(&self) -> Vec<String> {
-        self.analysis.compiler_note().into_iter().chain(self.lifted.notes.iter().cloned()).collect()
+        self.entry.compiler_note().into_iter().chain(self.lifted.notes.iter().cloned()).collect()
     }
 
     /// Describes which inputs, invocations and loop bounds the answer covers.
@@ -428,7 +459,7 @@ impl LiftedEntryPoint<'_> {
     }
 
     fn finding_place(&self, spot: &Spot) -> FindingPlace {
-        let (file, line) = source_location(self.analysis.file, self.analysis.module, spot.line, spot.place);
+        let (file, line) = source_location(self.entry.file, self.entry.module, spot.line, spot.place);
         let invocation = self.lifted.invocations.get(usize::from(spot.thread));
         FindingPlace {
             file: Some(file),
@@ -470,8 +501,7 @@ impl LiftedEntryPoint<'_> {
         progress_answer.terminates = Some(true);
         for case in &self.lifted.cases {
             let limits = ProgressLimits::with_budget(budget);
-            let answer =
-                check_termination(&case.test, self.analysis.model, progress_model, *fairness, &limits);
+            let answer = check_termination(&case.test, self.entry.model, progress_model, *fairness, &limits);
             let answer = answer.map_err(|error| error.to_string())?;
             progress_answer.memory = answer.memory.name().to_owned();
             if answer.terminates != Some(true) {

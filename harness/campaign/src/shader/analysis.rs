@@ -10,10 +10,11 @@ use frontend::{
     AnalysisOptions, FinalCell, FinalContents, InputGrid, KernelDispatch, Problem, Refusal, SpirvModule,
 };
 use model::Model;
+use results::wire::RaceVerdict;
 use results::write::race::describe_need;
 use runner::shader::{InputImage, InputShape, ShaderInput};
 
-use super::shader_analysis::{AnswerStatus, ShaderAnalysis, read_entry_points};
+use super::shader_analysis::{EntryPoint, read_entry_points};
 use super::source::{Compilation, load_all};
 use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
@@ -61,10 +62,10 @@ pub fn analyze_file(
         let (module, entries) = read_entry_points(file, &shader, shader_file.options).map_err(to_failure)?;
         let module = Arc::new(module);
         for given in &entries {
-            let inputs = (shader_file.inputs, InputGrid::Whole);
-            let analysis = ShaderAnalysis::new((file, &shader, &module), given, model, inputs, None);
-            let analysis = analysis.map_err(to_failure)?;
-            let options = &analysis.options;
+            let mode = shader_file.inputs;
+            let entry_point = EntryPoint { file, source: &shader, module: &module, model, given, mode };
+            let chosen = entry_point.choose_inputs(InputGrid::Whole, None).map_err(to_failure)?;
+            let options = &chosen.options;
             let entry = options.entry.clone().unwrap_or_default();
             let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
             let mut analyzed = AnalyzedShader {
@@ -107,12 +108,10 @@ pub fn analyze_file(
                 }
                 Err(refusal) => return Err(to_failure(refusal)),
             }
-            analyzed.notes.extend(analysis.choice_note());
-            let status = match analyzed.expected {
-                ExpectedContents::Undefined(_) => AnswerStatus::Findings,
-                ExpectedContents::Known { .. } | ExpectedContents::Unknown { .. } => AnswerStatus::Open,
-            };
-            let needs = analysis.needed_inputs(status, false, Some(timeout));
+            analyzed.notes.extend(chosen.choice_note());
+            let has_findings = matches!(analyzed.expected, ExpectedContents::Undefined(_));
+            let is_racy = || entry_point.find_races(timeout, None).line.verdict == RaceVerdict::Racy;
+            let needs = chosen.needed_inputs(has_findings, || entry_point.is_model_of_walk() && is_racy());
             if !needs.is_empty() {
                 let needs: Vec<String> = needs.iter().map(describe_need).collect();
                 let why = format!("needs-inputs: {}", needs.join("; "));

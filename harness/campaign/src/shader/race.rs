@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answers::{EditableSource, FixEdits, RacePhase, RaceQuestion, StopFunction, find_races};
+use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, RacePhase, StopFunction};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::{AnalysisOptions, FindingKind, InputMode};
-use litmus::Test;
 use model::Model;
 use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
 use results::write::change::describe_placed_change;
@@ -100,12 +99,12 @@ impl FixDiffs {
 /// The part of the time that the search for inputs may take.
 const SEARCH_TIME_DIVISOR: u32 = 4;
 
-/// The options for an entry point.
+/// The options of an analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct RaceOptions<'a> {
-    /// Time limit for interpreting the grid.
+    /// Time limit for interpreting the grid, and again for fixes.
     pub walk_timeout: Duration,
-    /// Time limit for the model, and again for fixes.
+    /// Time limit for the model.
     pub model_timeout: Duration,
     /// How missing inputs are supplied.
     pub inputs: InputMode,
@@ -115,43 +114,70 @@ pub struct RaceOptions<'a> {
     pub with_smallest_tests: bool,
     /// Proves race freedom for every input.
     pub with_proofs: bool,
+    /// Searches for the fixes of findings.
+    pub with_fixes: bool,
     /// The source of the module, which fixes may change.
     pub source: Option<EditableSource<'a>>,
 }
 
-/// Analyses each entry point of a module, or the one in `options`. Returns each line with the litmus tests of
-/// its findings.
+impl<'a> RaceOptions<'a> {
+    /// Returns the options of an analysis without tests, proofs and fixes, within a time limit.
+    pub fn new(timeout: Duration, inputs: InputMode) -> RaceOptions<'a> {
+        RaceOptions {
+            walk_timeout: timeout,
+            model_timeout: timeout,
+            inputs,
+            case_file: None,
+            with_smallest_tests: false,
+            with_proofs: false,
+            with_fixes: false,
+            source: None,
+        }
+    }
+
+    /// Calls a function with the request of these options.
+    pub(crate) fn with_request<T>(
+        &self,
+        file: &str,
+        model: &Model,
+        analyze: impl FnOnce(&AnalysisRequest<'_>) -> T,
+    ) -> T {
+        let start_limit = |phase: RacePhase| -> StopFunction {
+            match phase {
+                RacePhase::InputSearch => Arc::new(stop_after(self.walk_timeout / SEARCH_TIME_DIVISOR)),
+                RacePhase::Walks | RacePhase::Fixes => Arc::new(stop_after(self.walk_timeout)),
+                RacePhase::Model => Arc::new(stop_after_first_call(self.model_timeout)),
+                RacePhase::SmallestTest => Arc::new(stop_after(self.model_timeout)),
+            }
+        };
+        let save = |path: &Path, options: &AnalysisOptions| {
+            let case = frontend::inputs::write_case_file(options);
+            std::fs::write(path, case).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let save = self.case_file.map(|path| move |options: &AnalysisOptions| save(path, options));
+        analyze(&AnalysisRequest {
+            file,
+            inputs: self.inputs,
+            model,
+            start_limit: &start_limit,
+            creates_tests: self.with_smallest_tests,
+            proves: self.with_proofs,
+            searches_fixes: self.with_fixes,
+            source: self.source,
+            save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),
+        })
+    }
+}
+
+/// Analyzes each entry point of a module, or the one in `options`.
 pub fn analyze_module(
     file: &str,
     module: &[u8],
     options: &AnalysisOptions,
     model: &Model,
     race_options: RaceOptions<'_>,
-) -> Vec<(RaceLine, Vec<Option<Test>>)> {
-    let start_limit = |phase: RacePhase| -> StopFunction {
-        match phase {
-            RacePhase::InputSearch => Arc::new(stop_after(race_options.walk_timeout / SEARCH_TIME_DIVISOR)),
-            RacePhase::Walks | RacePhase::Fixes => Arc::new(stop_after(race_options.walk_timeout)),
-            RacePhase::Model => Arc::new(stop_after_first_call(race_options.model_timeout)),
-            RacePhase::SmallestTest => Arc::new(stop_after(race_options.model_timeout)),
-        }
-    };
-    let save = |path: &Path, options: &AnalysisOptions| {
-        let case = frontend::inputs::write_case_file(options);
-        std::fs::write(path, case).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    let save = race_options.case_file.map(|path| move |options: &AnalysisOptions| save(path, options));
-    find_races(RaceQuestion {
-        file,
-        module,
-        options,
-        inputs: race_options.inputs,
-        model,
-        start_limit: &start_limit,
-        creates_tests: race_options.with_smallest_tests,
-        proves: race_options.with_proofs,
-        source: race_options.source,
-        warn: &|warning| tracing::warn!("{warning}"),
-        save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),
+) -> Vec<EntryAnswer> {
+    race_options.with_request(file, model, |request| {
+        answers::analyze_module(request, module, options, &|warning| tracing::warn!("{warning}"))
     })
 }

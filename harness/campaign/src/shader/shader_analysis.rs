@@ -1,26 +1,20 @@
 //! Routes an entry point to its answer, in the same way for `check`, `explain` and `run`.
 //!
 //! 1. [`read_entry_points`] reads the module and the options of each entry point.
-//! 2. [`ShaderAnalysis::new`] chooses the inputs that no option supplies.
-//! 3. The command answers for these inputs: by the lifter and the model, and by a walk over the grid
-//!    ([`frontend::judge`]) where the model leaves the question open.
-//! 4. [`ShaderAnalysis::needed_inputs`] settles the answer against `race`, which walks every choice of inputs
-//!    ([`frontend::judge_choice`]). An answer that further inputs would change becomes `needs-inputs`.
-//!
-//! `race` itself ([`answers::find_races`]) does 1 with the same function, and then only that walk.
+//! 2. [`EntryPoint::find_races`] returns the answer of `race` ([`answers::analyze`]), which decides about findings.
+//! 3. [`EntryPoint::choose_inputs`] chooses inputs for the questions that only the lifter and the model answer: claims,
+//!    final contents, termination, and other models than that of the walk.
 
 use std::time::Duration;
 
-use answers::{EditableSource, needed_record};
-use frontend::grid::NeededInput;
-use frontend::{
-    AnalysisOptions, DeadlinePredicate, InputChoice, InputGrid, InputMode, InputNeeds, Refusal, SpirvModule,
-};
-use model::{Budget, Model};
-use results::wire::{NeededRecord, RaceLine};
+use answers::{EditableSource, EntryAnswer, needed_record};
+use frontend::annotations::Annotations;
+use frontend::{AnalysisOptions, DeadlinePredicate, InputChoice, InputGrid, InputMode, Refusal, SpirvModule};
+use model::Model;
+use results::wire::NeededRecord;
 
 use super::entry_point_options;
-use super::race::{RaceOptions, analyze_module};
+use super::race::RaceOptions;
 use super::source::{Compilation, SourceModule, compile_edited_text, read_editable_text};
 use crate::time_limit::stop_after;
 
@@ -39,138 +33,91 @@ pub(crate) fn read_entry_points(
     Ok((module, entries))
 }
 
-/// Returns true for the model that the grid interpreter implements.
-pub(crate) fn is_interpreter_model(model: &Model) -> bool {
-    model.name() == Model::default_for_dialect(litmus::Dialect::Vulkan)
-}
-
-/// An answer before it is settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnswerStatus {
-    /// Nothing was found.
-    Clean,
-    /// Something was found.
-    Findings,
-    /// The question is undecided, or not about races.
-    Open,
-}
-
-/// An entry point with the inputs that its answer is about.
-pub(crate) struct ShaderAnalysis<'a> {
+/// An entry point to analyze.
+#[derive(Clone, Copy)]
+pub(crate) struct EntryPoint<'a> {
     pub file: &'a str,
+    pub source: &'a SourceModule,
     pub module: &'a SpirvModule,
-    source: &'a SourceModule,
-    /// The compiler, if the file is source code.
-    pub compiler: Option<&'a str>,
     pub model: &'a Model,
     /// The options of the user.
-    given: &'a AnalysisOptions,
-    /// The same with the chosen inputs.
-    pub options: AnalysisOptions,
-    mode: InputMode,
-    choice: InputChoice,
+    pub given: &'a AnalysisOptions,
+    pub mode: InputMode,
 }
 
-impl<'a> ShaderAnalysis<'a> {
-    /// Chooses the inputs that the options of an entry point do not supply, within `time` if it is bounded.
+impl<'a> EntryPoint<'a> {
+    /// Returns true for the model that the grid interpreter implements.
+    pub fn is_model_of_walk(&self) -> bool {
+        self.model.name() == Model::default_for_dialect(litmus::Dialect::Vulkan)
+    }
+
+    /// Returns true if annotations of the module state its inputs and its question, which the model answers.
+    pub fn is_annotated(&self) -> bool {
+        self.module.annotations != Annotations::default()
+    }
+
+    /// Returns the answer of `race`, whatever a claim states; with fixes if there is a compilation to check them.
+    pub fn find_races(&self, time: Duration, fixes: Option<&Compilation>) -> EntryAnswer {
+        let text = fixes.and_then(|compilation| read_editable_text(self.file, compilation));
+        let entry = self.source.entry.as_deref();
+        let compile = |text: &str| compile_edited_text(self.file, text, entry, fixes?);
+        let race_options = RaceOptions {
+            with_fixes: fixes.is_some(),
+            source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
+            ..RaceOptions::new(time, self.mode)
+        };
+        let given = AnalysisOptions { assertion: None, ..self.given.clone() };
+        let mut answer = race_options
+            .with_request(self.file, self.model, |request| answers::analyze(request, self.module, &given));
+        answer.line.compiler.clone_from(&self.source.compiler);
+        answer
+    }
+
+    /// Chooses the inputs that the options do not supply, within `time` if it is bounded.
     ///
     /// # Errors
     /// Returns the position of what is malformed.
-    pub fn new(
-        (file, shader, module): (&'a str, &'a SourceModule, &'a SpirvModule),
-        given: &'a AnalysisOptions,
-        model: &'a Model,
-        (mode, grid): (InputMode, InputGrid),
+    pub fn choose_inputs(
+        self,
+        grid: InputGrid,
         time: Option<Duration>,
-    ) -> Result<ShaderAnalysis<'a>, Refusal> {
-        let deadline = time.map(|time| DeadlinePredicate::new(stop_after(time))).or(given.deadline.clone());
-        let choice =
-            frontend::choose_inputs(module, &AnalysisOptions { deadline, ..given.clone() }, mode, grid)?;
-        let compiler = shader.compiler.as_deref();
-        let options = choice.primary(given);
-        Ok(ShaderAnalysis { file, module, source: shader, compiler, model, given, options, mode, choice })
-    }
-
-    /// Returns a note about the inputs that were chosen, if any.
-    pub fn choice_note(&self) -> Option<String> {
-        let chosen = self.choice.description(self.given);
-        (!chosen.is_empty()).then(|| format!("inputs chosen by the tool: {chosen}"))
+    ) -> Result<ChosenEntryPoint<'a>, Refusal> {
+        let deadline = time.map(|time| DeadlinePredicate::new(stop_after(time)));
+        let deadline = deadline.or(self.given.deadline.clone());
+        let given = AnalysisOptions { deadline, ..self.given.clone() };
+        let choice = frontend::choose_inputs(self.module, &given, self.mode, grid)?;
+        Ok(ChosenEntryPoint { entry: self, options: choice.primary(self.given), choice })
     }
 
     /// Returns a note about the compiler, if the file is source code.
     pub fn compiler_note(&self) -> Option<String> {
-        self.compiler.map(|compiler| format!("compiled by {compiler}"))
+        self.source.compiler.as_ref().map(|compiler| format!("compiled by {compiler}"))
+    }
+}
+
+/// An entry point with the inputs that an answer of the model is about.
+pub(crate) struct ChosenEntryPoint<'a> {
+    pub entry: EntryPoint<'a>,
+    /// The options of the user with the chosen inputs.
+    pub options: AnalysisOptions,
+    choice: InputChoice,
+}
+
+impl ChosenEntryPoint<'_> {
+    /// Returns a note about the inputs that were chosen, if any.
+    pub fn choice_note(&self) -> Option<String> {
+        let chosen = self.choice.description(self.entry.given);
+        (!chosen.is_empty()).then(|| format!("inputs chosen by the tool: {chosen}"))
     }
 
-    /// Returns the inputs that an answer depends on; if there are none, it stands.
-    ///
-    /// `needs_grid` states that two workgroups have a finding and no grid was given. Without `time`, the answer
-    /// is not compared with that of `race`.
-    pub fn needed_inputs(
-        &self,
-        status: AnswerStatus,
-        needs_grid: bool,
-        time: Option<Duration>,
-    ) -> Vec<NeededRecord> {
-        let mut needs = self.choice.needed_inputs(self.module);
-        if let Some(time) = time.filter(|_| is_interpreter_model(self.model)) {
-            let (until, stop) = (DeadlinePredicate::new(stop_after(time)), stop_after(time));
-            let given = AnalysisOptions { deadline: Some(until), ..self.given.clone() };
-            self.settle(&mut needs, status, &given, Budget::until(&stop));
-        }
-        if needs_grid && !needs.inputs.iter().any(|needed| needed.name == "grid") {
-            needs.inputs.push(NeededInput::missing_grid());
-        }
-        if status == AnswerStatus::Findings && !needs.decide_findings {
+    /// Returns the inputs that the answer depends on. `has_findings` states that the model has a finding, which
+    /// `is_certain` confirms for all inputs.
+    pub fn needed_inputs(&self, has_findings: bool, is_certain: impl FnOnce() -> bool) -> Vec<NeededRecord> {
+        let needs = self.choice.needed_inputs(self.entry.module);
+        if has_findings && (!needs.decide_findings || is_certain()) {
             return Vec::new();
         }
-        needs.inputs.into_iter().map(|needed| needed_record(self.file, self.module, needed)).collect()
-    }
-
-    /// Returns the answer of `race` with the fixes of its findings; `None` for another model.
-    pub fn find_races(&self, compilation: &Compilation, time: Duration) -> Option<RaceLine> {
-        if !is_interpreter_model(self.model) {
-            return None;
-        }
-        let text = read_editable_text(self.file, compilation);
-        let compile =
-            |text: &str| compile_edited_text(self.file, text, self.source.entry.as_deref(), compilation);
-        let race_options = RaceOptions {
-            walk_timeout: time,
-            model_timeout: time,
-            inputs: self.mode,
-            case_file: None,
-            with_smallest_tests: false,
-            with_proofs: false,
-            source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
-        };
-        let answers = analyze_module(self.file, &self.source.bytes, self.given, self.model, race_options);
-        answers.into_iter().next().map(|(line, _)| line)
-    }
-
-    /// Compares an answer with that of `race`.
-    fn settle(
-        &self,
-        needs: &mut InputNeeds,
-        status: AnswerStatus,
-        given: &AnalysisOptions,
-        budget: Budget<'_>,
-    ) {
-        let limits = (self.model, budget);
-        match status {
-            // Other inputs may show a finding.
-            AnswerStatus::Clean => {
-                let own = (given, &self.options);
-                if let Some(inputs) = frontend::deciding_inputs(self.module, own, self.mode, limits) {
-                    needs.inputs = inputs;
-                }
-            }
-            // Another finding may hold whatever the assumed values are.
-            AnswerStatus::Findings => {
-                needs.decide_findings = needs.decide_findings
-                    && !frontend::has_certain_finding(self.module, given, self.mode, limits);
-            }
-            AnswerStatus::Open => {}
-        }
+        let EntryPoint { file, module, .. } = self.entry;
+        needs.inputs.into_iter().map(|needed| needed_record(file, module, needed)).collect()
     }
 }

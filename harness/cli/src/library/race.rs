@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use answers::{EditableSource, refused_line};
+use answers::{EditableSource, EntryAnswer, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use frontend::AnalysisOptions;
@@ -232,6 +232,7 @@ impl RaceDetector {
             case_file: self.case_file.as_deref(),
             with_smallest_tests: self.has_tests,
             with_proofs: self.has_proofs,
+            with_fixes: true,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };
         // A module that cannot be read is refused below.
@@ -239,7 +240,7 @@ impl RaceDetector {
             true => shader.lint().unwrap_or_default(),
             false => Vec::new(),
         };
-        let answer = |(mut line, tests): (RaceLine, Vec<Option<litmus::Test>>)| {
+        let answer = |EntryAnswer { mut line, tests, .. }| {
             line.compiler.clone_from(&source.compiler);
             if line.verdict == RaceVerdict::Refused {
                 line.cause = Some("not supported by the analysis".to_owned());

@@ -210,7 +210,7 @@ fn explanations_have_reasons_and_fixes() {
         }
     }
     let ran = Ran::run(&mut vk_litmus(["explain", &shader("lock-right"), "--grid", "2"]));
-    assert!(ran.code == 0 && ran.stdout.starts_with("race-free under vulkan"), "{ran:?}");
+    assert!(ran.code == 0 && ran.stdout.contains("`main`: clean"), "{ran:?}");
 }
 
 #[test]

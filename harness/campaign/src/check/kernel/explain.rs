@@ -1,22 +1,19 @@
 //! Explains shaders: each finding, its cause and a fix.
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use answers::placed_refusal_text;
+use answers::{EntryAnswer, placed_refusal_text};
 use explanation::ShaderAnswer;
 use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, RaceSpot, Refusal};
 use litmus::Race;
 use model::Budget;
-use results::wire::{ChangeRecord, FindingRecord, RaceLine};
+use results::wire::{ChangeRecord, FindingRecord, RaceVerdict};
 use results::write::change::describe_placed_change;
 use results::write::race::{describe_need, format_places, format_race as race_text};
 
 use super::LiftedEntryPoint;
-use super::interpreter::InterpreterExplanation;
 use crate::shader::race::{findings_page, to_page};
-use crate::shader::shader_analysis::{AnswerStatus, ShaderAnalysis, read_entry_points};
+use crate::shader::shader_analysis::{EntryPoint, read_entry_points};
 use crate::shader::source::{Compilation, load_all};
 use crate::time_limit::stop_after;
 use crate::{CommandOutcome, Failure};
@@ -33,14 +30,17 @@ pub struct ShaderExplanation {
 
 /// Explains every entry point of a shader, or the one in `options`: each finding, its cause and a fix.
 ///
+/// The findings and fixes are those of `race`. The model explains why accesses are not ordered, and answers claims and
+/// questions about other models and bounded loops.
+///
 /// # Errors
-/// If the module is invalid or the lifter does not support it.
+/// If the module is invalid or not supported.
 pub fn explain_shader(
     file: &str,
     compilation: &Compilation,
     options: &AnalysisOptions,
     model: &model::Model,
-    (time, inputs): (Duration, InputMode),
+    (time, mode): (Duration, InputMode),
 ) -> Result<ShaderExplanation, Failure> {
     let to_failure = |refusal: Refusal| Failure::input_message(placed_refusal_text(file, &refusal));
     let mut shader_explanation = ShaderExplanation::default();
@@ -48,35 +48,13 @@ pub fn explain_shader(
         let shader = shader.map_err(|error| error.to_failure())?;
         let (module, entries) = read_entry_points(file, &shader, options).map_err(to_failure)?;
         for given in &entries {
-            let inputs = (inputs, InputGrid::One);
-            let analysis = ShaderAnalysis::new((file, &shader, &module), given, model, inputs, None);
-            let analysis = analysis.map_err(to_failure)?;
-            let fixes = RaceFixes { analysis: &analysis, compilation, time, line: OnceCell::new() };
-            let mut explanation =
-                explain_entry_point(&analysis, &fixes, time).map_err(Failure::input_message)?;
-            if let Some(note) = analysis.choice_note() {
-                shader_explanation.text += &format!("{note}\n");
-                explanation.page.notes.push(note);
-            }
-            let status = match explanation.outcome {
-                CommandOutcome::RuleBroken => AnswerStatus::Findings,
-                CommandOutcome::Success => AnswerStatus::Clean,
-                CommandOutcome::Environment | CommandOutcome::Untested | CommandOutcome::Input => {
-                    AnswerStatus::Open
-                }
+            let entry = EntryPoint { file, source: &shader, module: &module, model, given, mode };
+            let is_about_model = given.assertion.is_some() || given.unroll.is_some() || entry.is_annotated();
+            let explanation = match is_about_model || !entry.is_model_of_walk() {
+                true => explain_by_model(entry, time),
+                false => explain_races(entry, compilation, time),
             };
-            let needs = analysis.needed_inputs(status, explanation.needs_grid, Some(time));
-            if !needs.is_empty() {
-                let entry = analysis.options.entry.as_deref().unwrap_or("main");
-                explanation.text = format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
-                explanation.outcome = CommandOutcome::Environment;
-                (explanation.page.verdict, explanation.page.findings) =
-                    ("needs-inputs".to_owned(), Vec::new());
-                for sentence in needs.iter().map(describe_need) {
-                    explanation.text += &format!("  {sentence}\n");
-                    explanation.page.notes.push(sentence);
-                }
-            }
+            let explanation = explanation.map_err(Failure::input_message)?;
             shader_explanation.text += &explanation.text;
             shader_explanation.answers.push(explanation.page);
             shader_explanation.outcome.escalate_to(explanation.outcome);
@@ -85,70 +63,82 @@ pub fn explain_shader(
     Ok(shader_explanation)
 }
 
-/// Explains an entry point by the model, or by a walk over the grid if the model leaves the question open.
+/// Explains the answer of `race`.
 ///
 /// # Errors
-/// Why neither has an answer.
-fn explain_entry_point(
-    analysis: &ShaderAnalysis<'_>,
-    fixes: &RaceFixes<'_>,
+/// Why it is refused.
+fn explain_races(
+    entry: EntryPoint<'_>,
+    compilation: &Compilation,
     time: Duration,
 ) -> Result<EntryExplanation, String> {
-    let ShaderAnalysis { file, module, .. } = *analysis;
-    let explain = |options: &AnalysisOptions| match frontend::lift(module, options) {
-        Ok(lifted) => {
-            let kernel = LiftedEntryPoint { analysis, options, lifted: &lifted };
-            kernel.explain_with_model(fixes, time).map_err(|error| format!("{file}: {error}"))
-        }
-        Err(refusal) => Err(placed_refusal_text(file, &refusal)),
+    let EntryAnswer { line, options, pairs, .. } = entry.find_races(time, Some(compilation));
+    let outcome = match line.verdict {
+        RaceVerdict::Refused => return Err(line.why.unwrap_or_default()),
+        RaceVerdict::Racy => CommandOutcome::RuleBroken,
+        RaceVerdict::Clean => CommandOutcome::Success,
+        RaceVerdict::NeedsInputs | RaceVerdict::Undecided => CommandOutcome::Environment,
     };
-    let by_model = explain(&analysis.options);
-    // The interpreter does not bound loops, so it is not used if the user gave a bound.
-    let is_open = by_model
-        .as_ref()
-        .map_or(true, |explanation| explanation.is_open && analysis.options.unroll.is_none());
-    let by_walk = if is_open { analysis.explain_by_walk(time) } else { None };
-    let Some(InterpreterExplanation { mut line, outcome, pairs, needs_grid }) = by_walk else {
-        let mut explanation = by_model?;
-        if let Some(found) = explanation.page.findings.first_mut() {
-            found.reason = explanation.reason.take();
-        }
-        return Ok(explanation);
-    };
-    for finding in &mut line.findings {
-        if let Some(changes) = fixes.find(finding) {
-            finding.set_changes(changes);
-        }
-    }
     let (mut text, mut page) = (race_text(&line), to_page(&line));
-    if let Some(note) = analysis.compiler_note() {
+    if let Some(note) = entry.compiler_note() {
         text += &format!("  {note}\n");
         page.notes.push(note);
     }
-    // Two racing invocations race with any others present, so cause and fix are computed for the pair only.
+    // Two racing invocations race with any others present, so the cause is computed for the pair only.
     let started = Instant::now();
     let mut is_first = true;
     for race in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {
         race.reason = Some("Why: no synchronization orders the two accesses.".to_owned());
     }
-    for (finding, only) in pairs.into_iter().take(MAX_PAIRS) {
+    let pairs = pairs.iter().enumerate().filter_map(|(finding, pair)| Some((finding, (*pair)?)));
+    for (finding, pair) in pairs.take(MAX_PAIRS) {
         if started.elapsed() > time {
             break;
         }
-        let pair_explanation =
-            explain(&AnalysisOptions { only_invocations: only, ..analysis.options.clone() });
-        let is_racy = |explanation: &EntryExplanation| {
-            explanation.outcome == CommandOutcome::RuleBroken && !explanation.is_open
-        };
-        let Some(explanation) = pair_explanation.ok().filter(is_racy) else { continue };
+        let options = AnalysisOptions { only_invocations: pair.to_vec(), ..options.clone() };
+        let Ok(lifted) = frontend::lift(entry.module, &options) else { continue };
+        let of_pair = LiftedEntryPoint { entry, options: &options, lifted: &lifted };
+        let explanation = of_pair.explain_with_model(time, false);
+        let is_racy = |explanation: &EntryExplanation| explanation.outcome == CommandOutcome::RuleBroken;
+        let Some(explanation) = explanation.ok().filter(is_racy) else { continue };
+        let reason = explanation.page.findings.into_iter().next().and_then(|found| found.reason);
         if let Some(page_finding) = page.findings.get_mut(finding) {
-            page_finding.reason = explanation.reason.or(page_finding.reason.take());
+            page_finding.reason = reason.or(page_finding.reason.take());
         }
         if std::mem::take(&mut is_first) {
             text += &format!("\nThe two invocations alone are {}", explanation.text);
         }
     }
-    Ok(EntryExplanation { text, page, reason: None, outcome, is_open: false, needs_grid })
+    Ok(EntryExplanation { text, page, outcome })
+}
+
+/// Explains the answer of the model for one choice of inputs.
+///
+/// # Errors
+/// Why it has no answer.
+fn explain_by_model(entry: EntryPoint<'_>, time: Duration) -> Result<EntryExplanation, String> {
+    let EntryPoint { file, module, model, .. } = entry;
+    let refused = |refusal: Refusal| placed_refusal_text(file, &refusal);
+    let chosen = entry.choose_inputs(InputGrid::One, None).map_err(refused)?;
+    let lifted = frontend::lift(module, &chosen.options).map_err(refused)?;
+    let lifted_entry = LiftedEntryPoint { entry, options: &chosen.options, lifted: &lifted };
+    let explanation =
+        lifted_entry.explain_with_model(time, true).map_err(|error| format!("{file}: {error}"))?;
+    let EntryExplanation { mut text, mut page, mut outcome } = explanation;
+    let choice = chosen.choice_note();
+    page.notes.extend(choice.clone());
+    let needs = chosen.needed_inputs(outcome == CommandOutcome::RuleBroken, || false);
+    if !needs.is_empty() {
+        text = format!("{file} `{}`: needs-inputs under {}\n", lifted.entry, model.name());
+        outcome = CommandOutcome::Environment;
+        (page.verdict, page.findings) = ("needs-inputs".to_owned(), Vec::new());
+        for sentence in needs.iter().map(describe_need) {
+            text += &format!("  {sentence}\n");
+            page.notes.push(sentence);
+        }
+    }
+    let text = choice.map(|note| format!("{note}\n")).unwrap_or_default() + &text;
+    Ok(EntryExplanation { text, page, outcome })
 }
 
 /// The largest number of racing pairs that are explained.
@@ -156,45 +146,9 @@ const MAX_PAIRS: usize = 4;
 
 struct EntryExplanation {
     text: String,
+    /// The reason of a race is that of its first finding.
     page: ShaderAnswer,
-    /// Why the accesses of the race are not ordered; the race is the first finding of the page.
-    reason: Option<String>,
     outcome: CommandOutcome,
-    /// True if nothing was found, or the position is unknown.
-    is_open: bool,
-    /// True if no grid was given and two workgroups have a finding that one has not.
-    needs_grid: bool,
-}
-
-/// The fixes that `race` finds, searched when the first is needed.
-struct RaceFixes<'a> {
-    analysis: &'a ShaderAnalysis<'a>,
-    compilation: &'a Compilation,
-    time: Duration,
-    line: OnceCell<Option<RaceLine>>,
-}
-
-impl RaceFixes<'_> {
-    /// Returns the fix of the finding on the same lines, else of one about the same variable.
-    fn find(&self, finding: &FindingRecord) -> Option<Vec<ChangeRecord>> {
-        let line =
-            self.line.get_or_init(|| self.analysis.find_races(self.compilation, self.time)).as_ref()?;
-        let lines = |finding: &FindingRecord| {
-            finding.at.iter().map(|place| (place.file.clone(), place.line)).collect::<BTreeSet<_>>()
-        };
-        let variable = |finding: &FindingRecord| {
-            let element = finding.element.as_deref().unwrap_or_default();
-            element.split(['[', '.']).next().unwrap_or_default().to_owned()
-        };
-        let is_race = |kind: &str| FindingKind::from_name(kind).is_some_and(FindingKind::is_race);
-        let is_alike = |other: &&FindingRecord| {
-            other.kind == finding.kind || is_race(&other.kind) && is_race(&finding.kind)
-        };
-        let mut alike = line.findings.iter().filter(is_alike);
-        let on_lines = alike.clone().find(|other| lines(other) == lines(finding));
-        let found = on_lines.or_else(|| alike.find(|other| variable(other) == variable(finding)))?;
-        Some(found.changes().to_vec()).filter(|changes| !changes.is_empty())
-    }
 }
 
 /// Returns whether a claim holds, in words.
@@ -207,8 +161,9 @@ fn describe_answer(holds: Option<bool>) -> &'static str {
 }
 
 impl LiftedEntryPoint<'_> {
-    fn explain_with_model(&self, fixes: &RaceFixes<'_>, time: Duration) -> Result<EntryExplanation, String> {
-        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
+    /// Explains the answer of the model, with changes of the test if `searches_fixes`.
+    fn explain_with_model(&self, time: Duration, searches_fixes: bool) -> Result<EntryExplanation, String> {
+        let EntryPoint { file, model, .. } = self.entry;
         let lifted = self.lifted;
         let (half, stop) = (stop_after(time / 2), stop_after(time));
         let query = ModelQuery {
@@ -234,19 +189,12 @@ impl LiftedEntryPoint<'_> {
         }
         let mut findings: Vec<FindingRecord> =
             answer.findings.iter().map(|found| self.lift_finding_record(found)).collect();
-        if findings.is_empty() && answer.race != Race::Racy {
-            findings = self.findings_outside_model();
-        }
         for record in &findings {
             outcome.escalate_to(CommandOutcome::RuleBroken);
             text += &format!("\n{}: {}\n{}", record.kind, record.message, format_places(&record.at));
         }
         let has_divergent_barrier =
             answer.findings.iter().any(|finding| finding.kind() == FindingKind::DivergentBarrier);
-        let is_unplaced = answer.race == Race::Racy && answer.race_spot.is_none();
-        let is_open = answer.findings.is_empty()
-            && lifted.question.is_none()
-            && (answer.race == Race::Unknown || is_unplaced);
         let is_broken =
             answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
         if is_broken {
@@ -278,13 +226,8 @@ impl LiftedEntryPoint<'_> {
         }
         if is_broken && has_divergent_barrier {
             text += "  Fix the divergent barrier first.\n";
-        } else if is_broken && !is_open {
-            let by_race =
-                findings.first().filter(|_| lifted.question.is_none()).and_then(|found| fixes.find(found));
-            let changes = match by_race {
-                Some(changes) => changes,
-                None => self.find_litmus_fix(answer.race_spot.as_ref(), &query, &mut text)?,
-            };
+        } else if is_broken && searches_fixes {
+            let changes = self.find_litmus_fix(answer.race_spot.as_ref(), &query, &mut text)?;
             if !changes.is_empty() {
                 let claim =
                     if lifted.question.is_some() { ", so that the assertion holds as well" } else { "" };
@@ -297,21 +240,15 @@ impl LiftedEntryPoint<'_> {
                 finding.set_changes(changes);
             }
         }
-        let is_clean = answer.race == Race::Free && lifted.question.is_none();
-        let two_workgroup_finding =
-            is_clean.then(|| frontend::find_with_two_workgroups(module, self.options)).flatten();
-        let two_workgroup_finding = two_workgroup_finding.map(answers::describe_wider_grid);
         let holds =
             lifted.question.as_ref().map(|question| format!("{question} {}", describe_answer(answer.holds)));
         let notes = holds.into_iter().chain([self.describe_coverage()]).chain(self.notes()).collect();
         let title = format!("{file} {}", lifted.entry);
         let mut page = findings_page(title, headline.to_owned(), notes, &findings, file);
-        let needs_grid = two_workgroup_finding.is_some();
-        if let Some(words) = two_workgroup_finding {
-            text += &format!("{words}\n");
-            page.notes.push(words);
+        if let Some(found) = page.findings.first_mut() {
+            found.reason = reason;
         }
-        Ok(EntryExplanation { text, page, reason, outcome, is_open, needs_grid })
+        Ok(EntryExplanation { text, page, outcome })
     }
 
     /// Searches changes of the litmus test, and says how many were tried if there are none.
@@ -321,11 +258,11 @@ impl LiftedEntryPoint<'_> {
         query: &ModelQuery<'_>,
         text: &mut String,
     ) -> Result<Vec<ChangeRecord>, String> {
-        let ShaderAnalysis { file, module, model, .. } = *self.analysis;
+        let EntryPoint { file, module, model, .. } = self.entry;
         let options = AnalysisOptions { keep_all: true, ..self.options.clone() };
         let unreduced = frontend::lift(module, &options).map_err(|refusal| refusal.to_string())?;
-        let fix =
-            frontend::fix_races(module, &unreduced, model, race, query).map_err(|error| error.to_string())?;
+        let fix = frontend::fix_races((module, &options), &unreduced, model, race, query)
+            .map_err(|error| error.to_string())?;
         if fix.changes.is_empty() {
             *text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);
         }

@@ -1,13 +1,11 @@
 //! Explains an undecided shader: the limit that stopped the model, and the option that raises it.
 
 use answers::refusal_text;
-use frontend::{
-    AnalysisOptions, DeadlinePredicate, FindingKind, ModelQuery, Problem, Refusal, SourcePosition,
-};
+use frontend::{AnalysisOptions, DeadlinePredicate, ModelQuery, Problem, Refusal, SourcePosition};
 use model::Budget;
 
-use super::EntryPointCheck;
-use crate::check::CheckResult;
+use super::{EntryPointCheck, ModelAnswer};
+use crate::shader::shader_analysis::ChosenEntryPoint;
 use crate::time_limit::stop_after;
 
 /// Factor for the time limit that is suggested.
@@ -32,30 +30,24 @@ impl EntryPointCheck<'_> {
     /// Returns the limit that stopped the model and the option that raises it; None if no option helps.
     pub(super) fn describe_limit(
         &self,
-        answered: Result<&Result<CheckResult, String>, &Refusal>,
+        chosen: &ChosenEntryPoint<'_>,
+        answered: Result<&ModelAnswer, &Refusal>,
     ) -> Option<String> {
+        let options = &chosen.options;
         let (why, option) = match answered {
-            Ok(Ok(CheckResult::Answered(line, ..))) if line.cut > 0 => {
+            Ok(Ok(answer)) if answer.line.cut > 0 => {
+                let line = &answer.line;
                 let why = format!("the model cut off runs after {} iterations of a loop", line.bound);
                 (why, format!("`--unroll {}` continues them", 2 * line.bound))
             }
-            Ok(Ok(CheckResult::Answered(line, ..))) => {
-                let divergent = FindingKind::DivergentBarrier.name();
-                if line.findings.iter().flatten().any(|found| found.kind == divergent) {
-                    return None;
-                }
-                self.time_limit_texts()
-            }
-            Ok(Ok(_)) => return None,
-            Ok(Err(why)) => {
-                (format!("the model cannot be used: {why}"), self.suggest_loop_bound(&self.analysis.options))
-            }
+            Ok(Ok(_)) => self.time_limit_texts(),
+            Ok(Err(why)) => (format!("the model cannot be used: {why}"), self.suggest_loop_bound(options)),
             Err(Refusal { what: Problem::OutOfTime | Problem::TooFewSchedules { .. }, .. }) => {
                 self.time_limit_texts()
             }
             Err(Refusal { what: Problem::Invocations { bound, .. }, .. }) => {
                 let why = format!("the model supports at most {bound} invocations");
-                (why, self.suggest_grid(*bound))
+                (why, self.suggest_grid(options, *bound))
             }
             Err(Refusal {
                 what: Problem::Budget { what, bound } | Problem::Exhausted { what, bound, .. },
@@ -67,7 +59,7 @@ impl EntryPointCheck<'_> {
                 };
                 (
                     format!("the model supports at most {bound} {what}{place}"),
-                    self.suggest_loop_bound(&self.analysis.options),
+                    self.suggest_loop_bound(options),
                 )
             }
             Err(Refusal { what, place }) => {
@@ -113,10 +105,10 @@ impl EntryPointCheck<'_> {
         let is_accepted = |bodies: &&u32| {
             let options =
                 AnalysisOptions { unroll: Some(**bodies), deadline: until.clone(), ..options.clone() };
-            let Ok(lifted) = frontend::lift(self.analysis.module, &options) else { return false };
+            let Ok(lifted) = frontend::lift(self.entry.module, &options) else { return false };
             let budget = Budget::until(&never_stop).with_step_limit(ACCEPTANCE_CHECK_STEPS);
             let query = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: false };
-            frontend::answer_with_model(&lifted, self.analysis.model, &query).is_ok()
+            frontend::answer_with_model(&lifted, self.entry.model, &query).is_ok()
         };
         let is_below_bound = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
         match LOOP_BOUNDS.iter().filter(is_below_bound).find(is_accepted) {
@@ -129,11 +121,10 @@ impl EntryPointCheck<'_> {
     }
 
     /// Suggests the largest grid that the model accepts.
-    fn suggest_grid(&self, bound: usize) -> String {
+    fn suggest_grid(&self, options: &AnalysisOptions, bound: usize) -> String {
         let until = Some(DeadlinePredicate::new(stop_after(self.check_options.timeout)));
-        let options =
-            AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.analysis.options.clone() };
-        match frontend::lift(self.analysis.module, &options) {
+        let options = AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..options.clone() };
+        match frontend::lift(self.entry.module, &options) {
             Err(Refusal { what: Problem::Invocations { .. }, .. }) => {
                 "one workgroup alone exceeds the limit: reduce its size with `--spec` if specialization \
                  constants set it"
