@@ -351,12 +351,12 @@ pub fn read_lines(
             }
             Ok(value) => value,
             Err(error) => {
-                let what = error.to_string();
-                let what = what.split(" at line ").next().unwrap_or_default();
+                let text = error.to_string();
+                let text = text.split(" at line ").next().unwrap_or_default();
                 return Err(malformed(format!(
                     "not a record (column {}): {}",
                     error.column(),
-                    escape::escape_line(what)
+                    escape::escape_line(text)
                 )));
             }
         };

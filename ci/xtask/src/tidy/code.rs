@@ -40,9 +40,11 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
 }
 
 /// Folders whose code passes messages, fixes and coverage on as values.
-const TYPED_ANSWERS: [&str; 7] = [
+const TYPED_ANSWERS: [&str; 9] = [
     "harness/answers/src",
     "harness/campaign/src/check",
+    "harness/campaign/src/kinds/shader",
+    "harness/campaign/src/shader",
     "harness/explanation/src",
     "harness/frontend/src",
     "harness/web/src",
@@ -56,7 +58,9 @@ pub fn parsed_sentences(file: &SourceFile) -> Vec<Finding> {
         return Vec::new();
     }
     let tests_start = file.text.lines().position(|line| line.contains("#[cfg(test)]")).unwrap_or(usize::MAX);
-    let is_sentence = |name: &str| ["message", "coverage", "fix", "words", "limit"].contains(&name);
+    let is_sentence = |name: &str| {
+        ["message", "coverage", "fix", "words", "limit", "what", "why", "reason", "refusal"].contains(&name)
+    };
     let readers = [
         "starts_with",
         "ends_with",
