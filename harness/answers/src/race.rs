@@ -1,4 +1,4 @@
-//! `race`: interprets whole grids of user shaders and publishes the findings.
+//! The analysis of user shaders: findings over whole grids, with proofs, tests and fixes.
 //!
 //! Limits are callbacks, because the playground has no clock and counts calls instead.
 

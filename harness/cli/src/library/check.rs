@@ -174,8 +174,8 @@ impl Checker {
         to_answer(check_loaded(&test.loaded, &self.models, self.options))
     }
 
-    /// Checks every execution of each entry point of a shader, or of the entry point in `inputs`. Shaders
-    /// that are too large for the model are interpreted instead.
+    /// Checks each entry point of a shader, or the entry point in `inputs`: the findings are those of
+    /// [`RaceDetector`](crate::RaceDetector), and the model decides claims.
     ///
     /// ```
     /// use vk_litmus::wire::RaceWord;

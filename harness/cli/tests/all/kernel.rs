@@ -385,6 +385,12 @@ fn check_reports_findings_other_than_races() {
             "{ran:?}"
         );
     }
+    // Without a grid, the answer is that of `race` as well.
+    for name in ["channels-below-stride", "count-within-workgroup", "lock-not-released", "reuse-in-place"] {
+        let shader = format!("{folder}/{name}.comp");
+        let code = |command: &str| Ran::run(&mut vk_litmus([command, shader.as_str()])).code;
+        assert_eq!(code("check"), code("race"), "{name}");
+    }
     let ran = checked("lock-all-lanes", "html", "1");
     let lock = "while (atomicCompSwap(lock, 0u, 1u) != 0u) { }</mark>";
     assert!(ran.code == 1 && ran.stdout.contains(lock), "{ran:?}");
