@@ -13,7 +13,15 @@ fn main() {
         && cc::Build::new().cargo_metadata(false).opt_level(1).debug(false).try_get_compiler().is_ok_and(
             |compiler| {
                 let mut command = compiler.to_command();
-                command.args(["-std=c11", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread"]);
+                // The loader closes a layer with its instance; the journal's ids stay valid for the next one.
+                command.args([
+                    "-std=c11",
+                    "-fPIC",
+                    "-shared",
+                    "-fvisibility=hidden",
+                    "-pthread",
+                    "-Wl,-z,nodelete",
+                ]);
                 command.arg("-o").arg(&library).args(["layer/record.c", "-lm"]);
                 command.status().is_ok_and(|status| status.success())
             },

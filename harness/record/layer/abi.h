@@ -195,6 +195,16 @@ typedef struct SwapchainInfo {
     uint64_t old;
 } SwapchainInfo;
 
+typedef struct BindSparseInfo {
+    int32_t type;
+    const Header *next;
+    uint32_t wait_count;
+    const uint64_t *waits;
+    struct { uint32_t count; const void *binds; } resources[3];
+    uint32_t signal_count;
+    const uint64_t *signals;
+} BindSparseInfo;
+
 typedef struct PresentInfo {
     int32_t type;
     const void *next;

@@ -89,6 +89,7 @@ typedef struct DescriptorSet {
     const SetLayout *layout;
     uint32_t count;
     Descriptor *descriptors;
+    bool is_cut; /* Elements of large arrays are not stored. */
 } DescriptorSet;
 
 typedef struct PipelineLayout {

@@ -139,7 +139,13 @@ static const LayoutBinding *find_binding(const SetLayout *layout, uint32_t bindi
 }
 
 static Descriptor *find_or_add_descriptor(DescriptorSet *set, uint32_t binding, uint32_t element) {
+    enum { MAX_ELEMENTS = 64 };
+    static Descriptor unstored;
     move_to_binding(set->layout, &binding, &element);
+    if (element >= MAX_ELEMENTS) {
+        set->is_cut = true;
+        return &unstored;
+    }
     for (uint32_t i = 0; i < set->count; i++)
         if (set->descriptors[i].binding == binding && set->descriptors[i].element == element) return &set->descriptors[i];
     set->descriptors = realloc(set->descriptors, (set->count + 1) * sizeof *set->descriptors);
@@ -167,7 +173,7 @@ static Result layer_vkAllocateDescriptorSets(Handle device, const SetAllocateInf
         DescriptorSet *set = find_object(DESCRIPTOR_SETS, created[i]);
         if (set) free(set->descriptors);
         else set = store_object(DESCRIPTOR_SETS, created[i], allocate(sizeof *set));
-        *set = (DescriptorSet){ find_object(LAYOUTS, info->layouts[i]), 0, NULL };
+        *set = (DescriptorSet){ find_object(LAYOUTS, info->layouts[i]), 0, NULL, false };
         add_immutable_samplers(set);
     }
     UNLOCK;
@@ -220,6 +226,7 @@ static void layer_vkUpdateDescriptorSets(Handle device, uint32_t count, const De
     for (uint32_t i = 0; i < count; i++) write_descriptors(find_object(DESCRIPTOR_SETS, writes[i].set), &writes[i]);
     for (uint32_t i = 0; i < copy_count; i++) {
         DescriptorSet *from = find_object(DESCRIPTOR_SETS, copies[i].from), *to = find_object(DESCRIPTOR_SETS, copies[i].to);
+        if (from && to) to->is_cut = to->is_cut || from->is_cut;
         for (uint32_t j = 0; from && to && j < copies[i].count; j++) {
             Descriptor source = *find_or_add_descriptor(from, copies[i].from_binding, copies[i].from_element + j);
             if (source.kind == INLINE_UNIFORM_BLOCK) {

@@ -112,10 +112,20 @@ static void end_submission(Text *line, bool is_last, uint64_t fence) {
     write_line(line);
 }
 
+/* A submission of nothing that signals a fence after everything before. */
+static void record_fence_signal(Handle queue, uint64_t fence) {
+    if (!fence) return;
+    Text line = { 0 };
+    begin_submission(&line, queue);
+    append(&line, "],\"commands\":[],\"signals\":[");
+    end_submission(&line, true, fence);
+}
+
 static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo *submits, uint64_t fence) {
     enum { STAGE_ANY = 0x10000 };
     LOCK;
     compare_mappings(device_state(queue)->device, true);
+    if (count == 0) record_fence_signal(queue, fence);
     for (uint32_t i = 0; i < count; i++) {
         const SubmitInfo *submit = &submits[i];
         const TimelineValues *values = NULL;
@@ -147,6 +157,7 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo
     static Result layer_##name(Handle queue, uint32_t count, const SubmitInfo2 *submits, uint64_t fence) { \
         LOCK; \
         compare_mappings(device_state(queue)->device, true); \
+        if (count == 0) record_fence_signal(queue, fence); \
         for (uint32_t i = 0; i < count; i++) { \
             const SubmitInfo2 *submit = &submits[i]; \
             for (uint32_t j = 0; j < submit->command_count; j++) commands_id(submit->commands[j].commands); \
@@ -172,6 +183,28 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const SubmitInfo
     }
 SUBMIT2(vkQueueSubmit2)
 SUBMIT2(vkQueueSubmit2KHR)
+
+/* Of sparse bindings, the semaphores and the fence are recorded. Accesses to sparse resources are compared by resource, not by memory. */
+static Result layer_vkQueueBindSparse(Handle queue, uint32_t count, const BindSparseInfo *infos, uint64_t fence) {
+    enum { STAGE_ANY = 0x10000 };
+    LOCK;
+    if (count == 0) record_fence_signal(queue, fence);
+    for (uint32_t i = 0; i < count; i++) {
+        const TimelineValues *values = NULL;
+        for (const Header *at = infos[i].next; at; at = at->next)
+            if (at->type == TIMELINE_VALUES) values = (const TimelineValues *)at;
+        Text line = { 0 };
+        begin_submission(&line, queue);
+        for (uint32_t j = 0; j < infos[i].wait_count; j++)
+            append_semaphore(&line, infos[i].waits[j], STAGE_ANY, values && j < values->wait_count ? values->waits[j] : 0);
+        append(&line, "],\"commands\":[],\"signals\":[");
+        for (uint32_t j = 0; j < infos[i].signal_count; j++)
+            append_semaphore(&line, infos[i].signals[j], STAGE_ANY, values && j < values->signal_count ? values->signals[j] : 0);
+        end_submission(&line, i + 1 == count, fence);
+    }
+    UNLOCK;
+    return CALL_NEXT(queue, Result, vkQueueBindSparse, (Handle, uint32_t, const BindSparseInfo *, uint64_t))(queue, count, infos, fence);
+}
 
 /* A presentation is a submission that reads images. Its signal of an acquired image orders all that follows. */
 static Result layer_vkQueuePresentKHR(Handle queue, const PresentInfo *info) {
@@ -274,8 +307,10 @@ static Result layer_vkWaitForFences(Handle device, uint32_t count, const uint64_
     begin_wait(device);
     Result result = CALL_NEXT(device, Result, vkWaitForFences, (Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))(
         device, count, fences, all, timeout);
-    /* Without `all`, another fence may be signalled. */
-    if (result == SUCCESS) record_fences(device, all || count == 1 ? count : 0, fences);
+    /* Without `all`, some fence is signalled. */
+    for (uint32_t i = 0; result == SUCCESS && i < count; i++)
+        if (all || count == 1 || CALL_NEXT(device, Result, vkGetFenceStatus, (Handle, uint64_t))(device, fences[i]) == SUCCESS)
+            record_fences(device, 1, &fences[i]);
     return result;
 }
 
@@ -283,6 +318,19 @@ static Result layer_vkGetFenceStatus(Handle device, uint64_t fence) {
     begin_wait(device);
     Result result = CALL_NEXT(device, Result, vkGetFenceStatus, (Handle, uint64_t))(device, fence);
     if (result == SUCCESS) record_fences(device, 1, &fence);
+    return result;
+}
+
+static Result layer_vkGetEventStatus(Handle device, uint64_t event) {
+    enum { EVENT_SET = 3 };
+    begin_wait(device);
+    Result result = CALL_NEXT(device, Result, vkGetEventStatus, (Handle, uint64_t))(device, event);
+    LOCK;
+    if (result == EVENT_SET) {
+        compare_mappings(device, false);
+        WRITE_EVENT("{\"event\":\"host-event\",\"event_id\":%" PRIu64 "}", object_id(EVENTS, event));
+    }
+    UNLOCK;
     return result;
 }
 
@@ -306,7 +354,12 @@ static void record_semaphores(Handle device, uint32_t count, const uint64_t *sem
         begin_wait(device); \
         Result result = CALL_NEXT(device, Result, wait, (Handle, const SemaphoreWaitInfo *, uint64_t))(device, info, timeout); \
         bool is_known = info->count == 1 || !(info->flags & WAIT_ANY); \
-        if (result == SUCCESS) record_semaphores(device, is_known ? info->count : 0, info->semaphores, info->values); \
+        if (result == SUCCESS && is_known) record_semaphores(device, info->count, info->semaphores, info->values); \
+        for (uint32_t i = 0; result == SUCCESS && !is_known && i < info->count; i++) { \
+            uint64_t value; \
+            if (CALL_NEXT(device, Result, value_of, (Handle, uint64_t, uint64_t *))(device, info->semaphores[i], &value) == SUCCESS) \
+                record_semaphores(device, 1, &info->semaphores[i], &value); \
+        } \
         return result; \
     } \
     static Result layer_##value_of(Handle device, uint64_t semaphore, uint64_t *value) { \
@@ -344,8 +397,8 @@ static Result layer_vkSetDebugUtilsObjectNameEXT(Handle device, const NameInfo *
 
 #define QUEUE_FUNCTIONS \
     LAYER_FUNCTION(vkCreateSemaphore) LAYER_FUNCTION(vkDestroyFence) LAYER_FUNCTION(vkDestroySemaphore) \
-    LAYER_FUNCTION(vkQueuePresentKHR) LAYER_FUNCTION(vkGetDeviceQueue) LAYER_FUNCTION(vkGetDeviceQueue2) LAYER_FUNCTION(vkQueueSubmit) LAYER_FUNCTION(vkQueueSubmit2) \
+    LAYER_FUNCTION(vkQueuePresentKHR) LAYER_FUNCTION(vkQueueBindSparse) LAYER_FUNCTION(vkGetDeviceQueue) LAYER_FUNCTION(vkGetDeviceQueue2) LAYER_FUNCTION(vkQueueSubmit) LAYER_FUNCTION(vkQueueSubmit2) \
     LAYER_FUNCTION(vkQueueSubmit2KHR) LAYER_FUNCTION(vkQueueWaitIdle) LAYER_FUNCTION(vkDeviceWaitIdle) LAYER_FUNCTION(vkWaitForFences) \
-    LAYER_FUNCTION(vkGetFenceStatus) LAYER_FUNCTION(vkWaitSemaphores) LAYER_FUNCTION(vkWaitSemaphoresKHR) \
+    LAYER_FUNCTION(vkGetFenceStatus) LAYER_FUNCTION(vkGetEventStatus) LAYER_FUNCTION(vkWaitSemaphores) LAYER_FUNCTION(vkWaitSemaphoresKHR) \
     LAYER_FUNCTION(vkGetSemaphoreCounterValue) LAYER_FUNCTION(vkGetSemaphoreCounterValueKHR) LAYER_FUNCTION(vkSignalSemaphore) \
     LAYER_FUNCTION(vkSignalSemaphoreKHR) LAYER_FUNCTION(vkSetDebugUtilsObjectNameEXT)

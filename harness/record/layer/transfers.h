@@ -29,6 +29,14 @@ static void add_buffer_access(Text *text, uint64_t handle, uint64_t from, uint64
     append_access(text, stage, access, kind);
 }
 
+static void append_image_access(Text *text, const Image *image, SubresourceRange range, const uint64_t texels[2], uint64_t stage, uint64_t access, int kind) {
+    append(text, "%s{\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"bytes\":[%" PRIu64 ",%" PRIu64 "]", text->data[text->length - 1] == '[' ? "" : ",",
+           image->id, range.level, range.levels, range.layer, range.layers, texels[0], texels[1]);
+    append_access(text, stage, access, kind);
+}
+
+enum { FIRST_DEPTH_STENCIL = 128, LAST_DEPTH_STENCIL = 130, ALL_DEPTH_STENCIL = 6, FIRST_EXTENSION_FORMAT = 1000000000 };
+
 /* A box of texels in a level; NULL for whole levels. */
 typedef struct TexelBox {
     int64_t from[3], to[3];
@@ -38,6 +46,9 @@ static void add_image_access(Text *text, uint64_t handle, SubresourceRange range
     const Image *image = find_object(IMAGES, handle);
     if (!image) return;
     uint64_t texels[2] = { 0, ~(uint64_t)0 };
+    /* The parts of a texel with several aspects or planes are compared as one. */
+    bool has_parts = (image->info.format >= FIRST_DEPTH_STENCIL && image->info.format <= LAST_DEPTH_STENCIL) || image->info.format >= FIRST_EXTENSION_FORMAT;
+    if (has_parts && range.aspect != ALL_DEPTH_STENCIL) kind |= POSSIBLE;
     if (box) {
         int64_t size[3], low[3], high[3];
         bool is_whole[3];
@@ -53,20 +64,27 @@ static void add_image_access(Text *text, uint64_t handle, SubresourceRange range
             texels[0] = (uint64_t)((low[2] * size[1] + low[1]) * size[0] + low[0]);
             texels[1] = (uint64_t)(((high[2] - 1) * size[1] + high[1] - 1) * size[0] + high[0]);
         }
-        if (!is_range) kind |= POSSIBLE;
+        if (!is_range) {
+            /* The first row is an access; the others are in a range that has more. */
+            append_image_access(text, image, range, (uint64_t[2]){ texels[0], texels[0] + (uint64_t)(high[0] - low[0]) }, stage, access, kind);
+            kind |= POSSIBLE;
+        }
     }
-    append(text, "%s{\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u],\"bytes\":[%" PRIu64 ",%" PRIu64 "]", text->data[text->length - 1] == '[' ? "" : ",",
-           image->id, range.level, range.levels, range.layer, range.layers, texels[0], texels[1]);
-    append_access(text, stage, access, kind);
+    append_image_access(text, image, range, texels, stage, access, kind);
 }
 
-static void add_buffer_command(Handle handle, const char *what, uint64_t stage, uint64_t from, uint64_t to, BufferRegion region) {
+/* Regions start `stride` bytes apart. */
+static void add_buffer_command(Handle handle, const char *what, uint64_t stage, uint64_t from, uint64_t to, uint32_t count, const void *regions,
+                               size_t stride) {
     LOCK;
     Commands *commands = find_commands(handle);
     if (commands) {
         begin_command(commands, what, "");
-        if (from) add_buffer_access(&commands->list, from, region.from, region.size, stage, SYNC_TRANSFER_READ, 0);
-        add_buffer_access(&commands->list, to, region.to, region.size, stage, SYNC_TRANSFER_WRITE, WRITES);
+        for (uint32_t i = 0; i < count; i++) {
+            const BufferRegion *region = (const BufferRegion *)((const char *)regions + i * stride);
+            if (from) add_buffer_access(&commands->list, from, region->from, region->size, stage, SYNC_TRANSFER_READ, 0);
+            add_buffer_access(&commands->list, to, region->to, region->size, stage, SYNC_TRANSFER_WRITE, WRITES);
+        }
         end_command(commands);
     }
     UNLOCK;
@@ -74,15 +92,14 @@ static void add_buffer_command(Handle handle, const char *what, uint64_t stage, 
 
 static void layer_vkCmdCopyBuffer(Handle handle, uint64_t from, uint64_t to, uint32_t count, const BufferRegion *regions) {
     CALL_NEXT(handle, void, vkCmdCopyBuffer, (Handle, uint64_t, uint64_t, uint32_t, const BufferRegion *))(handle, from, to, count, regions);
-    for (uint32_t i = 0; i < count; i++) add_buffer_command(handle, "vkCmdCopyBuffer", SYNC_COPY, from, to, regions[i]);
+    add_buffer_command(handle, "vkCmdCopyBuffer", SYNC_COPY, from, to, count, regions, sizeof *regions);
 }
 
 #define COPY_BUFFER2(name) \
     static void layer_##name(Handle handle, const BufferCopy2 *copy) { \
         CALL_NEXT(handle, void, name, (Handle, const BufferCopy2 *))(handle, copy); \
-        for (uint32_t i = 0; i < copy->count; i++) \
-            add_buffer_command(handle, "vkCmdCopyBuffer2", SYNC_COPY, copy->from, copy->to, \
-                               (BufferRegion){ copy->regions[i].from, copy->regions[i].to, copy->regions[i].size }); \
+        add_buffer_command(handle, "vkCmdCopyBuffer2", SYNC_COPY, copy->from, copy->to, copy->count, copy->count ? &copy->regions->from : NULL, \
+                           sizeof *copy->regions); \
     }
 COPY_BUFFER2(vkCmdCopyBuffer2)
 COPY_BUFFER2(vkCmdCopyBuffer2KHR)
@@ -90,19 +107,19 @@ COPY_BUFFER2(vkCmdCopyBuffer2KHR)
 /* Old masks have one bit for every transfer. The specification puts fills and updates under clears. */
 static void layer_vkCmdFillBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, uint32_t data) {
     CALL_NEXT(handle, void, vkCmdFillBuffer, (Handle, uint64_t, uint64_t, uint64_t, uint32_t))(handle, to, offset, size, data);
-    add_buffer_command(handle, "vkCmdFillBuffer", SYNC_CLEAR | SYNC_COPY, 0, to, (BufferRegion){ 0, offset, size });
+    add_buffer_command(handle, "vkCmdFillBuffer", SYNC_CLEAR | SYNC_COPY, 0, to, 1, &(BufferRegion){ 0, offset, size }, 0);
 }
 
 static void layer_vkCmdUpdateBuffer(Handle handle, uint64_t to, uint64_t offset, uint64_t size, const void *data) {
     CALL_NEXT(handle, void, vkCmdUpdateBuffer, (Handle, uint64_t, uint64_t, uint64_t, const void *))(handle, to, offset, size, data);
-    add_buffer_command(handle, "vkCmdUpdateBuffer", SYNC_CLEAR | SYNC_COPY, 0, to, (BufferRegion){ 0, offset, size });
+    add_buffer_command(handle, "vkCmdUpdateBuffer", SYNC_CLEAR | SYNC_COPY, 0, to, 1, &(BufferRegion){ 0, offset, size }, 0);
 }
 
 static void layer_vkCmdCopyQueryPoolResults(Handle handle, uint64_t pool, uint32_t first, uint32_t count, uint64_t to, uint64_t offset,
                                             uint64_t stride, uint32_t flags) {
     CALL_NEXT(handle, void, vkCmdCopyQueryPoolResults, (Handle, uint64_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t, uint32_t))(
         handle, pool, first, count, to, offset, stride, flags);
-    add_buffer_command(handle, "vkCmdCopyQueryPoolResults", SYNC_COPY, 0, to, (BufferRegion){ 0, offset, (count - 1) * stride + (flags & 1 ? 8 : 4) });
+    add_buffer_command(handle, "vkCmdCopyQueryPoolResults", SYNC_COPY, 0, to, 1, &(BufferRegion){ 0, offset, (count - 1) * stride + (flags & 1 ? 8 : 4) }, 0);
 }
 
 /* Bytes of a buffer that a copy between a buffer and an image accesses. Returns false if they are a part of the range. */
@@ -123,6 +140,7 @@ static void add_image_copies(Handle handle, const char *what, bool is_to_image, 
                              const char *regions, size_t stride) {
     LOCK;
     Commands *commands = find_commands(handle);
+    if (commands) begin_command(commands, what, "");
     for (uint32_t i = 0; commands && i < count; i++) {
         ImageCopy region;
         memcpy(&region, regions + i * stride, sizeof region);
@@ -134,12 +152,11 @@ static void add_image_copies(Handle handle, const char *what, bool is_to_image, 
             box.to[j] = (int64_t)region.begin[j] + region.size[j];
         }
         SubresourceRange range = { region.aspect, region.level, 1, region.layer, region.layers };
-        begin_command(commands, what, "");
         add_buffer_access(&commands->list, buffer, region.offset, size, SYNC_COPY, is_to_image ? SYNC_TRANSFER_READ : SYNC_TRANSFER_WRITE,
                           kind | (is_to_image ? 0 : WRITES));
         add_image_access(&commands->list, image, range, &box, SYNC_COPY, is_to_image ? SYNC_TRANSFER_WRITE : SYNC_TRANSFER_READ, is_to_image ? WRITES : 0);
-        end_command(commands);
     }
+    if (commands) end_command(commands);
     UNLOCK;
 }
 
@@ -174,6 +191,7 @@ static void add_image_transfers(Handle handle, const char *what, uint64_t stage,
                                 const char *regions, size_t stride) {
     LOCK;
     Commands *commands = find_commands(handle);
+    if (commands) begin_command(commands, what, "");
     for (uint32_t i = 0; commands && i < count; i++) {
         TexelBox boxes[2];
         SubresourceRange ranges[2];
@@ -189,11 +207,10 @@ static void add_image_transfers(Handle handle, const char *what, uint64_t stage,
                 boxes[side].to[j] = is_blit ? blit.sides[side].corners[1][j] : (int64_t)region.sides[side].begin[j] + region.size[j];
             }
         }
-        begin_command(commands, what, "");
         add_image_access(&commands->list, from, ranges[0], &boxes[0], stage, SYNC_TRANSFER_READ, 0);
         add_image_access(&commands->list, to, ranges[1], &boxes[1], stage, SYNC_TRANSFER_WRITE, WRITES);
-        end_command(commands);
     }
+    if (commands) end_command(commands);
     UNLOCK;
 }
 
@@ -231,11 +248,10 @@ static void layer_vkCmdBlitImage(Handle handle, uint64_t from, int32_t from_layo
             handle, image, layout, value, count, ranges); \
         LOCK; \
         Commands *commands = find_commands(handle); \
-        for (uint32_t i = 0; commands && i < count; i++) { \
-            begin_command(commands, #name, ""); \
+        if (commands) begin_command(commands, #name, ""); \
+        for (uint32_t i = 0; commands && i < count; i++) \
             add_image_access(&commands->list, image, ranges[i], NULL, SYNC_CLEAR | SYNC_COPY, SYNC_TRANSFER_WRITE, WRITES); \
-            end_command(commands); \
-        } \
+        if (commands) end_command(commands); \
         UNLOCK; \
     }
 CLEAR_IMAGE(vkCmdClearColorImage)

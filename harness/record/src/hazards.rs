@@ -147,10 +147,14 @@ impl<F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
                 let ended: Vec<Signal> = ended;
                 ended.iter().for_each(|signal| self.end_accesses(&signal.covered));
             }
+            Step::WaitEvent(event) => {
+                let covered = self.events.get(event).cloned().unwrap_or_default();
+                self.end_accesses(&covered);
+            }
             Step::Idle(queues) => {
-                let on_queue = |(_, prior): &(&usize, &PriorAccess)| queues.contains(&prior.access.queue);
-                let idle: Vec<usize> = self.priors.iter().filter(on_queue).map(|(index, _)| *index).collect();
-                self.end_accesses(&idle);
+                let ended = queues.iter().flat_map(|queue| self.covered_by(*queue, stage::ALL));
+                let ended: Vec<usize> = ended.collect();
+                self.end_accesses(&ended);
             }
             Step::HostWrite(memory, ranges) => self.check_host_writes(*memory, ranges),
         }

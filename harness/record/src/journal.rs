@@ -1,7 +1,7 @@
 //! Journals of the recording layer: one JSON object per line, one file per process.
 //!
 //! The format is private to one version of the program. Ids of buffers, images, memory, command lists, semaphores and fences are unique
-//! in a process. A process that crashed leaves a last line without an end, which is ignored.
+//! in a process. A process that was killed leaves no [`Event::End`], and perhaps a last line without an end, which is ignored.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -166,6 +166,11 @@ pub enum Event {
         /// Id of the fence.
         fence: u64,
     },
+    /// The host saw a signalled event.
+    HostEvent {
+        /// Id of the event.
+        event_id: u64,
+    },
     /// The host saw a value of a timeline semaphore.
     Semaphore {
         /// Id of the semaphore.
@@ -180,6 +185,8 @@ pub enum Event {
         /// The value.
         value: u64,
     },
+    /// The process ended.
+    End,
 }
 
 /// A command of a command buffer.
@@ -335,7 +342,7 @@ pub struct ProcessJournal {
     pub folder: PathBuf,
     /// The events, in order.
     pub events: Vec<Event>,
-    /// True if the last line has no end: the process crashed, or the disk was full.
+    /// True if events may be missing: the process was killed, or the disk was full.
     pub is_truncated: bool,
 }
 
@@ -384,12 +391,9 @@ pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, ReadJournalEr
                 error,
             })
         });
-        journals.push(ProcessJournal {
-            process,
-            folder,
-            events: events.collect::<Result<_, _>>()?,
-            is_truncated: !rest.is_empty(),
-        });
+        let events: Vec<Event> = events.collect::<Result<_, _>>()?;
+        let is_truncated = !rest.is_empty() || !events.contains(&Event::End);
+        journals.push(ProcessJournal { process, folder, events, is_truncated });
     }
     journals.sort_by_key(|journal| journal.process);
     Ok(journals)

@@ -167,7 +167,9 @@ impl PriorAccess {
     /// Returns true if the access is in the first execution scope of a dependency, or is ordered before it by a chain.
     pub fn is_in_first_scope(&self, queue: u64, stages: u64) -> bool {
         let stages = first_scope_stages(stages);
-        (self.access.queue == queue && self.access.kind.stage & stages != 0)
+        // A layout transition has no stage: the scope of every command has it.
+        let is_own = self.access.kind.stage & stages != 0 || (self.access.kind.stage == 0 && stages == !0);
+        (self.access.queue == queue && is_own)
             || self.ordered.get(&queue).is_some_and(|ordered| ordered & stages != 0)
     }
 

@@ -37,6 +37,8 @@ pub enum Step {
     WaitSemaphore(u64, u64),
     /// The host waited until the queues had ended all work.
     Idle(Vec<u64>),
+    /// The host saw a signalled event.
+    WaitEvent(u64),
     /// The host changed ranges of mapped memory.
     HostWrite(u64, Vec<(u64, u64)>),
 }
@@ -91,19 +93,27 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
                 builder.raise_value(*semaphore, *value);
                 builder.execute_ready(false);
             }
-            Event::Fence { fence } => builder.timeline.steps.push(Step::WaitFence(*fence)),
+            Event::Fence { fence } => {
+                builder.execute_ended(|_, batch| batch.fence == *fence);
+                builder.timeline.steps.push(Step::WaitFence(*fence));
+            }
+            Event::HostEvent { event_id } => builder.timeline.steps.push(Step::WaitEvent(*event_id)),
             Event::Semaphore { semaphore, value } => {
+                builder.raise_value(*semaphore, *value);
+                builder.execute_ready(false);
                 builder.timeline.steps.push(Step::WaitSemaphore(*semaphore, *value));
             }
             Event::Idle { queue, device } => {
                 let is_idle = |(id, of): &&(u64, u64)| *queue == Some(*id) || *device == Some(*of);
-                let idle = queues.iter().filter(is_idle).map(|(id, _)| *id).collect();
+                let idle: Vec<u64> = queues.iter().filter(is_idle).map(|(id, _)| *id).collect();
+                builder.execute_ended(|queue, _| idle.contains(&queue));
                 builder.timeline.steps.push(Step::Idle(idle));
             }
             Event::HostWrites { memory, ranges } => {
                 builder.timeline.steps.push(Step::HostWrite(*memory, ranges.clone()));
             }
-            Event::UncheckedMapping { .. }
+            Event::End
+            | Event::UncheckedMapping { .. }
             | Event::Instance { .. }
             | Event::Device { .. }
             | Event::Memory { .. }
@@ -123,6 +133,19 @@ impl<'a> Builder<'a> {
     fn raise_value(&mut self, semaphore: u64, value: u64) {
         let known = self.values.entry(semaphore).or_default();
         *known = value.max(*known);
+    }
+
+    /// Puts batches in order that the host saw the end of: those before the last one of a queue that fulfils a condition. A signal that
+    /// is not recorded, of another process, started them.
+    fn execute_ended(&mut self, has_ended: impl Fn(u64, &Batch<'a>) -> bool) {
+        let queues: Vec<u64> = self.queued.keys().copied().collect();
+        for queue in queues {
+            let batches = self.queued.entry(queue).or_default();
+            let count = batches.iter().rposition(|batch| has_ended(queue, batch)).map_or(0, |last| last + 1);
+            let ended: Vec<Batch<'a>> = batches.drain(..count).collect();
+            ended.iter().for_each(|batch| self.execute(queue, batch));
+        }
+        self.execute_ready(false);
     }
 
     /// Puts the batches whose waits are satisfied in order; at the end of the journal all of them.

@@ -196,12 +196,50 @@ fn missing_orders_between_commands_are_found() {
         let hazards: Vec<String> = hazards.collect();
         assert_eq!(hazards.join(" "), expected, "{driver}: {row}: {ran:?}");
         assert_eq!(ran.code, i32::from(!expected.is_empty()), "{driver}: {row}: {ran:?}");
+        let judgement = lines.last().unwrap();
+        assert_eq!(judgement["unjudged"], serde_json::json!([]), "{driver}: {row}");
         // The layer changes nothing that the program prints, if its result has an order.
         let alone = Ran::run(&mut command);
         assert!(
             !expected.is_empty() || ran.stderr.contains(alone.stdout.trim_end()),
             "{driver}: {row}: {alone:?} {ran:?}"
         );
+    }
+}
+
+/// Without inputs, a dispatch may access all that its descriptors name; a journal without an end is no whole answer.
+#[test]
+fn what_is_not_judged_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((module, host)) = build_host(folder.path(), "order") else { return };
+    let Some(driver) = software_drivers().first().copied() else { return };
+    for (order, options, possible) in [
+        ("800:40:800:20", &["-q", "--keep", "0"][..], 0),
+        ("none", &["-q", "--keep", "0"], 1),
+        ("800:40:800:20", &["-q", "--no-judge"], 0),
+    ] {
+        let out = folder.path().join(format!("{order}-{}", options.len() + options[1].len()));
+        let mut command = Command::new(&host);
+        command.arg(&module).args(["ab", order, "bc"]).env("NODEVICE_SELECT", "1");
+        select_driver(&mut command, driver);
+        let mut ran = record(&out, options, &mut command);
+        let is_cut = options.contains(&"--no-judge");
+        if is_cut {
+            assert_eq!(ran.code, 0, "{ran:?}");
+            let process = std::fs::read_dir(out.join("processes")).unwrap().next().unwrap().unwrap();
+            let mut journal =
+                std::fs::OpenOptions::new().append(true).open(process.path().join("journal.jsonl")).unwrap();
+            std::io::Write::write_all(&mut journal, b"{\"event\":").unwrap();
+            ran = Ran::run(vk_litmus(["race", "--format", "json", "-q"]).arg(&out));
+        }
+        assert_eq!(ran.code, 3, "{order}: {ran:?}");
+        let lines = ran.json_lines();
+        let judgement = lines.last().unwrap();
+        assert_eq!(judgement["possible_hazards"], possible, "{order}: {ran:?}");
+        assert_eq!(judgement["hazards"], 0, "{order}: {ran:?}");
+        assert_eq!(judgement["judged_dispatches"], if is_cut { 2 } else { 0 }, "{order}: {ran:?}");
+        let counts = judgement["unjudged"].as_array().unwrap().iter().map(|entry| &entry["count"]);
+        assert_eq!(counts.collect::<Vec<_>>(), [if is_cut { 1 } else { 2 }], "{order}: {ran:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! A dispatch without a case is judged by that of an equal dispatch if a taint analysis shows that no contents decide what it
 //! accesses. Everything else that is not judged is counted with the reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -248,6 +248,8 @@ struct DispatchAnswers<'a> {
     variants: BTreeMap<(u64, CaseId), u64>,
     /// The case with equal inputs, by kind in this process and number.
     equal: BTreeMap<(u64, u64), u64>,
+    /// Cases whose dispatch was executed more than once.
+    repeated: BTreeSet<(u64, u64)>,
 }
 
 impl DispatchAnswers<'_> {
@@ -262,8 +264,13 @@ impl DispatchAnswers<'_> {
         let cases =
             cases.ok_or("its inputs were not recorded, or the program ended before they were written")?;
         let equal = case.map(|case| self.equal.get(&(*kind, case)).copied().unwrap_or(case));
+        let is_repeated = case.is_some_and(|case| self.repeated.contains(&(*kind, case)));
         if let Some(own) = equal.and_then(|case| cases.get(&(self.process.process, case))) {
-            return Ok((own, true));
+            // The copy is of the first execution.
+            return match is_repeated && !own.is_fixed() {
+                true => Err("its command buffer was executed again, and contents decide what it accesses"),
+                false => Ok((own, true)),
+            };
         }
         if !missing.is_empty() {
             return Err("its descriptors were recorded in part");
@@ -338,8 +345,16 @@ fn judge_commands(
             Event::Case { kind, case, equal, .. } if *equal != 0 => Some(((*kind, *case), *equal)),
             _ => None,
         });
+        let (mut seen, mut repeated) = (BTreeSet::new(), BTreeSet::new());
+        for executed in &timeline.commands {
+            if let Command::Dispatch { kind, case: Some(case), .. } = executed.command
+                && !seen.insert((*kind, *case))
+            {
+                repeated.insert((*kind, *case));
+            }
+        }
         let (variants, equal) = (variants.collect(), equal.collect());
-        let chosen = DispatchAnswers { process, numbers: &numbers, answers, variants, equal };
+        let chosen = DispatchAnswers { process, numbers: &numbers, answers, variants, equal, repeated };
         count_commands(process, &timeline, &chosen, &mut judgement, &mut unjudged);
         let bytes_of = |command: &Command, resource: &DispatchResource| chosen.bytes_of(command, resource);
         let hazards = find_hazards(&timeline, &process.events, bytes_of);
@@ -407,7 +422,7 @@ fn count_commands(
     if process.is_truncated {
         add(
             format!("process {}", process.process),
-            "its journal has no end: it crashed, or the disk was full",
+            "its journal has no end: it was killed, or the disk was full",
             None,
         );
     }

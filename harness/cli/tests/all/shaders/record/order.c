@@ -3,13 +3,14 @@
  *
  * Commands: ab, bc, ... dispatches that read the first buffer and write the second (ab+: from word 16 on), fill-X, copy-XY, indirect-XY
  * (the grid is in X), read-X and write-X (copies of an image to and from buffer X), clear and pass (of that image), alias-X (a copy of
- * buffer X to an image with the memory of b). a, b and c are three buffers; d has the memory of b. Orders: none, submit (two submissions),
- * semaphore, fence, host (the host writes a before it waits), fence-host (and after it), timeline-N (a wait for value N, of which the
- * first submission signals 2), queues-SEMAPHORE-FAMILIES (two queue families; 1 or 0; the families of a release and of an acquire as
- * four digits, or none), or a barrier, FROM_STAGES:FROM_ACCESSES:TO_STAGES:TO_ACCESSES, each in hexadecimal, followed by @X if it is for
- * buffer X alone, by I if it is a layout transition of the image, by V or W if it waits for an event that is signalled after or before the
- * first command, by p if it is the external dependency of the render pass, and by an s if the first command is in a secondary command
- * buffer. */
+ * buffer X to an image with the memory of b). a, b and c are three buffers; d has the memory of b.
+ *
+ * Orders: none, submit (two submissions), semaphore, fence, host (the host writes a before it waits), fence-host (and after it),
+ * fence-empty (of a submission of nothing), timeline-N (a wait for value N, of which the first submission signals 2),
+ * queues-SEMAPHORE-FAMILIES (two queue families; 1 or 0; the families of a release and of an acquire as four digits), or a barrier,
+ * FROM_STAGES:FROM_ACCESSES:TO_STAGES:TO_ACCESSES, each in hexadecimal, followed by @X if it is for buffer X alone, by I if it is a
+ * layout transition of the image, by V or W if it waits for an event that is signalled after or before the first command, by p if it is
+ * the external dependency of the render pass, and by an s if the first command is in a secondary command buffer. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,7 +271,9 @@ int main(int count, char **arguments) {
         .signalSemaphoreCount = uses_semaphore, .pSignalSemaphores = &semaphore };
     VkSubmitInfo second = { VK_STRUCTURE_TYPE_SUBMIT_INFO, .pNext = has_timeline ? &values : NULL, .commandBufferCount = 1, .pCommandBuffers = &commands[1],
         .waitSemaphoreCount = uses_semaphore, .pWaitSemaphores = &semaphore, .pWaitDstStageMask = &stages };
-    CHECK(vkQueueSubmit(queue, 1, &first, fence));
+    int is_empty = strcmp(order, "fence-empty") == 0;
+    CHECK(vkQueueSubmit(queue, 1, &first, is_empty ? VK_NULL_HANDLE : fence));
+    if (is_empty) CHECK(vkQueueSubmit(queue, 0, NULL, fence));
     if (is_host) contents[3] = 7;
     if (strncmp(order, "fence", 5) == 0) CHECK(vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX));
     if (strcmp(order, "fence-host") == 0) contents[3] = 7;
