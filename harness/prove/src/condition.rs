@@ -8,23 +8,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::counterexample::SMALL_INPUTS;
-use crate::decide::TermModel;
+use crate::decide::{SMALL_INPUTS, TermModel};
 use crate::names::{symbol_name, term_text};
-use crate::prover::{Answer, Prover, Query};
+use crate::prover::{Answer, Claim, Prover, Query};
 use crate::term::{FunctionKind, Operator, TermArena, TermId};
 
 /// Upper bounds on the scalars and constants that candidates relate.
 const MAX_SCALARS: usize = 8;
 const MAX_CONSTANTS: usize = 6;
-
-/// The meaning of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
-    Term(TermId),
-    /// Different elements of a read-only variable differ.
-    DistinctContents(u32),
-}
 
 /// A condition on inputs, with its text.
 #[derive(Clone, Debug)]

@@ -1,17 +1,11 @@
 //! Counterexamples: the inputs of a model, small ones first, for a walk that replays them.
 
-use crate::decide::{SmallInputs, TermModel};
+use crate::decide::{SMALL_INPUTS, TermModel};
 use crate::names::scalar_name;
 use crate::prover::{Prover, Query};
 use crate::term::{FunctionKind, Operator, TermId};
 use crate::{InputMemory, InputValue, RacyInputs};
 
-/// Limits of the inputs of a counterexample; the first with a model is taken.
-pub(crate) const SMALL_INPUTS: [SmallInputs; 3] = [
-    SmallInputs { group_bits: 2, scalar_bits: 8 },
-    SmallInputs { group_bits: 3, scalar_bits: 12 },
-    SmallInputs { group_bits: 6, scalar_bits: 20 },
-];
 /// Upper bound on the offsets of accesses, the size of buffers without given contents.
 const MAX_OFFSET: u64 = (1 << 16) - 64;
 

@@ -47,6 +47,12 @@ pub(crate) struct SmallInputs {
     pub scalar_bits: u32,
 }
 
+/// Limits of the inputs of a counterexample; the first with a model is taken.
+pub(crate) const SMALL_INPUTS: [SmallInputs; 3] = [
+    SmallInputs { group_bits: 2, scalar_bits: 8 },
+    SmallInputs { group_bits: 3, scalar_bits: 12 },
+    SmallInputs { group_bits: 6, scalar_bits: 20 },
+];
 /// A question whether terms can hold together.
 pub(crate) struct Question<'a> {
     pub conjuncts: &'a [TermId],

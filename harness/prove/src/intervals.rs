@@ -32,7 +32,7 @@ pub(crate) struct Visit {
     pub path: VisitPath,
 }
 
-/// What is known of an invocation at a node of an interval.
+/// The way of an invocation to a node of an interval.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct VisitPath {
     /// The crossings of the loops around the node, the outermost first.

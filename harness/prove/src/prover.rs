@@ -8,9 +8,7 @@ use rustc_hash::FxHashMap;
 use spirv_reader::SourcePosition;
 use vocabulary::{Scope, StorageClass};
 
-use crate::condition::Claim;
-use crate::counterexample::SMALL_INPUTS;
-use crate::decide::{Decision, Products, Question, SmallInputs, TermModel, decide};
+use crate::decide::{Decision, Products, Question, SMALL_INPUTS, SmallInputs, TermModel, decide};
 use crate::execute::{Access, Barrier, Location, Strength, Summary};
 use crate::intervals::{Crossing, Interval, Visit, intervals, pair_strength};
 use crate::refusal::{Unproved, UnprovedReason};
@@ -23,6 +21,14 @@ const STEPS_OF_QUERY: u64 = 60_000;
 const STEPS_OF_PRODUCTS: u64 = 40_000;
 /// Upper bound on the terms that are left out one after the other.
 const MAX_EXACT: usize = 12;
+
+/// The meaning of a condition on the inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Term(TermId),
+    /// Different elements of a read-only variable differ.
+    DistinctContents(u32),
+}
 
 /// The two invocations of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
