@@ -27,7 +27,7 @@ pub use fix::{CodeEdit, FixEdits, add_fixes, change_record, fix_edits, line_rang
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use limit::StopFunction;
 pub use race::{
-    AnalysisRequest, EntryAnswer, RacePhase, SaveInputs, analyze, analyze_module, needed_record,
+    AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module, needed_record,
     needed_sentence, refused_line,
 };
 pub use repair::EditableSource;

@@ -2,71 +2,107 @@
 //!
 //! A counterexample sets only inputs that no option supplies. It is reported if a walk with these inputs finds a race.
 
-use frontend::grid::{GridReport, analyze_grid};
+use frontend::grid::{GridFinding, GridReport, GridVerdict, analyze_grid};
 use frontend::{AnalysisOptions, FindingKind, SpirvModule};
-use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs};
+use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
 
 /// Bytes of a buffer that a counterexample sets in part.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Upper bound on the steps of a proof.
 const PROOF_STEPS: u64 = 300_000;
 
-/// A race that a walk with the inputs of a counterexample found.
+/// A walk with inputs that a proof chose.
 #[derive(Clone, Debug)]
-pub(crate) struct ReplayedRace {
+pub(crate) struct ProofWalk {
     pub report: GridReport,
     pub options: AnalysisOptions,
-    /// The inputs that the counterexample sets, with their values.
-    pub inputs: Vec<(String, String)>,
+    /// The inputs that the proof sets, with their values.
+    pub inputs: Vec<String>,
 }
 
 /// Attempts to prove the entry point of the options; `None` if an option contradicts what a proof assumes.
-pub(crate) fn prove_entry(module: &SpirvModule, options: &AnalysisOptions) -> Option<ProofReport> {
+///
+/// # Errors
+/// Returns the reason why a given condition cannot be read.
+pub(crate) fn prove_entry(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<Option<ProofReport>, String> {
     if !options.aliases.is_empty() || options.open.is_some() {
-        return None;
+        return Ok(None);
     }
     let options = ProofOptions {
         entry: options.entry.clone(),
         specialization: options.specialization.clone(),
         grid: options.grid,
-        assumed: Vec::new(),
+        assumed: options.conditions.clone(),
         steps: PROOF_STEPS,
     };
-    Some(prove::prove(module, &options))
+    let mut report = prove::prove(module, &options);
+    let is_unread = |one: &&Unproved| matches!(one.reason, UnprovedReason::Condition { .. });
+    if let Some(unread) = report.unproved.iter().find(is_unread) {
+        return Err(unread.reason.to_string());
+    }
+    if let Some([x, y, z]) = options.grid {
+        report.conditions.insert(0, format!("the grid is {x},{y},{z}"));
+    }
+    if !options.specialization.is_empty() {
+        report.assumptions.push("the given specialization constants".to_owned());
+    }
+    Ok(Some(report))
 }
 
-/// Returns the first counterexample with which a walk finds a race or a divergent barrier.
-pub(crate) fn replay(
+/// Walks inputs that a proof chose, if they decide more than a walk with other inputs.
+///
+/// A counterexample counts if the walk finds a race or a divergent barrier. Under inferred conditions, a race of chosen
+/// inputs that violate them is not reported if the walk with an example for the conditions is clean. A barrier that is
+/// divergent without the conditions is a defect.
+pub(crate) fn walk_proof(
     module: &SpirvModule,
     options: &AnalysisOptions,
     proof: &ProofReport,
-) -> Option<ReplayedRace> {
-    proof.counterexamples.iter().find_map(|(_, counterexample)| {
-        let (options, inputs) = inputs_of(options, counterexample)?;
+    known: &GridReport,
+) -> Option<ProofWalk> {
+    let walk = |inputs: &RacyInputs| {
+        let (options, inputs) = inputs_of(options, inputs)?;
         let report = analyze_grid(module, &options).ok()?;
-        let is_racy = report
-            .findings
+        Some(ProofWalk { report, options, inputs })
+    };
+    let is_chosen = known.verdict == GridVerdict::Racy && !known.chosen_inputs.is_empty();
+    // Chosen inputs may violate given conditions.
+    let is_open = matches!(known.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
+    if is_open || is_chosen && !proof.is_proved && !options.conditions.is_empty() {
+        let counterexamples = proof
+            .counterexamples
             .iter()
-            .any(|found| found.kind.is_race() || found.kind == FindingKind::DivergentBarrier);
-        is_racy.then_some(ReplayedRace { report, options, inputs })
-    })
+            .filter(|(why, _)| !proof.is_proved || matches!(why.reason, UnprovedReason::DivergentBarrier));
+        let mut walks = counterexamples.filter_map(|(_, counterexample)| walk(counterexample));
+        return walks.find(|walk| walk.report.findings.iter().any(is_disproof));
+    }
+    let example = proof.example.as_ref().filter(|_| proof.is_proved && is_chosen)?;
+    walk(example).filter(|walk| walk.report.verdict == GridVerdict::Clean)
+}
+
+/// Returns true for a finding that a proof excludes.
+pub(crate) fn is_disproof(finding: &GridFinding) -> bool {
+    finding.kind.is_race() || finding.kind == FindingKind::DivergentBarrier
 }
 
 /// Returns the options with the inputs of a counterexample, and these inputs; `None` if it needs an input that options set.
 fn inputs_of(
     given: &AnalysisOptions,
     counterexample: &RacyInputs,
-) -> Option<(AnalysisOptions, Vec<(String, String)>)> {
+) -> Option<(AnalysisOptions, Vec<String>)> {
     let mut options = given.clone();
     let mut inputs = Vec::new();
     if given.grid.is_none() {
         let [x, y, z] = counterexample.grid;
         options.grid = Some(counterexample.grid);
-        inputs.push(("grid".to_owned(), format!("{x},{y},{z}")));
+        inputs.push(format!("--grid {x},{y},{z}"));
     }
     for (number, value) in &counterexample.specialization {
         options.specialization.insert(*number, *value);
-        inputs.push((format!("constant {number}"), value.to_string()));
+        inputs.push(format!("--spec {number}={value}"));
     }
     for input in &counterexample.inputs {
         let bytes = input.value.to_le_bytes();
@@ -91,7 +127,7 @@ fn inputs_of(
             }
             InputMemory::Buffer(..) => return None,
         }
-        inputs.push((input.name.clone(), input.value.to_string()));
+        inputs.push(format!("{} = {}", input.name, input.value));
     }
     Some((options, inputs))
 }

@@ -21,7 +21,7 @@ use results::write::race::describe_need;
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
-use crate::proof::{prove_entry, replay};
+use crate::proof::{is_disproof, prove_entry, walk_proof};
 use crate::repair::{EditableSource, RepairWalks, WalkedSource, repair_source};
 use crate::shader::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_location, source_refusal_text,
@@ -45,6 +45,16 @@ pub enum RacePhase {
     Fixes,
 }
 
+/// The use of proofs for every grid and input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProofMode {
+    None,
+    /// An answer holds for every input if there is a proof.
+    Optional,
+    /// A shader without a finding or a proof is undecided.
+    Required,
+}
+
 /// An analysis: the engines to use, and their limits.
 #[derive(Clone, Copy)]
 pub struct AnalysisRequest<'a> {
@@ -58,8 +68,8 @@ pub struct AnalysisRequest<'a> {
     pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
     /// True to create a litmus test for each finding that has one.
     pub creates_tests: bool,
-    /// True to prove race freedom for every input, and to report a shader without a finding or a proof as undecided.
-    pub proves: bool,
+    /// The use of proofs for every grid and input.
+    pub proofs: ProofMode,
     /// True to search for the fixes of findings.
     pub searches_fixes: bool,
     /// The source that the module was compiled from, if fixes may be edits of it.
@@ -163,20 +173,20 @@ fn analyze_further(
 ) -> Result<EntryAnswer, String> {
     let AnalysisRequest { file, model, start_limit, .. } = *request;
     let InputChoiceReport { mut report, mut options } = choice;
-    let is_open = matches!(report.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
-    let proof = if is_open && request.proves { prove_entry(module, requested) } else { None };
-    if let Some(proof) = &proof
-        && !proof.is_proved
-    {
+    let proof = if request.proofs == ProofMode::None { None } else { prove_entry(module, requested)? };
+    if let Some(proof) = &proof {
         let limit = start_limit(RacePhase::Walks);
         let deadline = Some(DeadlinePredicate::new(move || limit()));
-        if let Some(race) = replay(module, &AnalysisOptions { deadline, ..requested.clone() }, proof) {
-            (report, options) = (race.report, race.options);
-            let values = race.inputs.iter().map(|(name, value)| format!("{name} = {value}"));
-            report.chosen_inputs = vec![values.collect()];
+        let limited = AnalysisOptions { deadline, ..requested.clone() };
+        if let Some(walk) = walk_proof(module, &limited, proof, &report) {
+            (report, options) = (walk.report, walk.options);
+            report.chosen_inputs = vec![walk.inputs];
         }
     }
     if let Some(save) = request.save_inputs {
+        if let Some(proof) = proof.as_ref().filter(|proof| proof.is_proved) {
+            options.conditions.clone_from(&proof.assumable);
+        }
         save(&options)?;
     }
     let test = |(number, finding): (usize, &GridFinding)| {
@@ -190,8 +200,8 @@ fn analyze_further(
     let mut pairs = report.findings.iter().map(GridFinding::racing_pair).collect();
     let (refusal, needs) = (report.refusal.clone(), report.needs.clone());
     let mut line = race_line(file, module, &options, report.clone());
-    if let Some(proof) = proof {
-        add_proof(&mut line, module, proof);
+    if let Some(proof) = proof.filter(|_| !report.findings.iter().any(is_disproof)) {
+        add_proof(&mut line, module, proof, request.proofs);
     }
     if request.searches_fixes {
         let walked =
@@ -237,7 +247,10 @@ fn add_all_fixes(
 }
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
-fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport) {
+fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport, mode: ProofMode) {
+    if line.verdict == RaceVerdict::Racy && !proof.is_proved {
+        return;
+    }
     line.unproved = proof
         .unproved
         .iter()
@@ -246,32 +259,23 @@ fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport) {
             UnprovedPlace { file: Some(file), line: number, reason: unproved.reason.to_string() }
         })
         .collect();
-    if line.verdict == RaceVerdict::Racy {
-        return;
-    }
     if !proof.is_proved {
-        let reason = line.unproved.first().map(|place| {
-            let file = place.file.as_deref().unwrap_or(&line.file);
-            let number = place.line.map_or_else(String::new, |number| format!("{number}:"));
-            format!("{file}:{number} not proved for every input: {}", place.reason)
-        });
-        (line.verdict, line.why) = (RaceVerdict::Undecided, reason);
+        if mode == ProofMode::Required && matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs) {
+            line.verdict = RaceVerdict::Undecided;
+        }
         return;
     }
-    let is_needed_for_lines = !line.needs.is_empty() && line.needs.iter().all(|need| !need.lines.is_empty());
+    let is_for_lines = |need: &NeededRecord| !need.lines.is_empty() && need.finding.is_none();
+    let is_needed_for_lines = !line.needs.is_empty() && line.needs.iter().all(is_for_lines);
     if line.verdict == RaceVerdict::NeedsInputs && is_needed_for_lines {
         line.verdict = RaceVerdict::Clean;
         line.needs.clear();
     }
-    if line.verdict == RaceVerdict::Clean {
-        let condition = match proof.conditions.as_slice() {
-            [] => String::new(),
-            conditions => format!(" if {}", conditions.join(" and ")),
-        };
-        let assumed = proof.assumptions.join("; ");
-        let text = format!("race-free for every grid and input{condition} (assumed: {assumed})");
-        line.coverage.limits.push(CoverageLimit::Note { text });
-        line.inputs = CoveredInputs::Every;
+    // Other findings do not contradict that there is no race.
+    if matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::Racy) {
+        if line.verdict == RaceVerdict::Clean {
+            line.inputs = CoveredInputs::Every;
+        }
         let ProofReport { conditions, assumptions, .. } = proof;
         line.proof = Some(RaceProof { conditions, assumptions, solver: "batsat".to_owned() });
     }

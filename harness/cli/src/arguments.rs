@@ -355,9 +355,12 @@ pub struct Race {
     /// Print the findings of `lint` as well.
     #[arg(long, conflicts_with = "emit", hide_short_help = true)]
     pub lint: bool,
-    /// Prove that no grid and no input races; without a proof the result is undecided.
+    /// Without a proof for every input, report a clean shader as undecided.
     #[arg(long, hide_short_help = true, conflicts_with = "emit")]
     pub prove: bool,
+    /// Condition on the inputs for the proof, such as `pc.stride >= pc.width`.
+    #[arg(long, value_name = "EXPR", hide_short_help = true)]
+    pub assume: Vec<String>,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,

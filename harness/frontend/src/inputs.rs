@@ -55,6 +55,11 @@ pub fn parse_case_file(text: &str, read_sibling: SiblingReader<'_>) -> Result<Ca
                 options.ray_queries =
                     Some(results.ok_or_else(|| invalid_key(key, "\"alternating\", \"hit\" or \"miss\""))?);
             }
+            ("assume", Value::Array(conditions)) => {
+                let texts = conditions.iter().map(|one| one.as_str().map(str::to_owned)).collect();
+                options.conditions =
+                    Option::ok_or_else(texts, || invalid_key(key, "conditions such as \"pc.n % 16 == 0\""))?;
+            }
             ("unroll", value) => {
                 options.unroll = Some(as_u32(value).ok_or_else(|| invalid_key(key, "a number"))?);
             }
@@ -344,6 +349,9 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     if let Some(unroll) = options.unroll {
         text += &format!("unroll = {unroll}\n");
     }
+    if !options.conditions.is_empty() {
+        text += &format!("assume = {:?}\n", options.conditions);
+    }
     if !options.specialization.is_empty() {
         text += "\n[spec]\n";
         for (id, value) in options.specialization.iter().collect::<BTreeMap<_, _>>() {
@@ -462,6 +470,7 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.images = with_entries_of(second.images, first.images);
     first.samplers = with_entries_of(second.samplers, first.samplers);
     first.addresses.extend(second.addresses);
+    first.conditions.extend(second.conditions);
     first
 }
 

@@ -38,6 +38,8 @@ pub struct AnalysisOptions {
     pub push: BTreeMap<u64, u8>,
     /// Numbers of push constants by the name of a member; see [`resolve_names`](crate::resolve_names).
     pub named_push: BTreeMap<String, Vec<String>>,
+    /// Conditions on the inputs that proofs assume, such as `pc.stride >= pc.width`.
+    pub conditions: Vec<String>,
     /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too
     /// short. Other inputs are unknown.
     pub stage_inputs: BTreeMap<u32, Vec<u8>>,

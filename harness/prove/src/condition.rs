@@ -140,6 +140,12 @@ impl Prover<'_> {
         example.map(|example| (exact, example)).ok_or(None)
     }
 
+    /// Returns values that satisfy the conditions.
+    pub fn example(&mut self) -> Option<TermModel> {
+        let facts = self.condition_facts(&[]);
+        self.find_small(&facts, &[], SMALL_INPUTS[1])
+    }
+
     /// Returns values for which two invocations execute the accesses of a query under the conditions.
     fn execute(&mut self, query: &Query, exact: &BTreeSet<TermId>) -> Option<TermModel> {
         let without_overlap = Query { conjuncts: query.execution.clone(), ..query.clone() };

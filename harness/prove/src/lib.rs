@@ -93,6 +93,8 @@ pub struct ProofReport {
     pub is_proved: bool,
     /// Conditions on the inputs.
     pub conditions: Vec<String>,
+    /// Given and inferred conditions in the form of [`ProofOptions::assumed`].
+    pub assumable: Vec<String>,
     /// Limits of the proof, which hold in ordinary executions.
     pub assumptions: Vec<String>,
     /// Why there is no proof.
@@ -147,7 +149,7 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
             Unproved::new(UnprovedReason::Condition { text: text.clone(), column, expected })
         })?;
         for condition in conditions {
-            report.conditions.push(condition.text);
+            report.assumable.push(condition.text);
             prover.conditions.push(condition.claim);
         }
     }
@@ -170,7 +172,7 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
         prover.steps = prover.steps.max(STEPS_OF_COUNTEREXAMPLES);
         match found {
             Some(found) => {
-                report.conditions.extend(found.conditions.into_iter().map(|condition| condition.text));
+                report.assumable.extend(found.conditions.into_iter().map(|condition| condition.text));
                 report.example = Some(prover.read_inputs(&found.example));
                 exact.extend(found.exact);
                 refuted.truncate(if report.unproved.is_empty() { refuted.len() } else { 0 });
@@ -191,6 +193,10 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
             report.counterexamples.push((unproved(query, query.reason.clone()), counterexample));
         }
     }
+    if report.example.is_none() && !options.assumed.is_empty() {
+        report.example = prover.example().map(|model| prover.read_inputs(&model));
+    }
+    report.conditions.clone_from(&report.assumable);
     let wraps =
         exact.iter().map(|term| format!("{} does not wrap", names::term_text(&prover.summary, *term)));
     report.conditions.extend(wraps.collect::<BTreeSet<String>>());

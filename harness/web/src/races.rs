@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use answers::scan::blank_comments;
 use answers::wgsl::{self, OverrideValues};
-use answers::{AnalysisRequest, EditableSource, FixEdits, RacePhase, StopFunction, fix_edits};
+use answers::{AnalysisRequest, EditableSource, FixEdits, RacePhase, StopFunction, fix_edits, ProofMode};
 use frontend::{AnalysisOptions, InputMode, ShaderLanguage};
 use results::wire::{
     ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,
@@ -70,7 +70,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         creates_tests: false,
-        proves: false,
+        proofs: ProofMode::None,
         searches_fixes: true,
         source,
         save_inputs: None,

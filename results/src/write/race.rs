@@ -10,8 +10,12 @@ use crate::wire::{
 pub fn format_race(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, headline(line));
+    if let Some(note) = describe_proof(line) {
+        text += &format!("  {note}\n");
+    }
     if let Some(coverage) = describe_coverage(line) {
-        text += &format!("  for {coverage}\n");
+        let lead = if line.proof.is_some() { "executed with" } else { "for" };
+        text += &format!("  {lead} {coverage}\n");
     }
     if let Some(why) = &line.why {
         text += &format!("  {why}\n");
@@ -62,8 +66,25 @@ pub fn format_places(at: &[FindingPlace]) -> String {
     at.iter().map(line).collect()
 }
 
+/// Describes the assumptions of a proof, or the first reason why there is none.
+pub fn describe_proof(line: &RaceLine) -> Option<String> {
+    if let Some(proof) = &line.proof {
+        let assumed = proof.assumptions.join("; ");
+        return Some(format!("assumed: {assumed}")).filter(|_| !assumed.is_empty());
+    }
+    let place = line.unproved.first()?;
+    let file = place.file.as_deref().unwrap_or(&line.file);
+    let number = place.line.map_or_else(String::new, |number| format!("{number}:"));
+    Some(format!("{file}:{number} not proved for every input: {}", place.reason))
+}
+
 /// Returns the verdict; without a race, the kinds of the findings.
 pub fn headline(line: &RaceLine) -> String {
+    if let Some(proof) = line.proof.as_ref().filter(|_| line.verdict == RaceVerdict::Clean) {
+        let conditions = proof.conditions.join(" and ");
+        let condition = if conditions.is_empty() { " and grid" } else { " if " };
+        return format!("clean for every input{condition}{conditions}");
+    }
     let races = ["race", "lockstep", "unpublished-read"];
     if line.verdict != RaceVerdict::Racy || line.findings.iter().any(|found| races.contains(&&*found.kind)) {
         return line.verdict.to_string();

@@ -5,23 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, RacePhase, StopFunction};
+use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, RacePhase, StopFunction, ProofMode};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::{AnalysisOptions, FindingKind, InputMode};
 use model::Model;
 use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
 use results::write::change::describe_placed_change;
-use results::write::race::{describe_coverage, describe_need, headline};
+use results::write::race::{describe_coverage, describe_need, describe_proof, headline};
 
 use crate::files;
 use crate::time_limit::{stop_after, stop_after_first_call};
 
 /// Converts an answer to the data of an HTML page.
 pub fn to_page(line: &RaceLine) -> ShaderAnswer {
+    let proof = describe_proof(line);
     let covers = describe_coverage(line).map(|words| format!("For {words}."));
     let needs = line.needs.iter().map(describe_need);
     let order = line.order_dependent.iter().map(|element| format!("Order-dependent: {element}"));
-    let notes = covers.into_iter().chain(line.why.clone()).chain(needs).chain(order).collect();
+    let notes = proof.into_iter().chain(covers).chain(line.why.clone()).chain(needs).chain(order).collect();
     findings_page(format!("{} {}", line.file, line.entry), headline(line), notes, &line.findings, &line.file)
 }
 
@@ -112,8 +113,8 @@ pub struct RaceOptions<'a> {
     pub case_file: Option<&'a Path>,
     /// Also creates a litmus test for each finding that has one.
     pub with_smallest_tests: bool,
-    /// Proves race freedom for every input.
-    pub with_proofs: bool,
+    /// The use of proofs for every grid and input.
+    pub proofs: ProofMode,
     /// Searches for the fixes of findings.
     pub with_fixes: bool,
     /// The source of the module, which fixes may change.
@@ -129,7 +130,7 @@ impl<'a> RaceOptions<'a> {
             inputs,
             case_file: None,
             with_smallest_tests: false,
-            with_proofs: false,
+            proofs: ProofMode::None,
             with_fixes: false,
             source: None,
         }
@@ -161,7 +162,7 @@ impl<'a> RaceOptions<'a> {
             model,
             start_limit: &start_limit,
             creates_tests: self.with_smallest_tests,
-            proves: self.with_proofs,
+            proofs: self.proofs,
             searches_fixes: self.with_fixes,
             source: self.source,
             save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),

@@ -62,7 +62,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         detector = detector.with_lints();
     }
     if arguments.prove {
-        detector = detector.with_proofs();
+        detector = detector.require_proofs();
     }
     if arguments.emit.is_some() {
         detector = detector.with_tests();
@@ -70,7 +70,8 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.save_case {
         detector = detector.save_case(path);
     }
-    let inputs = arguments.kernel.shader_inputs(None)?;
+    let given = arguments.kernel.shader_inputs(None)?;
+    let inputs = arguments.assume.iter().fold(given, |inputs, condition| inputs.assume(condition));
     let compilation = program::compile_options(arguments.kernel.compilation()?);
     let files = collect_shader_files(&arguments.shaders)?;
     let is_many = files.len() > 1;

@@ -168,6 +168,19 @@ impl ShaderInputs {
         self
     }
 
+    /// Assumes a condition on the inputs, which a proof for every input needs.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().assume("pc.stride >= pc.width");
+    /// # let _ = inputs;
+    /// ```
+    #[must_use]
+    pub fn assume(mut self, condition: &str) -> ShaderInputs {
+        self.options.conditions.push(condition.to_owned());
+        self
+    }
+
     /// Asserts something about every final state, such as `data[0] == 3 and flag == 1`.
     ///
     /// # Errors

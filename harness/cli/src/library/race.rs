@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use answers::{EditableSource, EntryAnswer, refused_line};
+use answers::{EditableSource, EntryAnswer, refused_line, ProofMode};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use frontend::AnalysisOptions;
@@ -44,7 +44,7 @@ pub struct RaceDetector {
     seed: u64,
     has_lints: bool,
     has_tests: bool,
-    has_proofs: bool,
+    requires_proof: bool,
     case_file: Option<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ impl RaceDetector {
             seed: 0,
             has_lints: false,
             has_tests: false,
-            has_proofs: false,
+            requires_proof: false,
             case_file: None,
         })
     }
@@ -175,18 +175,18 @@ impl RaceDetector {
         self
     }
 
-    /// Also proves that a shader without a finding has no race for every grid and input; without a proof it is undecided.
+    /// Reports a shader without a finding or a proof for every input as undecided.
     ///
     /// ```
     /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, wire::RaceVerdict};
     /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
-    /// let answers = RaceDetector::new()?.with_proofs().find_races(&shader, &ShaderInputs::new());
+    /// let answers = RaceDetector::new()?.require_proofs().find_races(&shader, &ShaderInputs::new());
     /// assert_ne!(answers[0].line.verdict, RaceVerdict::Clean);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn with_proofs(mut self) -> RaceDetector {
-        self.has_proofs = true;
+    pub fn require_proofs(mut self) -> RaceDetector {
+        self.requires_proof = true;
         self
     }
 
@@ -231,7 +231,7 @@ impl RaceDetector {
             inputs: inputs.mode,
             case_file: self.case_file.as_deref(),
             with_smallest_tests: self.has_tests,
-            with_proofs: self.has_proofs,
+            proofs: if self.requires_proof { ProofMode::Required } else { ProofMode::Optional },
             with_fixes: true,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };
