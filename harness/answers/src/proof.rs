@@ -89,10 +89,7 @@ pub(crate) fn is_disproof(finding: &GridFinding) -> bool {
 }
 
 /// Returns the options with the inputs of a counterexample, and these inputs; `None` if it needs an input that options set.
-fn inputs_of(
-    given: &AnalysisOptions,
-    counterexample: &RacyInputs,
-) -> Option<(AnalysisOptions, Vec<String>)> {
+fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(AnalysisOptions, Vec<String>)> {
     let mut options = given.clone();
     let mut inputs = Vec::new();
     if given.grid.is_none() {

@@ -1,6 +1,7 @@
 //! Texts of terms, as a reader of the shader would write them.
 
-use spirv_reader::{Specialized, SpirvModule, SpirvType, is_synthetic_name};
+use rspirv::spirv::StorageClass;
+use spirv_reader::{ArgumentPlace, Specialized, SpirvModule, SpirvType, is_synthetic_name};
 
 use crate::execute::Summary;
 use crate::term::{FunctionKind, Operator, TermId};
@@ -16,6 +17,19 @@ pub(crate) fn scalar_name(
     offset: u64,
 ) -> String {
     let Some(declared) = module.variables.get(&variable) else { return format!("%{variable}") };
+    let binding = module.decorations_of(variable);
+    let argument = module.kernel_arguments.iter().find(|argument| match argument.place {
+        ArgumentPlace::Push(from, size) => {
+            declared.class == StorageClass::PushConstant && (from..from + size).contains(&offset)
+        }
+        ArgumentPlace::Block((set, at), from, size) => {
+            (binding.set, binding.binding) == (Some(set), Some(at)) && (from..from + size).contains(&offset)
+        }
+        ArgumentPlace::Resource(_) | ArgumentPlace::Workgroup(_) => false,
+    });
+    if let Some(argument) = argument {
+        return argument.name.clone();
+    }
     let is_named = module.names.get(&variable).is_some_and(|name| !is_synthetic_name(name));
     let mut name = if is_named { module.display_name(variable) } else { String::new() };
     let (mut ty, mut rest) = (declared.ty, offset);
