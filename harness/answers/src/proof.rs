@@ -3,7 +3,7 @@
 //! A counterexample sets only inputs that no option supplies. It is reported if a walk with these inputs finds a race.
 
 use frontend::grid::{GridFinding, GridReport, GridVerdict, analyze_grid};
-use frontend::{AnalysisOptions, FindingKind, SpirvModule};
+use frontend::{AnalysisOptions, CoverageLimit, FindingKind, SpirvModule};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
 
 /// Bytes of a buffer that a counterexample sets in part.
@@ -68,14 +68,20 @@ pub(crate) fn walk_proof(
         let report = analyze_grid(module, &options).ok()?;
         Some(ProofWalk { report, options, inputs })
     };
-    let is_chosen = known.verdict == GridVerdict::Racy && !known.chosen_inputs.is_empty();
+    let is_barrier = |found: &GridFinding| found.kind == FindingKind::DivergentBarrier;
+    let is_chosen = known.verdict == GridVerdict::Racy
+        && !known.chosen_inputs.is_empty()
+        && !known.findings.iter().any(is_barrier);
     // Chosen inputs may violate given conditions.
     let is_open = matches!(known.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
     if is_open || is_chosen && !proof.is_proved && !options.conditions.is_empty() {
-        let counterexamples = proof
-            .counterexamples
-            .iter()
-            .filter(|(why, _)| !proof.is_proved || matches!(why.reason, UnprovedReason::DivergentBarrier));
+        // A shader that does the same in every workgroup is meant for one.
+        let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
+        let is_defect = |(why, inputs): &&(Unproved, RacyInputs)| {
+            (!proof.is_proved || why.reason == UnprovedReason::DivergentBarrier)
+                && (!is_for_one || inputs.grid == [1; 3])
+        };
+        let counterexamples = proof.counterexamples.iter().filter(is_defect);
         let mut walks = counterexamples.filter_map(|(_, counterexample)| walk(counterexample));
         return walks.find(|walk| walk.report.findings.iter().any(is_disproof));
     }

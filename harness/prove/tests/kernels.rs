@@ -1,31 +1,67 @@
-//! Kernels with their answers: the first line of each module is the expected proof.
+//! Kernels with their answers: the first line of each module is the expected proof, and `variants.tsv` changes them.
 
 use prove::{ProofOptions, prove};
 
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+
+fn answer(text: &str) -> String {
+    let module = spirv_reader::read_module(text.as_bytes()).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    let report = prove(&module, &ProofOptions::default());
+    let reasons: Vec<String> = report.unproved.iter().map(|one| one.reason.to_string()).collect();
+    match (report.is_proved, report.conditions.as_slice()) {
+        (false, _) => format!("not proved: {}", reasons.join("; ")),
+        (true, []) => "proved".to_owned(),
+        (true, conditions) => format!("proved if {}", conditions.join(" and ")),
+    }
+}
+
+fn is_blessed() -> bool {
+    std::env::var("VK_LITMUS_BLESS").is_ok()
+}
+
 #[test]
 fn kernels_have_the_proofs_of_their_first_lines() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(format!("{FOLDER}/kernels")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() > 10);
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        let module = spirv_reader::read_module(text.as_bytes()).unwrap();
-        let report = prove(&module, &ProofOptions::default());
-        let reasons: Vec<String> = report.unproved.iter().map(|one| one.reason.to_string()).collect();
-        let answer = match (report.is_proved, report.conditions.as_slice()) {
-            (false, _) => format!("; not proved: {}", reasons.join("; ")),
-            (true, []) => "; proved".to_owned(),
-            (true, conditions) => format!("; proved if {}", conditions.join(" and ")),
-        };
-        if std::env::var("VK_LITMUS_BLESS").is_ok() {
-            let rest = text
-                .split_once('\n')
-                .filter(|(first, _)| first.starts_with("; "))
-                .map_or(&*text, |text| text.1);
+        let (first, rest) = text.split_once('\n').unwrap();
+        let answer = format!("; {}", answer(rest));
+        if is_blessed() {
             std::fs::write(&file, format!("{answer}\n{rest}")).unwrap();
             continue;
         }
-        assert_eq!(Some(&*answer), text.lines().next(), "{}", file.display());
+        assert_eq!(answer, first, "{}", file.display());
     }
+}
+
+#[test]
+fn variants_of_kernels_have_their_answers() {
+    let path = format!("{FOLDER}/variants.tsv");
+    let table = std::fs::read_to_string(&path).unwrap();
+    let (mut blessed, mut wrong) = (String::new(), Vec::new());
+    for line in table.lines() {
+        let columns: Vec<String> = line.split('\t').map(|column| column.replace("\\n", "\n")).collect();
+        let [expected, kernel, changes @ ..] = columns.as_slice() else {
+            blessed += &format!("{line}\n");
+            continue;
+        };
+        let mut text = std::fs::read_to_string(format!("{FOLDER}/kernels/{kernel}.spvasm")).unwrap();
+        for change in changes.chunks(2) {
+            assert!(text.contains(&change[0]), "{line}");
+            text = text.replace(&change[0], &change[1]);
+        }
+        let answer = answer(&text);
+        if answer != *expected {
+            wrong.push(format!("{answer}, not {line}"));
+        }
+        blessed += &format!("{answer}\t{}\n", line.split_once('\t').unwrap().1);
+    }
+    if is_blessed() {
+        std::fs::write(&path, blessed).unwrap();
+        return;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
