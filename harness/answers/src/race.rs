@@ -260,7 +260,9 @@ fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport, mode
         })
         .collect();
     if !proof.is_proved {
-        if mode == ProofMode::Required && matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs) {
+        if mode == ProofMode::Required
+            && matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs)
+        {
             line.verdict = RaceVerdict::Undecided;
         }
         return;

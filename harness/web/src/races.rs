@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use answers::scan::blank_comments;
 use answers::wgsl::{self, OverrideValues};
-use answers::{AnalysisRequest, EditableSource, FixEdits, RacePhase, StopFunction, fix_edits, ProofMode};
+use answers::{AnalysisRequest, EditableSource, FixEdits, ProofMode, RacePhase, StopFunction, fix_edits};
 use frontend::{AnalysisOptions, InputMode, ShaderLanguage};
 use results::wire::{
     ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,

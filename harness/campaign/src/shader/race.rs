@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, RacePhase, StopFunction, ProofMode};
+use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, ProofMode, RacePhase, StopFunction};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::{AnalysisOptions, FindingKind, InputMode};
 use model::Model;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use answers::{EditableSource, EntryAnswer, refused_line, ProofMode};
+use answers::{EditableSource, EntryAnswer, ProofMode, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use frontend::AnalysisOptions;
