@@ -49,9 +49,9 @@ pub enum RacePhase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofMode {
     None,
-    /// An answer holds for every input if there is a proof.
+    /// A clean answer holds for every input if there is a proof.
     Optional,
-    /// A shader without a finding or a proof is undecided.
+    /// Counterexamples are walked too; a shader without a finding or a proof is undecided.
     Required,
 }
 
@@ -174,7 +174,9 @@ fn analyze_further(
     let AnalysisRequest { file, model, start_limit, .. } = *request;
     let InputChoiceReport { mut report, mut options } = choice;
     let proof = if request.proofs == ProofMode::None { None } else { prove_entry(module, requested)? };
-    if let Some(proof) = &proof {
+    // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
+    let is_exact = request.proofs == ProofMode::Required || !requested.conditions.is_empty();
+    if let Some(proof) = proof.as_ref().filter(|_| is_exact) {
         let limit = start_limit(RacePhase::Walks);
         let deadline = Some(DeadlinePredicate::new(move || limit()));
         let limited = AnalysisOptions { deadline, ..requested.clone() };
@@ -248,7 +250,8 @@ fn add_all_fixes(
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
 fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport, mode: ProofMode) {
-    if line.verdict == RaceVerdict::Racy && !proof.is_proved {
+    let is_open = line.verdict == RaceVerdict::Clean || mode == ProofMode::Required;
+    if line.verdict == RaceVerdict::Racy && !proof.is_proved || !is_open {
         return;
     }
     line.unproved = proof
@@ -269,7 +272,7 @@ fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport, mode
     }
     let is_for_lines = |need: &NeededRecord| !need.lines.is_empty() && need.finding.is_none();
     let is_needed_for_lines = !line.needs.is_empty() && line.needs.iter().all(is_for_lines);
-    if line.verdict == RaceVerdict::NeedsInputs && is_needed_for_lines {
+    if mode == ProofMode::Required && line.verdict == RaceVerdict::NeedsInputs && is_needed_for_lines {
         line.verdict = RaceVerdict::Clean;
         line.needs.clear();
     }

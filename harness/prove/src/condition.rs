@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use crate::decide::{SMALL_INPUTS, TermModel};
-use crate::names::{symbol_name, term_text};
+use crate::names::{symbol_name, term_text, variable_name};
 use crate::prover::{Answer, Claim, Prover, Query};
 use crate::term::{FunctionKind, Operator, TermArena, TermId};
 
@@ -239,7 +239,7 @@ impl Prover<'_> {
             }
         }
         for variable in contents {
-            let name = self.summary.module.display_name(variable);
+            let name = variable_name(self.summary.module, variable);
             all.push(Condition {
                 claim: Claim::DistinctContents(variable),
                 text: format!("distinct({name})"),
@@ -352,7 +352,7 @@ impl Parser<'_, '_, '_> {
             let name = self.name();
             let module = self.prover.summary.module;
             let found =
-                module.variables.keys().find(|id| module.display_name(**id) == name && self.take(")"));
+                module.variables.keys().find(|id| variable_name(module, **id) == name && self.take(")"));
             self.at = if found.is_some() { self.at } else { start };
             return found
                 .map(|id| Claim::DistinctContents(*id))

@@ -65,8 +65,7 @@ pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
         FunctionKind::GroupCount(axis) => Some(format!("groups.{}", ["x", "y", "z"][axis.min(2)])),
         FunctionKind::Specialization(id) => Some(summary.module.display_name(id)),
         FunctionKind::BufferElements(variable) => {
-            let ty = summary.module.variables.get(&variable)?.ty;
-            Some(format!("{}.length()", summary.module.variable_name(variable, ty)))
+            Some(format!("{}.length()", variable_name(summary.module, variable)))
         }
         FunctionKind::Contents(variable, _) => {
             let offsets: Option<Vec<u64>> =
@@ -75,6 +74,11 @@ pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the name of a variable, or of its block.
+pub(crate) fn variable_name(module: &SpirvModule, id: u32) -> String {
+    module.variable_name(id, module.variables.get(&id).map_or(0, |variable| variable.ty))
 }
 
 /// Returns the text of a term.

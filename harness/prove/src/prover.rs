@@ -11,6 +11,7 @@ use vocabulary::{Scope, StorageClass};
 use crate::decide::{Decision, Products, Question, SMALL_INPUTS, SmallInputs, TermModel, decide};
 use crate::execute::{Access, Barrier, Location, Strength, Summary};
 use crate::intervals::{Crossing, Interval, Visit, intervals, pair_strength};
+use crate::names::variable_name;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity};
 
@@ -478,9 +479,7 @@ impl<'m> Prover<'m> {
             return None;
         }
         let module = self.summary.module;
-        let variable = a.descriptor.variable;
-        let ty = module.variables.get(&variable).map_or(0, |variable| variable.ty);
-        let name = module.variable_name(variable, ty);
+        let name = variable_name(module, a.descriptor.variable);
         let spots = [(a.line, a.place), (b.line, b.place)];
         let mut inexact = Vec::new();
         for (access, is_second, iterations) in [(a, false, one), (b, true, two)] {
@@ -775,12 +774,22 @@ fn has_products(terms: &TermArena, roots: &[TermId]) -> bool {
     })
 }
 
+fn is_large(coefficient: u64, width: u32) -> bool {
+    arithmetic::sign_extend(coefficient, width).unsigned_abs() >= 1 << 24
+}
+
 /// Returns the products and sums in some terms that may wrap by their ranges.
 fn inexact_terms(terms: &TermArena, roots: &[TermId]) -> Vec<TermId> {
     let mut found = BTreeSet::new();
     terms.for_each_subterm(roots, |id| {
         let term = terms.term(id);
-        let is_inexact = match term.operator {
+        let is_inexact = match &term.operator {
+            // Large coefficients are those of hashes, which wrap.
+            Operator::Sum { coefficients, .. }
+                if coefficients.iter().any(|one| is_large(*one, term.width)) =>
+            {
+                false
+            }
             Operator::Multiply | Operator::Sum { .. } => term.width <= 32 && !terms.is_exact(id),
             _ => false,
         };

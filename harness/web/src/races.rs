@@ -70,7 +70,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         creates_tests: false,
-        proofs: ProofMode::None,
+        proofs: ProofMode::Optional,
         searches_fixes: true,
         source,
         save_inputs: None,

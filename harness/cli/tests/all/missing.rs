@@ -44,8 +44,11 @@ fn each_shader_has_its_verdict() {
             "needs-inputs" | "undecided" => 3,
             _ => 1,
         };
-        if (headline(&line).as_str(), ran.code) != (expected, code) {
-            wrong.push(format!("{}: {} {}, not {expected}", file.display(), headline(&line), ran.code));
+        let headline = headline(&line);
+        // What a proof adds is not in the expectation.
+        let verdict = headline.split(" for every input").next().unwrap_or_default();
+        if (verdict, ran.code) != (expected, code) {
+            wrong.push(format!("{}: {headline} {}, not {expected}", file.display(), ran.code));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
