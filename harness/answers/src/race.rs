@@ -8,7 +8,7 @@ use std::sync::Arc;
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
 use frontend::{
     AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, InvocationId, Refusal,
-    SourcePosition, SpirvModule, WiderGridFinding, fix_walk_findings,
+    ShaderLanguage, SourcePosition, SpirvModule, WiderGridFinding, fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
@@ -26,6 +26,9 @@ use crate::repair::{EditableSource, RepairWalks, WalkedSource, repair_source};
 use crate::shader::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_location, source_refusal_text,
 };
+
+/// The kind of a finding in a module whose source is race-free by the rules of its language.
+const LOST_ORDER: &str = "lost-order";
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -139,6 +142,7 @@ pub fn analyze_module(
 ///
 /// 1. For each choice of missing inputs, a walk over the whole grid, and the model if schedules decide
 ///    ([`frontend::judge_choice`], which combines their answers).
+///    A race of a source is checked by the rules of its language ([`SpirvModule::by_language_rules`]).
 /// 2. A proof for every grid and input, and a walk with the inputs that refute it.
 /// 3. The litmus tests of findings.
 /// 4. Fixes as changes of the module, then as edits of the source.
@@ -157,8 +161,29 @@ pub fn analyze(
             return EntryAnswer::refused(request.file, options, why, Some(refusal));
         }
     };
-    analyze_further(request, module, options, choice)
-        .unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None))
+    let view = match choice.report.verdict {
+        GridVerdict::Racy => walk_by_language(request, module, options, &no_limit),
+        GridVerdict::Clean | GridVerdict::NeedsInputs | GridVerdict::Undecided => None,
+    };
+    let is_clean = |view: &LanguageView| view.choice.report.verdict == GridVerdict::Clean;
+    let loses_order = view.as_ref().is_some_and(is_clean);
+    // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
+    let view = view.filter(|view| !is_clean(view) && options.language == Some(ShaderLanguage::Wgsl));
+    let request = &AnalysisRequest { source: request.source.filter(|_| !loses_order), ..*request };
+    let answer = match &view {
+        Some(view) => analyze_further(request, &view.module, &view.options, view.choice.clone()),
+        None => analyze_further(request, module, options, choice),
+    };
+    let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None));
+    let line = &mut answer.line;
+    line.module_verdict = Some(if view.is_some() { RaceVerdict::Racy } else { line.verdict });
+    if loses_order {
+        line.verdict = RaceVerdict::Clean;
+        line.findings.iter_mut().for_each(|finding| LOST_ORDER.clone_into(&mut finding.kind));
+    }
+    let has_rules = options.language.is_some_and(|language| language != ShaderLanguage::Slang);
+    line.language_verdict = has_rules.then_some(line.verdict);
+    answer
 }
 
 /// Continues after the walks of every choice.
@@ -246,6 +271,27 @@ fn add_all_fixes(
         Some(race_line(file, &module, &options, report))
     };
     repair_source(line, walked, source, RepairWalks { analyze: &walk, walk_with_inputs: &find }, &stop);
+}
+
+/// An entry point by the rules of its source language.
+struct LanguageView {
+    module: SpirvModule,
+    options: AnalysisOptions,
+    choice: InputChoiceReport,
+}
+
+/// Walks an entry point by the rules of its source language, if they add order to the module.
+fn walk_by_language(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    requested: &AnalysisOptions,
+    stop: &StopFunction,
+) -> Option<LanguageView> {
+    requested.language?;
+    let module = module.by_language_rules()?;
+    let options = AnalysisOptions { by_language_rules: true, ..requested.clone() };
+    let choice = walk_entry(request, &module, &options, stop).ok()?;
+    Some(LanguageView { module, options, choice })
 }
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.

@@ -361,6 +361,9 @@ pub struct Race {
     /// Condition on the inputs for the proof, such as `pc.stride >= pc.width`.
     #[arg(long, value_name = "EXPR", hide_short_help = true)]
     pub assume: Vec<String>,
+    /// Also exit with 1 if the source is race-free by its language but the module of the compiler races.
+    #[arg(long)]
+    pub strict_compiler: bool,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,

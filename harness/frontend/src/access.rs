@@ -196,8 +196,7 @@ impl Walk<'_> {
         }
         let module = self.context.module();
         let number = |id| self.specialized().constant_number(id);
-        let access =
-            access_strength(way.operands, class, module.uses_vulkan_model, way.coherent, false, number)?;
+        let access = access_strength(way.operands, class, module, way.coherent, false, number)?;
         let target = self.access_target(cell, class)?;
         self.emit_position(&pointer)?;
         self.shared_read(state, cell, |register| emit::load(register, target, access))
@@ -304,14 +303,7 @@ impl Walk<'_> {
                 continue;
             }
             let number_of = |id| self.specialized().constant_number(id);
-            let access = access_strength(
-                way.operands,
-                class,
-                module.uses_vulkan_model,
-                way.coherent,
-                true,
-                number_of,
-            )?;
+            let access = access_strength(way.operands, class, module, way.coherent, true, number_of)?;
             let target = self.access_target(cell, class)?;
             self.emit_position(&at)?;
             self.emit_instruction(emit::store(target, number.unwrap_or(SymbolicNumber::Known(0)), access))?;

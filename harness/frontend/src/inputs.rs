@@ -439,7 +439,7 @@ pub fn read_bound_module(bytes: &[u8], options: &AnalysisOptions) -> Result<Spir
     for (from, to) in &options.aliases {
         module.alias_descriptor(*from, *to);
     }
-    Ok(module)
+    Ok(if options.by_language_rules { module.by_language_rules().unwrap_or(module) } else { module })
 }
 
 /// Merges a case file into options; existing options win.

@@ -24,6 +24,8 @@ pub struct AnalysisOptions {
     pub entry: Option<String>,
     /// The source language of the module. Default: that of its debug information.
     pub language: Option<ShaderLanguage>,
+    /// True to analyse the module by the rules of its language; see [`SpirvModule::by_language_rules`].
+    pub by_language_rules: bool,
     /// Workgroups of the dispatch. Default: the annotations, else one.
     pub grid: Option<[u32; 3]>,
     /// The workgroups that a walk runs, by their position in the grid; the others do not start. Default: all.

@@ -5,7 +5,7 @@
 //! memory is so for the workgroup, and Device scope means the queue family. Everything else is private.
 
 use litmus::{Access, Scope, Semantics, StorageClass};
-use spirv_reader::{MemoryOperands, scope_from_word, semantics_from_word};
+use spirv_reader::{MemoryOperands, SpirvModule, scope_from_word, semantics_from_word};
 
 use crate::error::{Problem, unsupported};
 
@@ -32,12 +32,12 @@ pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
 pub(crate) fn access_strength(
     operands: MemoryOperands,
     class: StorageClass,
-    vulkan: bool,
+    module: &SpirvModule,
     coherent: bool,
     store: bool,
     number: impl Fn(u32) -> Option<u64>,
 ) -> Result<Access, Problem> {
-    if !vulkan {
+    if !module.uses_vulkan_model {
         let coherent = coherent || operands.volatile;
         // Under the GLSL450 memory model, declarations decide in place of memory operands.
         return Ok(match class {
@@ -45,14 +45,16 @@ pub(crate) fn access_strength(
             StorageClass::Buffer | StorageClass::Image | StorageClass::Output if coherent => {
                 Access::Coherent { scope: Scope::QueueFamily }
             }
-            StorageClass::Buffer | StorageClass::Image | StorageClass::Output => Access::Private,
+            StorageClass::Buffer | StorageClass::Image | StorageClass::Output => {
+                module.plain_access_scope.map_or(Access::Private, |scope| Access::Coherent { scope })
+            }
         });
     }
     let scope_id = if store { operands.available } else { operands.visible };
     match scope_id {
         Some(id) => {
             let number = number(id).ok_or_else(|| unsupported("a scope that is not a constant"))?;
-            Ok(Access::Coherent { scope: scope_from_number(number, vulkan)? })
+            Ok(Access::Coherent { scope: scope_from_number(number, true)? })
         }
         None if operands.non_private => Ok(Access::NonPrivate),
         None => Ok(Access::Private),

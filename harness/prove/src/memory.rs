@@ -404,7 +404,9 @@ impl Executor<'_> {
         writes: bool,
         memory: MemoryOperands,
     ) -> Strength {
-        if !self.summary.module.uses_vulkan_model {
+        let module = self.summary.module;
+        if !module.uses_vulkan_model {
+            let is_coherent = is_coherent || module.plain_access_scope.is_some();
             let is_published = class == StorageClass::Workgroup || is_coherent || memory.volatile;
             return if is_published { Strength::Published } else { Strength::Private };
         }

@@ -14,6 +14,7 @@ mod error;
 mod guards;
 mod kernel_argument;
 mod language;
+mod language_rules;
 mod layout;
 mod lines;
 mod module;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use arithmetic::mask;
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
+use vocabulary::Scope;
 
 use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
@@ -176,6 +177,9 @@ pub struct SpirvModule {
     pub kernel_arguments: Vec<KernelArgument>,
     /// True for the Vulkan memory model, false for GLSL450.
     pub uses_vulkan_model: bool,
+    /// The scope to which plain accesses of buffers and images are available and visible by the rules of the
+    /// source language; see [`SpirvModule::by_language_rules`]. `None` if the module decides.
+    pub plain_access_scope: Option<Scope>,
     /// The source language: that of `OpSource`, else that of the extension of a source file.
     pub language: Option<ShaderLanguage>,
     /// Operands of image, matrix and similar types.

@@ -12,7 +12,7 @@ use crate::write::change::describe_fix;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRecord {
     /// `race`, `unpublished-read`, `divergent-barrier`, `uninitialised-read`, `out-of-bounds`, `undefined-behaviour`,
-    /// `hang`, or `lint:` and a name.
+    /// `hang`, `lost-order` for an order that the compiler lost, or `lint:` and a name.
     pub kind: String,
     /// The cause, which determines the kind; null for lints.
     #[serde(default)]

@@ -64,8 +64,11 @@ fn describe_at(change: &ShaderChange, here: &str) -> String {
             let word = match qualifier {
                 ChangeQualifier::Coherent => "coherent",
                 ChangeQualifier::GloballyCoherent => "globallycoherent",
-                // Implicit in WGSL, but naga does not emit it.
-                ChangeQualifier::NagaCoherent => "`@coherent`, which naga adds to WGSL",
+                ChangeQualifier::NagaCoherent => {
+                    return format!(
+                        "compile with tint, or declare the elements of `{name}` `atomic`; naga makes plain storage private"
+                    );
+                }
             };
             format!("declare `{name}` {word}")
         }

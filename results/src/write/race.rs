@@ -45,7 +45,11 @@ pub fn format_race(line: &RaceLine) -> String {
         text += &format!("  {}: {}\n", finding.kind, finding.message);
         text += &format_places(&finding.at);
         for (number, change) in finding.changes().iter().enumerate() {
-            let lead = if number == 0 { "fix" } else { "and" };
+            let lead = match (number, line.verdict) {
+                (0, RaceVerdict::Clean) => "workaround",
+                (0, _) => "fix",
+                _ => "and",
+            };
             text += &format!("    {lead} {}\n", describe_placed_change(change));
         }
     }
@@ -84,6 +88,12 @@ pub fn headline(line: &RaceLine) -> String {
         let conditions = proof.conditions.join(" and ");
         let condition = if conditions.is_empty() { " and grid" } else { " if " };
         return format!("clean for every input{condition}{conditions}");
+    }
+    if let (Some(RaceVerdict::Clean), Some(RaceVerdict::Racy), Some(language)) =
+        (line.language_verdict, line.module_verdict, &line.language)
+    {
+        let compiler = line.compiler.as_deref().unwrap_or("the compiler");
+        return format!("race-free in {language}; racy in the module that {compiler} made");
     }
     let races = ["race", "lockstep", "unpublished-read"];
     if line.verdict != RaceVerdict::Racy || line.findings.iter().any(|found| races.contains(&&*found.kind)) {

@@ -131,6 +131,7 @@ fn describe_rule(rule: &str) -> (&'static str, &'static str) {
         "race" => ("Two accesses race: behaviour is undefined", "error"),
         "lockstep" => ("Lanes of one subgroup race; they need not execute in lockstep", "error"),
         "unpublished-read" => ("A read of a value that is not made available and visible to it", "error"),
+        "lost-order" => ("A compiler lost an order that the language promises", "warning"),
         "divergent-barrier" => ("A control barrier that not all invocations reach", "error"),
         "out-of-bounds" => ("An access out of bounds", "error"),
         "uninitialised-read" => ("An uninitialized value is read", "error"),

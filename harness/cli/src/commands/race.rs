@@ -167,6 +167,11 @@ impl AnswerWriter<'_> {
         }
         self.outcome.escalate_to(match line.verdict {
             RaceVerdict::Racy => Outcome::RuleBroken,
+            RaceVerdict::Clean
+                if self.arguments.strict_compiler && line.module_verdict == Some(RaceVerdict::Racy) =>
+            {
+                Outcome::RuleBroken
+            }
             RaceVerdict::Clean => Outcome::Success,
             RaceVerdict::Refused => entry.refusal,
             RaceVerdict::Undecided | RaceVerdict::NeedsInputs => Outcome::Environment,

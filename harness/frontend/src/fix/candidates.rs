@@ -183,6 +183,10 @@ impl<'m> ModuleCandidates<'m> {
 
     pub(super) fn add_coherent(&mut self, root: u32, sites: &[ChangeSite]) {
         let module = self.module;
+        // By the rules of WGSL all shared memory is as coherent as the language allows.
+        if module.plain_access_scope.is_some() && module.language == Some(ShaderLanguage::Wgsl) {
+            return;
+        }
         let left_out = |site: &&ChangeSite| {
             site.instruction(module).and_then(|one| is_private(one, module)) == Some(true)
         };

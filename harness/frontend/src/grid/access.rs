@@ -457,8 +457,7 @@ impl Interpreter<'_> {
     ) -> Result<MemoryAccessKind, Problem> {
         let program = self.program;
         let number = |id| program.specialized.constant_number(id);
-        let access =
-            access_strength(operands, class, program.module.uses_vulkan_model, coherent, writes, number)?;
+        let access = access_strength(operands, class, program.module, coherent, writes, number)?;
         let access_kind = MemoryAccessKind {
             writes,
             is_atomic: false,

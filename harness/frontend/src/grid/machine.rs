@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use rspirv::spirv::Op;
-use spirv_reader::{SpirvOperation, Stage, switch_cases};
+use spirv_reader::{ShaderLanguage, SpirvOperation, Stage, switch_cases};
 
 use super::state::{
     CallFrame, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WORKGROUP_TAG,
@@ -283,6 +283,9 @@ impl Interpreter<'_> {
             false => "",
         };
         let is_private = earlier.0.site.kind.is_private || later.0.site.kind.is_private;
+        let module = &self.program.module;
+        let is_private =
+            is_private && module.uses_vulkan_model && module.language == Some(ShaderLanguage::Glsl);
         let private = match cause == FindingCause::Unpublished && is_private {
             true => {
                 "; the access is private: in GLSL, `gl_SemanticsMakeVisible` and the like select the Vulkan memory \

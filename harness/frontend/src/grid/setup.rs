@@ -318,7 +318,10 @@ fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> 
     let mut reach: ClassMap<BTreeSet<Scope>> = ClassMap::default();
     if !module.uses_vulkan_model {
         // Coherent and workgroup memory is visible as far as it is shared.
-        CLASSES.iter().for_each(|class| reach[class].extend([effective_scope(class, Scope::Device)]));
+        let scopes = [Some(Scope::Device), module.plain_access_scope];
+        CLASSES.iter().for_each(|class| {
+            reach[class].extend(scopes.iter().flatten().map(|scope| effective_scope(class, *scope)));
+        });
     }
     for function in module.functions.values() {
         for instruction in &function.code {
