@@ -9,6 +9,7 @@ pub mod program;
 pub mod race;
 pub mod results;
 pub mod shader;
+pub mod shader_test;
 pub mod simulation;
 pub mod test;
 pub mod wire;

@@ -167,8 +167,30 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
             |bytes| SourceModule { bytes, language: None, compiler: None, entry: None, unset: Vec::new() };
         return vec![bytes.map(module)];
     }
-    let prepared = ShaderSource::read(file, compilation).and_then(|mut source| {
-        let units = source.retry_with_found_folders(|source| source.compile_units())?;
+    compile_all(ShaderSource::read(file, compilation), false)
+}
+
+/// Compiles a text like the contents of a file of this name; see [`load_all`].
+pub fn load_text(
+    file: &str,
+    text: &str,
+    compilation: &Compilation,
+) -> Vec<Result<SourceModule, SourceError>> {
+    compile_all(ShaderSource::from_bytes(file, text.as_bytes(), compilation), true)
+}
+
+/// Compiles every unit of a source; `is_text` if no file has its text.
+fn compile_all(
+    source: Result<ShaderSource<'_>, SourceError>,
+    is_text: bool,
+) -> Vec<Result<SourceModule, SourceError>> {
+    let prepared = source.and_then(|mut source| {
+        let mut units = source.retry_with_found_folders(|source| source.compile_units())?;
+        if is_text {
+            for unit in &mut units {
+                unit.text.get_or_insert_with(|| source.text.clone());
+            }
+        }
         Ok((source, units))
     });
     let (mut source, units) = match prepared {
@@ -247,6 +269,15 @@ impl ShaderSource<'_> {
     fn read<'a>(file: &'a str, compilation: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
         let to_error = |error| SourceError::File { file: file.to_owned(), error };
         let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES).map_err(to_error)?;
+        ShaderSource::from_bytes(file, &bytes, compilation)
+    }
+
+    /// Prepares the contents of a file; see [`ShaderSource::read`].
+    fn from_bytes<'a>(
+        file: &'a str,
+        bytes: &[u8],
+        compilation: &Compilation,
+    ) -> Result<ShaderSource<'a>, SourceError> {
         let extension = file_extension(file);
         if let Some((_, what, way)) = CONTAINERS.iter().find(|(known, ..)| *known == extension) {
             return Err(SourceError::Container { file: file.to_owned(), what, way });
@@ -274,9 +305,9 @@ impl ShaderSource<'_> {
                 };
                 (process::run_preprocessor(file, command, &compilation.defines).map_err(failed)?, true)
             }
-            None => (decode_text(&bytes).0, false),
+            None => (decode_text(bytes).0, false),
         };
-        let has_byte_order_mark = decode_text(&bytes).1;
+        let has_byte_order_mark = decode_text(bytes).1;
         let plain = blank_comments(&text);
         let language = stage::decide_language(of_extension, &plain)
             .map_err(|marks| SourceError::wrong_language(file, of_extension, &marks))?;

@@ -251,7 +251,7 @@ fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord 
     )
 }
 
-fn source_error(file: &str, error: &SourceError) -> Error {
+pub(super) fn source_error(file: &str, error: &SourceError) -> Error {
     let (line, column) = error.position();
     let record = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
     let placed = Error::with_position(record, error.to_failure()).with_cause(error.short_cause());

@@ -48,6 +48,7 @@ mod repro;
 mod run;
 mod serve;
 mod shader_inputs;
+mod shader_tests;
 mod sim;
 mod sites;
 mod small;
