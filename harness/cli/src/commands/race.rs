@@ -1,8 +1,10 @@
 //! `race`: races and other undefined behaviour in shaders, over whole grids.
 
 pub(crate) mod files;
+pub(crate) mod snippet;
 pub(crate) mod summary;
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use campaign::compilers::kernels::numbered_path;
@@ -18,9 +20,10 @@ use vk_litmus::{
 use super::record::{JudgeOptions, RECORDING_FILE, judge_recording};
 use crate::arguments::{ListFormat, Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{StandardOutput, command_line, output_failure, print_message, write_file};
+use crate::output::{StandardOutput, command_line, output_failure, print_message, text_layout, write_file};
 
 use files::{ShaderFile, collect_shader_files};
+use snippet::{SnippetStyle, format_with_snippets};
 use summary::{FileBar, RaceSummary};
 
 /// An analysed entry point, or a refused file.
@@ -137,6 +140,7 @@ fn analyse(
 struct AnswerWriter<'a> {
     arguments: &'a Race,
     is_quiet: bool,
+    snippets: Option<SnippetStyle>,
     out: StandardOutput,
     log: sarif::SarifCheckWriter<Vec<u8>>,
     page: Vec<explanation::ShaderAnswer>,
@@ -147,10 +151,13 @@ struct AnswerWriter<'a> {
 
 impl AnswerWriter<'_> {
     fn new(arguments: &Race, quiet: bool) -> AnswerWriter<'_> {
+        let layout = text_layout(true);
+        let is_shown = arguments.snippets || std::io::stdout().is_terminal();
         AnswerWriter {
             arguments,
             is_quiet: quiet,
-            out: StandardOutput::new(),
+            snippets: is_shown.then_some(SnippetStyle { has_colour: layout.has_colour, width: layout.width }),
+            out: if layout.has_colour { StandardOutput::coloured() } else { StandardOutput::new() },
             log: sarif::SarifCheckWriter::new(Vec::new()),
             page: Vec::new(),
             emitted: Vec::new(),
@@ -211,7 +218,13 @@ impl AnswerWriter<'_> {
         }
         match format {
             RaceFormat::Json => JsonLinesWriter::new(&mut self.out).write(line).map_err(output_failure)?,
-            RaceFormat::Text => self.out.print(&format_race(line))?,
+            RaceFormat::Text => {
+                let text = match self.snippets {
+                    Some(style) => format_with_snippets(line, style),
+                    None => format_race(line),
+                };
+                self.out.print(&text)?;
+            }
             RaceFormat::Sarif => {
                 self.log.add_findings(&line.file, &line.findings);
                 self.log.add_needs(&line.file, &line.needs);

@@ -47,7 +47,9 @@ pub(super) fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> 
             }
         }
     }
-    read_module(&edit.into_bytes()).ok()
+    let mut changed = read_module(&edit.into_bytes()).ok()?;
+    (changed.language, changed.plain_access_scope) = (module.language, module.plain_access_scope);
+    Some(changed)
 }
 
 /// Inserts what compilers emit for the barrier of [`ShaderLanguage::control_barrier`].

@@ -1,0 +1,97 @@
+//! Findings in a frame with the source lines of both accesses, as compilers show errors.
+
+use std::collections::BTreeMap;
+
+use campaign::files;
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity,
+};
+use results::wire::{FindingRecord, RaceLine, RaceVerdict};
+use results::write::change::describe_placed_change;
+use results::write::race::format_race;
+
+/// Columns of a frame on an unknown terminal.
+const DEFAULT_WIDTH: usize = 100;
+
+/// How frames are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct SnippetStyle {
+    /// True for colours.
+    pub has_colour: bool,
+    /// The width in columns, if it is known.
+    pub width: Option<u16>,
+}
+
+/// Formats an entry point: its verdict, then each finding as a frame, or as lines without a source.
+pub fn format_with_snippets(line: &RaceLine, style: SnippetStyle) -> String {
+    let head = RaceLine { findings: Vec::new(), ..line.clone() };
+    let mut text = format_race(&head);
+    for finding in &line.findings {
+        match frame(line, finding, style) {
+            Some(frame) => text += &frame,
+            None => {
+                let alone = RaceLine { findings: vec![finding.clone()], ..line.clone() };
+                text += format_race(&alone).strip_prefix(&format_race(&head)).unwrap_or_default();
+            }
+        }
+    }
+    text
+}
+
+/// Draws a finding; `None` if its source cannot be read.
+fn frame(line: &RaceLine, finding: &FindingRecord, style: SnippetStyle) -> Option<String> {
+    let file = finding.at.first()?.file.clone()?;
+    let source = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()?;
+    let mut labels: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for place in finding.at.iter().filter(|place| place.file.as_deref() == Some(file.as_str())) {
+        let access = place.access.as_deref().unwrap_or("here");
+        let invocation = place.invocation.as_ref().map(|id| format!(" by {id}")).unwrap_or_default();
+        labels.entry(place.line?).or_default().push(format!("{access}{invocation}"));
+    }
+    let spans = labels.into_iter().map(|(number, words)| {
+        let (start, length) = statement_of(&source, number)?;
+        Some(LabeledSpan::new(Some(words.join("; ")), start, length))
+    });
+    let spans: Vec<LabeledSpan> = spans.collect::<Option<_>>()?;
+    let lead = if line.verdict == RaceVerdict::Clean { "workaround" } else { "fix" };
+    let fixes = finding.changes().iter().map(describe_placed_change).collect::<Vec<_>>().join("\nand ");
+    let mut diagnostic =
+        MietteDiagnostic::new(finding.message.clone()).with_code(&finding.kind).with_labels(spans);
+    diagnostic.severity =
+        Some(if line.verdict == RaceVerdict::Clean { Severity::Warning } else { Severity::Error });
+    diagnostic.help = (!fixes.is_empty()).then(|| format!("{lead}: {fixes}"));
+    let theme = if style.has_colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(style.width.map_or(DEFAULT_WIDTH, usize::from))
+        .with_context_lines(1)
+        .with_links(false)
+        .with_word_separator(textwrap::WordSeparator::AsciiSpace)
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let mut text = String::new();
+    let report = Report::new(diagnostic).with_source_code(NamedSource::new(file, source));
+    handler.render_report(&mut text, report.as_ref()).ok().map(|()| text)
+}
+
+/// Returns the offset and length in bytes of a line's text, without indentation, comment and line end.
+fn statement_of(source: &str, number: u32) -> Option<(usize, usize)> {
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    let before: usize = source.split_inclusive('\n').take(index).map(str::len).sum();
+    let line = source.split_inclusive('\n').nth(index)?;
+    let code = line.split("//").next().unwrap_or(line).trim_end();
+    let start = code.len() - code.trim_start().len();
+    Some((before + start, code.len() - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::statement_of;
+
+    #[test]
+    fn statements_are_lines_without_indentation_and_comments() {
+        let source = "a;\n  b = 1; // c\n\n";
+        let texts =
+            [1, 2, 3].map(|number| statement_of(source, number).map(|(at, length)| &source[at..at + length]));
+        assert_eq!(texts, [Some("a;"), Some("b = 1;"), Some("")]);
+        assert_eq!((statement_of(source, 0), statement_of(source, 9)), (None, None));
+    }
+}
