@@ -9,7 +9,7 @@
 //! | Which outcomes does a model allow, and does the program race? | [`Checker::check`] | [`wire::CheckLine`] |
 //! | Is this shader free of races, and does its assertion hold in every execution? | [`Checker::check_shader`] | [`wire::CheckLine`] |
 //! | Which accesses of a shader race when a whole grid runs? | [`RaceDetector::find_races`] | [`wire::RaceLine`] |
-//! | Does a shader compute this from these arrays, without a race? | [`ShaderTest::run`] | the arrays, [`ShaderRun`] |
+//! | Does a shader compute this from these arrays, without a race? | [`ShaderTest::run`] | the arrays, [`ShaderTestRun`] |
 //! | Which rules does a shader break in every dispatch? | [`ShaderModule::lint`] | [`wire::FindingRecord`] |
 //! | What does a test show on the simulated GPU? | [`SimulatedGpu::run`] | [`wire::RunLine`] |
 //! | Do these counts of a device conform to a model? | [`judge_counts`] | [`wire::RunLine`] |
@@ -83,7 +83,7 @@ pub use library::program;
 pub use library::race::{RaceAnswer, RaceDetector};
 pub use library::results::{RunResults, read_results};
 pub use library::shader::{CompileOptions, ShaderModule};
-pub use library::shader_test::{ShaderRun, ShaderTest, ShaderTestError};
+pub use library::shader_test::{ShaderTest, ShaderTestError, ShaderTestRun};
 pub use library::simulation::{SimulatedGpu, judge_counts};
 pub use library::test::LitmusTest;
 pub use library::wire;

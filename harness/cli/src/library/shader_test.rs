@@ -1,7 +1,7 @@
 //! Tests of shaders on arrays: contents in, contents out, and a finding fails the test.
 //!
 //! The walk executes every invocation, detects races by happens-before, and yields the contents of the first
-//! schedule. No device is used. Contents that depend on the schedule are named in [`ShaderRun`].
+//! schedule. No device is used. Contents that depend on the schedule are named in [`ShaderTestRun`].
 
 use std::fmt;
 use std::time::Duration;
@@ -66,10 +66,10 @@ struct Binding<'a> {
     bytes: &'a mut [u8],
 }
 
-/// What a run of a test shows besides the contents of the slices.
+/// The result of a run besides the contents of the slices.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ShaderRun {
+pub struct ShaderTestRun {
     /// Verdict and coverage, as `race --format json` prints them.
     pub line: RaceLine,
     /// The first element whose contents depend on the schedule although nothing races.
@@ -217,7 +217,7 @@ impl<'a> ShaderTest<'a> {
     /// # Errors
     /// If the shader has a finding, the answer is undecided, or the shader or an input is wrong. The slices are
     /// unchanged then.
-    pub fn run(self) -> Result<ShaderRun, ShaderTestError> {
+    pub fn run(self) -> Result<ShaderTestRun, ShaderTestError> {
         let ShaderTest { shader, text, mut options, bindings, time_limit } = self;
         let ShaderModule { file, source, .. } = shader?;
         for Binding { at, bytes } in &bindings {
@@ -253,7 +253,7 @@ impl<'a> ShaderTest<'a> {
             GridVerdict::Clean => {}
         }
         write_contents(&report, bindings)?;
-        Ok(ShaderRun { line, order_dependent: report.order_dependent_element })
+        Ok(ShaderTestRun { line, order_dependent: report.order_dependent_element })
     }
 }
 

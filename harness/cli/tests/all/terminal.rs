@@ -55,7 +55,7 @@ fn main(@builtin(local_invocation_index) i: u32) {
     for part in [
         " 4 │     data[i] = i; // a comment\n   ·     ──────",
         " 5 │     data[i] = data[7u - i];\n",
-        "by (0,0,0) of workgroup (0,0,0)",
+        "by (4,0,0) of workgroup (0,0,0)",
         "fix: ",
     ] {
         assert!(framed.contains(part), "{part}: {framed}");
