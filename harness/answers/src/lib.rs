@@ -28,7 +28,7 @@ pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use limit::StopFunction;
 pub use race::{
     AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module, needed_record,
-    needed_sentence, refused_line,
+    needed_sentence, race_line, refused_line,
 };
 pub use repair::EditableSource;
 pub use shader::{

@@ -358,15 +358,12 @@ pub struct Race {
     /// Without a proof for every input, report a clean shader as undecided.
     #[arg(long, hide_short_help = true, conflicts_with = "emit")]
     pub prove: bool,
-<<<<<<< HEAD
     /// Condition on the inputs for the proof, such as `pc.stride >= pc.width`.
     #[arg(long, value_name = "EXPR", hide_short_help = true)]
     pub assume: Vec<String>,
-=======
     /// Show the source lines of findings, as on a terminal.
     #[arg(long, hide_short_help = true)]
     pub snippets: bool,
->>>>>>> 43ce8076 (race: show findings in their source on terminals)
     /// Also exit with 1 if the source is race-free by its language but the module of the compiler races.
     #[arg(long)]
     pub strict_compiler: bool,
