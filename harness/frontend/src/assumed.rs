@@ -43,11 +43,7 @@ impl AssumedInput {
             }
             InputPlace::Contents(at) => {
                 let Some(contents) = options.buffers.get(at) else { return "zeros".to_owned() };
-                let scalars = options.assumed.iter().filter_map(|input| match input.place {
-                    InputPlace::Scalar(of, offset, bytes) if of == *at => Some((offset, bytes)),
-                    _ => None,
-                });
-                fill_word_of(contents, &scalars.collect::<Vec<_>>()).to_owned()
+                fill_word_of(contents, &separate_scalars(options, *at)).to_owned()
             }
             InputPlace::Length(at) => {
                 let bytes = options.buffers.get(at).map_or(DEFAULT_BYTES, |bytes| bytes.len() as u64);
@@ -115,6 +111,16 @@ impl AssumedInput {
             _ => bits.to_string(),
         }
     }
+}
+
+/// Returns offset and size of the scalars of a buffer that are separate inputs or given by their names.
+pub(crate) fn separate_scalars(options: &AnalysisOptions, at: Binding) -> Vec<(u64, u32)> {
+    let assumed = options.assumed.iter().filter_map(|input| match input.place {
+        InputPlace::Scalar(of, offset, bytes) if of == at => Some((offset, bytes)),
+        _ => None,
+    });
+    let given = options.given_members.get(&at).into_iter().flatten();
+    assumed.chain(given.map(|(offset, bytes)| (*offset, *bytes))).collect()
 }
 
 /// Returns the index of the address at a place.
@@ -194,8 +200,13 @@ pub(crate) fn missing_inputs(
                 }
             }
             StorageClass::StorageBuffer | StorageClass::Uniform
-                if decorations.binding.is_some() && !options.buffers.contains_key(&binding) =>
+                if decorations.binding.is_some()
+                    && (!options.buffers.contains_key(&binding)
+                        || options.given_members.contains_key(&binding)) =>
             {
+                let is_given = |offset: u64| {
+                    options.given_members.get(&binding).is_some_and(|given| given.contains_key(&offset))
+                };
                 // The elements of an array of buffers have equal contents.
                 let ty = module.element_type(variable.ty);
                 let known =
@@ -205,7 +216,7 @@ pub(crate) fn missing_inputs(
                 name_arguments(module, Some(function), Some(binding), &mut scalars);
                 for scalar in scalars {
                     let place = InputPlace::Scalar(binding, scalar.offset, scalar.bytes);
-                    if !known(&all, &place) {
+                    if !known(&all, &place) && !is_given(scalar.offset) {
                         all.push(AssumedInput { place, name: scalar.name, kind: scalar.kind });
                     }
                 }
@@ -381,24 +392,32 @@ impl BlockScalar {
     }
 }
 
-/// Returns the scalars of the push constants, by offset.
+/// Returns the scalars of the push constants, by offset, then those of buffers with their set and binding.
 ///
 /// # Errors
 /// If the types of a variable are malformed.
-pub(crate) fn push_scalars(
+pub(crate) fn block_scalars(
     module: &SpirvModule,
-    by_id: &HashMap<u32, u64>,
-) -> Result<Vec<BlockScalar>, Problem> {
-    let specialized = Specialized::new(module, by_id, &HashMap::new(), None)?;
+    specialized: &Specialized<'_>,
+) -> Result<Vec<(Option<Binding>, BlockScalar)>, Problem> {
     let mut all = Vec::new();
     for (id, variable) in &module.variables {
-        if variable.class == StorageClass::PushConstant {
-            let block = if module.is_unnamed(*id) { String::new() } else { module.display_name(*id) };
-            add_scalars(&specialized, variable.ty, 0, &block, 0, &mut all)?;
-        }
+        let decorations = module.decorations_of(*id);
+        let at = match (variable.class, decorations.binding) {
+            (StorageClass::PushConstant, _) => None,
+            (StorageClass::StorageBuffer | StorageClass::Uniform, Some(binding)) => {
+                Some((decorations.set.unwrap_or(0), binding))
+            }
+            _ => continue,
+        };
+        let block = if module.is_unnamed(*id) { String::new() } else { module.display_name(*id) };
+        let ty = if at.is_some() { module.element_type(variable.ty) } else { variable.ty };
+        let mut scalars = Vec::new();
+        add_scalars(specialized, ty, 0, &block, 0, &mut scalars)?;
+        name_arguments(module, None, at, &mut scalars);
+        all.extend(scalars.into_iter().map(|scalar| (at, scalar)));
     }
-    name_arguments(module, None, None, &mut all);
-    all.sort_by_key(|scalar| scalar.offset);
+    all.sort_by_key(|(at, scalar)| (*at, scalar.offset));
     Ok(all)
 }
 
@@ -445,6 +464,8 @@ fn add_scalars(
         let own = match module.member_names.get(&(ty, index as u32)) {
             Some(member) if is_struct && name.is_empty() => member.clone(),
             Some(member) if is_struct => format!("{name}.{member}"),
+            // Compilers wrap a variable in a struct to make a block.
+            None if is_struct && members == 1 && !name.is_empty() => name.to_owned(),
             _ if is_vector => format!("{name}.{}", ["x", "y", "z", "w"][(index as usize).min(3)]),
             _ => format!("{name}[{index}]"),
         };

@@ -363,7 +363,9 @@ impl InputChoice {
             shared.iter_mut().zip(&trial.is_shared).for_each(|(known, now)| *known |= now);
         }
         let alone = self.chosen.first().into_iter().flat_map(|trial| &trial.alone);
-        alone.filter(|alone| !alone.is_covered(&shared)).cloned().collect()
+        // Counters start as zeros, so another value lets no more invocations pass.
+        let is_counted = |alone: &Blocked| alone.inputs.iter().all(|at| self.conventions.inputs.contains(at));
+        alone.filter(|alone| !alone.is_covered(&shared) && !is_counted(alone)).cloned().collect()
     }
 
     /// Returns the inputs whose zeros an answer for a choice depends on.
@@ -535,7 +537,7 @@ fn search_inputs(
         if let InputPlace::Contents(at) = input.place
             && let Some(bytes) = block_size(module, &specialized, at)
         {
-            start.buffers.insert(at, vec![0; bytes as usize]);
+            start.buffers.entry(at).or_insert_with(|| vec![0; bytes as usize]);
         }
     }
     let mut sizes =
@@ -605,7 +607,8 @@ fn has_sections(module: &SpirvModule) -> bool {
 ///
 /// Sizes that the caller gave may belong to one workgroup.
 fn is_grid_free(module: &SpirvModule, options: &AnalysisOptions) -> bool {
-    let given = !options.buffers.is_empty() || !options.images.is_empty();
+    let is_whole = |at: &Binding| !options.given_members.contains_key(at);
+    let given = options.buffers.keys().any(is_whole) || !options.images.is_empty();
     let annotated = module.annotations != spirv_reader::annotations::Annotations::default();
     !annotated && !given && options.grid.is_none()
 }
@@ -631,7 +634,11 @@ pub(super) fn member_at(
 }
 
 /// Returns the size of a buffer whose contents are not given.
-fn block_size(module: &SpirvModule, specialized: &Specialized<'_>, binding: Binding) -> Option<u64> {
+pub(crate) fn block_size(
+    module: &SpirvModule,
+    specialized: &Specialized<'_>,
+    binding: Binding,
+) -> Option<u64> {
     let bound = module.variables.iter().filter(|(id, variable)| {
         let decorations = module.decorations_of(**id);
         matches!(variable.class, StorageClass::Uniform | StorageClass::StorageBuffer)

@@ -110,6 +110,9 @@ impl AssumedInput {
                 format!("--bind {set}.{binding}@{offset}={}", last_segment(&self.name))
             }
             InputPlace::Push(offset, _) => format!("--push {offset}=VALUE"),
+            InputPlace::Scalar(..) if self.name.starts_with(|first: char| first.is_alphabetic()) => {
+                format!("--buffer {}=VALUE", self.name)
+            }
             InputPlace::Scalar((set, binding), ..) | InputPlace::Contents((set, binding)) => {
                 format!("--buffer {set}.{binding}=FILE")
             }

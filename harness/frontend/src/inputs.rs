@@ -396,14 +396,8 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
         }
     };
     for ((set, binding), bytes) in &options.buffers {
-        let scalars = options.assumed.iter().filter_map(|input| match input.place {
-            crate::input_place::InputPlace::Scalar(at, offset, size) if at == (*set, *binding) => {
-                Some((offset, size))
-            }
-            _ => None,
-        });
         text += &format!("\n[buffer.\"{set}.{binding}\"]\n");
-        contents(&mut text, bytes, &scalars.collect::<Vec<_>>());
+        contents(&mut text, bytes, &crate::assumed::separate_scalars(options, (*set, *binding)));
     }
     for ((set, binding), (to_set, to_binding)) in &options.aliases {
         text += &format!("\n[buffer.\"{set}.{binding}\"]\nalias = \"{to_set}.{to_binding}\"\n");

@@ -275,10 +275,11 @@ impl JudgedChoices<'_> {
             report.chosen_inputs.push(describe_launch(&first, other).into_iter().chain(values).collect());
         }
         // A further choice that differs in nothing that is listed adds nothing.
-        let mut index = 0;
+        let mut listed: Vec<Vec<String>> = Vec::new();
         report.chosen_inputs.retain(|inputs| {
-            index += 1;
-            index == 1 || !inputs.is_empty()
+            let is_new = listed.is_empty() || !inputs.is_empty() && !listed.contains(inputs);
+            listed.push(inputs.clone());
+            is_new
         });
         if report.chosen_inputs.iter().all(Vec::is_empty) {
             report.chosen_inputs.clear();

@@ -38,8 +38,10 @@ pub struct AnalysisOptions {
     pub specialization: HashMap<u32, u64>,
     /// Bytes of push constants by offset.
     pub push: BTreeMap<u64, u8>,
-    /// Numbers of push constants by the name of a member; see [`resolve_names`](crate::resolve_names).
-    pub named_push: BTreeMap<String, Vec<String>>,
+    /// Numbers of push constants and buffers by the name of a member; see [`resolve_names`](crate::resolve_names).
+    pub named_members: BTreeMap<String, Vec<String>>,
+    /// Offsets and sizes of the members that alone are given of a buffer, by set and binding.
+    pub given_members: BTreeMap<(u32, u32), BTreeMap<u64, u32>>,
     /// Conditions on the inputs that proofs assume, such as `pc.stride >= pc.width`.
     pub conditions: Vec<String>,
     /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too

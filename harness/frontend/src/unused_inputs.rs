@@ -6,11 +6,13 @@ use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
 use crate::address_offset::address_offset_in;
-use crate::assumed::{BlockScalar, push_scalars};
+use crate::assumed::{BlockScalar, block_scalars};
+use crate::choose::block_size;
 use crate::contents::AddressTarget;
 use crate::error::{Problem, Refusal, SourcePosition};
+use crate::input_place::Binding;
 use crate::layout::Specialized;
-use crate::options::AnalysisOptions;
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
 /// The kinds of resources at a binding.
 const BUFFER: &str = "a buffer";
@@ -73,24 +75,31 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     for (name, sampler) in std::mem::take(&mut resolved.named_samplers) {
         resolved.samplers.insert(find(SAMPLER, &name)?, sampler);
     }
-    resolve_push(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
+    resolve_members(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
     Ok(resolved)
 }
 
-/// Puts the push constants that are given by name at their offsets.
-fn resolve_push(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(), Problem> {
-    let named = std::mem::take(&mut options.named_push);
+/// Puts the numbers that are given by the name of a member at their places in push constants and buffers.
+fn resolve_members(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(), Problem> {
+    let named = std::mem::take(&mut options.named_members);
     if named.is_empty() {
         return Ok(());
     }
-    let scalars = push_scalars(module, &options.specialization)?;
+    let by_id = options.specialization.clone();
+    let specialized = Specialized::new(module, &by_id, &HashMap::new(), None)?;
+    let scalars = block_scalars(module, &specialized)?;
     let unusable = |what: String| Problem::Input(format!("unusable input: {what}"));
-    let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
-    let blocks: Vec<String> = blocks.map(|variable| module.display_name(variable.ty)).collect();
+    let is_block = |class| {
+        matches!(class, StorageClass::PushConstant | StorageClass::Uniform | StorageClass::StorageBuffer)
+    };
+    let blocks = module.variables.iter().filter(|(_, variable)| is_block(variable.class));
+    let blocks: Vec<String> = blocks
+        .flat_map(|(id, variable)| [module.display_name(variable.ty), module.variable_name(*id, variable.ty)])
+        .collect();
     for (given, values) in named {
         // An unnamed block has the name of its type.
         let member = |block: &String| given.strip_prefix(block.as_str())?.strip_prefix('.');
-        let is_known = scalars.iter().any(|scalar| scalar.name.starts_with(given.as_str()));
+        let is_known = scalars.iter().any(|(_, scalar)| scalar.name.starts_with(given.as_str()));
         let name = blocks.iter().find_map(member).filter(|_| !is_known).unwrap_or(&given);
         // The name of a member selects all scalars in it. The name of the block may be omitted.
         let is_part = |known: &str| {
@@ -98,29 +107,47 @@ fn resolve_push(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
         let without_block = |known: &str| known.split_once('.').is_some_and(|(_, member)| is_part(member));
-        let parts: Vec<&BlockScalar> =
-            scalars.iter().filter(|scalar| is_part(&scalar.name) || without_block(&scalar.name)).collect();
-        if parts.is_empty() {
-            let known: Vec<&str> = scalars.iter().map(|scalar| scalar.name.as_str()).collect();
-            let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let mut parts: Vec<&(Option<Binding>, BlockScalar)> =
+            scalars.iter().filter(|(_, one)| is_part(&one.name) || without_block(&one.name)).collect();
+        let list = |parts: &[&(Option<Binding>, BlockScalar)]| {
+            let names: Vec<&str> = parts.iter().map(|(_, scalar)| scalar.name.as_str()).collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        };
+        let Some((place, _)) = parts.first() else {
+            let known = list(&scalars.iter().collect::<Vec<_>>());
             return Err(unusable(format!(
-                "a push constant `{name}`, which the kernel does not have (it has {has})"
+                "a member `{name}`, which the kernel does not have (it has {known})"
             )));
+        };
+        // Those of push constants are first.
+        if place.is_some() && parts.iter().any(|(at, _)| at != place) {
+            let several = list(&parts);
+            return Err(unusable(format!("the member `{name}`, which several buffers have ({several})")));
         }
+        parts.retain(|(at, _)| at == place);
         if parts.len() < values.len() {
             let (count, given) = (parts.len(), values.len());
-            return Err(unusable(format!(
-                "{given} values for the push constant `{name}`, which has {count}"
-            )));
+            return Err(unusable(format!("{given} values for the member `{name}`, which has {count}")));
         }
-        for (scalar, text) in parts.into_iter().zip(values) {
-            let Some(bytes) = scalar.parse(&text) else {
-                return Err(unusable(format!(
-                    "`{text}` for the push constant `{}`; expected a number",
-                    scalar.name
-                )));
+        for ((place, scalar), text) in parts.into_iter().zip(values) {
+            let bytes = scalar.parse(&text).ok_or_else(|| {
+                unusable(format!("`{text}` for the member `{}`; expected a number", scalar.name))
+            })?;
+            let Some(at) = *place else {
+                options.push.extend((scalar.offset..).zip(bytes));
+                continue;
             };
-            options.push.extend((scalar.offset..).zip(bytes));
+            let contents = options.buffers.entry(at).or_insert_with(|| {
+                options.given_members.insert(at, BTreeMap::new());
+                vec![0; block_size(module, &specialized, at).unwrap_or(DEFAULT_BYTES) as usize]
+            });
+            let first = scalar.offset as usize;
+            if let Some(range) = contents.get_mut(first..first + bytes.len()) {
+                range.copy_from_slice(&bytes);
+            }
+            if let Some(members) = options.given_members.get_mut(&at) {
+                members.insert(scalar.offset, scalar.bytes);
+            }
         }
     }
     Ok(())

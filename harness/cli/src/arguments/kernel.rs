@@ -39,6 +39,7 @@ pub struct KernelArguments {
     ///
     /// CONTENTS is a file, or zeros, ones, iota, pairs, spaced, small, random, floats or wide-floats with an
     /// optional size in bytes (`iota:1024`). Instead of SET.BINDING, give the buffer's name or a NAME of `--bind`.
+    /// MEMBER is one of the buffer, such as `params.count=4`; the others are chosen.
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = parse_pair)]
     pub buffer: Vec<(String, String)>,
     /// Point a buffer-address member at a new buffer called NAME.
@@ -187,6 +188,12 @@ fn parse_contents(value: &str) -> Result<Vec<u8>, Failure> {
         ));
     }
     inputs::fill_bytes(word, bytes).map_or_else(|| read_input("--buffer", value), Ok)
+}
+
+/// Returns true for numbers separated by commas, unless a file has this name.
+fn is_list_of_numbers(text: &str) -> bool {
+    let is_number = |part: &str| parse_integer(part).is_some() || part.parse::<f64>().is_ok();
+    text.split(',').all(|part| is_number(part.trim())) && !Path::new(text).exists()
 }
 
 /// Returns true if the left side of `--spec` is a number, not a name.
@@ -373,7 +380,7 @@ impl KernelArguments {
                 && name.starts_with(|first: char| first.is_alphabetic() || first == '_')
             {
                 let values = values.split(',').map(|value| value.trim().to_owned()).collect();
-                options.named_push.insert(name.trim().to_owned(), values);
+                options.named_members.insert(name.trim().to_owned(), values);
                 continue;
             }
             let (mut at, bytes) = match text.split_once('=') {
@@ -411,6 +418,12 @@ impl KernelArguments {
             options.addresses.push(inputs::AddressInput { name: name.clone(), at, bytes });
         }
         for (name, value) in &self.buffer {
+            let is_bound = options.addresses.iter().any(|address| address.name == *name);
+            if !is_bound && inputs::parse_binding(name).is_none() && is_list_of_numbers(value) {
+                let values = value.split(',').map(|value| value.trim().to_owned()).collect();
+                options.named_members.insert(name.clone(), values);
+                continue;
+            }
             let contents = parse_contents(value)?;
             let mut bound = options.addresses.iter_mut().filter(|address| address.name == *name).peekable();
             if bound.peek().is_some() {

@@ -26,6 +26,9 @@ use files::{ShaderFile, collect_shader_files};
 use snippet::{SnippetStyle, format_with_snippets};
 use summary::{FileBar, RaceSummary};
 
+/// Upper bound on the files whose answers are printed in full without `--verbose`.
+const MAX_DETAILED_FILES: usize = 16;
+
 /// An analysed entry point, or a refused file.
 struct EntryAnswer {
     answer: RaceAnswer,
@@ -41,7 +44,7 @@ struct EntryAnswer {
 ///
 /// # Errors
 /// Returns the error that ended it early; findings in a shader are not errors.
-pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
+pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome, Failure> {
     if let [recording] = &arguments.shaders[..]
         && Path::new(recording).join(RECORDING_FILE).exists()
     {
@@ -83,7 +86,9 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         |jobs| jobs.get() as usize,
     );
     let bar = FileBar::new(files.len(), is_many && !quiet);
+    let is_long = files.len() > MAX_DETAILED_FILES && arguments.format == RaceFormat::Text;
     let mut output = AnswerWriter::new(arguments, quiet);
+    output.is_condensed = is_long && !verbose && arguments.emit.is_none();
     let mut summary = RaceSummary::default();
     let analyse = |file: &ShaderFile| {
         let answers = analyse(file, &compilation, &detector, &inputs);
@@ -99,11 +104,13 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     };
     process_in_order_on(workers, &files, analyse, deliver)?;
     bar.finish();
-    let outcome = output.finish()?;
     if is_many && !quiet {
         print_message(&summary.to_text());
     }
-    Ok(outcome)
+    if output.is_condensed {
+        output.out.print(&summary.list())?;
+    }
+    output.finish()
 }
 
 /// Compiles a file and analyses its entry points.
@@ -141,6 +148,8 @@ struct AnswerWriter<'a> {
     arguments: &'a Race,
     is_quiet: bool,
     snippets: Option<SnippetStyle>,
+    /// True if a list of findings replaces the text of each answer.
+    is_condensed: bool,
     out: StandardOutput,
     log: sarif::SarifCheckWriter<Vec<u8>>,
     page: Vec<explanation::ShaderAnswer>,
@@ -156,6 +165,7 @@ impl AnswerWriter<'_> {
         AnswerWriter {
             arguments,
             is_quiet: quiet,
+            is_condensed: false,
             snippets: is_shown.then_some(SnippetStyle { has_colour: layout.has_colour, width: layout.width }),
             out: if layout.has_colour { StandardOutput::coloured() } else { StandardOutput::new() },
             log: sarif::SarifCheckWriter::new(Vec::new()),
@@ -218,6 +228,7 @@ impl AnswerWriter<'_> {
         }
         match format {
             RaceFormat::Json => JsonLinesWriter::new(&mut self.out).write(line).map_err(output_failure)?,
+            RaceFormat::Text if self.is_condensed => {}
             RaceFormat::Text => {
                 let text = match self.snippets {
                     Some(style) => format_with_snippets(line, style),

@@ -212,7 +212,7 @@ fn every_command_names_every_kind_of_input() {
     ];
     for (file, macros, name, option) in [
         ("hash.comp", None, "key", "--push 0=VALUE"),
-        ("key.comp", Some("UNIFORM"), "key", "--buffer 0.1=FILE"),
+        ("key.comp", Some("UNIFORM"), "key", "--buffer key=VALUE"),
         ("key.comp", Some("BUFFER"), "K", "--buffer 0.1=FILE"),
         ("key.comp", Some("IMAGE"), "picture", "--image 0.1=WIDTHxHEIGHT"),
         ("key.comp", Some("CONSTANT"), "key", "--spec 3=VALUE"),

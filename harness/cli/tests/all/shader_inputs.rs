@@ -44,12 +44,7 @@ const REFUSED: &[(&str, &[&str], &str, &str)] = &[
         "specialization constant 4, which the kernel does not have (it has 3)",
     ),
     ("kernel", &["--push", "0=1"], "", "push constants, but the kernel has none"),
-    (
-        "kernel",
-        &["--push", "count=1"],
-        "",
-        "a push constant `count`, which the kernel does not have (it has none)",
-    ),
+    ("kernel", &["--push", "count=1"], "", "a member `count`, which the kernel does not have (it has none)"),
     ("kernel", &["--bind", "a.b=c"], "", "an address at a.b, where the kernel has no variable"),
     ("kernel", &["--bind", "push@0=c"], "", "an address at push@0, where the kernel has no variable"),
     ("kernel", &["--buffer", "0.0=zeros:99999999999"], "", "more than 268435456 bytes"),

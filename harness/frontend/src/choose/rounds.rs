@@ -136,16 +136,26 @@ impl InputSearch<'_> {
             let mut options = options.clone();
             let Some(input) = options.assumed.get(distance).cloned() else { continue };
             set_scalar(&mut options, &input, 1);
-            let at = self.try_inputs(options)?;
+            let at = self.try_inputs(options.clone())?;
             let trial = &self.trials[at].1;
             let mut races = trial.findings.iter().filter(|(key, found)| {
                 key.0 == FindingKind::Race
                     && found.inputs.contains(&distance)
                     && !self.trials[base].1.has_finding_like(key)
             });
-            if let Some((_, race)) = races.next().filter(|_| trial.is_complete && self.is_conventional(at)) {
-                return Some((race.inputs.clone(), race.to_grid_finding()));
+            let race = races.next().filter(|_| trial.is_complete && self.is_conventional(at));
+            let Some((key, race)) = race.map(|(key, race)| (key.clone(), race.clone())) else { continue };
+            // The width of rows, with zero as a mark, lets rows overlap if it is less than that of the grid.
+            if self.invocation_counts.iter().filter(|count| **count > 1).count() > 1 {
+                set_scalar(&mut options, &input, self.invocation_counts[0]);
+                let at = self.try_inputs(options)?;
+                let wide = &self.trials[at].1;
+                let covers = wide.is_complete && wide.covers(key.0, &race.blocks);
+                if covers && !wide.has_finding_like(&key) {
+                    continue;
+                }
             }
+            return Some((race.inputs.clone(), race.to_grid_finding()));
         }
         None
     }

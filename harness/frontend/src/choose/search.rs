@@ -8,6 +8,7 @@ use spirv_reader::{SpirvModule, SpirvType};
 
 use super::conventions::Conventions;
 use super::{InputChoice, LaunchChoice};
+use crate::assumed::separate_scalars;
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use crate::counters::CounterUse;
 use crate::finding::FindingKind;
@@ -664,14 +665,10 @@ pub(super) fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bi
 pub(super) fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &str) {
     let Some(known) = options.buffers.get(&at).cloned() else { return };
     let mut contents = fill_bytes(word, known.len() as u64).unwrap_or_default();
-    for input in &options.assumed {
-        if let InputPlace::Scalar(of, offset, bytes) = input.place
-            && of == at
-        {
-            let range = offset as usize..offset as usize + bytes as usize;
-            if let (Some(place), Some(own)) = (contents.get_mut(range.clone()), known.get(range)) {
-                place.copy_from_slice(own);
-            }
+    for (offset, bytes) in separate_scalars(options, at) {
+        let range = offset as usize..offset as usize + bytes as usize;
+        if let (Some(place), Some(own)) = (contents.get_mut(range.clone()), known.get(range)) {
+            place.copy_from_slice(own);
         }
     }
     options.buffers.insert(at, contents);

@@ -108,7 +108,7 @@ pub(super) fn with_interpreter<T>(
     let (of_workgroup, of_invocation) = builder.build_variables(&mut globals).map_err(without_position)?;
     builder.build_addresses(&globals).map_err(without_position)?;
     let (mut objects, descriptors, mut notes) = (builder.objects, builder.descriptors, builder.notes);
-    taint_assumed_inputs(&specialized, &options.assumed, &mut objects);
+    taint_assumed_inputs(&specialized, options, &mut objects);
     taint_assumed_constants(&program, &options.assumed, &mut globals);
     if !options.assumed.is_empty() {
         notes.remove(ZERO_PUSH_CONSTANTS);
@@ -177,10 +177,10 @@ pub(super) fn with_interpreter<T>(
 /// Marks the bytes and lengths of assumed inputs with their taint.
 fn taint_assumed_inputs(
     specialized: &Specialized<'_>,
-    assumed: &[AssumedInput],
+    options: &AnalysisOptions,
     objects: &mut [MemoryObject],
 ) {
-    let module = specialized.module;
+    let (module, assumed) = (specialized.module, &options.assumed[..]);
     for object in objects.iter_mut().filter(|object| object.variable != 0) {
         let decorations = module.decorations_of(object.variable);
         let binding = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
@@ -208,6 +208,10 @@ fn taint_assumed_inputs(
         if rest != 0 {
             object.taint.resize(object.bytes.len(), 0);
             object.taint.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = rest);
+            for (offset, bytes) in options.given_members.get(&binding).into_iter().flatten() {
+                let (first, bytes) = (*offset as usize, *bytes as usize);
+                object.taint.get_mut(first..first + bytes).into_iter().for_each(|given| given.fill(0));
+            }
         }
     }
 }

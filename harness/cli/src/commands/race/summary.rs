@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use results::escape::escape_line as shown;
 use results::wire::{RaceLine, RaceVerdict};
+use results::write::race::describe_need;
 
 /// A progress bar over files; hidden if standard error is not a terminal.
 pub struct FileBar(ProgressBar);
@@ -51,7 +52,12 @@ pub struct RaceSummary {
     verdicts: BTreeMap<String, usize>,
     causes: BTreeMap<String, usize>,
     lines: usize,
+    /// Answers that are not clean, by verdict and cause.
+    groups: BTreeMap<String, Vec<String>>,
 }
+
+/// Upper bound on the answers of a group that are listed, except for those of racy ones.
+const MAX_LISTED: usize = 5;
 
 impl RaceSummary {
     /// Counts an answer; `is_skipped` if the file has no entry point.
@@ -66,6 +72,46 @@ impl RaceSummary {
         if line.verdict == RaceVerdict::Refused {
             *self.causes.entry(line.cause.clone().unwrap_or_default()).or_default() += 1;
         }
+        let finding =
+            line.findings.first().or_else(|| line.needs.iter().find_map(|need| need.finding.as_ref()));
+        let need = line.needs.first();
+        let cause = match (finding, &line.cause) {
+            (Some(finding), _) => finding.kind.clone(),
+            (None, Some(cause)) => cause.clone(),
+            (None, None) if need.is_some() => "lines not reached".to_owned(),
+            (None, None) => "no answer".to_owned(),
+        };
+        if line.verdict != RaceVerdict::Clean {
+            let place = finding.and_then(|finding| finding.at.first());
+            // A place in an included file does not name the shader.
+            let place = place.filter(|place| place.file.as_ref() == Some(&line.file));
+            let number = place.and_then(|place| place.line).map_or(String::new(), |line| format!(":{line}"));
+            let message = finding.map(|finding| finding.message.clone());
+            let message = message.or_else(|| need.map(describe_need)).or_else(|| line.why.clone());
+            let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
+            let item = format!("{}{number}{entry}: {}", line.file, message.unwrap_or_default());
+            self.groups.entry(format!("{}: {cause}", line.verdict)).or_default().push(item);
+        }
+    }
+
+    /// Lists the answers that are not clean, the largest groups of racy ones first.
+    pub fn list(&self) -> String {
+        let mut groups: Vec<_> = self.groups.iter().collect();
+        let is_racy = |name: &str| name.starts_with(&RaceVerdict::Racy.to_string());
+        groups.sort_by_key(|(name, all)| (!is_racy(name), std::cmp::Reverse(all.len())));
+        let mut text = String::new();
+        for (name, all) in groups {
+            text += &format!("{name}\n");
+            let listed = if is_racy(name) { all.len() } else { MAX_LISTED };
+            all.iter().take(listed).for_each(|item| text += &format!("  {item}\n"));
+            if all.len() > listed {
+                text += &format!("  and {} more\n", all.len() - listed);
+            }
+        }
+        if !text.is_empty() {
+            text += "inputs, places and fixes of each entry point: add -v\n";
+        }
+        text
     }
 
     /// Formats the counts as a table.
@@ -111,6 +157,12 @@ mod tests {
         let expected = "3 entry points in 2 files\n       2  clean\n       1  refused\n               1  does not compile\n       \
                         1  files without an entry point, skipped";
         assert_eq!(summary.to_text(), expected);
+        for file in ["d"; MAX_LISTED].into_iter().chain(["e"]) {
+            summary.add(&line(file, "needs-inputs", Some("a loop"))?, false);
+        }
+        let list = summary.list();
+        assert!(list.starts_with("needs-inputs: a loop\n  d `main`: \n") && !list.contains("  e"), "{list}");
+        assert!(list.contains("  and 1 more\nrefused: does not compile\n  a `main`: \n"), "{list}");
         Ok(())
     }
 }

@@ -1,0 +1,14 @@
+// --inputs auto
+#version 450
+layout(local_size_x = 64) in;
+layout(push_constant) uniform Push { uint last; } push;
+layout(binding = 0) buffer Data { uint data[]; };
+shared uint row[64];
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    row[gl_LocalInvocationIndex] = 0u;
+    if (i > push.last) return;
+    row[gl_LocalInvocationIndex] = data[i];
+    barrier();
+    data[i] = row[gl_LocalInvocationIndex ^ 2u];
+}
