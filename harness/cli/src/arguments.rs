@@ -365,7 +365,7 @@ pub struct Race {
     #[arg(long, hide_short_help = true)]
     pub snippets: bool,
     /// Also exit with 1 if the source is race-free by its language but the module of the compiler races.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub strict_compiler: bool,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
