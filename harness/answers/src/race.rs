@@ -162,10 +162,11 @@ pub fn analyze(
         }
     };
     let view = match choice.report.verdict {
-        GridVerdict::Racy => walk_by_language(request, module, options, &no_limit),
+        GridVerdict::Racy => walk_by_language(request, module, options, &choice.options, &no_limit),
         GridVerdict::Clean | GridVerdict::NeedsInputs | GridVerdict::Undecided => None,
     };
-    let is_clean = |view: &LanguageView| view.choice.report.verdict == GridVerdict::Clean;
+    let is_clean =
+        |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == GridVerdict::Clean;
     let loses_order = view.as_ref().is_some_and(is_clean);
     // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
     let view = view.filter(|view| !is_clean(view) && options.language == Some(ShaderLanguage::Wgsl));
@@ -177,7 +178,7 @@ pub fn analyze(
     let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None));
     let line = &mut answer.line;
     line.module_verdict = Some(if view.is_some() { RaceVerdict::Racy } else { line.verdict });
-    if loses_order {
+    if loses_order && line.verdict == RaceVerdict::Racy {
         line.verdict = RaceVerdict::Clean;
         line.findings.iter_mut().for_each(|finding| LOST_ORDER.clone_into(&mut finding.kind));
     }
@@ -278,6 +279,8 @@ struct LanguageView {
     module: SpirvModule,
     options: AnalysisOptions,
     choice: InputChoiceReport,
+    /// True if nothing is found with the inputs for which the module races.
+    is_free_where_racy: bool,
 }
 
 /// Walks an entry point by the rules of its source language, if they add order to the module.
@@ -285,13 +288,16 @@ fn walk_by_language(
     request: &AnalysisRequest<'_>,
     module: &SpirvModule,
     requested: &AnalysisOptions,
+    racing: &AnalysisOptions,
     stop: &StopFunction,
 ) -> Option<LanguageView> {
     requested.language?;
     let module = module.by_language_rules()?;
     let options = AnalysisOptions { by_language_rules: true, ..requested.clone() };
     let choice = walk_entry(request, &module, &options, stop).ok()?;
-    Some(LanguageView { module, options, choice })
+    let racing = AnalysisOptions { by_language_rules: true, ..racing.clone() };
+    let is_free_where_racy = analyze_grid(&module, &racing).is_ok_and(|report| report.findings.is_empty());
+    Some(LanguageView { module, options, choice, is_free_where_racy })
 }
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
