@@ -261,6 +261,10 @@ impl<'a> ShaderTest<'a> {
 fn write_contents(report: &GridReport, bindings: Vec<Binding<'_>>) -> Result<(), ShaderTestError> {
     let contents = |at: (u32, u32)| report.final_buffers.iter().find(|buffer| buffer.at == (at.0, at.1, 0));
     for Binding { at, .. } in &bindings {
+        // Without contents of any buffer, the first schedule did not end.
+        if report.final_buffers.is_empty() {
+            return Err(ShaderTestError::Unknown { set: at.0, binding: at.1, byte: 0 });
+        }
         if let Some(byte) = contents(*at).and_then(|buffer| buffer.first_unknown_byte) {
             return Err(ShaderTestError::Unknown { set: at.0, binding: at.1, byte });
         }
