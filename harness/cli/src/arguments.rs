@@ -22,7 +22,7 @@ pub use check_format::{CheckFormat, CheckOutput};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use kernel::KernelArguments;
-pub use lists::{Clauses, Devices, List, Models, Patterns, Reference, Tests};
+pub use lists::{Clauses, Devices, Help, List, Models, Patterns, Reference, Tests};
 pub use measurement::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
 pub use record::Record;
@@ -36,7 +36,7 @@ pub use stored_results::{Diff, Merge, Plot, Report};
 /// Exit codes, in order of priority: 2 the command line or an input is wrong; 1 a rule was broken or an expectation was not
 /// met; 3 no answer (no device, a crash or hang, a test without a verdict); 0 otherwise.
 #[derive(Debug, Parser)]
-#[command(name = "vk-litmus", version, max_term_width = 100)]
+#[command(name = "vk-litmus", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct CommandLine {
     /// The subcommand.
     #[command(subcommand)]
@@ -57,13 +57,13 @@ pub struct CommandLine {
 pub enum Command {
     /// Run tests or shaders on devices and judge the outcomes.
     Run(Box<Run>),
-    /// Print which outcomes of a test a model allows, or whether a shader races.
+    /// Print the outcomes that a model allows, or whether a shader races.
     Check(Check),
-    /// Explain why an outcome is allowed or forbidden, and how to fix a race.
+    /// Explain why an outcome is allowed, and how to fix a race.
     Explain(Explain),
-    /// Find races, divergent barriers and other undefined behaviour in shaders.
+    /// Find races and other undefined behaviour in shaders.
     Race(Race),
-    /// Run a program, record its use of Vulkan, and find races and missing barriers.
+    /// Run a program that uses Vulkan; find races and missing barriers.
     Record(Record),
     /// Print the tests on which two models differ, or find the smallest one.
     Compare(Compare),
@@ -99,8 +99,9 @@ pub enum Command {
     Report(Report),
     /// Draw histograms of tests on several devices, next to each other.
     Plot(Plot),
-    /// Write a folder that reproduces a result: kernels, a host in C, the explanation, a text for a bug
-    /// tracker.
+    /// Write a folder that reproduces a result, for a bug tracker.
+    ///
+    /// Kernels, a host in C, the explanation and a text.
     Repro(Repro),
     /// Compare two results and print the significant changes.
     Diff(Diff),
@@ -120,6 +121,8 @@ pub enum Command {
         /// A command, such as `run`.
         command: Option<String>,
     },
+    /// Print all commands, the help of a command, or a page of the documentation.
+    Help(Help),
     /// Runs jobs for another process of this program.
     #[command(hide = true)]
     Worker(Worker),

@@ -30,6 +30,7 @@ pub mod worker;
 
 use crate::arguments::Command;
 use crate::exit::{Failure, Outcome};
+use crate::help;
 
 /// Runs a command.
 ///
@@ -46,6 +47,7 @@ pub fn dispatch(command: Command, (quiet, verbose): (bool, bool)) -> Result<Outc
         Command::Models(arguments) => lists::print_models(&arguments),
         Command::Tests(arguments) => lists::print_tests(&arguments),
         Command::Completions { shell } => lists::print_completions(shell),
+        Command::Help(arguments) => help::print_help(&arguments),
         Command::Man { command } => lists::print_manual_page(command.as_deref()),
         Command::Worker(arguments) => worker::worker(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments, quiet),

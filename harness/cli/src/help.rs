@@ -1,8 +1,16 @@
-//! The command line as a `clap` command: groups of commands in the main help, and examples in each `--help`.
+//! The command line as a `clap` command, with examples in each `--help`, and the pages of the documentation.
 
+use answers::similar::most_similar;
 use clap::{Command, CommandFactory};
+use include_dir::{Dir, include_dir};
 
-use crate::arguments::CommandLine;
+use crate::arguments::{CommandLine, Help};
+use crate::exit::{Failure, Outcome};
+use crate::output::print_text;
+
+/// The commands of the main help.
+const MOST_USED: &[&str] =
+    &["race", "check", "run", "record", "explain", "report", "diff", "repro", "devices", "tests"];
 
 /// The commands, grouped by purpose. All others are listed last.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -96,14 +104,26 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("serve", &["vk-litmus serve", "vk-litmus serve --port 8000 --timeout 10s"]),
     ("completions", &["vk-litmus completions bash > ~/.local/share/bash-completion/completions/vk-litmus"]),
     ("man", &["vk-litmus man run | man -l -"]),
+    ("help", &["vk-litmus help race", "vk-litmus help port-tests"]),
 ];
 
-/// Returns the command line, with groups and examples.
+/// The pages of the documentation for users.
+static PAGES: [(&str, Dir<'_>); 4] = [
+    ("tutorials", include_dir!("$CARGO_MANIFEST_DIR/../../docs/tutorials")),
+    ("howto", include_dir!("$CARGO_MANIFEST_DIR/../../docs/howto")),
+    ("explanation", include_dir!("$CARGO_MANIFEST_DIR/../../docs/explanation")),
+    ("reference", include_dir!("$CARGO_MANIFEST_DIR/../../docs/reference")),
+];
+
+/// Columns of the lists of commands and pages.
+const WIDTH: usize = 80;
+
+/// Returns the command line, with the most used commands and examples.
 pub fn command() -> Command {
     let command = CommandLine::command();
-    let groups = format_groups(&command);
+    let commands = format_commands(&command, &[("Most used commands", MOST_USED)], false);
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n       vk-litmus SHADER…       (race --lint)\n       vk-litmus TEST.litmus…  (check)\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n       vk-litmus SHADER…       (race --lint)\n       vk-litmus TEST.litmus…  (check)\n\n{commands}`vk-litmus help --all` lists all commands and pages.\n\nOptions:\n{{options}}{{after-help}}"
     );
     command.help_template(template).mut_subcommands(|command| match format_examples(command.get_name()) {
         Some(examples) => command.after_long_help(examples),
@@ -111,30 +131,86 @@ pub fn command() -> Command {
     })
 }
 
-/// Lists the commands by group.
-fn format_groups(command: &Command) -> String {
-    let visible: Vec<&Command> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
-    let width = visible.iter().map(|command| command.get_name().len()).max().unwrap_or(0);
-    let line = |command: &Command| {
-        // Without colours, which `to_string` would look for in every start of the program.
-        let about = command.get_about().map(|about| about.ansi().to_string()).unwrap_or_default();
-        format!("  {:width$}  {about}\n", command.get_name())
+/// Prints the most used commands, all of them, the help of one, or a page.
+///
+/// # Errors
+/// Returns an error if neither a command nor a page has the name, or the output fails.
+pub fn print_help(arguments: &Help) -> Result<Outcome, Failure> {
+    let mut program = command();
+    program.build();
+    let Some(topic) = &arguments.topic else {
+        if arguments.all {
+            return print_text(&(format_commands(&program, &GROUPS, true) + &format_pages()));
+        }
+        return print_text(&program.render_long_help().to_string());
     };
-    let mut text = String::new();
-    for (title, names) in GROUPS {
-        text += &format!("{title}:\n");
-        let named =
-            names.iter().filter_map(|name| visible.iter().find(|command| command.get_name() == *name));
-        text += &named.map(|command| line(command)).collect::<String>();
+    let is_topic = |command: &&mut Command| !command.is_hide_set() && command.get_name() == topic;
+    if let Some(command) = program.get_subcommands_mut().find(is_topic) {
+        return print_text(&command.render_long_help().to_string());
     }
-    let is_grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
-    text += "Other:\n";
-    text += &visible
-        .iter()
-        .filter(|command| !is_grouped(command.get_name()))
-        .map(|command| line(command))
-        .collect::<String>();
+    let name = topic.trim_start_matches("docs/").trim_end_matches(".md");
+    let pages = pages();
+    if let Some((_, text)) =
+        pages.iter().find(|(page, _)| page == name || page.rsplit('/').next() == Some(name))
+    {
+        return print_text(text);
+    }
+    let commands = program.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
+    let words = pages.iter().flat_map(|(page, _)| [page.as_str()].into_iter().chain(page.rsplit('/').next()));
+    let suggestion = most_similar(name, commands.chain(words))
+        .map_or_else(String::new, |word| format!("; did you mean `{word}`?"));
+    Err(Failure::input_message(format!(
+        "neither a command nor a page has the name `{topic}`{suggestion} (`vk-litmus help --all` lists them)"
+    )))
+}
+
+/// Returns the name of each page, such as `howto/port-tests`, and its text.
+fn pages() -> Vec<(String, &'static str)> {
+    let files = PAGES.iter().flat_map(|(folder, dir)| {
+        let folders = std::iter::once(dir).chain(dir.dirs());
+        folders.flat_map(Dir::files).filter_map(move |file| {
+            Some((format!("{folder}/{}", file.path().with_extension("").display()), file.contents_utf8()?))
+        })
+    });
+    files.collect()
+}
+
+/// Lists the pages by folder.
+fn format_pages() -> String {
+    let mut text = String::from("Pages (`vk-litmus help NAME`):\n");
+    let mut names: Vec<String> = pages().into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    for name in names {
+        text += &format!("  {name}\n");
+    }
     text
+}
+
+/// Lists the commands of groups, and with `rest` all others.
+fn format_commands(command: &Command, groups: &[(&str, &[&str])], rest: bool) -> String {
+    let visible: Vec<&Command> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    let is_grouped = |name: &str| groups.iter().any(|(_, names)| names.contains(&name));
+    let others = visible.iter().map(|command| command.get_name()).filter(|name| rest && !is_grouped(name));
+    let others: Vec<&str> = others.collect();
+    let mut text = String::new();
+    for (title, names) in groups.iter().copied().chain([("Other", others.as_slice())]) {
+        let lines =
+            names.iter().filter_map(|name| visible.iter().find(|command| command.get_name() == *name));
+        let lines: String = lines.map(|command| format_command(command)).collect();
+        if !lines.is_empty() {
+            text += &format!("{title}:\n{lines}");
+        }
+    }
+    text
+}
+
+/// Returns the name of a command and its purpose, which may take several lines.
+fn format_command(command: &Command) -> String {
+    // Without colours, which `to_string` would look for in every start of the program.
+    let about = command.get_about().map(|about| about.ansi().to_string()).unwrap_or_default();
+    let name = format!("  {:11}  ", command.get_name());
+    let options = textwrap::Options::new(WIDTH).initial_indent(&name).subsequent_indent("               ");
+    textwrap::fill(&about, options) + "\n"
 }
 
 /// Returns the examples of a command as the end of its help.
@@ -155,14 +231,14 @@ mod tests {
     fn visible_commands() -> Vec<Command> {
         let mut command = command();
         command.build();
-        let is_visible = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
+        let is_visible = |command: &&Command| !command.is_hide_set();
         command.get_subcommands().filter(is_visible).cloned().collect()
     }
 
     #[test]
     fn groups_name_commands() {
         let visible = visible_commands();
-        for (title, names) in GROUPS {
+        for (title, names) in GROUPS.into_iter().chain([("most used", MOST_USED)]) {
             for name in names {
                 assert!(visible.iter().any(|command| command.get_name() == *name), "{title}: {name}");
             }
@@ -184,6 +260,16 @@ mod tests {
                 assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
             }
         }
+    }
+
+    #[test]
+    fn lists_fit_80_columns() {
+        let all = format_commands(&command(), &GROUPS, true) + &format_pages();
+        let main = command().term_width(WIDTH).render_help().to_string();
+        for line in all.lines().chain(main.lines()) {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
+        assert!(main.lines().count() <= 28, "{main}");
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn with_implied_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_value = |index: usize| words.get(index - 1).is_some_and(|word| word == "--max-memory");
     let first = (1..words.len()).find(|index| !is_flag(&words[*index], "-") && !is_value(*index));
     let name = first.and_then(|index| words.get(index)).and_then(|word| word.to_str()).unwrap_or_default();
-    let implied: &[&str] = if name == "help" || arguments::Command::has_subcommand(name) {
+    let implied: &[&str] = if arguments::Command::has_subcommand(name) {
         &[]
     } else if name.ends_with(".litmus") {
         &["check"]

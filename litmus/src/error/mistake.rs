@@ -38,7 +38,7 @@ pub enum ParseError {
     #[diagnostic(
         code(litmus::parse::unknown_dialect),
         help(
-            "docs/howto/port-tests.md shows how to write tests of herd's C, PTX and other dialects in this one"
+            "`vk-litmus help port-tests` shows how to write tests of herd's C, PTX and other dialects in this one"
         )
     )]
     UnknownDialect {

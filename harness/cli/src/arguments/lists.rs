@@ -42,6 +42,17 @@ pub struct Clauses {
     pub format: ListFormat,
 }
 
+/// `help`.
+#[derive(Debug, Args)]
+pub struct Help {
+    /// A command such as `race`, or a page such as `port-tests` [default: the most used commands].
+    #[arg(value_name = "COMMAND|PAGE")]
+    pub topic: Option<String>,
+    /// List all commands and all pages.
+    #[arg(long, conflicts_with = "topic")]
+    pub all: bool,
+}
+
 /// `reference`.
 #[derive(Debug, Args)]
 pub struct Reference {

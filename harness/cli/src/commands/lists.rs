@@ -251,8 +251,7 @@ pub fn print_manual_page(command: Option<&str>) -> Result<Outcome, Failure> {
     let documented = match command {
         None => program,
         Some(name) => {
-            let is_visible =
-                |command: &&clap::Command| !command.is_hide_set() && command.get_name() != "help";
+            let is_visible = |command: &&clap::Command| !command.is_hide_set();
             let found =
                 program.get_subcommands().filter(is_visible).find(|command| command.get_name() == name);
             match found {
