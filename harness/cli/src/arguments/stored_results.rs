@@ -50,9 +50,9 @@ pub struct Plot {
     /// Background: light or dark.
     #[arg(long, value_name = "THEME", default_value = "light")]
     pub theme: PictureTheme,
-    /// Output file; the numbers are written next to it as .csv. `-` is standard output, without numbers
-    /// [default: TEST.svg].
-    #[arg(long, value_name = "FILE.svg")]
+    /// Output file, .svg or .png; the numbers are written next to it as .csv. `-` is SVG on standard output,
+    /// without numbers [default: TEST.svg].
+    #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use campaign::rejudge::OtherVersionPolicy;
 use campaign::run_log::DEFAULT_OUTPUT_FOLDER;
 use results::report::{Report, TestRow};
-use results::write::histograms::{draw_histograms, histogram_csv};
+use results::write::histograms::{PictureSize, draw_histograms, histogram_csv};
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::fontdb::FaceInfo;
+use resvg::usvg::{Options, Tree};
 
 use super::report::read_all;
 use crate::arguments::Plot;
@@ -37,13 +40,50 @@ pub fn plot(arguments: &Plot, quiet: bool) -> Result<Outcome, Failure> {
     if out.as_os_str() == "-" {
         return StandardOutput::new().print(&picture).map(|()| outcome);
     }
-    write_file(&out, picture.as_bytes())?;
+    match out.extension().and_then(|extension| extension.to_str()) {
+        Some("png") => write_file(&out, &render_png(&picture, arguments.size)?)?,
+        Some("svg") => write_file(&out, picture.as_bytes())?,
+        _ => {
+            let problem = format!("{}: expected a name that ends in .svg or .png", out.display());
+            return Err(Failure::input_message(problem));
+        }
+    }
     let numbers = out.with_extension("csv");
     write_file(&numbers, histogram_csv(&report, &rows).as_bytes())?;
     if !quiet {
         print_message(&format!("picture in {}, numbers in {}", out.display(), numbers.display()));
     }
     Ok(outcome)
+}
+
+/// Renders a picture with the fonts of this machine: a slide pixel by pixel, a column with 400 dots per inch.
+fn render_png(picture: &str, size: PictureSize) -> Result<Vec<u8>, Failure> {
+    let scale = match size {
+        PictureSize::Slide => 1.0,
+        PictureSize::Column => 4.0,
+    };
+    let mut options = Options::default();
+    options.fontdb_mut().load_system_fonts();
+    // The first installed font of the families in the picture, or else this one.
+    let is_sans =
+        |face: &&FaceInfo| !face.monospaced && face.families.iter().any(|(name, _)| name.contains("Sans"));
+    let faces = || options.fontdb.faces();
+    let Some((family, _)) =
+        faces().find(is_sans).or(faces().next()).and_then(|face| face.families.first().cloned())
+    else {
+        let problem = "a PNG needs a font, and this machine has none: install one, such as Debian's fonts-dejavu-core, or write .svg";
+        return Err(Failure::environment_message(problem.to_owned()));
+    };
+    options.fontdb_mut().set_sans_serif_family(family);
+    let tree = Tree::from_str(picture, &options).map_err(Failure::environment_error)?;
+    let scaled = tree.size().to_int_size().scale_by(scale);
+    let Some(mut pixels) = scaled.and_then(|size| Pixmap::new(size.width(), size.height())) else {
+        return Err(Failure::environment_message(
+            "the picture is too large for a PNG: write .svg".to_owned(),
+        ));
+    };
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    pixels.encode_png().map_err(Failure::environment_error)
 }
 
 /// Returns the newest results folder of runs without `--out`. Their names are the times.

@@ -97,6 +97,14 @@ fn plots_have_a_point_per_observed_test() {
     }
     let weak = text("sim-0.1.0-weak.svg");
     assert!(weak.matches("<circle").count() >= 2, "{weak}");
+    // A plot as PNG: its header has the width and the height.
+    for (size, width) in [("slide", 1600_u32), ("column", 4 * 340)] {
+        let drawn = in_folder(folder.path(), &["plot", "sb/*", "first", "--size", size, "--out", "sb.png"]);
+        let png = std::fs::read(folder.path().join("sb.png")).unwrap();
+        assert!(drawn.code == 0 && png.starts_with(b"\x89PNG\r\n"), "{drawn:?}");
+        assert_eq!(png[16..20], width.to_be_bytes());
+    }
+    assert_eq!(in_folder(folder.path(), &["plot", "sb/*", "first", "--out", "sb.gif"]).code, 2);
 }
 
 #[test]
