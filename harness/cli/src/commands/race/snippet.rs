@@ -25,17 +25,33 @@ pub struct SnippetStyle {
 /// Formats an entry point: its verdict, then each finding as a frame, or as lines without a source.
 pub fn format_with_snippets(line: &RaceLine, style: SnippetStyle) -> String {
     let head = RaceLine { findings: Vec::new(), ..line.clone() };
-    let mut text = format_race(&head);
+    let width = style.width.map_or(DEFAULT_WIDTH, usize::from);
+    let mut text = wrap_lines(&format_race(&head), width);
     for finding in &line.findings {
         match frame(line, finding, style) {
             Some(frame) => text += &frame,
             None => {
                 let alone = RaceLine { findings: vec![finding.clone()], ..line.clone() };
-                text += format_race(&alone).strip_prefix(&format_race(&head)).unwrap_or_default();
+                let lines = format_race(&alone);
+                text += &wrap_lines(lines.strip_prefix(&format_race(&head)).unwrap_or_default(), width);
             }
         }
     }
     text
+}
+
+/// Breaks long lines between words, with a deeper indentation behind the break.
+fn wrap_lines(text: &str, width: usize) -> String {
+    let wrap = |line: &str| {
+        let indentation = " ".repeat(line.len() - line.trim_start().len() + 2);
+        let options = textwrap::Options::new(width)
+            .subsequent_indent(&indentation)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .break_words(false);
+        textwrap::fill(line, options) + "\n"
+    };
+    text.lines().map(wrap).collect()
 }
 
 /// Draws a finding; `None` if its source cannot be read.
@@ -50,7 +66,7 @@ fn frame(line: &RaceLine, finding: &FindingRecord, style: SnippetStyle) -> Optio
     }
     let spans = labels.into_iter().map(|(number, words)| {
         let (start, length) = statement_of(&source, number)?;
-        Some(LabeledSpan::new(Some(words.join("; ")), start, length))
+        Some(LabeledSpan::new(Some(words.join("\n")), start, length))
     });
     let spans: Vec<LabeledSpan> = spans.collect::<Option<_>>()?;
     let lead = if line.verdict == RaceVerdict::Clean { "workaround" } else { "fix" };
