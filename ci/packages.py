@@ -4,7 +4,8 @@
 STAGE has the files as below a prefix: bin, share/man, share/doc and completions. OUT gets a tarball, a Debian package, a Python
 wheel, a bill of materials (CycloneDX) and SHA256SUMS. All packages hold the same program. Their bytes depend only on STAGE,
 Cargo.lock and SOURCE_DATE_EPOCH: entries are sorted, owners are root, times are equal. `ci/packages.py --licences FILE` writes the
-licences of all dependencies.
+licences of all dependencies. `ci/packages.py --recipes OUT` renders ci/recipes for the tarballs in OUT: a Homebrew formula and a
+conda recipe.
 """
 import base64
 import csv
@@ -31,6 +32,7 @@ memory model, and finds data races in shaders."""
 # The C library's package for the oldest supported release, and packages that only some commands use.
 DEPENDS, RECOMMENDS, SUGGESTS = "libc6 (>= {glibc})", "libvulkan1", "mesa-vulkan-drivers, glslang-tools"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+TARGETS = [f"{machine}-unknown-linux-gnu" for machine in ARCHITECTURES]
 EDITOR_LICENCES = ROOT / "harness/web/page/codemirror.LICENSE.txt"
 LICENCE_FILE = re.compile(r"^(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)
 
@@ -217,12 +219,41 @@ def bill_of_materials(version, target):
     }
 
 
+def workspace_field(name):
+    """Returns a field of `workspace.package`, such as the version."""
+    return re.search(rf'^{name} = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE).group(1)
+
+
+def render_recipes(out):
+    """Writes each recipe with the version, the repository and the sums of the tarballs."""
+    version = workspace_field("version")
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.glob("*.tar.gz")}
+
+    missing = [target for target in TARGETS if f"{NAME}-{version}-{target}.tar.gz" not in sums]
+    if missing:
+        print(f"skipped: the recipes need a tarball of {' and of '.join(missing)}")
+        return
+
+    def value(match):
+        word = match.group(1)
+        if word.startswith("SHA256:"):
+            return sums[f"{NAME}-{version}-{word[7:]}.tar.gz"]
+        return {"VERSION": version, "REPOSITORY": workspace_field("repository"), "SUMMARY": SUMMARY}[word]
+
+    for name in ("vk-litmus.rb", "recipe.yaml"):
+        text = (ROOT / "ci/recipes" / name).read_text()
+        (out / name).write_text(re.sub(r"@([A-Z0-9]+(?::[a-z0-9_-]+)?)@", value, text))
+
+
 def main():
+    if sys.argv[1] == "--recipes":
+        render_recipes(Path(sys.argv[2]))
+        return
     if sys.argv[1] == "--licences":
         Path(sys.argv[2]).write_text(collect_licences(), encoding="utf-8")
         return
     stage, out, target = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE).group(1)
+    version = workspace_field("version")
     name = f"{NAME}-{version}-{target}"
     wheel_name, wheel_bytes = make_wheel(stage, version, target)
     artifacts = {
