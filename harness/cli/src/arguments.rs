@@ -193,7 +193,7 @@ pub struct Run {
     /// them another time.
     #[arg(long)]
     pub resume: bool,
-    /// Print every test on a terminal, instead of only violating and undecided ones if there are many.
+    /// Print every test with its weak outcomes, instead of violations and counts if there are many tests.
     #[arg(long, hide_short_help = true)]
     pub table: bool,
     /// For `git bisect run`: stop at the first violation, and exit with 1 for it.

@@ -287,7 +287,7 @@ pub fn text_layout(is_complete: bool) -> TextLayout {
     TextLayout {
         width: terminal.then(terminal_width).flatten(),
         has_colour: has_colours(terminal),
-        is_brief: terminal && !is_complete,
+        is_brief: !is_complete,
     }
 }
 

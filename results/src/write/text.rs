@@ -1,5 +1,6 @@
 //! Text output for terminals: verdicts as a table followed by weak histograms, or predictions.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use comfy_table::{Cell, CellAlignment, Color};
@@ -199,24 +200,25 @@ impl<W: Write> RunWriter for TextRunWriter<W> {
 /// Up to this number of verdicts, a brief report lists all of them.
 const MAX_LINES_WITHOUT_BRIEF: usize = 12;
 
-/// Formats the report: table, weak histograms, explanations, summary.
+/// Up to this number of tests with one reason, a brief report explains each; of more, it names so many.
+const MAX_NAMES: usize = 3;
+
+/// Formats the report: table, weak histograms, explanations, summary. A brief one has neither table nor histograms, and
+/// a line for each reason of inconclusive tests.
 pub fn format_report(lines: &[RunLine], layout: TextLayout) -> String {
     let mut text = progress::format_report(lines, layout);
     let is_brief = layout.is_brief && lines.len() > MAX_LINES_WITHOUT_BRIEF && text.is_empty();
-    let is_listed = |line: &RunLine| {
-        !is_brief || matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive)
-    };
-    if text.is_empty() && lines.iter().any(is_listed) {
-        text += &format_table(lines, &is_listed, layout);
+    if text.is_empty() && !is_brief {
+        text += &format_table(lines, layout);
         text += "\n";
     }
-    for line in lines.iter().filter(|line| !is_brief || line.verdict == VerdictWord::Violates) {
+    for line in lines.iter().filter(|_| !is_brief) {
         text += &match line.shader {
             Some(_) => shader::format_histogram(line),
             None => format_weak_histogram(line),
         };
     }
-    text += &format_explanations(lines);
+    text += &format_explanations(lines, is_brief);
     text += &format_drifts(lines);
     text += &format_summary(lines);
     text += "\n";
@@ -260,7 +262,7 @@ fn format_spreads(lines: &[RunLine]) -> String {
     lines.iter().filter_map(format_spread).collect()
 }
 
-fn format_table(lines: &[RunLine], is_listed: &dyn Fn(&RunLine) -> bool, layout: TextLayout) -> String {
+fn format_table(lines: &[RunLine], layout: TextLayout) -> String {
     let mut table = columns::new_table(layout);
     let mut header = vec!["test", "device", "verdict", "instances", "interleaved", "weak"];
     // Only tests of HSA need this column.
@@ -275,7 +277,7 @@ fn format_table(lines: &[RunLine], is_listed: &dyn Fn(&RunLine) -> bool, layout:
         }
     }
     let mutants = MutantVerdicts::from_lines(lines);
-    for line in lines.iter().filter(|line| is_listed(line)) {
+    for line in lines {
         let verdict = match (&line.reason, mutants.summarize(line)) {
             (Some(reason), _) => format!("{}: {}", line.verdict.text(), escape::escape_line(reason)),
             (None, words) if words.is_empty() => line.verdict.text().to_owned(),
@@ -384,32 +386,55 @@ fn format_drifts(lines: &[RunLine]) -> String {
 }
 
 /// Formats explanations of violations, of tests without a verdict, and of instances without a result.
-fn format_explanations(lines: &[RunLine]) -> String {
-    let mut text = String::new();
-    for line in lines {
-        let has_explanation = matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive);
-        if !has_explanation && line.not_executed == 0 {
-            continue;
-        }
+fn format_explanations(lines: &[RunLine], is_brief: bool) -> String {
+    let is_explained = |line: &&RunLine| {
+        matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) || line.not_executed > 0
+    };
+    let mut groups: BTreeMap<(&str, &str), Vec<&RunLine>> = BTreeMap::new();
+    for line in lines.iter().filter(is_explained).filter(|line| line.verdict == VerdictWord::Inconclusive) {
+        groups.entry((&line.device, line.reason.as_deref().unwrap_or_default())).or_default().push(line);
+    }
+    groups.retain(|_, lines| is_brief && lines.len() > MAX_NAMES);
+    let is_grouped = |line: &RunLine| {
+        line.verdict == VerdictWord::Inconclusive
+            && groups.contains_key(&(line.device.as_str(), line.reason.as_deref().unwrap_or_default()))
+    };
+    let mut text: String =
+        lines.iter().filter(is_explained).filter(|line| !is_grouped(line)).map(explain_verdict).collect();
+    for ((device, reason), lines) in &groups {
+        let names: Vec<_> = lines.iter().take(MAX_NAMES).map(|line| escape::escape_line(&line.id)).collect();
         text += &format!(
-            "{} on {}: {}",
-            escape::escape_line(&line.id),
-            escape::escape_line(&line.device),
-            line.verdict.text()
+            "{} on {}: inconclusive, {}: {} and {} more (--table explains each)\n",
+            plural(lines.len() as u64, "test"),
+            escape::escape_line(device),
+            escape::escape_line(reason),
+            names.join(", "),
+            lines.len() - names.len()
         );
-        if let Some(reason) = &line.reason {
-            text += &format!(", {}", escape::escape_line(reason));
-        }
-        if let Some(detail) = &line.detail {
-            text += &format!(": {}", escape::escape_line(detail));
-        }
-        text += "\n";
-        if line.verdict == VerdictWord::Violates {
-            text += &format!("  again: {}\n", escape::escape_line(&line.replay));
-        }
     }
     if !text.is_empty() {
         text += "\n";
+    }
+    text
+}
+
+/// Formats the verdict of a test with its reason, and the command that repeats a violation.
+fn explain_verdict(line: &RunLine) -> String {
+    let mut text = format!(
+        "{} on {}: {}",
+        escape::escape_line(&line.id),
+        escape::escape_line(&line.device),
+        line.verdict.text()
+    );
+    if let Some(reason) = &line.reason {
+        text += &format!(", {}", escape::escape_line(reason));
+    }
+    if let Some(detail) = &line.detail {
+        text += &format!(": {}", escape::escape_line(detail));
+    }
+    text += "\n";
+    if line.verdict == VerdictWord::Violates {
+        text += &format!("  again: {}\n", escape::escape_line(&line.replay));
     }
     text
 }
