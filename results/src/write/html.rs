@@ -36,6 +36,7 @@ pub fn render_page(report: &Report, pictures: &[Option<ExplainedPicture>]) -> St
     let links = Links {
         test: &|index| format!("#t{index}"),
         find: &|name| format!("#find={}", percent_encode(name)),
+        why: &|index| Some(pictures.get(index)?.as_ref()?.headline.as_str()),
     };
     let title = page_title(report);
     let header = html! {

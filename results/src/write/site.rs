@@ -166,7 +166,8 @@ fn render_index(report: &Report, paths: &PagePaths) -> String {
             .get(index)
             .map_or_else(String::new, |place| format!("test/{}.html", percent_encode(place)))
     };
-    let links = Links { test: &test, find: &|name| format!("#find={}", percent_encode(name)) };
+    let links =
+        Links { test: &test, find: &|name| format!("#find={}", percent_encode(name)), why: &|_| None };
     let main = html! {
         (render_conclusions(report))
         (render_device_list(report, paths))
@@ -289,7 +290,11 @@ fn render_device_page(report: &Report, device: usize, paths: &PagePaths, plots: 
     let test = |index: usize| {
         place(index).map_or_else(String::new, |place| format!("../test/{}.html", percent_encode(place)))
     };
-    let links = Links { test: &test, find: &|name| format!("../index.html#find={}", percent_encode(name)) };
+    let links = Links {
+        test: &test,
+        find: &|name| format!("../index.html#find={}", percent_encode(name)),
+        why: &|_| None,
+    };
     let data = paths.devices.get(device).map_or("", String::as_str);
     let differing: Vec<usize> = (0..device_report.tests.len())
         .filter(|index| {

@@ -55,12 +55,14 @@ impl Render for Advice<'_> {
     }
 }
 
-/// Builders of addresses; they differ between the report and the site.
+/// Parts of the summary that differ between the report and the site: addresses and explanations.
 pub(in crate::write) struct Links<'a> {
     /// Returns the address of a test, by its index in the report.
     pub(in crate::write) test: &'a dyn Fn(usize) -> String,
     /// Returns the address of a search for a word.
     pub(in crate::write) find: &'a dyn Fn(&str) -> String,
+    /// Returns in one line why an outcome of a test is forbidden, by its index in the report.
+    pub(in crate::write) why: &'a dyn Fn(usize) -> Option<&'a str>,
 }
 
 /// Percent-encodes text for an address.
@@ -231,6 +233,7 @@ pub(in crate::write) fn render_violations(report: &Report, links: &Links<'_>) ->
                     li {
                         a href=((links.test)(index)) { (EscapedLine(&line.id)) } " on " (EscapedLine(&line.device)) ": "
                         (EscapedLine(line.detail.as_deref().unwrap_or_default()))
+                        @if let Some(why) = (links.why)(index) { br; (EscapedLine(why)) }
                     }
                 }
             }
@@ -287,6 +290,9 @@ fn render_group(word: &str, groups: &TallyGroups, report: &Report, links: &Links
     }
 }
 
+/// The most violating tests that a page shows unfolded.
+const MAX_OPEN_TESTS: usize = 3;
+
 /// Renders the tests with their filters.
 pub(in crate::write) fn render_tests(report: &Report, pictures: &[Option<ExplainedPicture>]) -> Markup {
     let mut bytes = 0_usize;
@@ -299,6 +305,10 @@ pub(in crate::write) fn render_tests(report: &Report, pictures: &[Option<Explain
             row.machine_code.is_empty() || bytes <= MAX_CODE_BYTES
         })
         .collect();
+    let violates =
+        |row: &TestRow| row.cells.iter().flatten().any(|line| line.verdict == VerdictWord::Violates);
+    let violations = report.tests.iter().enumerate().filter(|(_, row)| violates(row));
+    let open: Vec<usize> = violations.map(|(index, _)| index).take(MAX_OPEN_TESTS).collect();
     let mutants = MutantVerdicts::from_lines(report.lines());
     html! {
         section id="tests" {
@@ -331,7 +341,7 @@ pub(in crate::write) fn render_tests(report: &Report, pictures: &[Option<Explain
                 @for device in &report.devices { span { (EscapedLine(&device.label)) } }
             }
             @for (index, (row, with_code)) in report.tests.iter().zip(with_code).enumerate() {
-                (render_test(index, row, pictures.get(index).and_then(Option::as_ref), with_code, (report, &mutants)))
+                (render_test(index, row, pictures.get(index).and_then(Option::as_ref), (with_code, open.contains(&index)), (report, &mutants)))
             }
         }
     }
@@ -341,7 +351,7 @@ fn render_test(
     index: usize,
     row: &TestRow,
     picture: Option<&ExplainedPicture>,
-    with_code: bool,
+    (with_code, is_open): (bool, bool),
     (report, mutants): (&Report, &MutantVerdicts<'_>),
 ) -> Markup {
     let verdicts: Vec<&str> =
@@ -352,7 +362,7 @@ fn render_test(
         .map(|cell| if cell.as_ref().is_some_and(|line| count_weak(line) > 0) { "1" } else { "0" })
         .collect();
     html! {
-        details class="test" id={ "t" (index) } data-v=(verdicts.join(" ")) data-w=(weak.join(" "))
+        details class="test" open[is_open] id={ "t" (index) } data-v=(verdicts.join(" ")) data-w=(weak.join(" "))
             data-d=[row.has_differences().then_some("1")] data-s=[max_weak_rate(row).map(|share| format!("{share:.2e}"))] {
             summary {
                 span class="id" { (EscapedLine(&row.id)) }
@@ -394,18 +404,18 @@ pub(in crate::write) fn render_machine_code(device: &str, line: &MachineCodeLine
 
 pub(in crate::write) fn render_chip(cell: Option<&RunLine>) -> Markup {
     html! {
-           @match cell {
-               None => span class="chip none" { "no verdict" },
-               Some(line) => span {
-                   span class={ "chip " (line.verdict.text()) } { (verdict_symbol(line.verdict)) " " (line.verdict.text()) }
-                   @if let Some(reason) = &line.reason { " " small { (EscapedLine(reason)) } }
-    @if let Some(class) = portability_class(line) { " " small { (EscapedLine(class)) } }
-                   @if count_weak(line) > 0 {
-                       " " small { span class="sign k1" { "◆" } " " (format_probability(share_of_resolved(count_weak(line), line))) }
-                   }
-               },
-           }
-       }
+        @match cell {
+            None => span class="chip none" { "no verdict" },
+            Some(line) => span {
+                span class={ "chip " (line.verdict.text()) } { (verdict_symbol(line.verdict)) " " (line.verdict.text()) }
+                @if let Some(reason) = &line.reason { " " small { (EscapedLine(reason)) } }
+                @if let Some(class) = portability_class(line) { " " small { (EscapedLine(class)) } }
+                @if count_weak(line) > 0 {
+                    " " small { span class="sign k1" { "◆" } " " (format_probability(share_of_resolved(count_weak(line), line))) }
+                }
+            },
+        }
+    }
 }
 
 /// Returns the highest rate of weak outcomes on any device, if there are any.
