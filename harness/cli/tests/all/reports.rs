@@ -570,7 +570,11 @@ fn the_page_works_in_a_browser() {
     assert_eq!(displayed("#verdict=violates"), ("1 of 4 tests".to_owned(), 1));
     assert_eq!(displayed("#verdict=violates&device=0"), ("0 of 4 tests".to_owned(), 0));
     let opened = document(&browser, &profile, &page, "#t2");
-    assert_eq!(opened.matches("open=\"\"").count(), 2, "the families, and the test that was asked for");
+    assert_eq!(
+        opened.matches("open=\"\"").count(),
+        3,
+        "the families, the violating test, and that of the address"
+    );
     // Names from results have no effect: only the script of the page ran.
     let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records/hostile.jsonl");
     let hostile = hostile.to_str().unwrap();
