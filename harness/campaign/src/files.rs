@@ -12,17 +12,25 @@ pub const MAX_SHADER_BYTES: u64 = 64 << 20;
 /// The largest file of settings in bytes.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
+/// Opens a file.
+///
+/// # Errors
+/// If it is a device, a pipe or a socket, or cannot be read.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    File::open(path)
+}
+
 /// Reads a file of at most `limit` bytes.
 ///
 /// # Errors
 /// If it is a device, a pipe or a socket, is larger, or cannot be read.
 pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let kind = std::fs::metadata(path)?.file_type();
-    if !kind.is_file() && !kind.is_dir() {
-        return Err(io::Error::other("not a regular file"));
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    open_file(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let size =
             if limit <= 1 << 20 { format!("{} KiB", limit >> 10) } else { format!("{} MiB", limit >> 20) };

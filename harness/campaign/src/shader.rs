@@ -1,6 +1,7 @@
 //! User shaders: compiles their sources and selects their entry points.
 
 pub mod analysis;
+pub mod archive;
 pub mod open_memory;
 pub mod race;
 pub mod refine;

@@ -281,7 +281,7 @@ pub struct Check {
     /// Tests: files, folders, `-`, ids, globs [default: all]; or shaders.
     ///
     /// Shader files: SPIR-V as .spv or .spvasm, GLSL by the extension of the stage (.comp, .vert, …), .hlsl,
-    /// .slang or .wgsl.
+    /// .slang or .wgsl; archives of pipelines as .foz, or a module of one as FILE.foz/HASH.
     #[arg(value_name = "TEST|DIR|SHADER")]
     pub tests: Vec<String>,
     /// An embedded suite.
@@ -322,7 +322,7 @@ pub struct Check {
 /// `race`.
 #[derive(Debug, Args)]
 pub struct Race {
-    /// Shader files, or folders of them: .comp and other GLSL stages, .hlsl, .slang, .wgsl, .spv or .spvasm.
+    /// Shader files, or folders of them: .comp and other GLSL stages, .hlsl, .slang, .wgsl, .spv, .spvasm or .foz.
     #[arg(value_name = "SHADER|DIR", required = true)]
     pub shaders: Vec<String>,
     /// Output format.
@@ -573,8 +573,8 @@ pub enum Syntax {
 /// `lint`.
 #[derive(Debug, Args)]
 pub struct LintArguments {
-    /// Shaders, as for `check`.
-    #[arg(value_name = "SHADER")]
+    /// Shaders, as for `check`, or folders of them.
+    #[arg(value_name = "SHADER|DIR")]
     pub shaders: Vec<String>,
     /// Output format.
     #[arg(long, value_enum, default_value = "text")]

@@ -7,7 +7,6 @@
 pub mod explain;
 mod undecided;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use answers::{EntryAnswer, invalid_use_texts, placed_refusal_text, refusal_text, source_location};
@@ -27,7 +26,7 @@ use results::write::race::{describe_coverage, describe_limit, describe_need};
 use self::undecided::describe_refusal;
 use super::{CheckOptions, CheckResult};
 use crate::shader::shader_analysis::{ChosenEntryPoint, EntryPoint, read_entry_points};
-use crate::shader::source::{SourceError, SourceModule};
+use crate::shader::source::{SourceError, SourceModule, shader_stem};
 use crate::source::RejectedSource;
 use crate::time_limit::stop_after;
 use crate::{CommandOutcome, Failure};
@@ -196,7 +195,7 @@ impl EntryPointCheck<'_> {
     /// Returns a line without findings.
     fn entry_line(&self, entry: &str) -> CheckLine {
         let EntryPoint { file, model, source, .. } = self.entry;
-        let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
+        let stem = shader_stem(file);
         CheckLine {
             schema: CHECK_SCHEMA.to_owned(),
             id: format!("{stem}:{entry}"),

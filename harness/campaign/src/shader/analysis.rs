@@ -15,7 +15,7 @@ use results::write::race::describe_need;
 use runner::shader::{InputImage, InputShape, ShaderInput};
 
 use super::shader_analysis::{EntryPoint, read_entry_points};
-use super::source::{Compilation, load_all};
+use super::source::{Compilation, load_all, shader_stem};
 use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::time_limit::stop_after;
@@ -67,7 +67,7 @@ pub fn analyze_file(
             let chosen = entry_point.choose_inputs(InputGrid::Whole, None).map_err(to_failure)?;
             let options = &chosen.options;
             let entry = options.entry.clone().unwrap_or_default();
-            let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
+            let stem = shader_stem(file);
             let mut analyzed = AnalyzedShader {
                 id: format!("{stem}:{entry}"),
                 file: file.to_owned(),

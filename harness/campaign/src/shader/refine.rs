@@ -77,15 +77,23 @@ struct NamedModule<'a> {
     unset: Vec<UnsetOverride>,
 }
 
+/// A module as a file has it, with the inputs that the file and the options give.
+struct ModuleFile<'a> {
+    named: NamedModule<'a>,
+    bytes: Vec<u8>,
+    options: AnalysisOptions,
+}
+
 fn read_module_file<'a>(
     file: &'a str,
     compilation: &Compilation,
     options: &AnalysisOptions,
-) -> Result<(NamedModule<'a>, Vec<u8>), Failure> {
+) -> Result<ModuleFile<'a>, Failure> {
     let source = load(file, compilation).map_err(|error| error.to_failure())?;
-    let module = frontend::read_bound_module(&source.bytes, options)
+    let options = source.with_given_inputs(options);
+    let module = frontend::read_bound_module(&source.bytes, &options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    Ok((NamedModule { file, module, unset: source.unset }, source.bytes))
+    Ok(ModuleFile { named: NamedModule { file, module, unset: source.unset }, bytes: source.bytes, options })
 }
 
 /// Compares two shaders: one line for each entry point of `before`, or for the one in `options`.
@@ -99,10 +107,10 @@ pub fn compare_files(
     model: &Model,
     request: &RefineRequest,
 ) -> Result<Vec<RefineLine>, Failure> {
-    let (first, _) = read_module_file(before, compilation, options)?;
-    let open = request.open_parts(&first, options)?;
-    let (second, _) = read_module_file(after, compilation, options)?;
-    compare_modules((&first, &second), options, model, request, open.as_ref())
+    let ModuleFile { named: first, options, .. } = read_module_file(before, compilation, options)?;
+    let open = request.open_parts(&first, &options)?;
+    let second = read_module_file(after, compilation, &options)?.named;
+    compare_modules((&first, &second), &options, model, request, open.as_ref())
 }
 
 /// Compares the entry points of two modules.
@@ -296,7 +304,7 @@ impl CompilerRefinement<'_> {
                 .is_ok_and(|lines| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks))
         };
         let words = read_module_file(&subject.path, self.compilation, self.options)
-            .and_then(|(_, bytes)| to_binary(&subject.name, &bytes))?;
+            .and_then(|read| to_binary(&subject.name, &read.bytes))?;
         let reduced =
             reduce_passes(command, &expand_passes(&words, command), |command| breaks(subject, command));
         let shortest = reduced.as_deref().unwrap_or(command);
@@ -328,7 +336,8 @@ impl CompilerRefinement<'_> {
             options.grid = options.grid.or(Some(grid));
             options.subgroup_size = options.subgroup_size.or(subgroup_size);
         }
-        let (mut before, bytes) = read_module_file(&subject.path, self.compilation, &options)?;
+        let ModuleFile { named: mut before, bytes, options } =
+            read_module_file(&subject.path, self.compilation, &options)?;
         before.file = &subject.name;
         let open = self.request.open_parts(&before, &options)?;
         let words = to_binary(&subject.name, &bytes)?;

@@ -27,7 +27,7 @@ pub(crate) fn read_entry_points(
     shader: &SourceModule,
     options: &AnalysisOptions,
 ) -> Result<(SpirvModule, Vec<AnalysisOptions>), Refusal> {
-    let options = &AnalysisOptions { language: shader.language, ..options.clone() };
+    let options = &AnalysisOptions { language: shader.language, ..shader.with_given_inputs(options) };
     let module = frontend::read_bound_module(&shader.bytes, options)?;
     let entries = entry_point_options(file, &module, &shader.unset, options)?;
     Ok((module, entries))

@@ -2,9 +2,11 @@
 //!
 //! The compilers are the user's installed programs, so that the analysed code is the code that the user
 //! ships. Every answer contains the compiler's name, version and flags. If a compiler refuses a source, the
-//! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point.
+//! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point. `FILE.foz/HASH`
+//! names a module of an archive.
 
 mod alternatives;
+mod archives;
 mod cache;
 mod compilers;
 mod definitions;
@@ -26,11 +28,13 @@ use answers::scan;
 use answers::wgsl::{self, OverrideValues};
 use compilers::{COMPILERS, Compiler};
 use entry_points::EntryPoint;
-use frontend::{ShaderLanguage, UnsetOverride};
+use frontend::inputs::merge_options;
+use frontend::{AnalysisOptions, ShaderLanguage, UnsetOverride};
 use includes::{IncludeTree, decode_text, find_folder, folder_of};
 use scan::{blank_comments, has_call, has_word};
 use stage::{COMPUTE, SourceStage};
 
+pub use archives::ArchiveCache;
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
 pub(crate) use module_edit::simplify_module;
@@ -47,18 +51,11 @@ const SPIRV_MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 const MODULE_EXTENSIONS: [&str; 2] = ["spv", "spvasm"];
 
 /// Files that contain shaders: extension, format, and the way to the shaders.
-const CONTAINERS: [(&str, &str, &str); 2] = [
-    (
-        "foz",
-        "a Fossilize database",
-        "run `fossilize-disasm FILE --target asm --module-only --output DIR`, and pass the files in DIR as NAME.spvasm",
-    ),
-    (
-        "amber",
-        "an Amber script",
-        "copy the text between `SHADER` and `END` to a file such as NAME.comp or NAME.spvasm",
-    ),
-];
+const CONTAINERS: [(&str, &str, &str); 1] = [(
+    "amber",
+    "an Amber script",
+    "copy the text between `SHADER` and `END` to a file such as NAME.comp or NAME.spvasm",
+)];
 
 /// The compiler options for source files.
 #[derive(Clone, Debug)]
@@ -78,6 +75,8 @@ pub struct Compilation {
     pub overrides: Vec<(String, String)>,
     /// True if compiled modules are stored and used again.
     pub is_cached: bool,
+    /// The archives that were read.
+    pub archives: ArchiveCache,
 }
 
 impl Default for Compilation {
@@ -91,6 +90,7 @@ impl Default for Compilation {
             commands: None,
             overrides: Vec::new(),
             is_cached: true,
+            archives: ArchiveCache::default(),
         }
     }
 }
@@ -108,6 +108,23 @@ pub struct SourceModule {
     pub entry: Option<String>,
     /// Constants without a value.
     pub unset: Vec<UnsetOverride>,
+    /// The inputs that the file gives.
+    pub given: Option<Box<AnalysisOptions>>,
+}
+
+impl SourceModule {
+    /// Creates a module that no compiler made.
+    pub fn from_spirv(bytes: Vec<u8>) -> SourceModule {
+        SourceModule { bytes, language: None, compiler: None, entry: None, unset: Vec::new(), given: None }
+    }
+
+    /// Returns options with the inputs that the file gives in addition.
+    pub fn with_given_inputs(&self, options: &AnalysisOptions) -> AnalysisOptions {
+        match &self.given {
+            Some(given) => merge_options(options.clone(), given.as_ref().clone()),
+            None => options.clone(),
+        }
+    }
 }
 
 /// A source with its includes, definitions and override values.
@@ -139,6 +156,14 @@ fn file_extension(file: &str) -> &str {
     Path::new(file).extension().and_then(OsStr::to_str).unwrap_or_default()
 }
 
+/// Returns the name of a shader in results: that of its file without the extension.
+pub fn shader_stem(file: &str) -> &str {
+    match archives::archive_of(file) {
+        Some((_, Some(member))) => member,
+        _ => Path::new(file).file_stem().and_then(OsStr::to_str).unwrap_or(file),
+    }
+}
+
 /// Returns true if a file contains shaders, which no command reads.
 pub fn is_container(file: &str) -> bool {
     CONTAINERS.iter().any(|(extension, ..)| *extension == file_extension(file))
@@ -153,19 +178,29 @@ pub fn is_shader(argument: &str) -> bool {
     let extension = file_extension(argument);
     MODULE_EXTENSIONS.contains(&extension)
         || is_container(argument)
+        || archives::archive_of(argument).is_some()
         || ShaderLanguage::from_extension(extension).is_some()
+}
+
+/// Returns the names of the modules of an archive, of all or of those that a hash selects, for [`load_all`]; for another
+/// file its path. If the archive is damaged, the last name gives the error.
+pub fn member_names(file: &str, compilation: &Compilation) -> Vec<String> {
+    match archives::archive_of(file) {
+        Some((archive, member)) => compilation.archives.member_names(archive, member),
+        None => vec![file.to_owned()],
+    }
 }
 
 /// Reads a shader, and compiles it if it is source code. Returns a module for each entry point in languages
 /// that compile them one by one, otherwise one module. At least one result is returned.
 pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModule, SourceError>> {
-    let extension = file_extension(file);
-    if MODULE_EXTENSIONS.contains(&extension) {
+    if let Some((archive, member)) = archives::archive_of(file) {
+        return vec![compilation.archives.load(archive, member)];
+    }
+    if MODULE_EXTENSIONS.contains(&file_extension(file)) {
         let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES);
         let bytes = bytes.map_err(|error| SourceError::File { file: file.to_owned(), error });
-        let module =
-            |bytes| SourceModule { bytes, language: None, compiler: None, entry: None, unset: Vec::new() };
-        return vec![bytes.map(module)];
+        return vec![bytes.map(SourceModule::from_spirv)];
     }
     compile_all(ShaderSource::read(file, compilation), false)
 }
@@ -260,7 +295,8 @@ pub fn compile_edited_text(
 
 /// Returns the text of a source that fixes may change; `None` for SPIR-V and for preprocessed sources.
 pub fn read_editable_text(file: &str, compilation: &Compilation) -> Option<String> {
-    let is_source = !MODULE_EXTENSIONS.contains(&file_extension(file)) && compilation.preprocess.is_none();
+    let is_module = MODULE_EXTENSIONS.contains(&file_extension(file)) || archives::archive_of(file).is_some();
+    let is_source = !is_module && compilation.preprocess.is_none();
     is_source.then(|| files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()).flatten()
 }
 

@@ -295,6 +295,7 @@ impl KernelArguments {
             commands,
             overrides: self.spec.iter().filter(is_name).cloned().collect(),
             is_cached: !self.no_cache,
+            ..Compilation::default()
         })
     }
 

@@ -6,11 +6,12 @@ mod page;
 use campaign::check::CheckModels;
 use campaign::inputs;
 use campaign::parallel::process_in_order;
-use campaign::shader::source::is_shader;
+use campaign::shader::source::{is_shader, member_names};
 use campaign::source::TestSource;
 use results::write::new_check_writer;
 use vk_litmus::{CheckAnswer, Checker, Error, ShaderModule, program};
 
+use super::race::summary::{CauseTable, FileBar};
 use crate::arguments::{Check, CheckFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{StandardOutput, output_failure, print_message, report_rejected};
@@ -77,16 +78,35 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     process_in_order(&sources, check, &mut write_answer)?;
     if !kernels.is_empty() {
         let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;
-        let compilation = program::compile_options(arguments.kernel.compilation()?);
-        for file in &kernels {
-            for shader in ShaderModule::load(file, &compilation) {
-                match shader {
-                    Ok(shader) => {
-                        checker.check_shader(&shader, &inputs).into_iter().try_for_each(&mut write_answer)?
+        let compilation = arguments.kernel.compilation()?;
+        let files: Vec<String> = kernels.iter().flat_map(|file| member_names(file, &compilation)).collect();
+        let compilation = program::compile_options(compilation);
+        let is_many = files.len() > kernels.len() && !quiet;
+        let (bar, mut causes) = (FileBar::new(files.len(), is_many), CauseTable::default());
+        let check_file = |file: &String| {
+            let shaders = ShaderModule::load(file, &compilation).into_iter();
+            let answers = shaders.flat_map(|shader| match shader {
+                Ok(shader) => checker.check_shader(&shader, &inputs),
+                Err(error) => vec![Err(error)],
+            });
+            let answers: Vec<Result<CheckAnswer, Error>> = answers.collect();
+            bar.advance(file);
+            answers
+        };
+        process_in_order(&files, check_file, |answers| {
+            answers.into_iter().try_for_each(|answer| {
+                match &answer {
+                    Ok(answer) => causes.add_all(answer.line.findings.as_deref().unwrap_or_default()),
+                    Err(error) => {
+                        causes.add(&format!("refused: {}", error.cause().unwrap_or("not supported")))
                     }
-                    Err(error) => write_answer(Err(error))?,
                 }
-            }
+                bar.suspend(|| write_answer(answer))
+            })
+        })?;
+        bar.finish();
+        if is_many {
+            print_message(&causes.to_text(&format!("{} shaders", files.len())));
         }
     }
     writer.finish().map_err(output_failure)?;

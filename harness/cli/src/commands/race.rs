@@ -78,8 +78,9 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     }
     let given = arguments.kernel.shader_inputs(None)?;
     let inputs = arguments.assume.iter().fold(given, |inputs, condition| inputs.assume(condition));
-    let compilation = program::compile_options(arguments.kernel.compilation()?);
-    let files = collect_shader_files(&arguments.shaders)?;
+    let compilation = arguments.kernel.compilation()?;
+    let files = collect_shader_files(&arguments.shaders, &compilation)?;
+    let compilation = program::compile_options(compilation);
     let is_many = files.len() > 1;
     let workers = arguments.jobs.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),

@@ -8,7 +8,7 @@ use campaign::shader::open_memory::{OpenTerm, OpenTerms};
 use campaign::shader::refine::{
     CompilerRefinement, RefineRequest, RefineSubject, SubjectError, compare_files, split_by_workgroup,
 };
-use campaign::shader::source::is_shader;
+use campaign::shader::source::{Compilation, is_shader};
 use campaign::temporary::TemporaryFolder;
 use campaign::{inputs, models};
 use results::wire::{FindingPlace, RefineLine, RefineVerdict};
@@ -58,7 +58,8 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
         }
     }
     let folder = TemporaryFolder::create().map_err(Failure::environment_error)?;
-    let CollectedSubjects { subjects, unsupported } = collect_subjects(arguments, folder.path())?;
+    let CollectedSubjects { subjects, unsupported } =
+        collect_subjects(arguments, &compilation, folder.path())?;
     let pairs: Vec<(&RefineSubject, &String)> =
         subjects.iter().flat_map(|one| arguments.through.iter().map(move |command| (one, command))).collect();
     let workers = arguments.jobs.map_or_else(
@@ -115,11 +116,15 @@ struct CollectedSubjects {
 }
 
 /// Returns the shaders that the arguments name. Tests are printed below `folder`.
-fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<CollectedSubjects, Failure> {
+fn collect_subjects(
+    arguments: &Refine,
+    compilation: &Compilation,
+    folder: &Path,
+) -> Result<CollectedSubjects, Failure> {
     let is_test = |argument: &&String| !Path::new(argument).is_dir() && !is_shader(argument);
     let (tests, shaders): (Vec<&String>, Vec<&String>) = arguments.shaders.iter().partition(is_test);
     let shaders: Vec<String> = shaders.into_iter().cloned().collect();
-    let files = collect_shader_files(&shaders)?;
+    let files = collect_shader_files(&shaders, compilation)?;
     let mut subjects: Vec<RefineSubject> =
         files.iter().map(|file| RefineSubject::from_shader(&file.path)).collect();
     let mut unsupported: BTreeMap<String, usize> = BTreeMap::new();

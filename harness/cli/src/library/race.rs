@@ -224,7 +224,8 @@ impl RaceDetector {
         let compile =
             |text: &str| compile_edited_text(file, text, source.entry.as_deref(), compilation.as_ref()?);
         let (unset_overrides, language) = (source.unset.clone(), source.language);
-        let options = AnalysisOptions { unset_overrides, language, ..self.options(inputs) };
+        let given = source.with_given_inputs(&self.options(inputs));
+        let options = AnalysisOptions { unset_overrides, language, ..given };
         let race_options = RaceOptions {
             walk_timeout: self.time_limit,
             model_timeout: self.model_time_limit,

@@ -141,20 +141,15 @@ impl ShaderModule {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_spirv(file: &str, module: impl Into<Vec<u8>>) -> ShaderModule {
-        let source = SourceModule {
-            bytes: module.into(),
-            language: None,
-            compiler: None,
-            entry: None,
-            unset: Vec::new(),
-        };
+        let source = SourceModule::from_spirv(module.into());
         ShaderModule { file: file.to_owned(), source, compilation: None }
     }
 
     /// Reads a shader file, and compiles it if it is a source: GLSL by the extension of its stage, `.hlsl`,
     /// `.slang` or `.wgsl`; `.spv` and `.spvasm` are read unchanged.
     ///
-    /// A source of HLSL or Slang has a module for each entry point, any other file one. At least one result
+    /// A source of HLSL or Slang has a module for each entry point, any other file one. `FILE.foz/HASH` is a module of
+    /// an archive of Fossilize, with the entry point and the constants of its pipeline. At least one result
     /// is returned. Compilers are the installed programs; each runs with a time limit.
     ///
     /// ```

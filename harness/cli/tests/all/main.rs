@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod annotated;
+mod archives;
 
 mod cases;
 mod clauses;

@@ -141,9 +141,9 @@ fn wrong_inputs_are_refused_with_the_expected_form() {
         (&[&file, &file, "--open", "3.1"], "expected one of 0.0, 0.1, 0.2"),
         (&[&file, &file, "--open", "data"], "expected `all`, SET.BINDING or SET.BINDING[INDEX]"),
         (&["--through", "cp {in} out.spv", &file], "no {in} or no {out}"),
-        (&[foz, &file], "a Fossilize database, not a shader"),
+        (&[foz, &file], "no header of Fossilize"),
         (&[amber, &file], "an Amber script, not a shader"),
-        (&["--through", "cp {in} {out}", foz], "run `fossilize-disasm"),
+        (&["--through", "cp {in} {out}", foz], "expected `FOSSILIZEDB`"),
     ];
     for (arguments, expected) in cases {
         let ran = Ran::run(&mut vk_litmus(["refine"].iter().chain(arguments).copied()));

@@ -305,6 +305,17 @@ fn modules_of_the_simulated_gpu() {
 }
 
 #[test]
+fn archives() {
+    use campaign::shader::archive::Archive;
+    let archive = std::fs::read(root().join("harness/cli/tests/all/shaders/pipelines.foz")).unwrap();
+    fuzz("archive", vec![archive], mutate::module, |input| {
+        let mut source = std::io::Cursor::new(input);
+        let archive = Archive::scan(&mut source);
+        archive.members.iter().all(|member| archive.read_module(&mut source, member).is_ok())
+    });
+}
+
+#[test]
 fn requests() {
     let body = r#"{"request":"catalogue"}"#;
     let kind = "Content-Type: application/json\r\nContent-Length: 23";

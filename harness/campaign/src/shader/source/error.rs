@@ -6,6 +6,7 @@ use frontend::ShaderLanguage;
 
 use super::stage::LanguageMark;
 use crate::Failure;
+use crate::shader::archive::ArchiveError;
 
 /// Why a shader could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,17 @@ pub enum SourceError {
     UnknownExtension { file: String },
     #[error("{file}: {what}, not a shader; expected its shaders one by one: {way}")]
     Container { file: String, what: &'static str, way: &'static str },
+    /// An archive is damaged.
+    #[error("{file}: {error}")]
+    Archive { file: String, error: ArchiveError },
+    #[error(
+        "{file}: no SPIR-V modules among {entries} entries; expected an archive of Fossilize's layer, not a driver's cache of machine code"
+    )]
+    NoModules { file: String, entries: usize },
+    #[error("{file}: no module or pipeline `{name}`; expected a hash of this archive, such as `{first}`")]
+    UnknownMember { file: String, name: String, first: String },
+    #[error("{file}: {count} modules; expected one: pass `{first}`")]
+    SeveralModules { file: String, count: usize, first: String },
     /// The content is of another language than the extension, or of several.
     #[error(
         "{file}:{line}: `{word}` is {found}, but {expected}; expected one language, and the extension of it: \
@@ -97,6 +109,10 @@ impl SourceError {
         match self {
             SourceError::File { .. } => "file cannot be read",
             SourceError::Container { .. } => "file that contains shaders",
+            SourceError::Archive { .. } => "damaged archive",
+            SourceError::NoModules { .. } => "archive without modules",
+            SourceError::UnknownMember { .. } => "unknown hash in an archive",
+            SourceError::SeveralModules { .. } => "archive of several modules",
             SourceError::UnknownExtension { .. } => "unknown shader extension",
             SourceError::WrongLanguage { .. } | SourceError::BinaryModule { .. } => {
                 "content of another language"

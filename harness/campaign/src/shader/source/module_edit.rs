@@ -1,6 +1,6 @@
 //! Reads and changes binary modules word by word, without parsing them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::{Decoration, ExecutionMode, Op};
 
@@ -49,6 +49,20 @@ pub fn has_shared_binding(module: &[u8]) -> bool {
     let mut bound: Vec<_> = places.into_values().filter(|[_, binding]| binding.is_some()).collect();
     bound.sort_unstable();
     bound.windows(2).any(|two| matches!(two, [one, next] if one == next))
+}
+
+/// Returns the ids that a binary module gives its specialization constants.
+pub fn specialization_ids(module: &[u8]) -> BTreeSet<u32> {
+    let words = module_words(module);
+    let id = |instruction: &[u32]| match instruction {
+        [_, _, decoration, id]
+            if has_opcode(instruction, Op::Decorate) && *decoration == Decoration::SpecId as u32 =>
+        {
+            Some(*id)
+        }
+        _ => None,
+    };
+    split_instructions(&words).into_iter().filter_map(id).collect()
 }
 
 /// Returns the words of a string literal.

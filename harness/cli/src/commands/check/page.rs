@@ -1,6 +1,7 @@
 //! `check --format html`: a page with the answers for shaders next to their source.
 
 use campaign::shader::race::findings_page;
+use campaign::shader::source::member_names;
 use explanation::ShaderAnswer;
 use results::wire::{CheckLine, RaceWord};
 use vk_litmus::{CheckAnswer, Checker, ShaderModule, program};
@@ -16,8 +17,11 @@ use crate::output::{StandardOutput, command_line, report_rejected};
 pub fn print_page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failure> {
     let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
     let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;
-    let compilation = program::compile_options(arguments.kernel.compilation()?);
-    for file in &arguments.tests {
+    let compilation = arguments.kernel.compilation()?;
+    let files: Vec<String> =
+        arguments.tests.iter().flat_map(|file| member_names(file, &compilation)).collect();
+    let compilation = program::compile_options(compilation);
+    for file in &files {
         let shaders = ShaderModule::load(file, &compilation).into_iter();
         let checked = shaders.flat_map(|shader| match shader {
             Ok(shader) => checker.check_shader(&shader, &inputs),

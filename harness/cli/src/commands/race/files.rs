@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use campaign::shader::source::{is_container, is_shader};
+use campaign::shader::source::{Compilation, is_container, is_shader, member_names};
 use walkdir::WalkDir;
 
 use crate::exit::Failure;
 
-/// A shader file.
+/// A shader file, or a module of an archive.
 pub struct ShaderFile {
     /// The path.
     pub path: String,
@@ -16,16 +16,20 @@ pub struct ShaderFile {
     pub is_found: bool,
 }
 
-/// Returns the files that arguments name. A folder selects every shader below it, except in folders whose
+/// Returns the files and modules of archives that arguments name. A folder selects every shader below it, except in folders whose
 /// name starts with a dot.
 ///
 /// # Errors
 /// If a folder has no shaders or cannot be read.
-pub fn collect_shader_files(arguments: &[String]) -> Result<Vec<ShaderFile>, Failure> {
+pub fn collect_shader_files(
+    arguments: &[String],
+    compilation: &Compilation,
+) -> Result<Vec<ShaderFile>, Failure> {
     let mut files = Vec::new();
     for argument in arguments {
         if !Path::new(argument).is_dir() {
-            files.push(ShaderFile { path: argument.clone(), is_found: false });
+            let names = member_names(argument, compilation).into_iter();
+            files.extend(names.map(|path| ShaderFile { path, is_found: false }));
             continue;
         }
         let before = files.len();
@@ -35,7 +39,8 @@ pub fn collect_shader_files(arguments: &[String]) -> Result<Vec<ShaderFile>, Fai
             let entry = entry.map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
             let path = entry.path().display().to_string();
             if entry.file_type().is_file() && is_shader(&path) && !is_container(&path) {
-                files.push(ShaderFile { path, is_found: true });
+                let names = member_names(&path, compilation).into_iter();
+                files.extend(names.map(|path| ShaderFile { path, is_found: true }));
             }
         }
         if files.len() == before {

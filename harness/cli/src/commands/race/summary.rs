@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use results::escape::escape_line as shown;
-use results::wire::{RaceLine, RaceVerdict};
+use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 use results::write::race::describe_need;
 
 /// A progress bar over files; hidden if standard error is not a terminal.
@@ -41,6 +41,33 @@ impl FileBar {
     /// Removes the bar.
     pub fn finish(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Counts of causes.
+#[derive(Debug, Default)]
+pub struct CauseTable(BTreeMap<String, usize>);
+
+impl CauseTable {
+    /// Counts a cause.
+    pub fn add(&mut self, cause: &str) {
+        *self.0.entry(cause.to_owned()).or_default() += 1;
+    }
+
+    /// Counts the findings of a shader by their kind, or that it has none.
+    pub fn add_all(&mut self, findings: &[FindingRecord]) {
+        findings.iter().for_each(|finding| self.add(&finding.kind));
+        if findings.is_empty() {
+            self.add("no finding");
+        }
+    }
+
+    /// Formats the counts below a title, the largest first.
+    pub fn to_text(&self, title: &str) -> String {
+        let mut causes: Vec<_> = self.0.iter().collect();
+        causes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let rows = causes.into_iter().map(|(cause, count)| format!("\n  {count:>6}  {cause}"));
+        title.to_owned() + &rows.collect::<String>()
     }
 }
 
