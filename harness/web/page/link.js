@@ -1,4 +1,5 @@
-// Links: the state of the page in the fragment of its address, as `#v1=` and compressed JSON in base64url.
+// Links: the state of the page in the fragment of its address, as `#v1=` and compressed JSON in base64url. Links to a page
+// inside another one start with `#embed&v1=`.
 
 const VERSION = "v1";
 const MOST_BYTES = 256 * 1024;
@@ -34,15 +35,15 @@ function fromBase64(text) {
 }
 
 // Returns the fragment of a state, or null if the state is too large for a link.
-export async function encode(state) {
+export async function encode(state, isEmbedded) {
   const bytes = new TextEncoder().encode(JSON.stringify(state));
   if (bytes.length > MOST_BYTES) return null;
-  return `#${VERSION}=${toBase64(await through(new CompressionStream("deflate-raw"), bytes))}`;
+  return `#${isEmbedded ? "embed&" : ""}${VERSION}=${toBase64(await through(new CompressionStream("deflate-raw"), bytes))}`;
 }
 
 // Returns the state of a fragment, or null if the fragment is none of this page's links.
 export async function decode(fragment) {
-  const match = /^#(v\d+)=(.*)$/.exec(fragment);
+  const match = /^#(?:embed&)?(v\d+)=(.*)$/.exec(fragment);
   if (!match) return null;
   const [, version, data] = match;
   if (version !== VERSION) {

@@ -35,7 +35,11 @@ let timer = 0;
 let answered = null;
 // The outcome whose explanation is shown, as a condition, or null; links have it.
 let explained = null;
-const TITLES = { litmus: "Litmus test", cat: "Cat model", wgsl: "WGSL shader", spirv: "SPIR-V text" };
+const TITLES = {
+  litmus: "Litmus test", cat: "Cat model", wgsl: "WGSL shader", glsl: "GLSL shader", hlsl: "HLSL shader", spirv: "SPIR-V text",
+};
+// The file of a shader in a command.
+const FILES = { wgsl: "shader.wgsl", glsl: "shader.comp", hlsl: "shader.hlsl", spirv: "shader.spvasm" };
 // The value of the menu of models for the text of the editor.
 const OWN = "model.cat";
 
@@ -58,7 +62,7 @@ async function request(asked) {
   }
 }
 
-const isShader = () => language.value === "wgsl" || language.value === "spirv";
+const isShader = () => language.value in FILES;
 const question = () => ({
   text: text.textOf("litmus"),
   ...(model.value === OWN ? { cat: text.textOf("cat") } : { model: model.value === "" ? null : model.value }),
@@ -176,7 +180,7 @@ function workgroups() {
 function showLanguage() {
   const of = language.value;
   byId("editor-title").textContent = TITLES[of];
-  text.show(of, `Text of the ${TITLES[of][0].toLowerCase()}${TITLES[of].slice(1)}`.replace("wGSL", "WGSL").replace("sPIR", "SPIR"));
+  text.show(of, `Text of the ${TITLES[of][0].toLowerCase()}${TITLES[of].slice(1)}`.replace(/^(Text of the )([a-z])(?=[A-Z])/, (_, start, letter) => start + letter.toUpperCase()));
   const shown = { "for-litmus": !isShader(), "for-shader": isShader(), "for-wgsl": of === "wgsl", "for-words": !isShader(), "for-variations": of === "litmus" };
   for (const part of document.querySelectorAll(".for-litmus, .for-shader, .for-wgsl, .for-words, .for-variations")) {
     part.hidden = !Object.entries(shown).some(([name, is]) => is && part.classList.contains(name)) ||
@@ -317,10 +321,13 @@ async function save() {
   if (language.value !== "litmus") Object.assign(state, { language: language.value, grid: grid.value });
   if (explained !== null && !isShader()) state.outcome = explained;
   if (model.value === OWN) state.cat = text.textOf("cat");
-  const fragment = await encode(state);
+  const fragment = await encode(state, isEmbedded());
   history.replaceState(null, "", fragment ?? location.pathname + location.search);
   return fragment;
 }
+
+// True for a page inside documentation or slides: a link that starts with `#embed`.
+const isEmbedded = () => location.hash.startsWith("#embed");
 
 // Opens a text in the language of the page.
 async function open(value) {
@@ -346,10 +353,16 @@ async function changeLanguage() {
     chooseOwnModel();
   }
   if (text.value !== "") await check();
+  else if (language.value === "litmus") await openFirstTest();
   else {
     showProblems([]);
     say(`Type or paste ${language.value === "spirv" ? "a module of SPIR-V as text" : "a shader, or choose an example"}.`);
   }
+}
+
+async function openFirstTest() {
+  const first = await request({ request: "test", id: FIRST });
+  if (first?.answer === "test" && text.textOf("litmus") === "") openTest(first.text);
 }
 
 function openTest(value) {
@@ -361,6 +374,8 @@ function openTest(value) {
 // Applies the state of the address; returns false if it has none.
 async function load() {
   note("");
+  document.body.classList.toggle("embedded", isEmbedded());
+  byId("whole").hidden = !isEmbedded();
   try {
     const state = await decode(location.hash);
     if (state === null) return text.value !== "";
@@ -415,7 +430,7 @@ async function copy(words, what) {
 // Returns the command that gives the answer, and the file of the text that it names.
 function commandOf() {
   if (isShader()) {
-    const file = language.value === "wgsl" ? "shader.wgsl" : "shader.spvasm";
+    const file = FILES[language.value];
     return [`vk-litmus race ${file}${workgroups() === null ? "" : ` --grid ${workgroups().join(",")}`}`, file];
   }
   return [command || `vk-litmus check test.litmus${model.value ? ` --model ${model.value}` : ""}`, "test.litmus"];
@@ -484,6 +499,7 @@ function listen() {
     if (fragment === null) say("The text is too large for a link.");
     else copy(location.href, "Link");
   });
+  byId("whole").addEventListener("click", ({ target }) => { target.href = location.href.replace("#embed&", "#").replace("#embed", ""); });
   byId("copy-command").addEventListener("click", () => {
     const [words, file] = commandOf();
     copy(words, `Command (save the text as ${file})`);
@@ -495,8 +511,9 @@ function listen() {
 
 async function begin() {
   const site = await siteFile("site.json", {});
-  // A server needs no module.
+  // A server needs no module, and has the compilers of its machine.
   if (site.server) useServer();
+  for (const option of site.server ? language.querySelectorAll("[hidden]") : []) option.hidden = option.disabled = false;
   if (typeof CompressionStream !== "function" || (!site.server && typeof WebAssembly !== "object")) {
     say("This browser lacks WebAssembly or CompressionStream: use a newer one, or `vk-litmus serve` on your machine.");
     return;
@@ -517,8 +534,9 @@ async function begin() {
   showLanguage();
   say("");
   if (!(await load())) {
-    const first = await request({ request: "test", id: FIRST });
-    if (first?.answer === "test" && text.textOf("litmus") === "") openTest(first.text);
+    language.value = "wgsl";
+    showLanguage();
+    await open(SHADERS[0][1]);
   }
   const { patterns } = await siteFile("patterns.json", { patterns: [] });
   fill(byId("gallery"), catalogue, patterns, openTest);

@@ -24,6 +24,7 @@ use litmus::corpus;
 use model::Model;
 #[cfg(not(target_family = "wasm"))]
 pub use page::{PAGE_FILES, PageFile};
+pub use races::races_answer;
 use results::wire::{
     PLAYGROUND_SCHEMA, PlaygroundAnswer, PlaygroundCatalogue, PlaygroundName, PlaygroundRequest, RejectedLine,
 };

@@ -1,5 +1,6 @@
 //! Races of a shader, as `race` publishes them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,6 +45,12 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             })?;
             (file, module, overrides)
         }
+        PlaygroundLanguage::Glsl | PlaygroundLanguage::Hlsl => {
+            return Err(mistake_without_position(
+                "this page has a compiler for WGSL alone: use `vk-litmus serve` on a machine with compilers"
+                    .to_owned(),
+            ));
+        }
         PlaygroundLanguage::Spirv => {
             ("shader.spvasm", shader.text.clone().into_bytes(), OverrideValues::default())
         }
@@ -85,10 +92,20 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             line.cause = Some("not supported by the analysis".to_owned());
         }
     }
-    let fixes = lines.iter().flat_map(|line| line_fixes(line, file, &shader.text)).collect();
     let assumed = overrides.unset.into_iter().map(|unset| (unset.name, unset.value.value)).collect();
+    Ok(races_answer(lines, file, &shader.text, assumed))
+}
+
+/// Returns the answer to a request for races: the lines of `race` for a file, with their fixes as texts.
+pub fn races_answer(
+    lines: Vec<RaceLine>,
+    file: &str,
+    text: &str,
+    assumed: BTreeMap<String, String>,
+) -> PlaygroundAnswer {
+    let fixes = lines.iter().flat_map(|line| line_fixes(line, file, text)).collect();
     let coverage = lines.iter().map(|line| describe_coverage(line).unwrap_or_default()).collect();
-    Ok(PlaygroundAnswer::Races { lines, coverage, assumed, fixes })
+    PlaygroundAnswer::Races { lines, coverage, assumed, fixes }
 }
 
 /// Returns a function that is true from a number of calls on. It has no clock, so that a text has one answer.

@@ -151,6 +151,10 @@ pub struct PlaygroundShader {
 pub enum PlaygroundLanguage {
     /// WGSL.
     Wgsl,
+    /// GLSL, a compute shader; only where a server has its compiler.
+    Glsl,
+    /// HLSL, a compute shader; only where a server has its compiler.
+    Hlsl,
     /// SPIR-V as assembly text.
     Spirv,
 }

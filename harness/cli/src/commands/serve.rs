@@ -5,6 +5,7 @@
 //! stopping does, also ends the child process.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::PathBuf;
@@ -17,8 +18,8 @@ use lsp::child::{ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
 use model::Model;
 use rand::Rng;
 use results::wire::{
-    PATTERNS_SCHEMA, PatternsRecord, PlaygroundAnswer, PlaygroundName, PlaygroundQuestion, PlaygroundRequest,
-    RejectedLine, RunLine,
+    PATTERNS_SCHEMA, PatternsRecord, PlaygroundAnswer, PlaygroundLanguage, PlaygroundName,
+    PlaygroundQuestion, PlaygroundRequest, PlaygroundShader, RaceLine, RejectedLine, RunLine,
 };
 
 use crate::arguments::Serve;
@@ -98,6 +99,11 @@ impl QuestionHandler for ChildAnswers {
                 let run = DeviceRun { question: &question, device: &device, instances, seed };
                 self.run_on_device(&run, is_gone)
             }
+            Ok(PlaygroundRequest::Races(shader))
+                if matches!(shader.language, PlaygroundLanguage::Glsl | PlaygroundLanguage::Hlsl) =>
+            {
+                self.compile_and_find_races(&shader, is_gone)
+            }
             // The child process also reports mistakes in the request.
             Ok(_) | Err(_) => match self.run_program(&["serve", "--answer"], question, is_gone) {
                 Ok(output) if output.code == Some(0) => return output.stdout,
@@ -171,6 +177,27 @@ impl ChildAnswers {
         Ok(PlaygroundAnswer::Run { line: Box::new(line) })
     }
 
+    /// Answers for a source that a compiler of this machine translates, as `race` does for a file without options.
+    fn compile_and_find_races(
+        &self,
+        shader: &PlaygroundShader,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<PlaygroundAnswer, String> {
+        let file = if shader.language == PlaygroundLanguage::Glsl { "shader.comp" } else { "shader.hlsl" };
+        let folder = TemporaryFolder::create().map_err(|error| error.to_string())?;
+        std::fs::write(folder.path().join(file), &shader.text).map_err(|error| error.to_string())?;
+        let grid = shader.grid.map(|[x, y, z]| format!("--grid={x},{y},{z}"));
+        let arguments = ["race", file, "--format=json", "--quiet"];
+        let arguments: Vec<&str> = arguments.into_iter().chain(grid.as_deref()).collect();
+        let output = self.run_program_in(&folder, &arguments, "", is_gone)?;
+        let lines: Vec<RaceLine> =
+            output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if lines.is_empty() {
+            return Err(error_message(&output));
+        }
+        Ok(web::races_answer(lines, file, &shader.text, BTreeMap::new()))
+    }
+
     /// Runs the program in an empty folder.
     fn run_program(
         &self,
@@ -179,6 +206,16 @@ impl ChildAnswers {
         is_gone: &dyn Fn() -> bool,
     ) -> Result<ChildOutput, String> {
         let folder = TemporaryFolder::create().map_err(|error| error.to_string())?;
+        self.run_program_in(&folder, arguments, input, is_gone)
+    }
+
+    fn run_program_in(
+        &self,
+        folder: &TemporaryFolder,
+        arguments: &[&str],
+        input: &str,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<ChildOutput, String> {
         let command = ChildCommand {
             program: &self.program,
             arguments: arguments.iter().map(OsStr::new).collect(),

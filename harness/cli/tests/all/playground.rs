@@ -393,6 +393,7 @@ fn the_page_works_in_a_browser() {
     assert!(race.contains("by invocation") && race.contains("write") && race.contains("read"), "{race}");
     assert_eq!((&result["marked"], &result["added"]), (&json!(2), &json!("+     workgroupBarrier();\n")));
     assert!(result["fixed"].as_str().unwrap().starts_with("No finding"), "{result}");
+    assert_eq!(result["embedded"], json!([true, true, true]));
     assert!(result["wgsl"].as_str().unwrap().starts_with("1:"), "{result}");
     // A verdict about a device needs a complete answer, and every instance executed.
     let inconclusive = "inconclusive";

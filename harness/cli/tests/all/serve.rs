@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::common::vk_litmus;
+use crate::common::{installed, vk_litmus};
 
 /// A server; dropping it ends the process.
 struct RunningServer {
@@ -147,4 +147,32 @@ fn answers_are_those_of_the_page_and_devices_run() {
     assert!(error(run("no-such-device", None)).contains("no-such-device"));
     // Requests cannot name files.
     assert!(error(run("sim", Some("/etc/passwd"))).contains("unknown model"));
+}
+
+#[test]
+fn compilers_of_the_machine_translate_glsl_and_hlsl() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let server = RunningServer::start("60s");
+    for (language, text) in [
+        (
+            "glsl",
+            "#version 450\nlayout(local_size_x = 64) in;\nlayout(binding = 0) buffer D { uint d[]; };\nshared uint t[64];\n\
+             void main() {\n    uint i = gl_LocalInvocationID.x;\n    t[i] = i;\n    d[i] = t[63 - i];\n}\n",
+        ),
+        (
+            "hlsl",
+            "RWStructuredBuffer<uint> d : register(u0);\ngroupshared uint t[64];\n[numthreads(64, 1, 1)]\n\
+             void main(uint i : SV_GroupIndex) {\n    t[i] = i;\n    d[i] = t[63 - i];\n}\n",
+        ),
+    ] {
+        let answer = server.request_answer(&json!({"request": "races", "language": language, "text": text}));
+        assert_eq!(answer["lines"][0]["verdict"], "racy", "{answer}");
+        assert!(answer["fixes"][0]["text"].as_str().is_some_and(|fixed| fixed != text), "{answer}");
+    }
+    let wrong =
+        server.request_answer(&json!({"request": "races", "language": "glsl", "text": "void main() { x }"}));
+    assert_eq!(wrong["lines"][0]["verdict"], "refused", "{wrong}");
+    assert!(wrong["lines"][0]["why"].as_str().is_some_and(|why| why.contains('x')), "{wrong}");
 }
