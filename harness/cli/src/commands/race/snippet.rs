@@ -37,6 +37,11 @@ pub fn format_with_snippets(line: &RaceLine, style: SnippetStyle) -> String {
             }
         }
     }
+    let has_fix = line.findings.iter().any(|finding| !finding.changes().is_empty());
+    if !line.findings.is_empty() {
+        text += "  next: `explain` instead of `race` says why";
+        text += if has_fix { "; `--fix FILE.diff` writes the change\n" } else { "\n" };
+    }
     text
 }
 
