@@ -66,7 +66,13 @@ fn check_in_stage(kind: &InstructionKind, stage: CarrierStage) -> Result<(), Rul
     if !stage.has_workgroups() {
         return check_without_workgroups(kind);
     }
-    if stage == CarrierStage::Compute { Ok(()) } else { check_without_subgroups(kind) }
+    if stage == CarrierStage::Compute {
+        return Ok(());
+    }
+    if matches!(kind, InstructionKind::SplitBarrier(_)) {
+        return Err(Rule::SplitBarrierStage);
+    }
+    check_without_subgroups(kind)
 }
 
 /// Checks that a stage without workgroups can run an instruction.

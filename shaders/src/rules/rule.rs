@@ -152,6 +152,9 @@ pub enum Rule {
     /// assigned by subgroups: their subgroups are known only at run time.
     #[error("subgroups in this stage")]
     StageSubgroups,
+    /// Split barriers are in compute shaders only (VUID-StandaloneSpirv-SplitBarrierEXT-13552).
+    #[error("split barrier in this stage")]
+    SplitBarrierStage,
     /// Host threads submit only dispatches.
     #[error("host thread together with graphics stages")]
     HostWithGraphicsStage,
