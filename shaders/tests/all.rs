@@ -1,7 +1,6 @@
 //! The tests of kernels, linked as one program. Helper modules are last.
 
 mod canary;
-mod check;
 mod checksum;
 mod classify;
 mod contract;
@@ -11,7 +10,6 @@ mod kernels;
 mod matrix;
 mod program;
 mod progress;
-mod refused;
 mod row_table;
 mod shape;
 mod split;

@@ -1,17 +1,10 @@
 //! Checksums of the words that the host reads back.
 
-use rspirv::spirv::Op;
 use shaders::checksum::{PUSH_CONSTANT_BYTES, WordRange, kernel, parse_push_constants, push_constants};
 
-/// Only this kernel uses array lengths, to stay within its buffers.
 #[test]
 fn the_kernel_keeps_the_rules_of_modules() {
-    let violations = kernel_oracle::check::check(&kernel()).unwrap();
-    let broken: Vec<_> = violations.iter().filter(|found| found.instruction != Op::ArrayLength).collect();
-    assert!(broken.is_empty(), "{broken:?}");
-    assert!(
-        violations.iter().all(|found| found.fault == kernel_oracle::check::ModuleFault::UnlistedInstruction)
-    );
+    crate::common::assert_valid_uses(&kernel());
 }
 
 /// A changed, exchanged, stale or missing word changes the checksum of its range.
