@@ -10,12 +10,6 @@ pub enum ChoreError {
     /// The repository violates rules, which have been printed.
     #[error("{0} rule violations")]
     Untidy(usize),
-    /// Dependencies violate rules, which have been printed.
-    #[error("{0} dependencies refused")]
-    Refused(usize),
-    /// The rules on dependencies could not be applied.
-    #[error(transparent)]
-    Rules(#[from] RulesError),
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] SourceReadError),
@@ -40,17 +34,4 @@ pub enum ChoreError {
     /// No run has written its times.
     #[error("no times yet: run `ci/test` or `cargo xtask test` first")]
     NoTimes,
-}
-
-/// The reason why the rules could not be applied.
-#[derive(Debug, thiserror::Error)]
-pub enum RulesError {
-    /// `deny.toml` has a rule or value that is not implemented.
-    #[error("deny.toml: {0}")]
-    Rules(#[from] toml::de::Error),
-    #[error("deny.toml: {0:?} is not a licence")]
-    Licence(String),
-    /// The output of cargo has an unexpected form.
-    #[error("cargo metadata: {0}")]
-    CargoMetadata(#[from] serde_json::Error),
 }

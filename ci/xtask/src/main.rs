@@ -2,7 +2,6 @@
 
 mod bless;
 mod book;
-mod dependencies;
 mod error;
 mod survey;
 mod tests;
@@ -27,12 +26,6 @@ struct Chore {
 /// Every task, in the order of the list.
 const CHORES: &[Chore] = &[
     Chore { name: "tidy", summary: "check the rules of the repository", run: tidy::run, arguments: "" },
-    Chore {
-        name: "dependencies",
-        summary: "check dependencies by deny.toml without cargo deny",
-        run: dependencies::run,
-        arguments: "",
-    },
     Chore {
         name: "fast",
         summary: "run the tests that need no device and no minute, before a commit",
