@@ -98,7 +98,66 @@ fn read_tree(root: &Path) -> Result<Vec<SourceFile>, SourceReadError> {
 
 #[cfg(test)]
 mod tests {
+    use super::source::test_file;
     use super::*;
+
+    /// The files of a case that has none of these paths.
+    const BASE: [(&str, &str); 2] = [
+        (
+            "ARCHITECTURE.md",
+            "- **`litmus` are pure**\n<!-- crate edges -->\nlitmus → ∅\n<!-- end of crate edges -->\n",
+        ),
+        ("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
+    ];
+
+    /// The file of cases: after `=== name` files, each after `--- path`, and the expected findings after `+++`. `¶` splits
+    /// words that the rules refuse everywhere. `VK_LITMUS_BLESS=1` writes the findings; review the diff.
+    #[test]
+    fn cases_have_their_findings() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tidy/cases.txt");
+        let cases = std::fs::read_to_string(&path).unwrap();
+        let mut written = String::new();
+        for case in cases.split("=== ").skip(1) {
+            let input = case.split("+++\n").next().unwrap();
+            let plain = input.replace('¶', "");
+            let mut files: Vec<SourceFile> = plain
+                .split("--- ")
+                .skip(1)
+                .map(|part| {
+                    let (path, text) = part.split_once('\n').unwrap();
+                    test_file(path, text)
+                })
+                .collect();
+            for (path, text) in BASE {
+                if files.iter().all(|file| file.path != path) {
+                    files.push(test_file(path, text));
+                }
+            }
+            let mut found = check(&files);
+            // The entries for the cycles of this repository.
+            found.retain(|finding| !finding.message.starts_with("is listed in ci/xtask/src/tidy/cycles.rs"));
+            written += &format!("=== {input}+++\n");
+            written.extend(found.iter().map(|finding| format!("{finding}\n")));
+        }
+        if std::env::var_os("VK_LITMUS_BLESS").is_some() {
+            std::fs::write(path, written).unwrap();
+            return;
+        }
+        let (found, expected): (Vec<&str>, Vec<&str>) = (written.lines().collect(), cases.lines().collect());
+        let first = found.iter().zip(&expected).find(|(found, expected)| found != expected);
+        assert_eq!((first, found.len()), (None, expected.len()));
+    }
+
+    #[test]
+    fn long_files_need_a_reason() {
+        let long = "//\n".repeat(701);
+        assert_eq!(text::file_length(&test_file("a.rs", &long)).len(), 1);
+        assert_eq!(
+            text::file_length(&test_file("a.rs", &format!("//! Long because of its table.\n{long}"))),
+            []
+        );
+        assert_eq!(text::file_length(&test_file("a.rs", &long[3..])), []);
+    }
 
     #[test]
     fn the_tree_is_read_without_build_outputs_and_binaries() {

@@ -67,34 +67,3 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
         !before.is_some_and(is_part) && !after.is_some_and(is_part)
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::source::test_file;
-    use super::*;
-
-    fn lines(findings: &[Finding]) -> Vec<usize> {
-        findings.iter().map(|finding| finding.line).collect()
-    }
-
-    #[test]
-    fn refused_words_are_found_in_comments_and_not_in_code() {
-        let word = ["any", "one and Who", "ever waits"].concat();
-        let text = format!("// {word}\nlet a = \"{word}\";\n    /// {}d\n", ["who", "ever"].concat());
-        assert_eq!(lines(&refused_words(&test_file("a.rs", &text))), [1]);
-    }
-
-    #[test]
-    fn code_blocks_of_markdown_are_ignored() {
-        let word = ["an", "ew"].concat();
-        let text = format!("It runs {word}.\n```\n{word}\n```\n{word}\n");
-        assert_eq!(lines(&refused_words(&test_file("a.md", &text))), [1, 5]);
-    }
-
-    #[test]
-    fn documentation_does_not_start_with_a_question_word() {
-        let text =
-            "/// What it costs.\nstruct A;\n/// The cost.\n/// What else.\nstruct B;\n/// Who-is list.\n";
-        assert_eq!(lines(&refused_first_words(&test_file("a.rs", text))), [1]);
-    }
-}

@@ -44,15 +44,3 @@ pub struct SourceReadError {
     /// The error of the operating system.
     pub source: std::io::Error,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn findings_name_file_and_line() {
-        let finding = Finding { file: "a.rs".to_owned(), line: 3, message: "too long".to_owned() };
-        assert_eq!(finding.to_string(), "a.rs:3: too long");
-        assert_eq!(Finding { line: 0, ..finding }.to_string(), "a.rs: too long");
-    }
-}
