@@ -200,7 +200,7 @@ impl Prover<'_> {
         let mut all: Vec<Condition> = Vec::new();
         let open = (0..3).filter(|axis| self.grid[*axis].is_none()).collect::<Vec<usize>>();
         let counts: Vec<(usize, TermId)> =
-            open.into_iter().map(|axis| (axis, self.group_count(axis))).collect();
+            open.into_iter().map(|axis| (axis, self.summary.group_count(axis))).collect();
         let local_size = self.summary.local_size;
         let terms = &mut self.summary.terms;
         let mut add = |term: TermId, text: String| all.push(Condition { claim: Claim::Term(term), text });
@@ -291,7 +291,7 @@ impl Prover<'_> {
 
     /// Returns the inputs and sizes of the shader by name.
     fn named_symbols(&mut self) -> Vec<(String, TermId)> {
-        (0..3).for_each(|axis| _ = self.group_count(axis));
+        (0..3).for_each(|axis| _ = self.summary.group_count(axis));
         let ids = self.summary.terms.ids();
         ids.filter_map(|id| Some((symbol_name(&self.summary, id)?, id))).collect()
     }

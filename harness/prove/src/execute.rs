@@ -18,6 +18,7 @@ use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvOperation, Spi
 use vocabulary::{Scope, Semantics, StorageClass};
 
 use crate::graph::{Graph, NodeEnd};
+use crate::instruction::MAX_GROUPS;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{
     Function, FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity,
@@ -32,6 +33,16 @@ const MAX_TERMS: usize = 400_000;
 pub(crate) enum Location {
     Bytes { offset: TermId, size: u64 },
     Texel { coordinates: Vec<TermId> },
+}
+
+impl Location {
+    /// Returns the terms of the address.
+    pub fn terms(&self) -> &[TermId] {
+        match self {
+            Location::Bytes { offset, .. } => std::slice::from_ref(offset),
+            Location::Texel { coordinates } => coordinates,
+        }
+    }
 }
 
 /// How far an access takes part in the order of barriers.
@@ -137,6 +148,26 @@ pub(crate) struct Summary<'m> {
     pub local_size: [TermId; 3],
     /// True if a divisor is not known to differ from zero.
     pub assumes_divisors: bool,
+}
+
+impl Summary<'_> {
+    fn symbol(&mut self, kind: FunctionKind, range: (u64, u64), uniformity: Uniformity) -> TermId {
+        let function = self.terms.named_function(kind, 32, range, uniformity);
+        self.terms.apply(function, &[])
+    }
+
+    pub fn local_id(&mut self, axis: usize) -> TermId {
+        let highest = self.terms.range(self.local_size[axis]).1.max(1) - 1;
+        self.symbol(FunctionKind::LocalId(axis), (0, highest), Uniformity::Invocation)
+    }
+
+    pub fn group_id(&mut self, axis: usize) -> TermId {
+        self.symbol(FunctionKind::GroupId(axis), (0, MAX_GROUPS - 1), Uniformity::Workgroup)
+    }
+
+    pub fn group_count(&mut self, axis: usize) -> TermId {
+        self.symbol(FunctionKind::GroupCount(axis), (1, MAX_GROUPS), Uniformity::Grid)
+    }
 }
 
 pub(crate) struct Executor<'m> {
@@ -414,7 +445,7 @@ impl<'m> Executor<'m> {
     fn distinguishing_conditions(&mut self, edges: &[Edge]) -> Vec<TermId> {
         let all: Vec<BTreeSet<TermId>> =
             edges.iter().map(|edge| self.summary.terms.conjuncts(edge.facts).into_iter().collect()).collect();
-        let common = all.iter().skip(1).fold(all[0].clone(), |common, one| &common & one);
+        let common = all.iter().cloned().reduce(|common, one| &common & &one).unwrap_or_default();
         all.iter()
             .map(|one| {
                 let own: Vec<TermId> = one.difference(&common).copied().collect();
@@ -444,12 +475,8 @@ impl<'m> Executor<'m> {
             let source = sources.iter().find(|[_, from]| *from == label);
             values.push(source.map_or(Value::Opaque, |[id, _]| self.value_at(frame, *id, node)));
         }
-        let conditions = self.distinguishing_conditions_of(edges);
+        let conditions = self.distinguishing_conditions(edges);
         self.join_values(&conditions, &values)
-    }
-
-    fn distinguishing_conditions_of(&mut self, edges: &[Edge]) -> Vec<TermId> {
-        if edges.is_empty() { Vec::new() } else { self.distinguishing_conditions(edges) }
     }
 
     pub fn define(&mut self, id: u32, value: Value) {
@@ -689,47 +716,30 @@ impl<'m> Executor<'m> {
         let next = terms.term(one.next).clone();
         let is_current = next.arguments.first() == Some(&current);
         let amount = next.arguments.get(1).and_then(|amount| terms.constant_of(*amount));
-        match (&next.operator, amount) {
-            (Operator::ShiftRight, Some(by)) if is_current && by > 0 => {
-                let amount = terms.scale(iteration, by);
-                // Beyond the width, nothing is left; a wrapped amount would restore the value.
-                let limit = terms.constant(32, u64::from(width) / by + 1);
-                let (zero, is_small) =
-                    (terms.constant(width, 0), terms.binary(Operator::Less, iteration, limit));
-                let amount = terms.extend(amount, width, false);
-                let shifted = terms.binary(Operator::ShiftRight, one.initial, amount);
-                (width == 32).then(|| terms.select(is_small, shifted, zero))
-            }
+        if !is_current || width != 32 {
+            return None;
+        }
+        let (shift, by) = match (&next.operator, amount) {
+            (Operator::ShiftRight, Some(by)) if by > 0 => (Operator::ShiftRight, by),
             // A signed quotient by a power of two, of a value that starts non-negative and stays so.
-            (Operator::DivideSigned, Some(by)) if is_current && by.is_power_of_two() && by > 1 => {
-                if width != 32 || !terms.is_non_negative(one.initial) {
-                    return None;
-                }
-                let by = u64::from(by.trailing_zeros());
-                let limit = terms.constant(32, 32 / by + 1);
-                let (zero, is_small) =
-                    (terms.constant(32, 0), terms.binary(Operator::Less, iteration, limit));
-                let amount = terms.scale(iteration, by);
-                let shifted = terms.binary(Operator::ShiftRight, one.initial, amount);
-                Some(terms.select(is_small, shifted, zero))
+            (Operator::DivideSigned, Some(by))
+                if by.is_power_of_two() && by > 1 && terms.is_non_negative(one.initial) =>
+            {
+                (Operator::ShiftRight, by.trailing_zeros().into())
             }
             // The double of the current value.
-            (Operator::Sum { coefficients, constant: 0 }, _)
-                if is_current
-                    && width == 32
-                    && coefficients.len() == 1
-                    && coefficients[0].is_power_of_two() =>
-            {
-                let by = u64::from(coefficients[0].trailing_zeros());
-                let limit = terms.constant(32, 32 / by + 1);
-                let (zero, is_small) =
-                    (terms.constant(32, 0), terms.binary(Operator::Less, iteration, limit));
-                let amount = terms.scale(iteration, by);
-                let shifted = terms.binary(Operator::ShiftLeft, one.initial, amount);
-                Some(terms.select(is_small, shifted, zero))
-            }
-            _ => None,
-        }
+            (Operator::Sum { coefficients, constant: 0 }, _) => match coefficients[..] {
+                [factor] if factor.is_power_of_two() => (Operator::ShiftLeft, factor.trailing_zeros().into()),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        // Beyond the width, nothing is left; a wrapped amount would restore the value.
+        let (zero, limit) = (terms.constant(32, 0), terms.constant(32, 32 / by + 1));
+        let is_small = terms.binary(Operator::Less, iteration, limit);
+        let amount = terms.scale(iteration, by);
+        let shifted = terms.binary(shift, one.initial, amount);
+        Some(terms.select(is_small, shifted, zero))
     }
 
     /// Replaces closed forms in everything that the loop recorded, and adds the history of its iterations.

@@ -307,12 +307,8 @@ fn used_dimensions(summary: &execute::Summary<'_>) -> [bool; 3] {
     };
     let mut used = [false; 3];
     for access in &summary.accesses {
-        let of_location = match &access.location {
-            execute::Location::Bytes { offset, .. } => vec![*offset],
-            execute::Location::Texel { coordinates } => coordinates.clone(),
-        };
-        for value in access.values.iter().copied().chain(of_location) {
-            terms.for_each_application(&[value], |id, _| {
+        for roots in [&access.values, access.location.terms()] {
+            terms.for_each_application(roots, |id, _| {
                 axis_of(id).into_iter().for_each(|axis| used[axis] = true);
             });
         }

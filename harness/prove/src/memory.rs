@@ -12,7 +12,7 @@ use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, MemoryOperands, Spi
 use vocabulary::{Scope, StorageClass};
 
 use crate::execute::{Access, Bound, Executor, Location, Strength, Ticket};
-use crate::instruction::{MAX_GROUPS, MAX_LOCAL_SIZE};
+use crate::instruction::MAX_LOCAL_SIZE;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionKind, TermId, Uniformity};
 use crate::value::{Descriptor, Pointer, Value};
@@ -157,18 +157,18 @@ impl Executor<'_> {
             Value::Composite(parts.into())
         };
         Ok(match built_in {
-            BuiltIn::LocalInvocationId => components(self, &|one, axis| one.local_id(axis)),
-            BuiltIn::WorkgroupId => components(self, &|one, axis| one.group_id(axis)),
-            BuiltIn::NumWorkgroups => components(self, &|one, axis| one.group_count(axis)),
+            BuiltIn::LocalInvocationId => components(self, &|one, axis| one.summary.local_id(axis)),
+            BuiltIn::WorkgroupId => components(self, &|one, axis| one.summary.group_id(axis)),
+            BuiltIn::NumWorkgroups => components(self, &|one, axis| one.summary.group_count(axis)),
             BuiltIn::WorkgroupSize => Value::Composite(self.summary.local_size.map(Value::Scalar).into()),
             BuiltIn::GlobalInvocationId => components(self, &|one, axis| {
-                let (group, local) = (one.group_id(axis), one.local_id(axis));
+                let (group, local) = (one.summary.group_id(axis), one.summary.local_id(axis));
                 let size = one.summary.local_size[axis];
                 let first = one.terms().multiply(group, size);
                 one.terms().add(first, local)
             }),
             BuiltIn::LocalInvocationIndex => {
-                let [x, y, z] = [0, 1, 2].map(|axis| self.local_id(axis));
+                let [x, y, z] = [0, 1, 2].map(|axis| self.summary.local_id(axis));
                 let [width, height, _] = self.summary.local_size;
                 let terms = self.terms();
                 let (row, plane) = (terms.multiply(y, width), terms.multiply(width, height));
@@ -188,24 +188,6 @@ impl Executor<'_> {
         let kind = FunctionKind::Computation(format!("built-in {low} {high} {uniformity:?}"));
         let function = self.terms().named_function(kind, 32, (low, high), uniformity);
         Value::Scalar(self.terms().apply(function, &[]))
-    }
-
-    fn symbol(&mut self, kind: FunctionKind, range: (u64, u64), uniformity: Uniformity) -> TermId {
-        let function = self.terms().named_function(kind, 32, range, uniformity);
-        self.terms().apply(function, &[])
-    }
-
-    pub fn local_id(&mut self, axis: usize) -> TermId {
-        let highest = self.summary.terms.range(self.summary.local_size[axis]).1.max(1) - 1;
-        self.symbol(FunctionKind::LocalId(axis), (0, highest), Uniformity::Invocation)
-    }
-
-    pub fn group_id(&mut self, axis: usize) -> TermId {
-        self.symbol(FunctionKind::GroupId(axis), (0, MAX_GROUPS - 1), Uniformity::Workgroup)
-    }
-
-    pub fn group_count(&mut self, axis: usize) -> TermId {
-        self.symbol(FunctionKind::GroupCount(axis), (1, MAX_GROUPS), Uniformity::Grid)
     }
 
     pub fn array_length(&mut self, block: u32, member: u32) -> Result<Value, Unproved> {

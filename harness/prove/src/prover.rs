@@ -38,6 +38,16 @@ pub(crate) enum PairKind {
     DifferentWorkgroups,
 }
 
+impl PairKind {
+    /// Returns the uniformity of the values that both invocations share.
+    fn shared(self) -> Uniformity {
+        match self {
+            PairKind::SameWorkgroup => Uniformity::Workgroup,
+            PairKind::DifferentWorkgroups => Uniformity::Grid,
+        }
+    }
+}
+
 /// A question whether terms can hold together, about two instructions.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
@@ -283,63 +293,31 @@ impl<'m> Prover<'m> {
                     let now = self.terms().apply(function, &[]);
                     conjuncts.push(self.terms().binary(Operator::Less, now, later[&function]));
                 }
-                queries.push(Query {
-                    conjuncts,
-                    execution: vec![distinct],
-                    offsets: Vec::new(),
-                    inexact: Vec::new(),
-                    reason: UnprovedReason::DivergentBarrier,
-                    spots: [(line, place); 2],
-                    kind: PairKind::SameWorkgroup,
-                });
+                let (execution, spots) = (vec![distinct], [(line, place); 2]);
+                let reason = UnprovedReason::DivergentBarrier;
+                queries.push(Query { execution, reason, spots, ..Query::of(conjuncts) });
             }
         }
         queries
     }
 
     fn distinct_invocations(&mut self) -> TermId {
-        let none = FxHashMap::default();
-        let mut different = Vec::new();
-        for axis in 0..3 {
-            let local = self.local_id(axis);
-            let second = self.instance(&[local], Uniformity::Workgroup, true, &none)[0];
-            let equal = self.terms().equal(local, second);
-            different.push(self.terms().not(equal));
-        }
-        self.terms().any(&different)
-    }
-
-    fn local_id(&mut self, axis: usize) -> TermId {
-        let highest = self.summary.terms.range(self.summary.local_size[axis]).1.max(1) - 1;
-        let kind = FunctionKind::LocalId(axis);
-        let function = self.terms().named_function(kind, 32, (0, highest), Uniformity::Invocation);
-        self.terms().apply(function, &[])
-    }
-
-    fn group_id(&mut self, axis: usize) -> TermId {
-        let range = (0, crate::instruction::MAX_GROUPS - 1);
-        let function =
-            self.terms().named_function(FunctionKind::GroupId(axis), 32, range, Uniformity::Workgroup);
-        self.terms().apply(function, &[])
-    }
-
-    pub fn group_count(&mut self, axis: usize) -> TermId {
-        let range = (1, crate::instruction::MAX_GROUPS);
-        let function =
-            self.terms().named_function(FunctionKind::GroupCount(axis), 32, range, Uniformity::Grid);
-        self.terms().apply(function, &[])
+        let ids = [0, 1, 2].map(|axis| self.summary.local_id(axis));
+        self.differ(&ids, Uniformity::Workgroup)
     }
 
     fn distinct_groups(&mut self) -> TermId {
-        let none = FxHashMap::default();
+        let axes = (0..3).filter(|axis| self.grid[*axis] != Some(1)).collect::<Vec<_>>();
+        let ids: Vec<TermId> = axes.into_iter().map(|axis| self.summary.group_id(axis)).collect();
+        self.differ(&ids, Uniformity::Grid)
+    }
+
+    /// Returns the condition that some id differs between the two invocations.
+    fn differ(&mut self, ids: &[TermId], shared: Uniformity) -> TermId {
         let mut different = Vec::new();
-        for axis in 0..3 {
-            if self.grid[axis] == Some(1) {
-                continue;
-            }
-            let group = self.group_id(axis);
-            let second = self.instance(&[group], Uniformity::Grid, true, &none)[0];
-            let equal = self.terms().equal(group, second);
+        for id in ids {
+            let second = self.instance(&[*id], shared, true, &FxHashMap::default())[0];
+            let equal = self.terms().equal(*id, second);
             different.push(self.terms().not(equal));
         }
         self.terms().any(&different)
@@ -432,16 +410,10 @@ impl<'m> Prover<'m> {
         kind: PairKind,
         distinct: TermId,
     ) -> Option<Query> {
-        let shared = match kind {
-            PairKind::SameWorkgroup => Uniformity::Workgroup,
-            PairKind::DifferentWorkgroups => Uniformity::Grid,
-        };
+        let shared = kind.shared();
         let parts = |access: &Access, path: TermId| {
             let mut parts = vec![access.history, access.facts, path];
-            match &access.location {
-                Location::Bytes { offset, .. } => parts.push(*offset),
-                Location::Texel { coordinates } => parts.extend(coordinates),
-            }
+            parts.extend(access.location.terms());
             parts.extend(access.descriptor.element);
             parts
         };
@@ -503,7 +475,8 @@ impl<'m> Prover<'m> {
         let mut facts = self.condition_facts(&query.conjuncts);
         for axis in 0..3 {
             if let Some(count) = self.grid[axis] {
-                let (total, count) = (self.group_count(axis), self.terms().constant(32, count.into()));
+                let (total, count) =
+                    (self.summary.group_count(axis), self.terms().constant(32, count.into()));
                 facts.push(self.terms().equal(total, count));
             }
         }
@@ -516,7 +489,7 @@ impl<'m> Prover<'m> {
         for (term, function) in &symbols {
             match self.summary.terms.function(*function).kind {
                 FunctionKind::GroupId(axis) => {
-                    let total = self.group_count(axis);
+                    let total = self.summary.group_count(axis);
                     facts.push(self.terms().binary(Operator::Less, *term, total));
                 }
                 FunctionKind::LocalId(axis) => {
@@ -604,17 +577,10 @@ impl<'m> Prover<'m> {
             iterations[0].insert(self.summary.iterations[*index], *first.get(depth)?);
             iterations[1].insert(self.summary.iterations[*index], *second.get(depth)?);
         }
-        let shared = match kind {
-            PairKind::SameWorkgroup => Uniformity::Workgroup,
-            PairKind::DifferentWorkgroups => Uniformity::Grid,
-        };
-        let mut address = match &access.location {
-            Location::Bytes { offset, .. } => vec![*offset],
-            Location::Texel { coordinates } => coordinates.clone(),
-        };
+        let mut address = access.location.terms().to_vec();
         address.extend(access.descriptor.element);
-        let here = self.instance(&address, shared, false, &iterations[0]);
-        let there = self.instance(&address, shared, true, &iterations[1]);
+        let here = self.instance(&address, kind.shared(), false, &iterations[0]);
+        let there = self.instance(&address, kind.shared(), true, &iterations[1]);
         let mut premises = Vec::new();
         for (x, y) in here.iter().zip(&there) {
             premises.push(self.terms().equal(*x, *y));
@@ -652,14 +618,12 @@ impl<'m> Prover<'m> {
             let query = Query::of(conjuncts);
             let mut all = query.conjuncts.clone();
             all.extend(self.side_facts(&query));
-            let is_known = names.contains(&bound.name);
-            if !is_known
-                && !matches!(
-                    self.decide(&all, Products::Abstract, &[], STEPS_OF_PRODUCTS),
-                    Decision::Impossible
-                )
-            {
-                names.insert(bound.name);
+            if names.contains(&bound.name) {
+                continue;
+            }
+            match self.decide(&all, Products::Abstract, &[], STEPS_OF_PRODUCTS) {
+                Decision::Impossible => {}
+                Decision::Possible(_) | Decision::Unknown => drop(names.insert(bound.name)),
             }
         }
         names

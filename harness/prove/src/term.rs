@@ -377,9 +377,8 @@ impl TermArena {
             _ => {}
         }
         let commutes = matches!(operator, Operator::And | Operator::Or | Operator::Xor);
-        let (a, b) = if commutes && constants.0.is_some() { (b, a) } else { (a, b) };
         if commutes && constants.0.is_some() {
-            return self.binary(operator, a, b);
+            return self.binary(operator, b, a);
         }
         let (a, b) = if commutes && constants.1.is_none() { (a.min(b), a.max(b)) } else { (a, b) };
         self.add_term(operator.clone(), &[a, b], result_width(&operator, width))
@@ -404,9 +403,6 @@ impl TermArena {
                 let inner = arguments[0];
                 if self.width(inner) >= width {
                     return self.extend(inner, width, signed);
-                }
-                if self.width(inner) == width {
-                    return inner;
                 }
             }
             return self.add_term(Operator::Truncate, &[a], width);
@@ -745,13 +741,7 @@ impl TermArena {
                     }),
                 Operator::Extend | Operator::Truncate => at(0),
                 Operator::ExtendSigned => sign_extend(at(0), from) as u64,
-                Operator::Select => {
-                    if at(0) != 0 {
-                        at(1)
-                    } else {
-                        at(2)
-                    }
-                }
+                Operator::Select => at(if at(0) != 0 { 1 } else { 2 }),
                 Operator::Every => (0..term.arguments.len()).all(|index| at(index) != 0).into(),
                 Operator::Not => u64::from(at(0) == 0),
                 operator => fold(operator, at(0), at(1), from)?,
@@ -763,9 +753,7 @@ impl TermArena {
 
     /// Returns true if a term contains an application of a function.
     pub fn mentions(&self, root: TermId, function: FunctionId) -> bool {
-        let mut is_there = false;
-        self.for_each_application(&[root], |_, found| is_there |= found == function);
-        is_there
+        self.any_subterm(&[root], |term| term.operator == Operator::Apply(function))
     }
 
     /// Computes the uniformity of each function: the least solution over the terms that it depends on.
@@ -773,12 +761,10 @@ impl TermArena {
         loop {
             let mut has_changed = false;
             for index in 0..self.functions.len() {
-                let sources = self.functions[index].sources.clone();
-                let least = self.uniformity_of(&sources);
-                if least > self.functions[index].uniformity {
-                    self.functions[index].uniformity = least;
-                    has_changed = true;
-                }
+                let least = self.uniformity_of(&self.functions[index].sources);
+                let known = &mut self.functions[index].uniformity;
+                has_changed |= least > *known;
+                *known = least.max(*known);
             }
             if !has_changed {
                 return;
@@ -857,20 +843,9 @@ pub(crate) fn fold(operator: &Operator, a: u64, b: u64, width: u32) -> Option<u6
         Operator::And => a & b,
         Operator::Or => a | b,
         Operator::Xor => a ^ b,
-        Operator::ShiftLeft => {
-            if in_width {
-                a << b
-            } else {
-                0
-            }
-        }
-        Operator::ShiftRight => {
-            if in_width {
-                a >> b
-            } else {
-                0
-            }
-        }
+        Operator::ShiftLeft if in_width => a << b,
+        Operator::ShiftRight if in_width => a >> b,
+        Operator::ShiftLeft | Operator::ShiftRight => 0,
         Operator::ShiftRightSigned => (x >> b.min(63)) as u64,
         Operator::Equal => u64::from(a == b),
         Operator::Less => u64::from(a < b),
