@@ -35,6 +35,8 @@ pub struct GlslShader {
     pub subgroup_size: Option<u32>,
     /// A condition that holds in every final state, in the names of the shader: the question or its negation.
     pub claim: Option<String>,
+    /// The words of the buffer at each binding; none for memory of workgroups.
+    pub buffer_words: Vec<u32>,
 }
 
 /// Prints a test as GLSL.
@@ -44,7 +46,55 @@ pub struct GlslShader {
 /// Features that GLSL cannot express, or that this printer does not support.
 pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
     let layout = ThreadLayout::for_test(test)?;
-    let printer = GlslPrinter { test, names: location_names(test)? };
+    print_shader(&layout, &GlslPrinter { test, names: location_names(test)?, instances: None })
+}
+
+/// Prints a compute shader that runs many instances of a test in one dispatch and counts violations of its claim.
+///
+/// The last thread of an instance that ends acquires what the others released, and evaluates the claim. The buffer at
+/// the last binding has the words of [`VerdictWord`]. Each memory name and register has an element for each instance.
+///
+/// # Errors
+///
+/// As for [`to_glsl`], or if the claim is about memory that this thread cannot read.
+pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, ConvertError> {
+    let layout = ThreadLayout::for_test(test)?;
+    if layout.sections.is_some() {
+        return Err(unsupported_by_glsl("instances of interlocked sections"));
+    }
+    let mut names = location_names(test)?;
+    names.iter_mut().filter(|name| !name.shared).for_each(|name| name.text += SLOT);
+    let printer = GlslPrinter { test, names, instances: Some(instances) };
+    let accesses = test.threads.iter().flat_map(|thread| &thread.instructions);
+    let accesses = accesses.filter_map(|instruction| instruction.kind.access());
+    let private: BTreeSet<LocationId> = accesses
+        .filter(|access| access.strength == Access::Private)
+        .map(|access| access.place.location)
+        .collect();
+    for location in printer.observed_locations() {
+        if private.contains(&location) || printer.names[usize::from(location.0)].shared {
+            return Err(unsupported_by_glsl("a count of final values of private or workgroup memory"));
+        }
+    }
+    print_shader(&layout, &printer)
+}
+
+/// The words of the buffer with the verdict of [`to_counting_glsl`]; then follows one for each instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerdictWord {
+    /// The number of instances that ended in a state that the claim excludes.
+    Violations = 0,
+    /// The number of instances that ended.
+    Finished = 1,
+}
+
+/// The index of the elements of an instance.
+const SLOT: &str = "[slot]";
+/// The arguments of relaxed atomic instructions.
+const RELAXED: &str = "gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed";
+
+fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<GlslShader, ConvertError> {
+    let test = printer.test;
     let threads = (0..test.threads.len())
         .map(|thread| printer.thread_segments(thread))
         .collect::<Result<Vec<_>, _>>()?;
@@ -52,10 +102,13 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
         None => None,
         Some(question) => {
             let condition = printer.condition_text(&question.condition)?;
-            Some(match question.kind {
-                QuestionKind::Forall => condition,
-                QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final => {
+            Some(match (question.kind, printer.instances) {
+                (QuestionKind::Forall, _) => condition,
+                (QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final, None) => {
                     format!("not ({condition})")
+                }
+                (QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final, Some(_)) => {
+                    format!("!({condition})")
                 }
             })
         }
@@ -87,9 +140,25 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
         let members: Vec<String> =
             observed.iter().map(|(thread, register)| printer.result_name(*thread, *register)).collect();
         let binding = test.locations.len();
-        let members = members.iter().map(|name| format!("uint {name};")).collect::<Vec<_>>().join(" ");
+        let length = printer.array_length();
+        let members =
+            members.iter().map(|name| format!("uint {name}{length};")).collect::<Vec<_>>().join(" ");
         let _ =
             writeln!(source, "layout(set = 0, binding = {binding}) buffer Result {{ {members} }} result;");
+    }
+    if let (Some(count), Some(claim)) = (printer.instances, &claim) {
+        let binding = test.locations.len() + usize::from(!observed.is_empty());
+        let (groups, threads) = (layout.workgroups.len(), test.threads.len());
+        let _ = write!(
+            source,
+            "layout(set = 0, binding = {binding}) buffer Verdict {{ uint violations; uint finished; uint ended[{count}]; }} \
+             verdict;\nuint slot = gl_WorkGroupID.x / {groups}u;\nuint group = gl_WorkGroupID.x % {groups}u;\n\n\
+             void finish() {{\n    uint before = atomicAdd(verdict.ended[slot], 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer,\n        \
+             gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);\n    \
+             if (before == {threads}u - 1u) {{\n        if (!({claim})) {{\n            \
+             atomicAdd(verdict.violations, 1u, {RELAXED});\n        }}\n        \
+             atomicAdd(verdict.finished, 1u, {RELAXED});\n    }}\n}}\n"
+        );
     }
     // The code of a segment of a thread; the last segment also stores the observed registers.
     let body = |thread: usize, segment: usize| {
@@ -97,8 +166,14 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
         let mut body = threads[thread].get(segment)?.text.clone();
         if segment + 1 == threads[thread].len() {
             for (_, register) in observed.iter().filter(|(of, _)| *of == id) {
-                let name = printer.register_name(id, *register);
-                let _ = writeln!(body, "result.{} = {name};", printer.result_name(id, *register));
+                let (name, to) = (printer.register_name(id, *register), printer.result_name(id, *register));
+                let _ = match printer.instances {
+                    None => writeln!(body, "result.{to} = {name};"),
+                    Some(_) => writeln!(body, "atomicStore(result.{to}{SLOT}, {name}, {RELAXED});"),
+                };
+            }
+            if printer.instances.is_some() && claim.is_some() {
+                body += "finish();\n";
             }
         }
         Some(body).filter(|body| !body.is_empty())
@@ -106,15 +181,27 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
     source += "\nvoid main() {\n";
     source += &match layout.sections {
         Some(_) => layout.fragment_code(&body),
-        None => layout.workgroup_code(&threads, &body)?,
+        None => {
+            let group = if printer.instances.is_some() { "group" } else { "gl_WorkGroupID.x" };
+            layout.workgroup_code(&threads, group, &body)?
+        }
     };
     source += "}\n";
-    let groups = layout.workgroups.len() as u32;
+    let groups = layout.workgroups.len() as u32 * printer.instances.unwrap_or(1);
     let (grid, subgroup_size) = match layout.sections {
         Some(_) => ([groups, 1, layout.local_size], None),
         None => ([groups, 1, 1], Some(layout.subgroup_size)),
     };
-    Ok(GlslShader { source, grid, subgroup_size, claim })
+    let count = printer.instances.unwrap_or(1);
+    let mut buffer_words: Vec<u32> =
+        printer.names.iter().map(|name| if name.shared { 0 } else { count }).collect();
+    if !observed.is_empty() {
+        buffer_words.push(count * observed.len() as u32);
+    }
+    if printer.instances.is_some() {
+        buffer_words.push(count + 2);
+    }
+    Ok(GlslShader { source, grid, subgroup_size, claim, buffer_words })
 }
 
 impl GlslShader {
@@ -259,11 +346,12 @@ impl ThreadLayout {
     fn workgroup_code(
         &self,
         threads: &[Vec<CodeSegment>],
+        group: &str,
         body: &dyn Fn(usize, usize) -> Option<String>,
     ) -> Result<String, ConvertError> {
         let mut source = String::new();
         for (workgroup, members) in self.workgroups.iter().enumerate() {
-            let _ = writeln!(source, "    if (gl_WorkGroupID.x == {workgroup}) {{");
+            let _ = writeln!(source, "    if ({group} == {workgroup}) {{");
             let mut subgroups: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
             for (lane, thread) in members {
                 subgroups.entry(lane / self.subgroup_size).or_default().push((*lane, *thread));
@@ -330,9 +418,9 @@ struct GlslName {
 }
 
 /// Reserved words that tests use as names.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 21] = [
     "buffer", "common", "data", "filter", "flat", "half", "in", "input", "out", "output", "result", "sample",
-    "shared", "smooth", "this", "lock", "main",
+    "shared", "smooth", "this", "lock", "main", "slot", "group", "verdict", "finish",
 ];
 
 fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
@@ -468,22 +556,30 @@ impl CodeSegment {
 struct GlslPrinter<'a> {
     test: &'a Test,
     names: Vec<GlslName>,
+    /// The number of instances, if there are several.
+    instances: Option<u32>,
 }
 
 /// The target of a jump out of a block, and the statement for it.
 type ExitJump = (LabelId, &'static str);
 
 impl GlslPrinter<'_> {
+    /// Returns the length of declarations that have an element for each instance.
+    fn array_length(&self) -> String {
+        self.instances.map(|count| format!("[{count}]")).unwrap_or_default()
+    }
+
     fn write_declarations(&self, source: &mut String) {
         for (binding, name) in self.names.iter().enumerate() {
             let GlslName { text, shared, qualifier, ty } = name;
             let _ = if *shared {
                 writeln!(source, "shared {ty} {text} = {{}};")
             } else {
-                let instance = text.trim_end_matches(".value");
+                let instance = text.trim_end_matches(SLOT).trim_end_matches(".value");
+                let length = self.array_length();
                 writeln!(
                     source,
-                    "layout(set = 0, binding = {binding}) {qualifier}buffer Memory{binding} {{ {ty} value; }} {instance};"
+                    "layout(set = 0, binding = {binding}) {qualifier}buffer Memory{binding} {{ {ty} value{length}; }} {instance};"
                 )
             };
         }
@@ -517,16 +613,27 @@ impl GlslPrinter<'_> {
 
     /// Returns the registers that the question mentions.
     fn observed_registers(&self) -> BTreeSet<(ThreadId, RegisterId)> {
-        fn of(condition: &Condition, found: &mut BTreeSet<(ThreadId, RegisterId)>) {
+        let register = |term: Term| match term {
+            Term::Register(thread, register) => Some((thread, register)),
+            Term::Location(..) | Term::Constant(_) | Term::Address(_) => None,
+        };
+        self.observed_terms().into_iter().filter_map(register).collect()
+    }
+
+    /// Returns the memory names that the question mentions.
+    fn observed_locations(&self) -> BTreeSet<LocationId> {
+        let location = |term: Term| match term {
+            Term::Location(location, _) => Some(location),
+            Term::Register(..) | Term::Constant(_) | Term::Address(_) => None,
+        };
+        self.observed_terms().into_iter().filter_map(location).collect()
+    }
+
+    fn observed_terms(&self) -> Vec<Term> {
+        fn of(condition: &Condition, found: &mut Vec<Term>) {
             match condition {
                 Condition::True => {}
-                Condition::Compare { left, right, .. } => {
-                    for term in [left, right] {
-                        if let Term::Register(thread, register) = term {
-                            found.insert((*thread, *register));
-                        }
-                    }
-                }
+                Condition::Compare { left, right, .. } => found.extend([left.clone(), right.clone()]),
                 Condition::And(left, right) | Condition::Or(left, right) => {
                     of(left, found);
                     of(right, found);
@@ -534,22 +641,28 @@ impl GlslPrinter<'_> {
                 Condition::Not(inner) => of(inner, found),
             }
         }
-        let mut found = BTreeSet::new();
+        let mut found = Vec::new();
         if let Some(question) = &self.test.question {
             of(&question.condition, &mut found);
         }
         found
     }
 
+    /// Prints a condition as a claim; with several instances, as an expression of the shader.
     fn condition_text(&self, condition: &Condition) -> Result<String, ConvertError> {
+        let [not, and, or] = if self.instances.is_some() { ["!", "&&", "||"] } else { ["not ", "and", "or"] };
+        let load = |place: String| match self.instances {
+            None => place,
+            Some(_) => format!("atomicLoad({place}, {RELAXED})"),
+        };
         Ok(match condition {
             Condition::True => "0 == 0".to_owned(),
-            Condition::Not(inner) => format!("not ({})", self.condition_text(inner)?),
+            Condition::Not(inner) => format!("{not}({})", self.condition_text(inner)?),
             Condition::And(left, right) => {
-                format!("({} and {})", self.condition_text(left)?, self.condition_text(right)?)
+                format!("({} {and} {})", self.condition_text(left)?, self.condition_text(right)?)
             }
             Condition::Or(left, right) => {
-                format!("({} or {})", self.condition_text(left)?, self.condition_text(right)?)
+                format!("({} {or} {})", self.condition_text(left)?, self.condition_text(right)?)
             }
             Condition::Compare { left, comparison, right } => {
                 let sign = match comparison {
@@ -562,12 +675,14 @@ impl GlslPrinter<'_> {
                 };
                 let side = |term: &Term| match term {
                     Term::Register(thread, register) => {
-                        Ok(format!("result.{}", self.result_name(*thread, *register)))
+                        let slot = if self.instances.is_some() { SLOT } else { "" };
+                        Ok(load(format!("result.{}{slot}", self.result_name(*thread, *register))))
                     }
                     Term::Location(location, _) => {
                         let name = self.names.get(usize::from(location.0));
-                        Ok(name.map(|name| name.text.clone()).unwrap_or_default())
+                        Ok(load(name.map(|name| name.text.clone()).unwrap_or_default()))
                     }
+                    Term::Constant(number) if self.instances.is_some() => Ok(format!("{}u", *number as u32)),
                     Term::Constant(number) => Ok(number.to_string()),
                     Term::Address(_) => Err(unsupported_by_glsl("questions about addresses")),
                 };

@@ -1,5 +1,6 @@
 //! `repro`: a folder of files that reproduce the result of a test without this tool.
 
+mod amber;
 mod host;
 mod readme;
 
@@ -29,6 +30,7 @@ use crate::models::{self, LoadedModel};
 use crate::source::{LoadedTest, SourceOrigin, TestSource};
 use crate::time_limit::stop_after;
 use crate::{Failure, explain_records};
+pub use amber::create_amber_script;
 use host::KERNEL_FILE;
 
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ pub mod archive;
 pub mod open_memory;
 pub mod race;
 pub mod refine;
+pub mod script;
 pub(crate) mod shader_analysis;
 pub mod source;
 

@@ -27,7 +27,7 @@ pub use measurement::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
 pub use record::Record;
 pub use refine::{Refine, RefineFormat};
-pub use repro::Repro;
+pub use repro::{Repro, ReproFormat};
 use results::write::OutputFormat;
 pub use stored_results::{Diff, Merge, Plot, Report};
 

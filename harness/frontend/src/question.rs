@@ -123,13 +123,20 @@ impl ResolvedQuestion {
         source: &'static str,
         term: &FormulaTerm,
     ) -> Result<Result<i64, MemoryCell>, Problem> {
-        let (name, path) = match term {
-            FormulaTerm::Number(number) => return Ok(Ok(*number)),
-            FormulaTerm::Element(name, path) => (name, path),
-        };
         let module = context.module();
         let invalid_term =
             |what: String| Problem::Claim { of: source, claim: term.to_string(), what, word: None };
+        let (name, path) = match term {
+            FormulaTerm::Number(number) => return Ok(Ok(*number)),
+            FormulaTerm::Element(name, path) => (name, path),
+            FormulaTerm::Bytes { binding, offset, bytes, initial } => {
+                let Some(id) = module.variable_at(*binding) else { return Ok(Ok(*initial)) };
+                let object = ObjectId { variable: context.canonical_variable(id), instance: 0 };
+                let cell = MemoryCell { object, offset: *offset, bytes: *bytes };
+                self.cells.insert(cell);
+                return Ok(Err(cell));
+            }
+        };
         let unknown = |word: &str, what: String, known: Vec<String>| Problem::Claim {
             of: source,
             claim: term.to_string(),

@@ -60,6 +60,13 @@ pub enum FormulaTerm {
     Number(i64),
     /// An element of a variable.
     Element(String, Vec<PathStep>),
+    /// Bytes of a buffer, by descriptor set and binding; `initial` if the shader does not have it.
+    Bytes {
+        binding: (u32, u32),
+        offset: u64,
+        bytes: u32,
+        initial: i64,
+    },
 }
 
 /// One step of a path into a composite.
@@ -97,6 +104,9 @@ impl std::fmt::Display for FormulaTerm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             FormulaTerm::Number(number) => write!(f, "{number}"),
+            FormulaTerm::Bytes { binding: (set, binding), offset, .. } => {
+                write!(f, "{set}.{binding}@{offset}")
+            }
             FormulaTerm::Element(name, path) => {
                 // A numeric name needs its sigil.
                 let number = name.starts_with(|c: char| c.is_ascii_digit()) && !name.contains('.');

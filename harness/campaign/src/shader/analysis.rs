@@ -20,6 +20,9 @@ use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::time_limit::stop_after;
 
+/// Upper bound on the text of a claim in results.
+const MAX_CLAIM_BYTES: usize = 400;
+
 #[derive(Clone, Debug)]
 pub struct ShaderFileInputs<'a> {
     /// The path of the file.
@@ -108,6 +111,10 @@ pub fn analyze_file(
                 }
                 Err(refusal) => return Err(to_failure(refusal)),
             }
+            // Only a script gives a claim that the options do not give.
+            if let Some(claim) = &mut analyzed.claim {
+                claim.is_expectation = shader_file.options.assertion.is_none();
+            }
             analyzed.notes.extend(chosen.choice_note());
             let has_findings = matches!(analyzed.expected, ExpectedContents::Undefined(_));
             let is_racy = || entry_point.find_races(timeout, None).line.verdict == RaceVerdict::Racy;
@@ -162,9 +169,17 @@ fn analyze_dispatch(
             cells.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
         }
         name_numbers(&mut cells, &writable, module, &options)?;
-        let text = claim.text.clone();
-        analyzed.claim =
-            Some(ShaderClaim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
+        let mut text = claim.text.clone();
+        if text.len() > MAX_CLAIM_BYTES {
+            text = text.chars().take(MAX_CLAIM_BYTES).collect();
+            text += &format!("… ({} numbers)", cells.len());
+        }
+        analyzed.claim = Some(ShaderClaim {
+            text,
+            cells,
+            holds: Arc::new(move |values| claim.holds(values)),
+            is_expectation: false,
+        });
     }
     let stop = stop_after(timeout);
     let describe = |refusal: &Refusal| source_refusal_text(&analyzed.file, module, refusal);

@@ -3,7 +3,7 @@
 //! The compilers are the user's installed programs, so that the analysed code is the code that the user
 //! ships. Every answer contains the compiler's name, version and flags. If a compiler refuses a source, the
 //! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point. `FILE.foz/HASH`
-//! names a module of an archive.
+//! names a module of an archive. A script has the inputs of its shader.
 
 mod alternatives;
 mod archives;
@@ -17,6 +17,7 @@ mod macros;
 mod module_edit;
 mod prepare;
 mod process;
+mod scripts;
 mod stage;
 
 use std::ffi::OsStr;
@@ -49,13 +50,6 @@ const MAX_FOUND_FOLDERS: usize = 16;
 const SPIRV_MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 /// Extensions of SPIR-V, binary and text.
 const MODULE_EXTENSIONS: [&str; 2] = ["spv", "spvasm"];
-
-/// Files that contain shaders: extension, format, and the way to the shaders.
-const CONTAINERS: [(&str, &str, &str); 1] = [(
-    "amber",
-    "an Amber script",
-    "copy the text between `SHADER` and `END` to a file such as NAME.comp or NAME.spvasm",
-)];
 
 /// The compiler options for source files.
 #[derive(Clone, Debug)]
@@ -164,11 +158,6 @@ pub fn shader_stem(file: &str) -> &str {
     }
 }
 
-/// Returns true if a file contains shaders, which no command reads.
-pub fn is_container(file: &str) -> bool {
-    CONTAINERS.iter().any(|(extension, ..)| *extension == file_extension(file))
-}
-
 /// Returns true if an argument names a shader or a file that contains some. A test variant such as `barrier/MP+cbar@size-33.mesh` does
 /// not, unless it is a file.
 pub fn is_shader(argument: &str) -> bool {
@@ -177,7 +166,7 @@ pub fn is_shader(argument: &str) -> bool {
     }
     let extension = file_extension(argument);
     MODULE_EXTENSIONS.contains(&extension)
-        || is_container(argument)
+        || scripts::is_script(extension)
         || archives::archive_of(argument).is_some()
         || ShaderLanguage::from_extension(extension).is_some()
 }
@@ -197,7 +186,11 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
     if let Some((archive, member)) = archives::archive_of(file) {
         return vec![compilation.archives.load(archive, member)];
     }
-    if MODULE_EXTENSIONS.contains(&file_extension(file)) {
+    let extension = file_extension(file);
+    if scripts::is_script(extension) {
+        return vec![scripts::load_script(file, extension, compilation)];
+    }
+    if MODULE_EXTENSIONS.contains(&extension) {
         let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES);
         let bytes = bytes.map_err(|error| SourceError::File { file: file.to_owned(), error });
         return vec![bytes.map(SourceModule::from_spirv)];
@@ -295,7 +288,10 @@ pub fn compile_edited_text(
 
 /// Returns the text of a source that fixes may change; `None` for SPIR-V and for preprocessed sources.
 pub fn read_editable_text(file: &str, compilation: &Compilation) -> Option<String> {
-    let is_module = MODULE_EXTENSIONS.contains(&file_extension(file)) || archives::archive_of(file).is_some();
+    let extension = file_extension(file);
+    let is_module = MODULE_EXTENSIONS.contains(&extension)
+        || scripts::is_script(extension)
+        || archives::archive_of(file).is_some();
     let is_source = !is_module && compilation.preprocess.is_none();
     is_source.then(|| files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()).flatten()
 }
@@ -315,9 +311,6 @@ impl ShaderSource<'_> {
         compilation: &Compilation,
     ) -> Result<ShaderSource<'a>, SourceError> {
         let extension = file_extension(file);
-        if let Some((_, what, way)) = CONTAINERS.iter().find(|(known, ..)| *known == extension) {
-            return Err(SourceError::Container { file: file.to_owned(), what, way });
-        }
         let Some(of_extension) = ShaderLanguage::from_extension(extension) else {
             return Err(SourceError::UnknownExtension { file: file.to_owned() });
         };

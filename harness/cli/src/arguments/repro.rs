@@ -3,9 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::values::parse_duration;
+
+/// The form of a reproduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReproFormat {
+    /// A folder with kernels, a host program and explanations.
+    Bundle,
+    /// An Amber script, as VK-GL-CTS has them.
+    Amber,
+}
 
 /// `repro`.
 #[derive(Debug, Args)]
@@ -15,8 +24,11 @@ pub struct Repro {
     /// With --results, the id of a test there; optional if exactly one test violates.
     #[arg(value_name = "TEST", required_unless_present = "results")]
     pub test: Option<String>,
-    /// Output folder: new or empty.
-    #[arg(long, value_name = "DIR")]
+    /// Output: a folder and everything to reproduce the result, or an Amber script.
+    #[arg(long, value_enum, default_value = "bundle")]
+    pub format: ReproFormat,
+    /// Output folder, new or empty; for a script, its file.
+    #[arg(long, value_name = "PATH")]
     pub out: PathBuf,
     /// A results folder, or saved lines of `run --format json`, whose counts to include.
     #[arg(long, value_name = "RESULTS")]

@@ -47,6 +47,7 @@ mod refine;
 mod reports;
 mod repro;
 mod run;
+mod scripts;
 mod serve;
 mod shader_inputs;
 mod shader_tests;

@@ -130,7 +130,7 @@ fn wrong_inputs_are_refused_with_the_expected_form() {
     };
     let size = changed("size.spvasm", "LocalSize 1 1 1", "LocalSize 2 1 1");
     let containers = ["a.foz", "a.amber"].map(|name| folder.path().join(name).display().to_string());
-    containers.iter().for_each(|path| fs::write(path, [0xff, 0]).unwrap());
+    containers.iter().for_each(|path| fs::write(path, [b'x', 0]).unwrap());
     let [foz, amber] = &containers;
     let binding = changed("binding.spvasm", "%data Binding 0", "%data Binding 7");
     let cases: [(&[&str], &str); 10] = [
@@ -142,7 +142,7 @@ fn wrong_inputs_are_refused_with_the_expected_form() {
         (&[&file, &file, "--open", "data"], "expected `all`, SET.BINDING or SET.BINDING[INDEX]"),
         (&["--through", "cp {in} out.spv", &file], "no {in} or no {out}"),
         (&[foz, &file], "no header of Fossilize"),
-        (&[amber, &file], "an Amber script, not a shader"),
+        (&[amber, &file], "no first line `#!amber`"),
         (&["--through", "cp {in} {out}", foz], "expected `FOSSILIZEDB`"),
     ];
     for (arguments, expected) in cases {

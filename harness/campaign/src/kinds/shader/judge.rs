@@ -162,6 +162,24 @@ fn derive_verdict(
             };
             LineVerdict::inconclusive(Reason::NotExecuted, why)
         }
+        ExpectedContents::Unknown { .. } if is_decided_by_claim(shader, observations) => {
+            let dispatched = format!("in {dispatches} dispatches; other contents are not judged");
+            match evaluated.claim_violations {
+                0 if dispatches < EXERCISED_THRESHOLD => {
+                    let why = format!("{dispatches} dispatches, fewer than {EXERCISED_THRESHOLD}");
+                    LineVerdict::inconclusive(Reason::NotExercised, why)
+                }
+                0 => LineVerdict::new(
+                    VerdictWord::Conforms,
+                    format!("the script's expectations hold {dispatched}"),
+                ),
+                broken => {
+                    let what =
+                        format!("the script's expectations fail in {broken} of {dispatches} dispatches");
+                    LineVerdict::new(VerdictWord::Violates, what)
+                }
+            }
+        }
         ExpectedContents::Unknown { why, .. } => {
             LineVerdict::inconclusive(Reason::NotJudged, format!("{why}; {spread}"))
         }
@@ -179,6 +197,11 @@ fn derive_verdict(
             LineVerdict::new(VerdictWord::Conforms, detail)
         }
     }
+}
+
+/// Returns true if the claim is about every content that was seen, and decides the verdict.
+fn is_decided_by_claim(shader: &AnalyzedShader, observations: &ShaderObservations) -> bool {
+    observations.others == 0 && shader.claim.as_ref().is_some_and(|claim| claim.is_expectation)
 }
 
 /// Describes why submissions are not counted, if surplus invocations or broken reads are the reason.

@@ -7,6 +7,7 @@ use frontend::ShaderLanguage;
 use super::stage::LanguageMark;
 use crate::Failure;
 use crate::shader::archive::ArchiveError;
+use crate::shader::script::ScriptError;
 
 /// Why a shader could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -18,11 +19,12 @@ pub enum SourceError {
         "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
     )]
     UnknownExtension { file: String },
-    #[error("{file}: {what}, not a shader; expected its shaders one by one: {way}")]
-    Container { file: String, what: &'static str, way: &'static str },
     /// An archive is damaged.
     #[error("{file}: {error}")]
     Archive { file: String, error: ArchiveError },
+    /// A script is malformed, or has a command that is not supported.
+    #[error("{file}:{}: {error}", error.line)]
+    Script { file: String, error: ScriptError },
     #[error(
         "{file}: no SPIR-V modules among {entries} entries; expected an archive of Fossilize's layer, not a driver's cache of machine code"
     )]
@@ -95,6 +97,7 @@ impl SourceError {
         match self {
             SourceError::Rejected { line, column, .. } => (*line, *column),
             SourceError::WrongLanguage { line, .. } => (*line, 1),
+            SourceError::Script { error, .. } => (error.line, error.column),
             SourceError::MissingInclude { file, includer, line, .. }
                 if includer.as_os_str() == file.as_str() =>
             {
@@ -108,7 +111,7 @@ impl SourceError {
     pub fn short_cause(&self) -> &'static str {
         match self {
             SourceError::File { .. } => "file cannot be read",
-            SourceError::Container { .. } => "file that contains shaders",
+            SourceError::Script { .. } => "script that is not supported",
             SourceError::Archive { .. } => "damaged archive",
             SourceError::NoModules { .. } => "archive without modules",
             SourceError::UnknownMember { .. } => "unknown hash in an archive",

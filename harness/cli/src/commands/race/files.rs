@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use campaign::shader::source::{Compilation, is_container, is_shader, member_names};
+use campaign::shader::source::{Compilation, is_shader, member_names};
 use walkdir::WalkDir;
 
 use crate::exit::Failure;
@@ -38,7 +38,7 @@ pub fn collect_shader_files(
         for entry in entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name())) {
             let entry = entry.map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
             let path = entry.path().display().to_string();
-            if entry.file_type().is_file() && is_shader(&path) && !is_container(&path) {
+            if entry.file_type().is_file() && is_shader(&path) {
                 let names = member_names(&path, compilation).into_iter();
                 files.extend(names.map(|path| ShaderFile { path, is_found: true }));
             }

@@ -1,0 +1,93 @@
+//! A test as an Amber script, in the form of the tests of VK-GL-CTS.
+//!
+//! One dispatch runs many instances, and the shader counts the outcomes that the model forbids: the script expects none,
+//! and that every instance ended.
+
+use std::fmt::Write as _;
+
+use litmus::convert::to_vulkan;
+use litmus::glsl::{VerdictWord, to_counting_glsl};
+use results::answer::answer_question;
+use results::read::Results;
+
+use super::{ReproOptions, ReproSubject, load_model, predict_subject, select_recorded};
+use crate::Failure;
+use crate::inputs::load_single_test;
+
+/// The number of instances of a script.
+const INSTANCES: u32 = 1024;
+
+/// Returns a test as an Amber script.
+///
+/// # Errors
+/// If the test is invalid, GLSL cannot express it, or the model allows both answers to its question.
+pub fn create_amber_script(
+    request: &ReproOptions<'_>,
+    results: Option<&[Results]>,
+) -> Result<String, Failure> {
+    let (loaded, recorded) = match results {
+        Some(results) => {
+            let (loaded, recorded) = select_recorded(request, results)?;
+            (loaded, Some(recorded))
+        }
+        None => (load_single_test(request.test.unwrap_or_default())?, None),
+    };
+    let subject = ReproSubject::new(loaded)?;
+    let (name, file) = (subject.name().to_owned(), subject.loaded.source.file.clone());
+    let invalid = |what: String| Failure::input_message(format!("{file}: {what}"));
+    let chosen = load_model(request, recorded.as_ref())?;
+    let prediction = predict_subject(&subject, &chosen, request)?;
+    let prediction = prediction.ok_or_else(|| {
+        Failure::environment_message(format!(
+            "{file}: the model did not answer in time; pass a longer `--timeout`"
+        ))
+    })?;
+    let test = to_vulkan(&subject.loaded.test).map_err(|error| invalid(error.to_string()))?;
+    let kind = test.question.as_ref().map(|question| question.kind);
+    let answer = answer_question(&test, &prediction).and_then(|answer| answer.holds);
+    let is_claim = match kind {
+        Some(litmus::QuestionKind::Exists | litmus::QuestionKind::Final) => answer == Some(false),
+        Some(litmus::QuestionKind::NotExists | litmus::QuestionKind::Forall) => answer == Some(true),
+        None => false,
+    };
+    if !is_claim {
+        return Err(invalid(format!(
+            "`{}` does not forbid an outcome by the question; expected a test that a device can fail",
+            chosen.model.name()
+        )));
+    }
+    let glsl = to_counting_glsl(&test, INSTANCES).map_err(|error| invalid(error.to_string()))?;
+    let mut script = format!(
+        "#!amber\n# {name}: `{}` forbids the outcome that the shader counts.\n\
+         # Written by `vk-litmus repro {name} --format amber`.\n\n\
+         DEVICE_FEATURE VulkanMemoryModelFeatures.vulkanMemoryModel\n\
+         DEVICE_FEATURE VulkanMemoryModelFeatures.vulkanMemoryModelDeviceScope\n",
+        chosen.model.name()
+    );
+    let size = glsl.subgroup_size.filter(|size| *size > 1);
+    if size.is_some() {
+        script += "DEVICE_FEATURE SubgroupSizeControl.subgroupSizeControl\n";
+    }
+    let _ = writeln!(script, "\nSHADER compute litmus GLSL TARGET_ENV spv1.3\n{}END\n", glsl.source);
+    let mut bindings = String::new();
+    for (binding, words) in glsl.buffer_words.iter().enumerate().filter(|(_, words)| **words > 0) {
+        let _ = writeln!(script, "BUFFER buffer{binding} DATA_TYPE uint32 SIZE {words} FILL 0");
+        let _ =
+            writeln!(bindings, "  BIND BUFFER buffer{binding} AS storage DESCRIPTOR_SET 0 BINDING {binding}");
+    }
+    script += "\nPIPELINE compute pipeline\n  ATTACH litmus\n";
+    if let Some(size) = size {
+        let _ = writeln!(script, "  SUBGROUP litmus\n    REQUIRED_SIZE {size}\n  END");
+    }
+    let [x, y, z] = glsl.grid;
+    let verdict = glsl.buffer_words.len() - 1;
+    let offset = |word: VerdictWord| 4 * word as u32;
+    let _ = writeln!(
+        script,
+        "{bindings}END\n\nRUN pipeline {x} {y} {z}\n\n\
+         EXPECT buffer{verdict} IDX {} EQ 0\nEXPECT buffer{verdict} IDX {} EQ {INSTANCES}",
+        offset(VerdictWord::Violations),
+        offset(VerdictWord::Finished)
+    );
+    Ok(script)
+}

@@ -1,0 +1,65 @@
+//! Scripts as shaders: the shader of the dispatch, with the buffers and expectations of the script.
+
+use frontend::ShaderLanguage;
+
+use super::module_edit::rename_source;
+use super::{Compilation, SourceError, SourceModule, load_text};
+use crate::files;
+use crate::shader::script::{
+    Script, ScriptError, ScriptProblem, ShaderFormat, ShaderText, amber, decode_words, shader_test,
+};
+
+/// A parser of scripts.
+type ParseScript = fn(&str) -> Result<Script, ScriptError>;
+
+/// Extensions of scripts.
+const FORMATS: [(&str, ParseScript); 3] =
+    [("amber", amber::parse), ("shader_test", shader_test::parse), ("vkscript", shader_test::parse)];
+
+/// Returns true if a file with this extension is a script.
+pub(super) fn is_script(extension: &str) -> bool {
+    FORMATS.iter().any(|(known, _)| *known == extension)
+}
+
+/// Reads the shader of a script, and compiles it if it is source code.
+pub(super) fn load_script(
+    file: &str,
+    extension: &str,
+    compilation: &Compilation,
+) -> Result<SourceModule, SourceError> {
+    let text = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES);
+    let text = text.map_err(|error| SourceError::File { file: file.to_owned(), error })?;
+    let unknown = || SourceError::UnknownExtension { file: file.to_owned() };
+    let (_, parse) = FORMATS.iter().find(|(known, _)| *known == extension).ok_or_else(unknown)?;
+    let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
+    let Script { shader: ShaderText { format, text }, options } = parse(&text).map_err(to_error)?;
+    let module = match format {
+        ShaderFormat::SpirvAssembly => SourceModule::from_spirv(text.into_bytes()),
+        ShaderFormat::SpirvWords => {
+            let line = text.len() as u32 - text.trim_start_matches('\n').len() as u32 + 1;
+            let problem = ScriptProblem::Value("the shader".to_owned(), "hexadecimal words");
+            let words = decode_words(&text).ok_or(ScriptError { line, column: 1, problem });
+            SourceModule::from_spirv(words.map_err(to_error)?)
+        }
+        ShaderFormat::Glsl => compile_text(file, ShaderLanguage::Glsl, &text, compilation)?,
+        ShaderFormat::Hlsl => {
+            let entry = compilation.entry.clone().or(options.entry.clone());
+            compile_text(file, ShaderLanguage::Hlsl, &text, &Compilation { entry, ..compilation.clone() })?
+        }
+    };
+    Ok(SourceModule { given: Some(Box::new(options)), ..module })
+}
+
+/// Compiles a text, and gives its lines the name of the script.
+fn compile_text(
+    file: &str,
+    language: ShaderLanguage,
+    text: &str,
+    compilation: &Compilation,
+) -> Result<SourceModule, SourceError> {
+    let extension = if language == ShaderLanguage::Hlsl { "hlsl" } else { "comp" };
+    let name = format!("{file}.{extension}");
+    let mut all = load_text(&name, text, compilation);
+    let module = all.pop().unwrap_or_else(|| Err(SourceError::UnknownExtension { file: file.to_owned() }))?;
+    Ok(SourceModule { bytes: rename_source(module.bytes, &name, file), ..module })
+}
