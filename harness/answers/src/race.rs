@@ -226,6 +226,11 @@ fn analyze_further(
     let tested_findings = report.findings.iter().enumerate().filter(|_| request.creates_tests);
     let tests = tested_findings.map(test).collect();
     let mut pairs = report.findings.iter().map(GridFinding::racing_pair).collect();
+    // The conditions of a proof exclude the race.
+    if report.is_open_by_share && proof.as_ref().is_some_and(|proof| proof.is_proved) {
+        report.verdict = GridVerdict::Clean;
+        report.needs.clear();
+    }
     let (refusal, needs) = (report.refusal.clone(), report.needs.clone());
     let mut line = race_line(file, module, &options, report.clone());
     if let Some(proof) = proof.filter(|_| !report.findings.iter().any(is_disproof)) {

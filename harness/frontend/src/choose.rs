@@ -92,6 +92,8 @@ pub struct InputChoice {
     due_to_bounds: BTreeMap<FindingKey, Vec<usize>>,
     /// The inputs and the description of a race that needs extents which differ, or a distance other than zero.
     by_other_values: Option<(Vec<usize>, GridFinding)>,
+    /// The same for a race of a small number with large ones, which conditions of a proof may exclude.
+    by_small_share: Option<(Vec<usize>, GridFinding)>,
 }
 
 /// Grid and local size as far as they were chosen.
@@ -177,6 +179,11 @@ impl InputChoice {
         Some(covered)
     }
 
+    /// Returns a race of a small number with large ones, and the inputs that it depends on.
+    pub(crate) fn race_of_small_share(&self) -> Option<&(Vec<usize>, GridFinding)> {
+        self.by_small_share.as_ref()
+    }
+
     /// Returns what to supply to reach the code that no chosen launch reaches; `reached` are the blocks of all walks.
     pub(crate) fn needed_launch(&self, module: &SpirvModule, reached: &[bool]) -> Vec<NeededInput> {
         let Some(options) = self.choices.first() else { return Vec::new() };
@@ -233,6 +240,7 @@ impl InputChoice {
             conventions: Conventions::default(),
             due_to_bounds: BTreeMap::new(),
             by_other_values: None,
+            by_small_share: None,
         }
     }
 
@@ -582,6 +590,7 @@ fn search_inputs(
     };
     let due_to_bounds = search.races_due_to_bounds(&all, function);
     let by_other_values = search.race_of_unequal_extents(&all);
+    let by_small_share = search.race_of_small_share(&all);
     let is_sampled = search.trials.iter().any(|(start, _)| start.is_sampled);
     let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
     let found = match (launch.parts.is_empty(), is_sampled) {
@@ -594,6 +603,7 @@ fn search_inputs(
         launch: LaunchChoice { found, ..choice.launch },
         due_to_bounds,
         by_other_values,
+        by_small_share,
         ..choice
     })
 }

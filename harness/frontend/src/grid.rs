@@ -273,9 +273,7 @@ pub struct GridReport {
     pub model: Option<DecidingModel>,
     /// True if interlocked sections run in any order.
     pub has_unordered_interlock: bool,
-    /// True if lanes of a subgroup executed a subgroup operation without others. The walk tries one
-    /// reconvergence, and others are possible: lanes that diverged before, and ended lanes were among them, need
-    /// not have come together again.
+    /// True if lanes of a subgroup executed a subgroup operation without others. Other reconvergences are possible.
     pub has_partial_subgroups: bool,
     /// Number of schedules tried.
     pub schedules: u64,
@@ -297,6 +295,8 @@ pub struct GridReport {
     pub limits: Vec<CoverageLimit>,
     /// The inputs to supply, if the verdict is [`GridVerdict::NeedsInputs`].
     pub needs: Vec<NeededInput>,
+    /// True if the verdict is that for the one reason that a race needs a small number with large ones.
+    pub is_open_by_share: bool,
     /// The first element whose final contents depend on the schedule although nothing races.
     pub order_dependent_element: Option<String>,
     /// The lines that no invocation reached.
@@ -357,6 +357,7 @@ impl GridReport {
             chosen_inputs: Vec::new(),
             limits: Vec::new(),
             needs: Vec::new(),
+            is_open_by_share: false,
             order_dependent_element: None,
             unreached: std::collections::BTreeSet::new(),
             blocked: Vec::new(),

@@ -119,13 +119,23 @@ impl JudgedChoices<'_> {
     fn classify(&mut self) -> FindingClasses {
         let JudgedChoices { module, given, choice, .. } = *self;
         let mut classes = FindingClasses::default();
+        // A kernel may be written for as many workgroups as reach its code.
+        let (small, covered) = (self.first.report.grid, self.first.report.reached.clone());
+        let is_in_larger_grid = |found: &GridFinding, report: &GridReport| {
+            let mut blocks = found.blocks.iter();
+            choice.may_choose_grid()
+                && found.kind.is_race()
+                && (0..3).any(|axis: usize| report.grid[axis] > small[axis])
+                && !found.blocks.is_empty()
+                && blocks.all(|block| covered.get(*block as usize) == Some(&true))
+        };
         let reports = std::iter::once(&mut self.first).chain(&mut self.others);
         for (index, InputChoiceReport { report, options }) in reports.enumerate() {
             let mut certain = Vec::new();
             for found in std::mem::take(&mut report.findings) {
                 if choice.depends_on_values(&found, options) {
                     classes.dependent.push(found);
-                } else if choice.is_due_to_grid(&found, options) {
+                } else if choice.is_due_to_grid(&found, options) || is_in_larger_grid(&found, report) {
                     let grid = describe_grid(options, &found);
                     classes.due_to_grid.push((found, grid));
                 } else {
@@ -195,7 +205,8 @@ impl JudgedChoices<'_> {
         let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by } = classes;
         let due = due_to_grid.iter().map(|(found, _)| found);
         let open = dependent.iter().chain(due).chain(due_to_subgroups.iter().map(|(found, _)| found));
-        report.open_findings = open.cloned().collect();
+        let of_share = choice.race_of_small_share().map(|(_, found)| found);
+        report.open_findings = open.chain(of_share).cloned().collect();
         let mut options = first.clone();
         // The choice to report is the first one with a certain finding.
         if let Some(shown) = shown_by.and_then(|index| others.get(index)) {
@@ -239,6 +250,11 @@ impl JudgedChoices<'_> {
             if report.needs.is_empty() {
                 report.needs = chosen_constants(module, given, &first);
             }
+        } else if let (true, Some((inputs, found))) = (is_settled, choice.race_of_small_share()) {
+            report.verdict = GridVerdict::NeedsInputs;
+            report.is_open_by_share = true;
+            let needs = needed_inputs(module, &first, &[], inputs, false);
+            report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
         } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
             report.verdict = GridVerdict::NeedsInputs;
         }

@@ -11,6 +11,8 @@ use crate::input_place::{AssumedInput, InputKind, InputPlace};
 const MAX_BOUNDS: usize = 4;
 /// Upper bound on the steps of a second walk.
 const MAX_RETRY_STEPS: u64 = 30_000_000;
+/// Small numbers that are tried for a share, and the factors of the grid's size for the other numbers.
+const SHARES: [(u64, u64); 3] = [(1, 1), (2, 2), (3, 4)];
 /// Extents above this number stay larger than 1.
 const MIN_EXTENT: u64 = MAX_BOUNDS as u64;
 
@@ -116,6 +118,48 @@ impl InputSearch<'_> {
                 return Some((race.inputs.clone(), race.to_grid_finding()));
             }
             extents.reverse();
+        }
+        None
+    }
+
+    /// Returns a race of a small number with numbers as large as the grid or larger, and the inputs that it depends on, if
+    /// no other trial has it.
+    ///
+    /// A share as large as the count lets one invocation access every element, and a count that the grid's shares exceed
+    /// hides the elements at their ends. Numbers that a counter is compared with fit the grid and stay.
+    pub(super) fn race_of_small_share(&mut self, others: &[usize]) -> Option<(Vec<usize>, GridFinding)> {
+        let base = *others.first()?;
+        let mut numbers = self.deciding_numbers(base, &|number| number > 1);
+        numbers.retain(|number| !self.trials[base].1.synchronizing.contains(number));
+        let count = self.invocation_counts.iter().copied().max().unwrap_or(1);
+        let start = self.trials[base].0.clone();
+        for share in numbers.iter().filter(|_| numbers.len() > 1) {
+            for (small, factor) in SHARES {
+                let mut options = start.clone();
+                for at in &numbers {
+                    let Some(input) = start.assumed.get(*at) else { continue };
+                    set_scalar(&mut options, input, if at == share { small } else { factor * count });
+                }
+                let at = self.try_inputs(options)?;
+                let trial = &self.trials[at].1;
+                let is_of_numbers = |found: &TrialFinding| found.inputs.iter().all(|at| numbers.contains(at));
+                let is_known =
+                    |key: &FindingKey| others.iter().any(|other| self.trials[*other].1.has_finding_like(key));
+                let mut races = trial.findings.iter().filter(|(key, found)| {
+                    key.0 == FindingKind::Race && is_of_numbers(found) && !is_known(key)
+                });
+                let is_regular = trial.is_complete && self.is_conventional(at);
+                if let Some((_, race)) = races.next().filter(|_| is_regular) {
+                    let mut race = race.to_grid_finding();
+                    let options = &self.trials[at].0;
+                    let inputs = numbers.iter().filter_map(|at| options.assumed.get(*at));
+                    let values: Vec<String> = inputs
+                        .map(|input| format!("{} = {}", input.name, input.describe_value(options)))
+                        .collect();
+                    race.message += &format!("; with {}", values.join(", "));
+                    return Some((numbers, race));
+                }
+            }
         }
         None
     }
