@@ -48,6 +48,9 @@ fn a_grid_without_an_order_has_one_content() {
     let (contents, weak) =
         allowed_contents(contents_of_file(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &words)]));
     assert_eq!((contents, weak), (vec![vec![2016]], 0));
+    // An atomic load reads the last value if every atomic update happens before it.
+    let (contents, weak) = allowed_contents(contents_of_file(&format!("{DISPATCH}/shared-count"), 1, &[]));
+    assert_eq!((contents, weak), (vec![vec![16]], 0));
 }
 
 /// Vectors that are carried by loops, recombined, passed to functions and returned.

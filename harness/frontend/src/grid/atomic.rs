@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use arithmetic::mask;
-use litmus::Semantics;
+use litmus::{Semantics, StorageClass};
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use crate::error::{malformed, unsupported};
@@ -11,15 +11,19 @@ use crate::finding::FindingCause;
 use crate::order::{scope_from_number, semantics_from_number};
 
 use super::access::NO_BUFFER;
+use super::happens_before::Epoch;
 use super::program::DecodedInstruction;
 use super::shadow::{MemoryAccessKind, WORD_BYTES};
-use super::state::{Interpreter, InvocationCtx};
+use super::state::{AtomicPlace, Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{
-    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, INACTIVE_LANE, INPUT_MASK, PRIVATE_TAG,
-    SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
+    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, INACTIVE_LANE, INPUT_MASK, LAST_VALUE,
+    PRIVATE_TAG, SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
 };
+
+/// Upper bound on the settled loads of a place that are recorded.
+const MAX_SETTLED_LOADS: usize = 1 << 10;
 
 /// Returns the group of updates that commute with each other; 0 for accesses that do not commute.
 fn commuting_group(kind: AtomicKind) -> u8 {
@@ -227,7 +231,18 @@ impl Interpreter<'_> {
             } else {
                 stays
             };
-            taint |= if reads && !is_single_invocation { SCHEDULE_DEPENDENT } else { 0 };
+            if writes && is_checked {
+                self.check_settled_loads(ctx, key, class);
+            }
+            let is_settled = matches!(kind, AtomicKind::Load)
+                && !unordered
+                && is_checked
+                && self.add_settled_load(ctx, key, class);
+            taint |= match reads && !is_single_invocation {
+                true if is_settled => LAST_VALUE,
+                true => SCHEDULE_DEPENDENT,
+                false => 0,
+            };
             if writes {
                 self.changes += u64::from(new != old);
                 if let Some(object) = self.object_mut(ctx, pointer.object) {
@@ -246,6 +261,38 @@ impl Interpreter<'_> {
             object.write_scalar(pointer.offset, bytes, new, stays);
         }
         self.set_result(ctx, inst, ConcreteValue::Bits(old, taint))
+    }
+
+    /// Records an atomic load that every write so far happens before: it reads the last value in every schedule, unless a
+    /// later write is unordered with it. Returns false if there is no room.
+    fn add_settled_load(&mut self, ctx: &InvocationCtx<'_>, key: AtomicPlace, class: StorageClass) -> bool {
+        let me = &ctx.workgroup.invocations[ctx.index];
+        let epoch = Epoch {
+            invocation: me.number,
+            workgroup: me.identity.workgroup_index,
+            time: me.current_time(),
+            barrier_epoch: ctx.workgroup.barrier_epochs[class],
+            subgroup_start: me.number - me.lane,
+        };
+        let loads = self.settled_loads.entry(key).or_default();
+        let has_room = loads.len() < MAX_SETTLED_LOADS;
+        if has_room {
+            loads.push(epoch);
+        }
+        has_room
+    }
+
+    /// Makes the walk schedule-dependent if a settled load does not happen before an atomic write of its place.
+    fn check_settled_loads(&mut self, ctx: &InvocationCtx<'_>, key: AtomicPlace, class: StorageClass) {
+        let me = &ctx.workgroup.invocations[ctx.index];
+        let Some(loads) = self.settled_loads.get(&key) else { return };
+        let before = &me.views[class].ordering.before;
+        let workgroup = me.identity.workgroup_index;
+        let is_before = |load: &Epoch| load.invocation == me.number || before.includes_epoch(workgroup, load);
+        if !loads.iter().all(is_before) {
+            self.is_schedule_dependent = true;
+            self.has_unsettled_load = true;
+        }
     }
 
     /// Returns a key of the object that is the same for all invocations.

@@ -6,7 +6,7 @@ use litmus::StorageClass;
 use super::FinalBuffer;
 use super::image::TEXEL_BYTES;
 use super::state::Interpreter;
-use super::value::{ConcreteValue, INPUT_MASK, OPAQUE, UNDEFINED};
+use super::value::{ConcreteValue, INPUT_MASK, LAST_VALUE, OPAQUE, UNDEFINED};
 
 /// Packs texels as a device stores them; `None` unless a texel has 32 bits.
 pub(crate) fn pack_texels(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
@@ -38,7 +38,8 @@ impl Interpreter<'_> {
                     continue;
                 }
                 // An influence of inputs leaves a byte certain.
-                let open = object.taint.iter().position(|taint| *taint & !INPUT_MASK != 0);
+                let open = object.taint.iter().position(|taint| *taint & !(INPUT_MASK | LAST_VALUE) != 0);
+                let open = if self.has_unsettled_load { Some(0) } else { open };
                 let bytes = match object.texels {
                     Some(texels) => match texels.format.and_then(|format| pack_texels(format, &object.bytes))
                     {

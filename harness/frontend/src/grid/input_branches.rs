@@ -9,7 +9,7 @@ use super::launch_taint::reduces_positions;
 use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
-use super::value::{ConcreteValue, INPUT_MASK, SCHEDULE_DEPENDENT, Taint};
+use super::value::{ConcreteValue, INPUT_MASK, LAST_VALUE, SCHEDULE_DEPENDENT, Taint};
 
 /// Executions of a branch whose comparisons are recorded.
 const MAX_EXECUTIONS: u32 = 512;
@@ -38,7 +38,7 @@ impl Interpreter<'_> {
         self.influence.control |= taint;
         // A condition that compares an input with a counter decides which invocation continues, and
         // so how invocations synchronize.
-        if condition_taint & SCHEDULE_DEPENDENT != 0 {
+        if condition_taint & (SCHEDULE_DEPENDENT | LAST_VALUE) != 0 {
             self.influence.synchronization |= taint;
         }
         *self.influence.branches.entry(site).or_default() |= taint;

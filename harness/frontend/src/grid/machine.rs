@@ -22,8 +22,8 @@ use super::program::DecodedInstruction;
 use super::shadow::{AccessOrder, AccessRecord};
 use super::slots::{GLOBAL_TAG, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
-    COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, OPAQUE, PRIVATE_TAG, SCHEDULE_DEPENDENT,
-    SITE_MASK, Taint, UNDEFINED,
+    COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, LAST_VALUE, OPAQUE, PRIVATE_TAG,
+    SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
 };
 
 /// The reason that a lockstep finding gives.
@@ -99,7 +99,7 @@ impl Interpreter<'_> {
             let message = format!("{what} depends on {}", super::value::undefined_source(taint));
             self.report_here(ctx, FindingCause::UndefinedValue, message);
         }
-        self.is_schedule_dependent |= taint & SCHEDULE_DEPENDENT != 0;
+        self.is_schedule_dependent |= taint & (SCHEDULE_DEPENDENT | LAST_VALUE) != 0;
         Ok(())
     }
 

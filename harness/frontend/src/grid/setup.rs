@@ -143,6 +143,8 @@ pub(super) fn with_interpreter<T>(
         workgroups: FxHashMap::default(),
         pixels: BTreeMap::new(),
         releases: FxHashMap::default(),
+        settled_loads: FxHashMap::default(),
+        has_unsettled_load: false,
         findings: Vec::new(),
         reported: BTreeSet::new(),
         spare_frames: Vec::new(),

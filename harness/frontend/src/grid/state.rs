@@ -15,7 +15,7 @@ use crate::interlock::{InterlockExecutionMode, InterlockState};
 use crate::ray_queries::{RayQueries, RayResults};
 
 use super::access_recorder::AccessRecorder;
-use super::happens_before::{ClassMap, HappensBeforeView, ReleaseMessage, ReleaseSet};
+use super::happens_before::{ClassMap, Epoch, HappensBeforeView, ReleaseMessage, ReleaseSet};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
 use super::memory::{MemoryObject, PrivateObjects};
@@ -27,6 +27,9 @@ use super::value::{ConcreteValue, Taint};
 
 /// Tag of object numbers in workgroup memory.
 pub(super) const WORKGROUP_TAG: u32 = 1 << 30;
+
+/// The place of an atomic: the object, its workgroup and the offset.
+pub(super) type AtomicPlace = (u32, u32, u64);
 
 /// The state of one walk.
 #[derive(Clone)]
@@ -42,6 +45,10 @@ pub(super) struct Interpreter<'a> {
     pub pixels: BTreeMap<(u32, u32), PixelInterlock>,
     /// The releases that atomics stored, by object and offset.
     pub releases: FxHashMap<(u32, u32, u64), ReleaseSet>,
+    /// The atomic loads that every earlier write of their place happens before.
+    pub settled_loads: FxHashMap<AtomicPlace, Vec<Epoch>>,
+    /// True if a later write is unordered with such a load.
+    pub has_unsettled_load: bool,
     pub findings: Vec<SiteFinding>,
     pub reported: BTreeSet<(FindingKind, Vec<u32>)>,
     /// True if the schedule decided control flow or an address.

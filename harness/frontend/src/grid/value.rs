@@ -21,6 +21,9 @@ pub(super) const INACTIVE_LANE: Taint = 8;
 pub(super) const UNWRITTEN: Taint = 16;
 /// A computation has an operand that is [`UNWRITTEN`].
 pub(super) const COMPUTED_FROM_UNWRITTEN: Taint = 32;
+/// An atomic load read the value after every write so far, each of which happens before it. The value is the same in all
+/// schedules of the same writes.
+pub(super) const LAST_VALUE: Taint = 64;
 /// One bit for each site that read out of bounds or computed an undefined result. The last bit stands for all
 /// further sites.
 pub(super) const SITE_MASK: Taint = 0xffff_ff00;
@@ -62,7 +65,7 @@ pub(super) fn undefined_source(taint: Taint) -> &'static str {
 pub(super) fn result_taint(instruction: Instruction, numbers: &[(u64, Taint)], bits: u32) -> Taint {
     let determines_result = |(number, taint): &&(u64, Taint)| {
         matches!(instruction, Instruction::Core(op) if arithmetic::is_absorbing_operand(op, *number, bits))
-            && taint & !(SCHEDULE_DEPENDENT | INPUT_MASK) == 0
+            && taint & !(SCHEDULE_DEPENDENT | LAST_VALUE | INPUT_MASK) == 0
     };
     // Of two absorbing inputs each decides alone, so that both have to change for another result.
     let either = |one: Taint, other: Taint| one & other | (one | other) & INPUT_MASK;
