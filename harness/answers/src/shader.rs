@@ -1,6 +1,6 @@
 //! Entry points and refusals of user shaders, in the same format for every command.
 
-use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule};
+use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule, ValidityRule};
 
 use crate::similar::did_you_mean;
 
@@ -16,8 +16,9 @@ pub struct EntryOptions {
 /// Returns the options for each entry point of a module, or for the one that they name.
 ///
 /// # Errors
-/// If it has no entry point, or an input names an unknown item of the module or has the wrong type.
+/// If the module breaks a validity rule or has no entry point, or an input names an unknown item of the module or has the wrong type.
 pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<EntryOptions, Refusal> {
+    check_validity(module, options)?;
     let options = &frontend::resolve_names(module, options)?;
     let unused = frontend::unused_inputs(module, options)?.iter().map(ToString::to_string).collect();
     let names = match &options.entry {
@@ -30,6 +31,21 @@ pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     }
     let entries = names.into_iter().map(|entry| AnalysisOptions { entry: Some(entry), ..options.clone() });
     Ok(EntryOptions { entries: entries.collect(), unused })
+}
+
+/// Refuses a module that breaks validity rules.
+fn check_validity(module: &SpirvModule, options: &AnalysisOptions) -> Result<(), Refusal> {
+    let mut uses = frontend::invalid_uses(module);
+    // Compilers emit such decorations for valid sources.
+    uses.retain(|one| options.language.is_none() || one.rule != ValidityRule::ModelDecorations);
+    let line_of = |one: &frontend::InvalidUse| source_location("", module, one.at.line, one.at.place).1;
+    let Some(first) = uses.first() else { return Ok(()) };
+    let place = line_of(first).map_or(first.at.place, SourcePosition::Line);
+    let texts = uses.iter().enumerate().map(|(at, one)| match line_of(one).filter(|_| at > 0) {
+        Some(line) => format!("line {line}: {}", one.message),
+        None => one.message.clone(),
+    });
+    Err(Problem::Invalid(texts.collect()).located_at(place))
 }
 
 /// Formats a refusal, with a suggestion for a misspelled name.

@@ -23,6 +23,9 @@ pub enum Problem {
     /// The words are not a module, or its instructions contradict each other.
     #[error("malformed module: {0}")]
     Malformed(String),
+    /// The uses that break validity rules, each as a text. Such a module has no defined meaning.
+    #[error("invalid SPIR-V: {}", .0.join("; "))]
+    Invalid(Vec<String>),
     #[error("cannot lift: {0}")]
     Unsupported(String),
     /// No such entry point, or none was named and several exist.
