@@ -143,7 +143,7 @@ fn reduce_crashes(
         let Some(item) = request.tests.get(number).filter(|_| !reduced_kinds.contains(&kind)) else {
             continue;
         };
-        line.reduced = Some(reduce::reduce_test(engine, item, form, &how, target, request));
+        line.reduced = Some(reduce::reduce_test(engine, item, form, target, request));
         reduced_kinds.push(kind);
     }
     lines

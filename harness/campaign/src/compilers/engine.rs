@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use codegen::{Form, FormKernel};
 use litmus::Test;
-use runner::pool::{self, AttemptEnd, Limits, PoolCallbacks, PoolEvent};
+use runner::pool::{self, AttemptEnd, Limits, PoolCallbacks, PoolEvent, WorkerFailure};
 
 use crate::compile_worker::{CompilationResult, CompileAnswer, CompileFailure, CompileJob, KernelToCompile};
 use crate::{Failure, workers};
@@ -49,6 +49,15 @@ pub enum KernelResult<K> {
     Crashed(String),
     /// The device lacks this feature.
     MissingFeature(String),
+}
+
+/// The way in which a compiler fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrashKind {
+    /// It did not answer in time.
+    Hang,
+    /// It crashed, was killed or returned an error.
+    Error,
 }
 
 /// Extracts a value from a compiled kernel.
@@ -130,20 +139,22 @@ impl CompilerEngine {
         for (kernels, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 Ok(answer) => results.extend(result(kernels.len(), answer)),
-                Err(batch_error) => results.extend(self.compile_one_by_one(target, kernels, &batch_error)),
+                Err((_, batch_error)) => {
+                    results.extend(self.compile_one_by_one(target, kernels, &batch_error))
+                }
             }
         }
         results
     }
 
     /// Returns how the compiler crashes on these kernels, without finding out on which; `None` if it compiles all.
-    pub fn crash_message(&self, target: &CompilerTarget, kernels: &[KernelToCompile]) -> Option<String> {
+    pub fn crash_kind(&self, target: &CompilerTarget, kernels: &[KernelToCompile]) -> Option<CrashKind> {
         self.run_jobs(target, &[kernels]).into_iter().find_map(|answer| match answer {
             Ok(answer) => result(kernels.len(), answer).into_iter().find_map(|made| match made {
-                KernelResult::Crashed(message) => Some(message),
+                KernelResult::Crashed(_) => Some(CrashKind::Error),
                 KernelResult::Compiled(_) | KernelResult::MissingFeature(_) => None,
             }),
-            Err(message) => Some(message),
+            Err((kind, _)) => Some(kind),
         })
     }
 
@@ -159,7 +170,7 @@ impl CompilerEngine {
             .into_iter()
             .flat_map(|answer| match answer {
                 Ok(answer) => result(1, answer),
-                Err(how) => vec![KernelResult::Crashed(how)],
+                Err((_, how)) => vec![KernelResult::Crashed(how)],
             })
             .collect();
         // Each kernel compiles separately, so the crash depends on the kernels before it.
@@ -176,7 +187,7 @@ impl CompilerEngine {
         &self,
         target: &CompilerTarget,
         jobs: &[&[KernelToCompile]],
-    ) -> Vec<Result<CompileAnswer, String>> {
+    ) -> Vec<Result<CompileAnswer, (CrashKind, String)>> {
         let mut answers = Vec::with_capacity(jobs.len());
         if jobs.is_empty() {
             return answers;
@@ -198,8 +209,11 @@ impl CompilerEngine {
                     if let PoolEvent::Finished(report) = event {
                         answers.push(match report.last.end {
                             AttemptEnd::Answered(answer) => Ok(answer),
-                            AttemptEnd::Failed(failure) => Err(failure.to_string()),
-                            AttemptEnd::NotRun(why) => Err(why.to_string()),
+                            AttemptEnd::Failed(failure @ WorkerFailure::TimedOut { .. }) => {
+                                Err((CrashKind::Hang, failure.to_string()))
+                            }
+                            AttemptEnd::Failed(failure) => Err((CrashKind::Error, failure.to_string())),
+                            AttemptEnd::NotRun(why) => Err((CrashKind::Error, why.to_string())),
                         });
                     }
                     ControlFlow::Continue(())

@@ -17,6 +17,7 @@ use runner::shader::{Answer, Content, ShaderObservations};
 
 use super::{AnalyzedShader, ExpectedContents, FinalNumber, ShaderKind, overlapping_words};
 use crate::kinds::result_line::{line_context, replay_command};
+use crate::probe;
 use crate::run::{JudgedJob, device_failure, job_ending};
 
 /// The largest number of contents in a list.
@@ -91,8 +92,8 @@ pub(super) fn judge_report(
     observations.misread = misread;
     let missing = match &ending {
         Ok(_) => None,
-        // The reason from the simulated GPU already contains "lacks".
-        Err(missing) if missing.contains("lacks") => Some(missing.clone()),
+        // The simulated GPU names itself.
+        Err(missing) if probe::is_simulated(&target.listed) => Some(missing.clone()),
         Err(missing) => Some(format!("device lacks {missing}")),
     };
     if let Some(missing) = missing {
