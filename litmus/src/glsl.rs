@@ -52,7 +52,7 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
 /// Prints a compute shader that runs many instances of a test in one dispatch and counts violations of its claim.
 ///
 /// The last thread of an instance that ends acquires what the others released, and evaluates the claim. The buffer at
-/// the last binding has the words of [`VerdictWord`]. Each memory name and register has an element for each instance.
+/// the last binding has the words of [`CountWord`]. Each memory name and register has an element for each instance.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, Conve
 
 /// The words of the buffer with the verdict of [`to_counting_glsl`]; then follows one for each instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VerdictWord {
+pub enum CountWord {
     /// The number of instances that ended in a state that the claim excludes.
     Violations = 0,
     /// The number of instances that ended.

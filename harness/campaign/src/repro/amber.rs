@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use litmus::convert::to_vulkan;
-use litmus::glsl::{VerdictWord, to_counting_glsl};
+use litmus::glsl::{CountWord, to_counting_glsl};
 use results::answer::answer_question;
 use results::read::Results;
 
@@ -81,13 +81,13 @@ pub fn create_amber_script(
     }
     let [x, y, z] = glsl.grid;
     let verdict = glsl.buffer_words.len() - 1;
-    let offset = |word: VerdictWord| 4 * word as u32;
+    let offset = |word: CountWord| 4 * word as u32;
     let _ = writeln!(
         script,
         "{bindings}END\n\nRUN pipeline {x} {y} {z}\n\n\
          EXPECT buffer{verdict} IDX {} EQ 0\nEXPECT buffer{verdict} IDX {} EQ {INSTANCES}",
-        offset(VerdictWord::Violations),
-        offset(VerdictWord::Finished)
+        offset(CountWord::Violations),
+        offset(CountWord::Finished)
     );
     Ok(script)
 }

@@ -93,7 +93,7 @@ struct ScriptBuffer {
     binding: Option<(u32, u32)>,
 }
 
-/// What a script has declared so far.
+/// The declarations of a script, as far as it is read.
 #[derive(Debug, Default)]
 struct ScriptBuilder {
     buffers: BTreeMap<String, ScriptBuffer>,

@@ -108,7 +108,7 @@ fn expectations_are_claims_about_final_contents() {
     }
 }
 
-/// What is outside the subset is refused by name, with its line; no other file is read.
+/// Commands outside the subset are refused by name, with their line; no other file is read.
 #[test]
 fn other_commands_are_refused_by_name() {
     let shader = |format: &str| format!("#!amber\nSHADER compute s {format}\n");
