@@ -170,7 +170,8 @@ pub fn analyze(
     let loses_order = view.as_ref().is_some_and(is_clean);
     // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
     let view = view.filter(|view| !is_clean(view) && options.language == Some(ShaderLanguage::Wgsl));
-    let request = &AnalysisRequest { source: request.source.filter(|_| !loses_order), ..*request };
+    let has_word = !loses_order || options.language != Some(ShaderLanguage::Wgsl);
+    let request = &AnalysisRequest { source: request.source.filter(|_| has_word), ..*request };
     let answer = match &view {
         Some(view) => analyze_further(request, &view.module, &view.options, view.choice.clone()),
         None => analyze_further(request, module, options, choice),
@@ -182,8 +183,11 @@ pub fn analyze(
         line.verdict = RaceVerdict::Clean;
         line.findings.iter_mut().for_each(|finding| LOST_ORDER.clone_into(&mut finding.kind));
     }
-    let has_rules = options.language.is_some_and(|language| language != ShaderLanguage::Slang);
-    line.language_verdict = has_rules.then_some(line.verdict);
+    // The languages fix no subgroup size: a race for one of them is a race of the source.
+    let is_racy = line.verdict == RaceVerdict::NeedsInputs
+        && answer.needs.iter().all(NeededInput::is_subgroup_size_for_finding);
+    let verdict = if is_racy { RaceVerdict::Racy } else { line.verdict };
+    line.language_verdict = options.language.map(|_| verdict);
     answer
 }
 

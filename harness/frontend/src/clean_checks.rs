@@ -11,6 +11,13 @@ use crate::lint::divergent_barriers;
 use crate::needs::needed_inputs;
 use crate::options::AnalysisOptions;
 
+impl NeededInput {
+    /// Returns true if a subgroup size decides a finding.
+    pub fn is_subgroup_size_for_finding(&self) -> bool {
+        self.finding.is_some() && self.name == NeededInput::subgroup_size_for_finding(String::new()).name
+    }
+}
+
 /// Walks a clean kernel with the other common subgroup sizes, unless the size is given; returns the findings of the
 /// first size that has any, and the size.
 ///
@@ -24,9 +31,13 @@ pub(crate) fn find_with_other_subgroup_sizes(
     if is_given || report.verdict != GridVerdict::Clean || !uses_subgroups(module) {
         return Vec::new();
     }
-    let invocations = report.local_size.iter().product();
+    let invocations: u32 = report.local_size.iter().product();
     let mut tried = Vec::new();
-    let other_sizes = COMMON_SUBGROUP_SIZES.into_iter().filter(|size| *size != report.subgroup_size);
+    // No source language promises that a small workgroup is one subgroup.
+    let is_small = given.language.is_some() && (2..32).contains(&invocations);
+    let smaller = is_small.then(|| 1 << (invocations - 1).ilog2());
+    let common = COMMON_SUBGROUP_SIZES.into_iter().filter(|size| *size != report.subgroup_size);
+    let other_sizes = common.chain(smaller);
     for size in other_sizes.filter(|size| *size <= invocations) {
         let options = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
         let Ok(other) = grid::analyze_grid(module, &options) else { continue };

@@ -56,7 +56,15 @@ pub(crate) fn access_strength(
             let number = number(id).ok_or_else(|| unsupported("a scope that is not a constant"))?;
             Ok(Access::Coherent { scope: scope_from_number(number, true)? })
         }
-        None if operands.non_private => Ok(Access::NonPrivate),
-        None => Ok(Access::Private),
+        // By their languages, memory of the workgroup is coherent, and so is memory that the source declares so.
+        None if module.is_by_language && class == StorageClass::Workgroup => {
+            Ok(Access::Coherent { scope: Scope::Workgroup })
+        }
+        None if module.is_by_language && coherent => Ok(Access::Coherent { scope: Scope::QueueFamily }),
+        None => Ok(match module.plain_access_scope {
+            Some(scope) => Access::Coherent { scope },
+            None if operands.non_private => Access::NonPrivate,
+            None => Access::Private,
+        }),
     }
 }

@@ -396,6 +396,10 @@ impl Executor<'_> {
         let scope = scope.and_then(|id| self.scope_of(id));
         match scope {
             Some(scope) if scope != Scope::Invocation && scope != Scope::Subgroup => Strength::Published,
+            _ if module.plain_access_scope.is_some() => Strength::Published,
+            _ if module.is_by_language && (is_coherent || class == StorageClass::Workgroup) => {
+                Strength::Published
+            }
             _ if memory.non_private => Strength::NonPrivate,
             _ => Strength::Private,
         }

@@ -22,6 +22,9 @@ const GLSL_EXTENSIONS: [&str; 15] = [
     "rmiss", "rcall", "glsl",
 ];
 
+/// The qualifiers of GLSL for memory that is coherent in the queue family. Most devices have one for compute.
+const COHERENT_WORDS: [&str; 3] = ["coherent", "devicecoherent", "queuefamilycoherent"];
+
 impl ShaderLanguage {
     /// Returns the language of a file extension; `compute` is Unity's extension of HLSL.
     pub fn from_extension(extension: &str) -> Option<ShaderLanguage> {
@@ -128,4 +131,31 @@ impl ShaderLanguage {
             ShaderLanguage::Wgsl => None,
         }
     }
+}
+
+/// Returns what a GLSL source declares with one of the coherence qualifiers: variables, blocks, and members as
+/// `block.member`.
+pub(crate) fn coherent_names(text: &str) -> Vec<String> {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let lines: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let (mut names, mut block) = (Vec::new(), None);
+    for statement in lines.join("\n").split_inclusive([';', '{', '}']) {
+        let declared = statement.split(['[', ';', '{']).next().unwrap_or_default();
+        let words = |text: &str| -> Vec<String> {
+            text.split(|letter| !is_word(letter)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        };
+        let name = words(declared).pop();
+        if words(statement).iter().any(|word| COHERENT_WORDS.contains(&word.as_str())) {
+            names.extend(name.iter().map(|name| match &block {
+                Some(block) => format!("{block}.{name}"),
+                None => name.clone(),
+            }));
+        }
+        match statement.chars().last() {
+            Some('{') => block = name,
+            Some('}') => block = None,
+            _ => {}
+        }
+    }
+    names
 }

@@ -12,7 +12,7 @@ use vocabulary::Scope;
 use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
 use crate::kernel_argument::{KernelArgument, ReflectedIds};
-use crate::language::ShaderLanguage;
+use crate::language::{ShaderLanguage, coherent_names};
 use crate::opcode;
 use crate::stage::Stage;
 use crate::text::{MAGIC_NUMBER, MAX_INSTRUCTIONS, assemble_text, decode_string};
@@ -180,6 +180,10 @@ pub struct SpirvModule {
     /// The scope to which plain accesses of buffers and images are available and visible by the rules of the
     /// source language; see [`SpirvModule::by_language_rules`]. `None` if the module decides.
     pub plain_access_scope: Option<Scope>,
+    /// True for a module by the rules of its source language; see [`SpirvModule::by_language_rules`].
+    pub is_by_language: bool,
+    /// The names that the text of a GLSL source declares coherent for the device or wider.
+    pub(crate) coherent_names: Vec<String>,
     /// The source language: that of `OpSource`, else that of the extension of a source file.
     pub language: Option<ShaderLanguage>,
     /// Operands of image, matrix and similar types.
@@ -496,7 +500,11 @@ impl SpirvModule {
                 let name = decode_string(operands.get(2..).unwrap_or_default()).0;
                 self.member_names.insert((operand(0)?, operand(1)?), name);
             }
-            Op::Source => self.language = ShaderLanguage::from_source_number(operand(0)?),
+            Op::Source => {
+                self.language = ShaderLanguage::from_source_number(operand(0)?);
+                let text = decode_string(operands.get(3..).unwrap_or_default()).0;
+                self.coherent_names = coherent_names(&text);
+            }
             Op::MemoryModel => {
                 self.uses_vulkan_model = match MemoryModel::from_u32(operand(1)?) {
                     Some(MemoryModel::Vulkan) => true,

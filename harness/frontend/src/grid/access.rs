@@ -4,7 +4,7 @@ use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
 use spirv_reader::MemoryOperands;
 
-use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck, WORD_BYTES};
+use super::shadow::{AccessRecord, AccessSite, DefinedCollisions, MemoryAccessKind, RaceCheck, WORD_BYTES};
 use crate::error::{Problem, malformed, unsupported};
 use crate::finding::{FindingCause, InvocationId};
 use crate::order::access_strength;
@@ -513,6 +513,10 @@ impl Interpreter<'_> {
         let Some(object) = object else { return false };
         let (view, fine) = (&me.views[class], self.setup.has_fine_ordering);
         let shape = self.setup.numbering();
+        let is_defined = self.program.module.defines_collisions();
+        let of_stores = is_defined && class != StorageClass::Workgroup;
+        let of_equal_stores = of_stores && self.stores_same_value;
+        let collisions = DefinedCollisions { of_loads: is_defined, of_stores, of_equal_stores };
         let changes = access_kind.writes && !self.stores_same_value;
         let end = pointer.offset + u64::from(bytes);
         let (mut unordered, mut conflict) = (false, None);
@@ -535,6 +539,7 @@ impl Interpreter<'_> {
                 has_fine_ordering: fine,
                 last_release: me.last_release,
                 numbering: shape,
+                collisions,
             };
             let cell = object.shadow.cell_mut(word);
             if sees {

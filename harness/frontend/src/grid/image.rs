@@ -365,7 +365,7 @@ impl Interpreter<'_> {
         let taint = parts.iter().fold(0, |all, part| all | part.1);
         self.observe_undefined(taint);
         self.observe_unwritten(ctx, taint);
-        let mut class = None;
+        let (mut class, mut changed) = (None, false);
         if let Some(shared) = self.object_mut(ctx, object) {
             class = shared.class;
             let format = shared.texels.and_then(|texels| texels.format);
@@ -380,13 +380,17 @@ impl Interpreter<'_> {
                 // Without a format the rounding is unknown.
                 let (kept, known) = format.map_or((number, false), |format| format.quantize(index, number));
                 let of = if known { 0 } else { OPAQUE };
-                shared.write_scalar(offset + u64::from(bytes) * index as u64, bytes, kept, taint | of);
+                let at = offset + u64::from(bytes) * index as u64;
+                changed |= shared.read_scalar(at, bytes) != (kept, taint | of);
+                shared.write_scalar(at, bytes, kept, taint | of);
             }
         }
         self.changes += 1;
         if let Some(class) = class {
             let pointer = ConcretePointer { offset, ..ConcretePointer::at_object_start(object, 0) };
+            self.stores_same_value = !changed;
             self.check_access(ctx, &pointer, TEXEL_BYTES as u32, class, manner, false);
+            self.stores_same_value = false;
         }
         Ok(())
     }

@@ -334,9 +334,10 @@ fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> 
             let scope_of = |id: u32| constant_scope(module, specialized, id);
             let (pointer, scope) = match module.operation(instruction) {
                 SpirvOperation::Load { pointer, memory }
-                    if module.uses_vulkan_model && memory.non_private =>
+                    if module.uses_vulkan_model && (memory.non_private || module.is_by_language) =>
                 {
-                    (pointer, memory.visible.map_or(Some(Scope::Invocation), scope_of))
+                    let implied = module.plain_access_scope.or(Some(Scope::Invocation));
+                    (pointer, memory.visible.map_or(implied, scope_of))
                 }
                 SpirvOperation::Atomic(access) => (access.pointer, scope_of(access.scope)),
                 _ => continue,

@@ -171,6 +171,36 @@ pub(super) struct RaceCheck<'v> {
     /// The accessing invocation's clock at its last release.
     pub last_release: u32,
     pub numbering: InvocationNumbering,
+    /// The collisions that the source language defines.
+    pub collisions: DefinedCollisions,
+}
+
+/// The unordered accesses of one word that are no data race by the source language.
+#[derive(Clone, Copy, Default)]
+pub(super) struct DefinedCollisions {
+    /// An atomic and a plain load.
+    pub of_loads: bool,
+    /// An atomic and a plain store.
+    pub of_stores: bool,
+    /// Two plain stores of the value that memory holds.
+    pub of_equal_stores: bool,
+}
+
+impl DefinedCollisions {
+    fn contains(self, one: &MemoryAccessKind, other: &MemoryAccessKind) -> bool {
+        match (one.is_atomic, other.is_atomic) {
+            (true, true) => false,
+            (false, false) => self.of_equal_stores && one.writes && other.writes,
+            (true, false) => {
+                if other.writes {
+                    self.of_stores
+                } else {
+                    self.of_loads
+                }
+            }
+            (false, true) => self.contains(other, one),
+        }
+    }
 }
 
 /// Classifies an access against an earlier one.
@@ -586,6 +616,7 @@ impl RaceCheckResult {
                 let same = old.operation == by.operation && by.operation != 0;
                 self.is_unordered |= !known && !same && old.writes;
             }
+            AccessOrder::Race if race_check.collisions.contains(&record.site.kind, &new.site.kind) => {}
             found => {
                 // A race outweighs an unpublished read; otherwise the first conflict is reported.
                 let better = match &self.conflict {
