@@ -5,7 +5,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
+use frontend::grid::{
+    FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid,
+};
 use frontend::{
     AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, InvocationId, Refusal,
     ShaderLanguage, SourcePosition, SpirvModule, WiderGridFinding, fix_walk_findings,
@@ -14,8 +16,9 @@ use litmus::Test;
 use model::{Budget, Model};
 use prove::ProofReport;
 use results::wire::{
-    CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord,
-    RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason, UnprovedPlace,
+    BufferContents, CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord,
+    NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason,
+    UnprovedPlace,
 };
 use results::write::race::describe_need;
 
@@ -398,6 +401,7 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
         coverage: RaceCoverage::default(),
         needs: Vec::new(),
         order_dependent: None,
+        contents: Vec::new(),
         lints: Vec::new(),
     }
 }
@@ -434,9 +438,24 @@ pub fn race_line(
         coverage,
         needs: report.needs.into_iter().map(|needed| needed_record(file, module, needed)).collect(),
         order_dependent: report.order_dependent_element,
+        contents: report.final_buffers.iter().map(|buffer| buffer_contents(module, buffer)).collect(),
         workgroups: report.workgroups,
         ..refused_line(file, &report.entry, options, String::new())
     }
+}
+
+/// Converts the final contents of a buffer to their published record.
+fn buffer_contents(module: &SpirvModule, buffer: &FinalBuffer) -> BufferContents {
+    let (set, binding, element) = buffer.at;
+    let is_at = |id: u32| {
+        let decorations = module.decorations_of(id);
+        (decorations.set.unwrap_or(0), decorations.binding) == (set, Some(binding))
+    };
+    let found = module.variables.iter().find(|(id, _)| is_at(**id));
+    let name = found.map(|(id, variable)| module.variable_name(*id, variable.ty)).unwrap_or_default();
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    let bytes = buffer.bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    BufferContents { set, binding, element, name, bytes, unknown: buffer.first_unknown_byte }
 }
 
 /// Converts the scope of a report to its published record.

@@ -370,6 +370,9 @@ pub struct Race {
     /// Also exit with 1 if the source is race-free by its language but the module of the compiler races.
     #[arg(long, hide_short_help = true)]
     pub strict_compiler: bool,
+    /// Add the final contents of buffers, in hexadecimal, to `--format json`.
+    #[arg(long, hide_short_help = true)]
+    pub contents: bool,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,

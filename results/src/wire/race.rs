@@ -64,9 +64,30 @@ pub struct RaceLine {
     /// The first element that schedules leave different contents in, though nothing races. This is no finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_dependent: Option<String>,
+    /// The final contents of buffers after the first schedule, if requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contents: Vec<BufferContents>,
     /// The findings of `lint`, if requested. They do not change the verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lints: Vec<FindingRecord>,
+}
+
+/// The final contents of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BufferContents {
+    /// The descriptor set.
+    pub set: u32,
+    /// The binding.
+    pub binding: u32,
+    /// The element of an array of buffers.
+    pub element: u32,
+    /// The name of the variable, or of its block.
+    pub name: String,
+    /// The bytes, in hexadecimal.
+    pub bytes: String,
+    /// The first byte that is not computed: it is undefined or unspecified. Null if there is none.
+    #[serde(default)]
+    pub unknown: Option<usize>,
 }
 
 /// The inputs that a verdict is about.

@@ -77,6 +77,10 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
         detector = detector.save_case(path);
     }
     let given = arguments.kernel.shader_inputs(None)?;
+    if arguments.contents && arguments.format != RaceFormat::Json {
+        return Err(Failure::input_message("--contents: expected `--format json` as well".to_owned()));
+    }
+    let given = if arguments.contents { given.keep_contents() } else { given };
     let inputs = arguments.assume.iter().fold(given, |inputs, condition| inputs.assume(condition));
     let compilation = arguments.kernel.compilation()?;
     let files = collect_shader_files(&arguments.shaders, &compilation)?;

@@ -168,6 +168,19 @@ impl ShaderInputs {
         self
     }
 
+    /// Adds the final contents of buffers to the answer: `line.contents`.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().grid([1, 1, 1]).keep_contents();
+    /// # let _ = inputs;
+    /// ```
+    #[must_use]
+    pub fn keep_contents(mut self) -> ShaderInputs {
+        self.options.keep_final = true;
+        self
+    }
+
     /// Assumes a condition on the inputs, which a proof for every input needs.
     ///
     /// ```
