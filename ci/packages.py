@@ -163,6 +163,7 @@ def make_wheel(stage, version, target):
             f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\nSummary: {SUMMARY}\nLicense: MIT OR Apache-2.0\n"
             f"Requires-Python: >=3.8\n\n{ABOUT}\n"
         ).encode(),
+        f"{info}/entry_points.txt": f"[pytest11]\n{module_name} = {module_name}.pytest_plugin\n".encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: {NAME}\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
     }
     for path in sorted((ROOT / "ci/python" / module_name).iterdir()):

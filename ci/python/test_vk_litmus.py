@@ -5,6 +5,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+from array import array
 from pathlib import Path
 from unittest import mock
 
@@ -92,6 +93,125 @@ class Answers(unittest.TestCase):
         self.assertEqual(frame["count"].sum(), ran[0].instances)
 
 
+ARRAYS = """
+OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main "main" %index
+OpExecutionMode %main LocalSize 4 1 1
+OpName %data "data"
+OpName %out "out"
+OpDecorate %index BuiltIn LocalInvocationIndex
+OpDecorate %array ArrayStride 4
+OpDecorate %block Block
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %data DescriptorSet 0
+OpDecorate %data Binding 0
+OpDecorate %out DescriptorSet 0
+OpDecorate %out Binding 1
+OpDecorate %constants Block
+OpMemberDecorate %constants 0 Offset 0
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%bool = OpTypeBool
+%zero = OpConstant %u32 0
+%four = OpConstant %u32 4
+%array = OpTypeArray %u32 %four
+%block = OpTypeStruct %array
+%constants = OpTypeStruct %u32
+%pblock = OpTypePointer StorageBuffer %block
+%pu32 = OpTypePointer StorageBuffer %u32
+%ppush = OpTypePointer PushConstant %constants
+%ppu32 = OpTypePointer PushConstant %u32
+%pin = OpTypePointer Input %u32
+%data = OpVariable %pblock StorageBuffer
+%out = OpVariable %pblock StorageBuffer
+%push = OpVariable %ppush PushConstant
+%index = OpVariable %pin Input
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%t = OpLoad %u32 %index
+%p = OpAccessChain %pu32 %data %zero %t
+%q = OpAccessChain %pu32 %out %zero TARGET
+%c = OpAccessChain %ppu32 %push %zero
+OpBranch %loop
+%loop = OpLabel
+%v = OpLoad %u32 %p
+%again = OpIEqual %bool %v %zero
+OpLoopMerge %done %next None
+OpBranch %test
+%test = OpLabel
+OpBranchConditional %again %next %done
+%next = OpLabel
+OpBranch %loop
+%done = OpLabel
+%k = OpLoad %u32 %c
+%r = OpIMul %u32 %v %k
+OpStore %q %r
+OpReturn
+OpFunctionEnd
+"""
+
+
+class Arrays(unittest.TestCase):
+    """Multiplies `data` by a push constant; waits forever for a zero."""
+
+    def run_arrays(self, text=ARRAYS.replace("TARGET", "%t"), data=(1, 2, 3, 4), **options):
+        buffers = {"data": array("I", data), "out": bytearray(16), **options.pop("buffers", {})}
+        return vk_litmus.run(text, language="spvasm", buffers=buffers, **{"push": (3,), **options})
+
+    def test_contents_have_the_types_of_the_arguments(self):
+        result = self.run_arrays()
+        self.assertEqual((result.verdict, result.contents_vary, result.findings), ("clean", None, []))
+        self.assertEqual(result.buffers, {"data": array("I", [1, 2, 3, 4]), "out": bytearray(array("I", [3, 6, 9, 12]))})
+        by_binding = vk_litmus.run(
+            ARRAYS.replace("TARGET", "%t"), language="spvasm", buffers={"0.0": bytes([1] * 16), "0.1": bytes(16)}, push=array("I", [2])
+        )
+        self.assertEqual(by_binding.buffers["0.1"], bytes([2] * 16))
+
+    def test_a_race_fails_the_check(self):
+        result = self.run_arrays(ARRAYS.replace("TARGET", "%zero"), seed=3)
+        self.assertEqual((result.verdict, result.findings[0].kind), ("racy", "race"))
+        with self.assertRaisesRegex(vk_litmus.ShaderFailure, "(?s)`out.*the same schedules again: seed=3"):
+            result.check()
+
+    def test_a_kernel_that_waits_forever_is_a_finding(self):
+        self.assertEqual(self.run_arrays(data=(1, 0, 1, 1)).findings[0].kind, "hang")
+
+    def test_a_short_buffer_is_a_finding_that_names_it(self):
+        result = self.run_arrays(data=(1, 2))
+        self.assertRegex(str(result), "out-of-bounds: .*`data`, which has 8")
+
+    def test_numpy_arrays(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("numpy is not installed")
+        result = self.run_arrays(buffers={"data": numpy.array([[1, 2], [3, 4]], dtype="uint32")})
+        self.assertEqual(result.buffers["data"].shape, (2, 2))
+        with self.assertRaisesRegex(ValueError, "buffers\\['data'\\]: expected contiguous"):
+            self.run_arrays(buffers={"data": numpy.zeros(8, dtype="uint32")[::2]})
+
+    def test_wrong_arguments_name_the_parameter_and_the_expectation(self):
+        shared = bytearray(32)
+        cases = [
+            ({"buffers": {"data": [1, 2, 3, 4]}}, TypeError, "buffers\\['data'\\]: expected a NumPy array.*got list"),
+            ({"buffers": {"data": bytearray(3)}}, ValueError, "buffers\\['data'\\]: expected a positive multiple of 4 bytes, got 3"),
+            ({"buffers": {"data": memoryview(shared)[:16], "out": memoryview(shared)[8:24]}}, ValueError, "shares memory with"),
+            ({"buffers": {"0.0": bytearray(16)}}, ValueError, "one binding: expected one array"),
+            ({"buffers": {"none": bytearray(16)}}, vk_litmus.InputError, "`none`, which the kernel does not have"),
+            ({"push": ("x",)}, TypeError, "push: expected numbers"),
+            ({"grid": (0, 1)}, ValueError, "grid: expected one to three positive numbers"),
+        ]
+        for options, error, message in cases:
+            with self.subTest(options), self.assertRaisesRegex(error, message):
+                self.run_arrays(**options)
+        with self.assertRaisesRegex(ValueError, "shader: expected a file, or a source text with `language`"):
+            vk_litmus.run_shader("a\nb", buffers={})
+        with self.assertRaisesRegex(vk_litmus.InputError, "needs-inputs: data: supply it"):
+            vk_litmus.run(ARRAYS.replace("TARGET", "%t"), language="spvasm", buffers={"out": bytearray(16)}, push=(1,))
+
+
 class Failures(unittest.TestCase):
     def test_wrong_input_is_an_input_error_with_a_place(self):
         with self.assertRaises(vk_litmus.InputError) as caught:
@@ -126,6 +246,24 @@ class Failures(unittest.TestCase):
             # A run that is killed leaves the last line without its end.
             (Path(folder) / "run.jsonl").write_text('{"id": "a"}\n{"id": ')
             self.assertEqual([one.id for one in vk_litmus.read_results(folder)], ["a"])
+
+
+class Plugin(unittest.TestCase):
+    def test_the_fixture_fails_a_test_with_a_race(self):
+        try:
+            import pytest
+        except ImportError:
+            self.skipTest("pytest is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            test = Path(folder) / "test_kernel.py"
+            test.write_text(
+                f"TEXT = {ARRAYS.replace('TARGET', '%t')!r}\n"
+                "def test_kernel(run_shader):\n"
+                "    for text in (TEXT, TEXT.replace('%out %zero %t', '%out %zero %zero')):\n"
+                "        run_shader(text, language='spvasm', buffers={'data': bytes([1] * 16), 'out': bytes(16)}, push=(1,))\n"
+            )
+            code = pytest.main(["-q", "-p", "vk_litmus.pytest_plugin", "-p", "no:cacheprovider", "--vk-litmus-seed", "4", str(test)])
+        self.assertEqual(code, 1)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,17 @@ Each function runs the program `vk-litmus` once and returns its JSON answer as d
     ['P1:r0=1 P1:r1=0']
 """
 
+import array
+import ctypes
 import dataclasses
 import importlib
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +37,8 @@ __all__ = [
     "ProgramError",
     "Query",
     "RaceAnswer",
+    "ShaderFailure",
+    "ShaderResult",
     "SourcePlace",
     "TestResult",
     "check",
@@ -41,6 +47,7 @@ __all__ = [
     "read_results",
     "report",
     "run",
+    "run_shader",
     "to_dataframe",
 ]
 
@@ -177,6 +184,43 @@ class TestResult:
     __test__ = False
 
 
+class ShaderFailure(AssertionError):
+    """A shader has a race or another finding. The text has the findings and the option that repeats the schedules."""
+
+    def __init__(self, result: "ShaderResult") -> None:
+        super().__init__(str(result))
+        self.result = result
+
+
+@dataclass
+class ShaderResult:
+    """The contents that a dispatch left, and its findings."""
+
+    #: `clean` or `racy`.
+    verdict: str = ""
+    #: The final contents by the names of the given buffers, with their types and shapes. Those of one schedule if something races.
+    buffers: Dict[str, Any] = field(default_factory=dict)
+    findings: List[Finding] = field(default_factory=list)
+    #: The first element whose contents the schedule decides although nothing races.
+    contents_vary: Optional[str] = None
+    #: The seed of the schedules.
+    seed: int = 0
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def check(self) -> "ShaderResult":
+        """Returns the result; raises `ShaderFailure` if there is a finding."""
+        if self.verdict == "racy":
+            raise ShaderFailure(self)
+        return self
+
+    def __str__(self) -> str:
+        lines = [f"{self.raw.get('file', '')}: {self.verdict}"]
+        for found in self.findings:
+            lines.append(f"{found.kind}: {found.message}")
+            lines += [f"    {place.file}:{place.line}" for place in found.at]
+        return "\n".join([*lines, f"the same schedules again: seed={self.seed}"])
+
+
 Answer = typing.TypeVar("Answer")
 
 
@@ -259,12 +303,158 @@ def race(*files: "Union[str, os.PathLike[str]]", **options: Option) -> List[Race
     return _lines(_execute("race", files, {"format": "json", **options}), RaceAnswer)
 
 
-def run(*tests: "Union[str, os.PathLike[str]]", **options: Option) -> List[TestResult]:
-    """Runs litmus tests on a device and judges their outcomes: `vk-litmus run`.
+Shader = Union[str, "os.PathLike[str]"]
+Grid = Union[int, typing.Sequence[int]]
 
-    `out="DIR"` also stores the results in a folder for `report` and `read_results`.
+
+@typing.overload
+def run(shader: Shader, *, buffers: typing.Mapping[str, Any], **options: Any) -> ShaderResult: ...
+
+
+@typing.overload
+def run(*tests: Shader, **options: Option) -> List[TestResult]: ...
+
+
+def run(*tests: Shader, **options: Any) -> Any:
+    """Runs litmus tests on a device and judges their outcomes: `vk-litmus run`. Returns a list of `TestResult`.
+
+    `out="DIR"` also stores the results in a folder for `report` and `read_results`. With `buffers`, executes a shader on arrays
+    instead and returns a `ShaderResult`: see `run_shader`.
     """
+    if "buffers" in options:
+        if len(tests) != 1:
+            raise TypeError(f"run: expected one shader with `buffers`, got {len(tests)}")
+        return run_shader(tests[0], **options)
     return _lines(_execute("run", tests, {"format": "json", "quiet": True, **options}), TestResult)
+
+
+def run_shader(
+    shader: Shader,
+    *,
+    grid: Grid = 1,
+    buffers: Optional[typing.Mapping[str, Any]] = None,
+    push: Any = None,
+    seed: int = 0,
+    language: Optional[str] = None,
+    **options: Option,
+) -> ShaderResult:
+    """Executes a dispatch of a shader on arrays, without a device, and checks every access for races.
+
+    `shader` is a file, or a source text if `language` is its extension, such as `wgsl` or `comp`. `buffers` maps names of buffers, or
+    `"SET.BINDING"`, to objects with the buffer protocol: NumPy arrays, `array.array`, `bytearray`, `bytes`. They are not changed: the
+    result has new ones of the same type. `push` is such an object, or a sequence of `int` and `float` for 32-bit words. Other options
+    are those of `vk-litmus race`: `entry`, `subgroup_size`, `spec`, `schedules`, `time`.
+
+    Raises `InputError` or `TypeError`, `ValueError` for wrong arguments, and `ProgramError` if there is no answer, as for a kernel that
+    does not end. A finding raises nothing: call `check()` on the result.
+    """
+    size = [grid] if isinstance(grid, int) else list(grid)
+    if not 1 <= len(size) <= 3 or not all(isinstance(one, int) and one > 0 for one in size):
+        raise ValueError(f"grid: expected one to three positive numbers of workgroups, got {grid!r}")
+    views = {name: _view(f"buffers[{name!r}]", value) for name, value in (buffers or {}).items()}
+    _reject_overlaps(views)
+    with tempfile.TemporaryDirectory(prefix="vk-litmus-") as folder:
+        if language is not None:
+            file = Path(folder) / f"shader.{language.lstrip('.')}"
+            file.write_text(os.fspath(shader), encoding="utf-8")
+        elif isinstance(shader, str) and "\n" in shader:
+            raise ValueError("shader: expected a file, or a source text with `language`, such as language='wgsl'")
+        else:
+            file = Path(shader)
+        words: Dict[str, Option] = {"format": "json", "contents": True, "grid": tuple(size + [1] * (3 - len(size))), "seed": seed}
+        given: List[Any] = []
+        for number, (name, view) in enumerate(views.items()):
+            path = Path(folder) / f"{number}.bin"
+            path.write_bytes(view)
+            given.append(f"{name}={path}")
+        words["buffer"] = given
+        if push is not None:
+            path = Path(folder) / "push.bin"
+            path.write_bytes(_push_bytes(push))
+            words["push"] = path
+        ran = _execute("race", [file], {**words, **options})
+    answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    if len(answers) != 1:
+        names = ", ".join(str(one.get("entry")) for one in answers)
+        raise InputError(f"entry: expected the name of one entry point: {names}" if answers else ran.stderr.strip(), ran.returncode)
+    raw = answers[0]
+    verdict = raw["verdict"]
+    if verdict not in ("clean", "racy"):
+        needs = [f"{one['name']}: supply it with {one['option']}" for one in raw.get("needs", [])]
+        reason = "; ".join([raw.get("why") or "", *needs]).strip("; ") or ran.stderr.strip()
+        is_input = ran.returncode == 2 or verdict == "needs-inputs"
+        raise (InputError if is_input else ProgramError)(f"{raw['file']}: {verdict}: {reason}", ran.returncode)
+    chosen = [one for inputs in raw["coverage"].get("inputs", []) for one in inputs]
+    if chosen:
+        raise InputError(f"{raw['file']}: expected values in buffers or push, or inputs='zeros', in place of {', '.join(chosen)}")
+    findings = [_decoded(Finding, one) for one in raw["findings"]] if verdict == "racy" else []
+    final: Dict[str, Any] = {}
+    bound: Dict[typing.Tuple[int, int], str] = {}
+    for name, view in views.items():
+        left = next((one for one in raw.get("contents", []) if name in (one["name"], f"{one['set']}.{one['binding']}")), None)
+        if left is None:
+            # Nothing is known about a buffer that the entry point does not use, except that it does not change.
+            final[name] = _same_type((buffers or {})[name], view, view.tobytes())
+            continue
+        other = bound.setdefault((left["set"], left["binding"]), name)
+        if other != name:
+            raise ValueError(f"buffers[{name!r}] and buffers[{other!r}] are one binding: expected one array for each")
+        if left.get("unknown") is not None and verdict == "clean":
+            raise ProgramError(f"buffers[{name!r}]: byte {left['unknown']} is not computed: it is undefined or unspecified")
+        final[name] = _same_type((buffers or {})[name], view, bytes.fromhex(left["bytes"])[: view.nbytes])
+    return ShaderResult(verdict, final, findings, raw.get("order_dependent"), seed, raw)
+
+
+def _view(what: str, value: Any) -> memoryview:
+    """Returns the memory of an argument."""
+    try:
+        view = memoryview(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"{what}: expected a NumPy array, array.array, bytearray or bytes, got {kind}") from None
+    if not view.c_contiguous:
+        raise ValueError(f"{what}: expected contiguous memory in C order, as numpy.ascontiguousarray returns it")
+    if view.nbytes == 0 or view.nbytes % 4:
+        raise ValueError(f"{what}: expected a positive multiple of 4 bytes, got {view.nbytes}")
+    if view.format.lstrip("@=<>!") not in ("b", "B", "c", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"):
+        raise TypeError(f"{what}: expected elements that are integers or floats, got format {view.format!r}")
+    return view
+
+
+def _reject_overlaps(views: "Dict[str, memoryview]") -> None:
+    """Raises `ValueError` if two buffers share memory."""
+    known: List[typing.Tuple[int, int, str]] = []
+    for name, view in views.items():
+        if view.readonly:
+            continue
+        start = ctypes.addressof(ctypes.c_char.from_buffer(view))
+        for first, end, other in known:
+            if start < end and first < start + view.nbytes:
+                raise ValueError(f"buffers[{name!r}] shares memory with buffers[{other!r}]: expected separate arrays")
+        known.append((start, start + view.nbytes, name))
+
+
+def _push_bytes(push: Any) -> bytes:
+    """Returns push constants as bytes."""
+    if isinstance(push, (list, tuple)):
+        try:
+            return b"".join(struct.pack("<f", one) if isinstance(one, float) else struct.pack("<I", one & 0xFFFFFFFF) for one in push)
+        except (TypeError, struct.error):
+            raise TypeError(f"push: expected numbers or an object with the buffer protocol, got {push!r}") from None
+    return _view("push", push).tobytes()
+
+
+def _same_type(value: Any, view: memoryview, data: bytes) -> Any:
+    """Returns bytes as the type of an argument."""
+    data += bytes(view.nbytes - len(data))
+    if isinstance(value, bytes):
+        return data
+    if isinstance(value, array.array):
+        return array.array(value.typecode, data)
+    if type(value).__module__ == "numpy":
+        numpy: Any = importlib.import_module("numpy")
+        return numpy.frombuffer(bytearray(data), dtype=value.dtype).reshape(value.shape)
+    return bytearray(data)
 
 
 def report(*folders: "Union[str, os.PathLike[str]]", out: "Union[str, os.PathLike[str]]", **options: Option) -> Path:

@@ -14,6 +14,7 @@ mod cts;
 mod dispatch;
 mod docs;
 mod drivers;
+mod examples;
 mod executors;
 mod expect;
 mod families;
