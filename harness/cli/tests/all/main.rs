@@ -30,6 +30,7 @@ mod jobs;
 mod kernel;
 mod kills;
 mod kinds;
+mod languages;
 mod layout;
 mod ledger;
 mod library;

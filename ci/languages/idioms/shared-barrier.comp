@@ -1,0 +1,11 @@
+#version 460
+layout(local_size_x = 8) in;
+layout(set = 0, binding = 0)  buffer BB { uint b[8]; };
+layout(set = 0, binding = 1) buffer OB { uint o[8]; };
+shared uint s[8];
+void main() {
+  uint t = gl_LocalInvocationIndex;
+  s[t] = t;
+  barrier();
+  o[t] = s[7u - t];
+}
