@@ -481,3 +481,46 @@ fn f10_two_reads_of_a_nonwritable_buffer_are_one_load() {
     assert_eq!(steps.len(), 4, "{ran:?}");
     assert!(steps.iter().all(|step| page.contains(step)), "{ran:?}");
 }
+
+/// Runs the commands of a page in the root with a scratch folder for its modules; returns the last output of each.
+fn answers<const N: usize>(page: &str, tools: &[&str]) -> Option<[String; N]> {
+    if !tools.iter().all(|tool| has(tool)) {
+        return None;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let module = |name: &str| scratch.path().join(name).display().to_string();
+    let number = page.split('-').next().unwrap();
+    let files = [".spv", ".wgsl", ".comp", "-after.spv"].map(|end| format!(" {number}{end}"));
+    let answer = |command: String| {
+        let command = files.iter().fold(command, |command, file| {
+            command.replace(file.as_str(), &format!(" {}", module(file.trim())))
+        });
+        let ran = run(&command, &[]);
+        format!("{}{}", ran.stdout, ran.stderr)
+    };
+    Some(commands::<N>(page).map(answer))
+}
+
+#[test]
+fn f11_to_f14_compilers_lose_what_languages_promise() {
+    if let Some([_, _, refined]) = answers("F11-spirv-cross-acquire.md", &["glslangValidator", "spirv-cross"])
+    {
+        assert!(refined.contains("breaks: AFTER only: data race on `B_1._data[7]`"), "{refined}");
+    }
+    if let Some([_, output]) = answers("F12-naga-branch.md", &["glslangValidator", "naga"]) {
+        assert!(output.contains("`main`: divergent barrier"), "{output}");
+    }
+    let tools = ["glslangValidator", "spirv-val"];
+    if let Some([invalid, family, release]) = answers("F13-glslang-scope-words.md", &tools) {
+        assert!(invalid.contains("is banned when using the Vulkan memory model"), "{invalid}");
+        for answer in [family, release] {
+            assert!(
+                answer.contains("race-free in GLSL; racy in the module that glslangValidator"),
+                "{answer}"
+            );
+        }
+    }
+    if let Some([_, racy]) = answers("F14-slangc-groupshared.md", &["slangc"]) {
+        assert!(racy.contains("unpublished-read: data race on `S[7]`"), "{racy}");
+    }
+}
