@@ -132,15 +132,9 @@ impl ReferenceMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessTarget {
     /// A pointer; accesses by address contain their alignment.
-    Memory {
-        pointer: Word,
-        alignment: Option<u32>,
-    },
-    Texel {
-        variable: Word,
-        image: Word,
-        coordinates: Word,
-    },
+    Memory { pointer: Word, alignment: Option<u32> },
+    /// A texel of an image.
+    Texel { variable: Word, image: Word, coordinates: Word },
 }
 
 /// The paths, scopes and features that the instructions of a test use.

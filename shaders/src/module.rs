@@ -37,19 +37,13 @@ impl Preamble {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModuleStage {
     /// `reconverges` declares maximal reconvergence.
-    Compute {
-        workgroup_size: [u32; 3],
-        reconverges: bool,
-    },
+    Compute { workgroup_size: [u32; 3], reconverges: bool },
+    /// A vertex shader.
     Vertex,
     /// A mesh shader that emits no primitive.
-    Mesh {
-        workgroup_size: [u32; 3],
-    },
+    Mesh { workgroup_size: [u32; 3] },
     /// A task shader that launches no mesh workgroups.
-    Task {
-        workgroup_size: [u32; 3],
-    },
+    Task { workgroup_size: [u32; 3] },
     /// A fragment shader, with the execution mode of its interlocked sections if it has any.
     Fragment(Option<ExecutionMode>),
 }

@@ -33,80 +33,37 @@ enum MemoryOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// A plain, visible load of a word.
-    Load {
-        word: usize,
-        to: usize,
-    },
+    Load { word: usize, to: usize },
     /// A plain, available store to a word.
-    Store {
-        word: usize,
-        value: Value,
-    },
+    Store { word: usize, value: Value },
     /// An atomic load of a flag.
-    LoadFlag {
-        flag: usize,
-        to: usize,
-        order: MemoryOrder,
-    },
+    LoadFlag { flag: usize, to: usize, order: MemoryOrder },
     /// An atomic store to a flag.
-    StoreFlag {
-        flag: usize,
-        value: u32,
-        order: MemoryOrder,
-    },
+    StoreFlag { flag: usize, value: u32, order: MemoryOrder },
+    /// A memory barrier at device scope.
     Fence(MemoryOrder),
     /// The later steps are executed only if the loaded flag was 1.
-    Guard {
-        register: usize,
-    },
+    Guard { register: usize },
     /// A register without a load.
-    Define {
-        to: usize,
-        value: Value,
-    },
+    Define { to: usize, value: Value },
     /// A relaxed or ordered addition of 1 to a flag.
-    AddToFlag {
-        flag: usize,
-        to: usize,
-        order: MemoryOrder,
-    },
+    AddToFlag { flag: usize, to: usize, order: MemoryOrder },
     /// Waits until a flag is 1.
-    WaitForFlag {
-        flag: usize,
-        to: usize,
-    },
+    WaitForFlag { flag: usize, to: usize },
     /// Runs forever if a register is 0.
-    HangIfZero {
-        register: usize,
-    },
+    HangIfZero { register: usize },
     /// A plain load, repeated while the word is 1.
-    LoadWhileOne {
-        word: usize,
-    },
+    LoadWhileOne { word: usize },
     /// A volatile load of a word.
-    LoadVolatile {
-        word: usize,
-        to: usize,
-    },
+    LoadVolatile { word: usize, to: usize },
     /// A volatile store to a word.
-    StoreVolatile {
-        word: usize,
-        value: u32,
-    },
+    StoreVolatile { word: usize, value: u32 },
     /// A plain load whose value is not used.
-    UnusedLoad {
-        word: usize,
-    },
+    UnusedLoad { word: usize },
     /// A plain load of word 0 or 1, as a bit of a register selects.
-    LoadAt {
-        index: usize,
-        to: usize,
-    },
+    LoadAt { index: usize, to: usize },
     /// A plain store to word 0 or 1, as a bit of a register selects.
-    StoreAt {
-        index: usize,
-        value: u32,
-    },
+    StoreAt { index: usize, value: u32 },
 }
 
 use MemoryOrder::{Acquire, AcquireRelease, Relaxed, Release};

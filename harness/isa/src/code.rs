@@ -7,16 +7,14 @@ use crate::question::MemoryWord;
 /// A constant, or a value that depends on loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WaveValue {
+    /// A number.
     Constant(u32),
     /// The index of an expression.
     Expression(u16),
     /// The low half of the address of the descriptor set.
     DescriptorSetAddress,
     /// A word of the descriptor at this offset of the descriptor set.
-    DescriptorWord {
-        offset: u32,
-        word: u8,
-    },
+    DescriptorWord { offset: u32, word: u8 },
     /// A value that was never written.
     Undefined,
 }
@@ -25,12 +23,8 @@ pub(crate) enum WaveValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WaveExpression {
     /// Some bytes of a loaded cell.
-    Load {
-        slot: u16,
-        shift: u8,
-        bytes: u8,
-        signed: bool,
-    },
+    Load { slot: u16, shift: u8, bytes: u8, signed: bool },
+    /// An operation on up to three values.
     Operation(AluOperation, WaveValue, WaveValue, WaveValue),
 }
 
@@ -50,30 +44,19 @@ pub(crate) struct WaveCode {
 
 #[derive(Clone, Debug)]
 pub(crate) enum WaveStep {
+    /// Issues an access.
     Access(u16),
     /// Waits until these are complete.
-    Wait {
-        line: u32,
-        accesses: Vec<u16>,
-    },
+    Wait { line: u32, accesses: Vec<u16> },
     /// Arrives at the workgroup's barrier.
-    BarrierSignal {
-        line: u32,
-    },
+    BarrierSignal { line: u32 },
     /// Waits until all waves of the workgroup have arrived equally often.
-    BarrierWait {
-        line: u32,
-    },
-    Cache {
-        line: u32,
-        cache: CacheInstruction,
-        scope: u8,
-    },
+    BarrierWait { line: u32 },
+    /// Executes a cache instruction.
+    Cache { line: u32, cache: CacheInstruction, scope: u8 },
     /// Continues at `target` if the value is 0.
-    BranchIfZero {
-        value: u16,
-        target: u32,
-    },
+    BranchIfZero { value: u16, target: u32 },
+    /// Ends the wave.
     End,
 }
 

@@ -109,36 +109,19 @@ struct QueueEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MachineStep {
     /// The wave's next vector access arrives; the parts in `hits` hit their line.
-    Arrive {
-        wave: usize,
-        hits: u64,
-    },
+    Arrive { wave: usize, hits: u64 },
     /// The head of a queue is performed, at the array's cache line or at L2.
-    PerformQueued {
-        entry: usize,
-        hit: bool,
-    },
-    PerformScalar {
-        pending: usize,
-        source: LoadSource,
-    },
+    PerformQueued { entry: usize, hit: bool },
+    /// One of the wave's scalar loads is performed.
+    PerformScalar { pending: usize, source: LoadSource },
     /// The wave's next LDS operation is performed.
-    PerformLds {
-        pending: usize,
-    },
+    PerformLds { pending: usize },
     /// A cache instruction acts.
-    ExecuteCacheInstruction {
-        wave: usize,
-    },
+    ExecuteCacheInstruction { wave: usize },
     /// The next dispatch begins.
     StartDispatch,
     /// A load of another wave refills a cache line.
-    Refill {
-        cache: usize,
-        unit_or_array: usize,
-        cell: u16,
-        source: LoadSource,
-    },
+    Refill { cache: usize, unit_or_array: usize, cell: u16, source: LoadSource },
 }
 
 /// The source of a load's value.

@@ -77,49 +77,25 @@ pub enum CacheInstruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarOperation {
     /// Bitwise over one or two registers. With `sets_scc`, scc is set if the result is nonzero.
-    Bitwise {
-        alu: AluOperation,
-        wide: bool,
-        sets_scc: bool,
-    },
+    Bitwise { alu: AluOperation, wide: bool, sets_scc: bool },
     /// `s_movk_i32` and similar. With `accumulates`, the destination is also the first operand of `alu`.
-    Constant {
-        alu: AluOperation,
-        accumulates: bool,
-    },
+    Constant { alu: AluOperation, accumulates: bool },
     /// Sums and differences. scc receives the carry, or the overflow of signed ones.
-    Sum {
-        subtract: bool,
-        carry_in: bool,
-        signed: bool,
-    },
+    Sum { subtract: bool, carry_in: bool, signed: bool },
     /// Other operations on words, with their effect on scc.
-    Word {
-        alu: AluOperation,
-        scc_effect: SccEffect,
-    },
+    Word { alu: AluOperation, scc_effect: SccEffect },
     /// Shifts of two words.
-    Shift64 {
-        left: bool,
-    },
+    Shift64 { left: bool },
     /// `s_bfm_b64`.
     Mask64,
-    Select {
-        wide: bool,
-    },
-    Compare {
-        relation: CompareRelation,
-        kind: CompareType,
-    },
+    /// `s_cselect_b32`, `s_cselect_b64`.
+    Select { wide: bool },
+    /// `s_cmp_…`: sets scc.
+    Compare { relation: CompareRelation, kind: CompareType },
     /// `s_bitcmp0_b32`, `s_bitcmp1_b32`.
-    TestBit {
-        set: bool,
-    },
+    TestBit { set: bool },
     /// `s_and_saveexec_b64` and similar.
-    SaveExec {
-        alu: AluOperation,
-        wide: bool,
-    },
+    SaveExec { alu: AluOperation, wide: bool },
 }
 
 /// The effect of an instruction on scc.
@@ -134,32 +110,19 @@ pub enum SccEffect {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorOperation {
-    Word {
-        alu: AluOperation,
-        reverse: bool,
-    },
+    /// Other operations on words. With `reverse`, the operands are exchanged.
+    Word { alu: AluOperation, reverse: bool },
     /// Sums and differences with optional carry masks.
-    Sum {
-        subtract: bool,
-        reverse: bool,
-        carry_out: bool,
-        carry_in: bool,
-    },
+    Sum { subtract: bool, reverse: bool, carry_out: bool, carry_in: bool },
     /// With `reverse`, the amount is the first operand, as in later generations.
-    Shift64 {
-        left: bool,
-        reverse: bool,
-    },
+    Shift64 { left: bool, reverse: bool },
+    /// `v_cndmask_b32`.
     Select,
-    Compare {
-        relation: CompareRelation,
-        kind: CompareType,
-        writes_exec: bool,
-    },
+    /// `v_cmp_…`, and `v_cmpx_…`, which writes exec.
+    Compare { relation: CompareRelation, kind: CompareType, writes_exec: bool },
     /// `v_mbcnt_lo_u32_b32`, `v_mbcnt_hi_u32_b32`.
-    MaskedBitCount {
-        high: bool,
-    },
+    MaskedBitCount { high: bool },
+    /// `v_readfirstlane_b32`.
     ReadFirstLane,
 }
 

@@ -37,10 +37,7 @@ pub enum MachineOperand {
     /// Vector registers from `first` on.
     Vector(RegisterRange),
     /// Half of a vector register.
-    Half {
-        register: u16,
-        high: bool,
-    },
+    Half { register: u16, high: bool },
     /// Vector registers that need not be consecutive: an image's address.
     Vectors(Vec<u16>),
     /// A number as its 64 bits; negative ones are sign-extended.
@@ -53,6 +50,7 @@ pub enum MachineOperand {
     Off,
     /// Another name, such as a label.
     Name(String),
+    /// A text of another form.
     Unknown(String),
 }
 

@@ -9,9 +9,11 @@ use spirv_reader::SourcePosition;
 pub enum UnprovedReason {
     /// The stage has no model here.
     Stage,
+    /// A function without a body.
     MissingFunction,
     /// More nodes, accesses or calls than the bounds.
     TooLarge,
+    /// A jump into the middle of a loop.
     IrreducibleControlFlow,
     /// An instruction without a model of its effect.
     Instruction(String),
@@ -26,11 +28,7 @@ pub enum UnprovedReason {
     /// The solver's budget ended.
     Budget,
     /// A given condition that cannot be read; the column counts from 1.
-    Condition {
-        text: String,
-        column: usize,
-        expected: String,
-    },
+    Condition { text: String, column: usize, expected: String },
     /// The module is malformed.
     Malformed(String),
 }

@@ -32,39 +32,25 @@ enum LoweredValue {
     /// A word, or the first of the words of a wider number or a vector.
     Value(Register),
     /// An address in memory.
-    Pointer {
-        reference: u16,
-        address: Register,
-    },
+    Pointer { reference: u16, address: Register },
     /// A variable of the function.
     Variable(Register),
     /// An element of a function variable at a computed index, in words; and the words of the variable.
-    Element {
-        first: Register,
-        offset: u32,
-        index: Register,
-        words: u32,
-    },
+    Element { first: Register, offset: u32, index: Register, words: u32 },
     /// A member of the push constants, `bytes` bytes after the offset in `index`.
-    PushConstant {
-        bytes: u32,
-        index: Register,
-    },
+    PushConstant { bytes: u32, index: Register },
+    /// The block of push constants.
     PushConstantBlock,
+    /// An input variable.
     Input(SpirvBuiltIn),
     /// A word that the vertex shader passes to its fragments.
     VertexWord,
+    /// A component of an input variable.
     InputComponent(SpirvBuiltIn, u8),
     /// A whole variable in memory that is not a number.
-    MemoryVariable {
-        reference: u16,
-        ty: u32,
-    },
-    Image {
-        reference: u16,
-        dimensions: u32,
-        format: Option<TexelFormat>,
-    },
+    MemoryVariable { reference: u16, ty: u32 },
+    /// An image.
+    Image { reference: u16, dimensions: u32, format: Option<TexelFormat> },
 }
 
 /// Lowers a module's words to a program.

@@ -159,122 +159,48 @@ pub(crate) struct Edge {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// `to` = `left` ∘ `right`.
-    Binary {
-        op: Binary,
-        to: Register,
-        left: Register,
-        right: Register,
-    },
+    Binary { op: Binary, to: Register, left: Register, right: Register },
     /// `to` = `condition` ? `yes` : `no`.
-    Select {
-        to: Register,
-        condition: Register,
-        yes: Register,
-        no: Register,
-    },
+    Select { to: Register, condition: Register, yes: Register, no: Register },
     /// `to` = `from`, in the active lanes.
-    Assign {
-        to: Register,
-        from: Register,
-    },
+    Assign { to: Register, from: Register },
     /// `to` = `from` in every lane.
-    Copy {
-        to: Register,
-        from: Register,
-    },
+    Copy { to: Register, from: Register },
     /// `to` = push constant `word` plus the byte offset in `index`, which may be [`NONE`].
-    Parameter {
-        to: Register,
-        word: u32,
-        index: Register,
-    },
+    Parameter { to: Register, word: u32, index: Register },
     /// `to` = a built-in variable.
-    BuiltIn {
-        to: Register,
-        built_in: BuiltIn,
-    },
+    BuiltIn { to: Register, built_in: BuiltIn },
     /// One of [`Program::number_instructions`].
-    Apply {
-        number: u32,
-    },
+    Apply { number: u32 },
     /// `to` = the register `from + offset + index`, of `words` from `from` on.
-    ReadIndexed {
-        to: Register,
-        from: Register,
-        offset: u32,
-        index: Register,
-        words: u32,
-    },
+    ReadIndexed { to: Register, from: Register, offset: u32, index: Register, words: u32 },
     /// The register `to + offset + index` = `from`, in the active lanes, of `words` from `to` on.
-    WriteIndexed {
-        to: Register,
-        offset: u32,
-        index: Register,
-        from: Register,
-        words: u32,
-    },
+    WriteIndexed { to: Register, offset: u32, index: Register, from: Register, words: u32 },
     /// `to` = the number of elements of `stride` bytes that fit in a reference after `offset`.
-    ArrayLength {
-        to: Register,
-        reference: u16,
-        offset: u32,
-        stride: u32,
-    },
+    ArrayLength { to: Register, reference: u16, offset: u32, stride: u32 },
     /// The size of an image: texels of a row, and the number of rows if it has rows.
-    ImageSize {
-        to: Register,
-        reference: u16,
-        rows: bool,
-    },
+    ImageSize { to: Register, reference: u16, rows: bool },
     /// `to` = the result of a ballot query; `argument` may be [`NONE`].
-    Ballot {
-        kind: BallotKind,
-        to: Register,
-        ballot: Register,
-        argument: Register,
-    },
+    Ballot { kind: BallotKind, to: Register, ballot: Register, argument: Register },
     /// `to` = address in bytes of byte `offset + index × scale` of a reference, if `bytes` bytes fit there.
-    Address {
-        to: Register,
-        reference: u16,
-        index: Register,
-        scale: u32,
-        offset: u32,
-        bytes: u32,
-    },
+    Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32, bytes: u32 },
     /// `to` = the address plus `bytes`; out-of-bounds addresses stay so.
-    AddressOffset {
-        to: Register,
-        from: Register,
-        bytes: u32,
-    },
+    AddressOffset { to: Register, from: Register, bytes: u32 },
     /// `to` = address in bytes of a texel; `row` may be [`NONE`].
-    Texel {
-        to: Register,
-        reference: u16,
-        column: Register,
-        row: Register,
-    },
+    Texel { to: Register, reference: u16, column: Register, row: Register },
     /// Waits until a load has filled the register.
-    Await {
-        register: Register,
-    },
+    Await { register: Register },
     /// Issues a memory operation to the window.
     Memory(Access),
     /// A subgroup operation: the wave waits here until the machine has executed it.
     Group(SubgroupOp),
     /// Ends a block.
-    Jump {
-        edge: u32,
-    },
+    Jump { edge: u32 },
     /// Ends a block.
-    Branch {
-        condition: Register,
-        yes: u32,
-        no: u32,
-    },
+    Branch { condition: Register, yes: u32, no: u32 },
     /// Ends a block.
     Switch(Switch),
+    /// Ends the invocation.
     Return,
 }
 

@@ -24,21 +24,12 @@ pub(crate) struct FragmentPoints {
 
 /// The inputs that identify an invocation.
 pub(super) enum InvocationInputs {
-    Compute {
-        workgroup: Word,
-        local: Word,
-    },
-    Vertex {
-        index: Word,
-        outputs: (Word, Word),
-    },
+    /// The ids of the workgroup and in it.
+    Compute { workgroup: Word, local: Word },
+    /// The index, and the variables of position and size.
+    Vertex { index: Word, outputs: (Word, Word) },
     /// `point` if fragments overlap.
-    Fragment {
-        coordinates: Word,
-        helper: Word,
-        cells: ViewportLayout,
-        point: Option<Word>,
-    },
+    Fragment { coordinates: Word, helper: Word, cells: ViewportLayout, point: Option<Word> },
 }
 
 /// An output for results that are not written to memory.

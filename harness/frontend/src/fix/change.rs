@@ -37,39 +37,19 @@ pub enum ChangeKind {
         classes: Vec<StorageClass>,
     },
     /// Makes a variable coherent; if others of its accesses are, only the one that was left out.
-    MakeCoherent {
-        root: u32,
-        is_left_out: bool,
-    },
+    MakeCoherent { root: u32, is_left_out: bool },
     /// Zeros as the initial value of a variable.
     ZeroInitialize(u32),
     /// Additional acquire or release semantics.
-    StrengthenOrder {
-        site: ChangeSite,
-        anchor: InsertionAnchor,
-        more: AddedSemantics,
-    },
-    WidenScope {
-        site: ChangeSite,
-        anchor: InsertionAnchor,
-    },
-    MakeAtomic {
-        sites: Vec<ChangeSite>,
-        class: Class,
-    },
+    StrengthenOrder { site: ChangeSite, anchor: InsertionAnchor, more: AddedSemantics },
+    /// A wider scope of an atomic or barrier.
+    WidenScope { site: ChangeSite, anchor: InsertionAnchor },
+    /// Atomic instructions instead of plain accesses.
+    MakeAtomic { sites: Vec<ChangeSite>, class: Class },
     /// Atomic instructions instead of plain read-modify-writes of a function.
-    MakeUpdate {
-        function: u32,
-        updates: Vec<PlainUpdate>,
-        class: Class,
-        atomic: Op,
-    },
+    MakeUpdate { function: u32, updates: Vec<PlainUpdate>, class: Class, atomic: Op },
     /// The same for texels of images.
-    MakeImageUpdate {
-        function: u32,
-        updates: Vec<ImageUpdate>,
-        atomic: Op,
-    },
+    MakeImageUpdate { function: u32, updates: Vec<ImageUpdate>, atomic: Op },
 }
 
 /// The side of an anchor on which code is inserted.

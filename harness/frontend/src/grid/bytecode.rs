@@ -15,54 +15,23 @@ pub(super) enum DecodedOp {
     /// Its result aliases the slots of its operands.
     Nop,
     /// One operation for each component of a vector.
-    PerComponent {
-        first: u32,
-        count: u32,
-    },
+    PerComponent { first: u32, count: u32 },
     /// A binary operation on scalars, or a unary one with both operands the same.
-    Binary {
-        left: u32,
-        right: u32,
-        to: u32,
-        op: Op,
-        compute: Computation,
-    },
+    Binary { left: u32, right: u32, to: u32, op: Op, compute: Computation },
     /// Other scalar arithmetic, by index into [`DecodedFunction::arithmetic`](super::program::DecodedFunction::arithmetic).
     Arithmetic(u32),
-    Select {
-        condition: u32,
-        yes: u32,
-        no: u32,
-        to: u32,
-    },
+    /// A selection between two scalars.
+    Select { condition: u32, yes: u32, no: u32, to: u32 },
     /// A jump, by the number of the edge.
     Jump(u32),
-    Branch {
-        condition: u32,
-        yes: u32,
-        no: u32,
-    },
+    /// A jump to one of two edges.
+    Branch { condition: u32, yes: u32, no: u32 },
     /// A scalar load from memory that no invocation shares.
-    Load {
-        pointer: u32,
-        to: u32,
-        offset: u32,
-        bytes: u32,
-        is_bool: bool,
-    },
+    Load { pointer: u32, to: u32, offset: u32, bytes: u32, is_bool: bool },
     /// A scalar store to private memory.
-    Store {
-        pointer: u32,
-        value: u32,
-        offset: u32,
-        bytes: u32,
-    },
+    Store { pointer: u32, value: u32, offset: u32, bytes: u32 },
     /// An access chain, by index into [`DecodedFunction::chains`](super::program::DecodedFunction::chains).
-    AccessChain {
-        pointer: u32,
-        to: u32,
-        chain: u32,
-    },
+    AccessChain { pointer: u32, to: u32, chain: u32 },
     /// A part of a composite, by index into [`DecodedFunction::extracts`](super::program::DecodedFunction::extracts).
     Extract(u32),
     /// Construction of a composite, by index into [`DecodedFunction::constructs`](super::program::DecodedFunction::constructs).
@@ -70,21 +39,11 @@ pub(super) enum DecodedOp {
     /// A reduction of all components, by index into [`DecodedFunction::reductions`](super::program::DecodedFunction::reductions).
     Reduce(u32),
     /// A function variable without an initializer.
-    Variable {
-        to: u32,
-        id: u32,
-        ty: u32,
-        bytes: u32,
-    },
+    Variable { to: u32, id: u32, ty: u32, bytes: u32 },
     /// A load or store of a variable in slots.
-    Move {
-        from: u32,
-        to: u32,
-    },
+    Move { from: u32, to: u32 },
     /// The start of the life of a variable in slots.
-    Undefine {
-        to: u32,
-    },
+    Undefine { to: u32 },
     /// The start of a block that is entered by fallthrough.
     Label(u32),
 }

@@ -67,42 +67,22 @@ fn emitted_code_has_the_same_outcomes() {
     }
 }
 
-/// A step of a wave in a random program.
+/// A step of a wave in a random program. Wide accesses have four words from the cell on.
 #[derive(Clone, Copy, Debug)]
 enum RandomStep {
-    Load {
-        cell: u32,
-        bits: usize,
-    },
-    Store {
-        cell: u32,
-        bits: usize,
-    },
-    /// A load of four words from the cell on.
-    WideLoad {
-        cell: u32,
-        bits: usize,
-    },
-    WideStore {
-        cell: u32,
-        bits: usize,
-    },
-    Add {
-        cell: u32,
-    },
-    ScalarLoad {
-        cell: u32,
-        bits: usize,
-    },
+    Load { cell: u32, bits: usize },
+    Store { cell: u32, bits: usize },
+    WideLoad { cell: u32, bits: usize },
+    WideStore { cell: u32, bits: usize },
+    Add { cell: u32 },
+    ScalarLoad { cell: u32, bits: usize },
     SharedLoad,
     SharedStore,
     WaitLoads,
     WaitStores,
     WaitLds,
     Barrier,
-    Invalidate {
-        which: usize,
-    },
+    Invalidate { which: usize },
 }
 
 struct FamilySyntax {
