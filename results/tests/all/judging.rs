@@ -6,16 +6,21 @@ use results::judge::find_contradiction;
 use results::wire::{RaceWord, RunLine, ShaderRun, UnexpectedValues, VerdictWord};
 use results::{Ending, Evidence, EvidenceCheck, Judgement, Reason, Twin, Verdict, judge, weigh_violation};
 
-fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
-    judge(&Evidence {
+/// Returns the evidence of a run that ended by itself, without a twin and without a limit.
+fn evidence<'a>(test: &'a Test, prediction: &'a Prediction, observation: &'a Observation) -> Evidence<'a> {
+    Evidence {
         test,
         prediction,
         observation,
-        ending: &ending,
+        ending: &Ending::Finished,
         twin: None,
         explaining_limit: None,
         is_stage_serial: false,
-    })
+    }
+}
+
+fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
+    judge(&Evidence { ending: &ending, ..evidence(test, prediction, observation) })
 }
 
 fn weak_allowed(race: Race) -> (Test, Prediction) {
@@ -79,16 +84,8 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
 fn a_serial_stage_is_the_reported_reason() {
     let (test, prediction) = weak_forbidden(Race::Free);
     let judge_counts = |counts, serial_stage| {
-        let (observation, ending) = (observation(counts), Ending::Finished);
-        judge(&Evidence {
-            test: &test,
-            prediction: &prediction,
-            observation: &observation,
-            ending: &ending,
-            twin: None,
-            explaining_limit: None,
-            is_stage_serial: serial_stage,
-        })
+        let observation = observation(counts);
+        judge(&Evidence { is_stage_serial: serial_stage, ..evidence(&test, &prediction, &observation) })
     };
     let serial = judge_counts([0, 500, 500, 0], true);
     assert_eq!(serial.verdict, Verdict::Inconclusive(Reason::NotExercised));
@@ -226,17 +223,9 @@ fn too_many_discarded_dispatches_are_not_executed() {
     observed.not_executed = 12;
     for (discarded, verdict) in [(10, Verdict::Conforms), (11, Verdict::Inconclusive(Reason::NotExecuted))] {
         observed.discarded_dispatches = discarded;
-        let (observation, ending, bound) = (&observed, &Ending::Finished, Some("the device ends loops"));
+        let bound = Some("the device ends loops");
         let (test, prediction) = (&test, &prediction);
-        let judgement = judge(&Evidence {
-            test,
-            prediction,
-            observation,
-            ending,
-            twin: None,
-            explaining_limit: bound,
-            is_stage_serial: false,
-        });
+        let judgement = judge(&Evidence { explaining_limit: bound, ..evidence(test, prediction, &observed) });
         assert_eq!(judgement.verdict, verdict);
     }
 }
@@ -281,19 +270,7 @@ fn a_control_barrier_is_exercised_only_by_its_twin() {
     let test = store_buffering(Synchronization::ControlBarrier);
     let prediction = prediction(&test, false, Race::Free);
     let observed = observation([0, 0, 0, 5000]);
-    let ending = Ending::Finished;
-    let judge_with_twin = |twin| {
-        judge(&Evidence {
-            test: &test,
-            prediction: &prediction,
-            observation: &observed,
-            ending: &ending,
-            twin,
-            explaining_limit: None,
-            is_stage_serial: false,
-        })
-        .verdict
-    };
+    let judge_with_twin = |twin| judge(&Evidence { twin, ..evidence(&test, &prediction, &observed) }).verdict;
     assert_eq!(
         judge_with_twin(None),
         Verdict::Inconclusive(Reason::NotExercised),
@@ -339,16 +316,8 @@ fn invocations_outside_the_grid_are_inconclusive() {
         ..observation([300, 50_000, 50_000, 300])
     };
     for bound in [None, Some("the device ends loops")] {
-        let ending = &Ending::Finished;
-        let judgement = judge(&Evidence {
-            test: &test,
-            prediction: &prediction,
-            observation: &observed,
-            ending,
-            twin: None,
-            explaining_limit: bound,
-            is_stage_serial: false,
-        });
+        let judgement =
+            judge(&Evidence { explaining_limit: bound, ..evidence(&test, &prediction, &observed) });
         assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
         assert_eq!(
             judgement.detail.as_deref(),
@@ -371,16 +340,9 @@ fn misread_dispatches_are_inconclusive() {
     };
     let expected = "1 of 1000 dispatches discarded: 64 instances were not executed as requested; the host read other words than the device computed checksums over (dispatches: 1)";
     for bound in [None, Some("the device ends loops")] {
+        let test = store_buffering(Synchronization::Nothing);
         let judge_observation = |prediction: &Prediction, seen: &Observation| {
-            judge(&Evidence {
-                test: &store_buffering(Synchronization::Nothing),
-                prediction,
-                observation: seen,
-                ending: &Ending::Finished,
-                twin: None,
-                explaining_limit: bound,
-                is_stage_serial: false,
-            })
+            judge(&Evidence { explaining_limit: bound, ..evidence(&test, prediction, seen) })
         };
         let (_, allowed) = weak_allowed(Race::Free);
         let judgement = judge_observation(&allowed, &misread([300, 50_000, 50_000, 300]));
@@ -400,15 +362,7 @@ fn words_that_change_after_the_count_are_inconclusive() {
     let seen = Observation { misread_dispatches: 1, ..observation([300, 50_000, 50_000, 300]) };
     let test = store_buffering(Synchronization::Nothing);
     for prediction in [weak_allowed(Race::Free).1, prediction(&test, false, Race::Free)] {
-        let judgement = judge(&Evidence {
-            test: &test,
-            prediction: &prediction,
-            observation: &seen,
-            ending: &Ending::Finished,
-            twin: None,
-            explaining_limit: None,
-            is_stage_serial: false,
-        });
+        let judgement = judge(&evidence(&test, &prediction, &seen));
         assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
         let cause = "the host read other words than the device computed checksums over (dispatches: 1)";
         assert!(judgement.detail.unwrap().contains(cause));
@@ -421,18 +375,8 @@ fn one_instance_that_was_not_executed_is_enough() {
     let (test, prediction) = weak_allowed(Race::Free);
     let observed =
         Observation { not_executed: 64, discarded_dispatches: 1, ..observation([300, 50_000, 50_000, 300]) };
-    let judge_with_limit = |bound| {
-        let ending = &Ending::Finished;
-        judge(&Evidence {
-            test: &test,
-            prediction: &prediction,
-            observation: &observed,
-            ending,
-            twin: None,
-            explaining_limit: bound,
-            is_stage_serial: false,
-        })
-    };
+    let judge_with_limit =
+        |bound| judge(&Evidence { explaining_limit: bound, ..evidence(&test, &prediction, &observed) });
     let judgement = judge_with_limit(None);
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
     assert_eq!(
@@ -502,18 +446,9 @@ fn an_unexecuted_twin_is_reported() {
     let judge_twin = |between, counts, twin: &Observation, bound| {
         let test = store_buffering(between);
         let prediction = prediction(&test, true, Race::Free);
-        let (observation, ending) = (observation(counts), Ending::Finished);
+        let observation = observation(counts);
         let twin = Some(Twin { observation: twin, early_reads: 0 });
-        let evidence = Evidence {
-            test: &test,
-            prediction: &prediction,
-            observation: &observation,
-            ending: &ending,
-            twin,
-            explaining_limit: bound,
-            is_stage_serial: false,
-        };
-        judge(&evidence)
+        judge(&Evidence { twin, explaining_limit: bound, ..evidence(&test, &prediction, &observation) })
     };
     let gone = |counts, discarded_dispatches, not_executed| Observation {
         discarded_dispatches,
