@@ -68,21 +68,7 @@ bvec2 near64(dvec2 x, dvec2 y) { return lessThanEqual(abs(x - y), 1e-9 * max(dve
 
 /// Dot products of integer vectors, for which GLSL has no functions: four 8-bit numbers, the same packed into
 /// one word, and four 32-bit numbers.
-const DOTS: &str = r#"
-#define DOT(NAME, ID, R, A, B, P, Q, V, W) \
-    spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6017], id = ID) R NAME(A a, B b); \
-    spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = ID) R NAME(P a, Q b, spirv_literal int f); \
-    spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6016], id = ID) R NAME(V a, W b);
-#define SUM(NAME, ID, R, A, B, P, Q) \
-    spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6017], id = ID) R NAME(A a, B b, R c); \
-    spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = ID) R NAME(P a, Q b, R c, spirv_literal int f);
-DOT(SDot, 4450, int, i8vec4, i8vec4, int, int, ivec4, ivec4)
-DOT(UDot, 4451, uint, u8vec4, u8vec4, uint, uint, uvec4, uvec4)
-DOT(SUDot, 4452, int, i8vec4, u8vec4, int, uint, ivec4, uvec4)
-SUM(SDotAccSat, 4453, int, i8vec4, i8vec4, int, int)
-SUM(UDotAccSat, 4454, uint, u8vec4, u8vec4, uint, uint)
-SUM(SUDotAccSat, 4455, int, i8vec4, u8vec4, int, uint)
-"#;
+const DOTS: &str = include_str!("shaders/dot-products.glsl");
 
 /// A row: the instruction, its kind, and statements that store at most [`PLACES`] results.
 struct Row {

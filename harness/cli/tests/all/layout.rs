@@ -9,32 +9,7 @@ use tempfile::tempdir;
 use crate::reports::{chromium, document, in_folder, run};
 
 /// Sends the horizontal overflow and each text with a contrast below 4.5 to the parent frame.
-const MEASURE: &str = r#"<script>
-addEventListener("load", () => {
-  const parse = text => (text.match(/[\d.]+/g) || []).map(Number);
-  const luminance = ([r, g, b]) => {
-    const linear = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-    return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  };
-  const found = [];
-  const width = document.documentElement.scrollWidth;
-  if (width > innerWidth) found.push(`overflow ${width} of ${innerWidth}`);
-  document.querySelectorAll("details").forEach(details => details.open = true);
-  for (const element of document.body.querySelectorAll("*")) {
-    const own = Array.from(element.childNodes).some(node => node.nodeType === 3 && node.data.trim());
-    if (!own || !element.getClientRects().length) continue;
-    let back = element;
-    const paint = () => back && getComputedStyle(back);
-    while (back && paint().backgroundImage === "none" && parse(paint().backgroundColor)[3] === 0) back = back.parentElement;
-    // Stripes have two background colours, both chosen for the text.
-    if (!back || paint().backgroundImage !== "none") continue;
-    const [one, two] = [luminance(parse(getComputedStyle(element).color)), luminance(parse(paint().backgroundColor))];
-    const contrast = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
-    if (contrast < 4.5) found.push(`${element.tagName}.${element.className} ${contrast.toFixed(2)}`);
-  }
-  parent.postMessage("measured: " + (Array.from(new Set(found)).join("; ") || "nothing"), "*");
-});
-</script>"#;
+const MEASURE: &str = include_str!("layout/measure.html");
 
 /// Returns the findings of the script for a page in a frame of this width.
 fn measure(browser: &Path, page: &Path, width: u32, dark: bool) -> String {

@@ -37,112 +37,11 @@ fn each_rule_finds_its_mistakes() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 32] = [
-        ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
-        (
-            "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
-            &[("lint:no-availability", 2)],
-        ),
-        (
-            "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, \
-             gl_SemanticsRelease | gl_SemanticsMakeAvailable);\n",
-            &[],
-        ),
-        ("row[id] = id;\ndata.value[id] = row[1 - id];\n", &[("lint:lockstep", 2)]),
-        ("row[id] = id;\nbarrier();\ndata.value[id] = row[1 - id];\n", &[]),
-        // No other invocation accesses an element, if its index differs for every invocation.
-        ("row[id] = id;\ndata.value[id] = row[id];\n", &[]),
-        ("row[id / 2] = id;\ndata.value[id] = row[id / 2];\n", &[("lint:lockstep", 2)]),
-        (
-            "row[gl_LocalInvocationID.y] = id;\ndata.value[id] = row[gl_LocalInvocationID.y];\n",
-            &[("lint:lockstep", 2)],
-        ),
-        ("if (id == 0) {\nbarrier();\n}\n", &[("lint:divergent-barrier", 2)]),
-        (
-            "for (uint s = 1; s < 4; s *= 2) {\nif (id % (2 * s) == 0) {\nrow[id] = s;\nbarrier();\n}\n}\n",
-            &[("lint:divergent-barrier", 4)],
-        ),
-        // An early return, a loop, and data that may differ between invocations.
-        ("if (id >= data.flag) return;\nbarrier();\n", &[("lint:divergent-barrier", 2)]),
-        ("for (uint i = id; i < data.flag; i += 2) {\nbarrier();\n}\n", &[("lint:divergent-barrier", 2)]),
-        ("if (data.value[id] == 0) {\nreturn;\n}\nbarrier();\n", &[("lint:divergent-barrier", 4)]),
-        (
-            "for (uint i = 0; i < data.flag; i++) {\nif (i == id) {\nbreak;\n}\nbarrier();\n}\n",
-            &[("lint:divergent-barrier", 5)],
-        ),
-        // Invocations reconverge before the barrier.
-        ("if (id >= data.flag) {\nrow[id] = 1;\n}\nbarrier();\n", &[]),
-        ("for (uint i = 0; i < data.flag; i++) {\nbarrier();\nif (i == id) {\nrow[id] = i;\n}\n}\n", &[]),
-        ("for (uint i = id; i < data.flag; i += 2) {\nrow[id] = i;\n}\nbarrier();\n", &[]),
-        // A loaded value may be uniform, and so may a comparison of an index with a bound.
-        ("if (data.flag == 0) {\nbarrier();\n}\nif (id < 64) {\nbarrier();\n}\n", &[]),
-        ("for (uint i = id; i < 64; i += 32) {\nbarrier();\n}\n", &[]),
-        // A lock that every invocation acquires, and one that a single invocation acquires.
-        (
-            "while (atomicExchange(data.flag, 1u) != 0u) {}\natomicAdd(data.value[0], 1u);\natomicExchange(data.flag, 0u);\n",
-            &[("lint:lock-in-every-lane", 1)],
-        ),
-        (
-            "bool done = false;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\natomicAdd(data.value[0], 1u);\n\
-             atomicExchange(data.flag, 0u);\ndone = true;\n}\n}\n",
-            &[("lint:lock-in-every-lane", 3)],
-        ),
-        // A loop that ends once the flag is set waits for no lock.
-        (
-            "while (atomicExchange(data.flag, 1u) == 0u) {}\natomicAdd(data.value[0], 1u);\natomicExchange(data.flag, 0u);\n",
-            &[],
-        ),
-        // A bound on the attempts ends the loop without the lock.
-        (
-            "bool done = false;\nuint tries = 0;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\n\
-             done = true;\n} else {\ndone = ++tries > 100;\n}\n}\n\
-             if (tries <= 100) {\natomicExchange(data.flag, 0u);\n}\n",
-            &[],
-        ),
-        (
-            "bool done = false;\nuint tries = 0;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\n\
-             done = true;\n} else {\nif (++tries > 100) done = true;\n}\n}\n\
-             if (tries <= 100) {\natomicExchange(data.flag, 0u);\n}\n",
-            &[],
-        ),
-        (
-            "bool done = false;\nuint tries = 0;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\n\
-             done = true;\n}\nif (++tries > 100) done = true;\n}\n\
-             if (tries <= 100) {\natomicExchange(data.flag, 0u);\n}\n",
-            &[],
-        ),
-        // A flag that every round resets.
-        (
-            "bool done;\ndo {\ndone = false;\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) done = true;\n\
-             } while (!done);\natomicExchange(data.flag, 0u);\n",
-            &[("lint:lock-in-every-lane", 4)],
-        ),
-        // A barrier for buffers between accesses of shared memory, and one between accesses of a buffer.
-        (
-            "row[id] = id;\ncontrolBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, \
-             gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);\n\
-             data.value[id] = row[1 - id];\n",
-            &[("lint:wrong-barrier", 2)],
-        ),
-        (
-            "row[id] = id;\ndata.value[id] = id;\ncontrolBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, \
-             gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | \
-             gl_SemanticsMakeVisible);\nrow[id] = data.value[1 - id];\n",
-            &[],
-        ),
-        // A counter without atomics, incremented by every invocation and by one.
-        ("data.flag += 2;\n", &[("lint:plain-update", 1)]),
-        ("if (id == 0) {\ndata.flag += 2;\n}\n", &[]),
-        ("if (id != 0) return;\ndata.flag += 2;\n", &[]),
-        (
-            "if (id == 0) {\nwhile (atomicExchange(data.flag, 1u) != 0u) {}\natomicExchange(data.flag, 0u);\n}\n",
-            &[],
-        ),
-    ];
-    for (body, expected) in cases {
-        let expected: Vec<(String, u32)> =
-            expected.iter().map(|(rule, line)| ((*rule).to_owned(), *line)).collect();
-        assert_eq!(lint_body(body), expected, "{body}");
+    // Bodies of shaders, each with the rules next to the lines of their findings.
+    for body in include_str!("lint/bodies.comp").split("\n\n") {
+        let marks = body.lines().map(|line| line.split_once("//~ ").map(|(_, rule)| rule.to_owned()));
+        let expected: Vec<_> = marks.zip(1..).filter_map(|(rule, line)| Some((rule?, line))).collect();
+        assert_eq!(lint_body(&format!("{}\n", body.trim_end())), expected, "{body}");
     }
 }
 

@@ -2,52 +2,13 @@
 
 use vk_litmus::{ShaderTest, ShaderTestError};
 
-const PREFIX_SUM: &str = "var<workgroup> part: array<u32, 64>;
-@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-@compute @workgroup_size(64)
-fn main(@builtin(local_invocation_index) i: u32) {
-    part[i] = data[i];
-    for (var step = 1u; step < 64u; step *= 2u) {
-        workgroupBarrier();
-        let left = select(0u, part[i - min(i, step)], i >= step);
-        workgroupBarrier();
-        part[i] += left;
-    }
-    data[i] = part[i];
-}";
+const PREFIX_SUM: &str = include_str!("shader_tests/sum.wgsl");
 
-const HISTOGRAM: &str = "struct Parameters { count: u32 }
-var<immediate> parameters: Parameters;
-@group(0) @binding(0) var<storage, read> data: array<u32>;
-@group(0) @binding(1) var<storage, read_write> bins: array<atomic<u32>, 4>;
-@compute @workgroup_size(8)
-fn main(@builtin(global_invocation_id) id: vec3u) {
-    if (id.x < parameters.count) { atomicAdd(&bins[data[id.x] % 4u], 1u); }
-}";
+const HISTOGRAM: &str = include_str!("shader_tests/histogram.wgsl");
 
-const MATRIX: &str = "#version 450
-layout(local_size_x = 2, local_size_y = 2) in;
-layout(std430, binding = 0) readonly buffer A { float a[]; };
-layout(std430, binding = 1) readonly buffer B { float b[]; };
-layout(std430, binding = 2) writeonly buffer C { float c[]; };
-void main() {
-    uint x = gl_GlobalInvocationID.x, y = gl_GlobalInvocationID.y;
-    float sum = 0.0;
-    for (uint k = 0; k < 4; k++) sum += a[y * 4 + k] * b[k * 4 + x];
-    c[y * 4 + x] = sum;
-}";
+const MATRIX: &str = include_str!("shader_tests/matrix.comp");
 
-const COMPACTION: &str = "RWStructuredBuffer<uint> data : register(u0);
-RWStructuredBuffer<uint> kept : register(u1);
-RWStructuredBuffer<uint> count : register(u2);
-[numthreads(8, 1, 1)]
-void main(uint3 id : SV_DispatchThreadID) {
-    if (data[id.x] > 3) {
-        uint slot;
-        InterlockedAdd(count[0], 1, slot);
-        kept[slot] = data[id.x];
-    }
-}";
+const COMPACTION: &str = include_str!("shader_tests/compaction.hlsl");
 
 #[test]
 fn arrays_have_the_contents_that_the_shader_leaves() -> Result<(), ShaderTestError> {
