@@ -111,37 +111,7 @@ impl Step {
 }
 
 /// The module of a kernel without its code.
-const HEADER: &str = "OpCapability Shader
-OpCapability VulkanMemoryModel
-OpCapability VulkanMemoryModelDeviceScope
-OpMemoryModel Logical Vulkan
-OpEntryPoint GLCompute %main \"main\" %words %flags %results
-OpExecutionMode %main LocalSize 1 1 1
-OpDecorate %array ArrayStride 4
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %block Block
-OpDecorate %words DescriptorSet 0
-OpDecorate %words Binding 0
-OpDecorate %flags DescriptorSet 0
-OpDecorate %flags Binding 1
-OpDecorate %results DescriptorSet 0
-OpDecorate %results Binding 2
-%void = OpTypeVoid
-%bool = OpTypeBool
-%u32 = OpTypeInt 32 0
-%c16 = OpConstant %u32 16
-%array = OpTypeArray %u32 %c16
-%block = OpTypeStruct %array
-%to_block = OpTypePointer StorageBuffer %block
-%to_u32 = OpTypePointer StorageBuffer %u32
-%function = OpTypeFunction %void
-%c66 = OpConstant %u32 66
-%c68 = OpConstant %u32 68
-%c72 = OpConstant %u32 72
-%words = OpVariable %to_block StorageBuffer
-%flags = OpVariable %to_block StorageBuffer
-%results = OpVariable %to_block StorageBuffer
-";
+const HEADER: &str = include_str!("transformations.spvasm");
 /// Constants up to this number have names.
 const CONSTANTS: usize = 16;
 

@@ -4,29 +4,7 @@ use std::fs;
 use std::process::Command;
 
 /// The start of a module; `#N` in its code is a constant.
-const DECLARATIONS: &str = "OpCapability Shader
-OpCapability GroupNonUniform
-OpCapability VulkanMemoryModel
-OpCapability VulkanMemoryModelDeviceScope
-OpMemoryModel Logical Vulkan
-OpEntryPoint GLCompute %main \"main\" %x
-OpExecutionMode %main LocalSize 1 1 1
-OpDecorate %spec SpecId 0
-OpDecorate %x DescriptorSet 0
-OpDecorate %x Binding 0
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %block Block
-%void = OpTypeVoid
-%function = OpTypeFunction %void
-%u = OpTypeInt 32 0
-%bool = OpTypeBool
-%block = OpTypeStruct %u
-%to_block = OpTypePointer StorageBuffer %block
-%to_u = OpTypePointer StorageBuffer %u
-%to_local = OpTypePointer Function %u
-%x = OpVariable %to_block StorageBuffer
-%spec = OpSpecConstant %u 1
-";
+const DECLARATIONS: &str = include_str!("validity.spvasm");
 const CODE: &str = "%main = OpFunction %void None %function
 %entry = OpLabel
 %local = OpVariable %to_local Function
