@@ -18,13 +18,14 @@ use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvOperation, Spi
 use vocabulary::{Scope, Semantics, StorageClass};
 
 use crate::graph::{Graph, NodeEnd};
-use crate::instruction::MAX_GROUPS;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{
     Function, FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity,
 };
 use crate::value::{Descriptor, LocalKey, Pointer, State, Value};
 
+/// Upper bound on the workgroups of a dimension, `maxComputeWorkGroupCount`'s required minimum.
+pub(crate) const MAX_GROUPS: u64 = 65_535;
 /// Upper bound on the terms of a summary.
 const MAX_TERMS: usize = 400_000;
 

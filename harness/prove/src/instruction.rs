@@ -20,8 +20,6 @@ use crate::value::{Descriptor, Pointer, Value};
 
 /// Upper bound on the parts of a composite value that is followed.
 const MAX_PARTS: usize = 256;
-/// Upper bound on the workgroups of a dimension, `maxComputeWorkGroupCount`'s required minimum.
-pub(crate) const MAX_GROUPS: u64 = 65_535;
 /// Upper bound on the invocations of a workgroup that is assumed if its size is not fixed.
 pub(crate) const MAX_LOCAL_SIZE: u64 = 1_024;
 

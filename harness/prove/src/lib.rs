@@ -332,7 +332,7 @@ fn assumptions(prover: &Prover<'_>, options: &ProofOptions, grid: [Option<u32>; 
             all.push(format!("one workgroup in {}, which the shader does not use", fixed.join(" and ")));
         }
         if grid.contains(&None) {
-            all.push(format!("at most {} workgroups in each dimension", instruction::MAX_GROUPS));
+            all.push(format!("at most {} workgroups in each dimension", execute::MAX_GROUPS));
         }
     }
     let buffers: BTreeSet<u32> = summary.accesses.iter().map(|access| access.descriptor.variable).collect();
