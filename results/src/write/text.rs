@@ -200,7 +200,7 @@ impl<W: Write> RunWriter for TextRunWriter<W> {
 /// Up to this number of verdicts, a brief report lists all of them.
 const MAX_LINES_WITHOUT_BRIEF: usize = 12;
 
-/// Up to this number of tests with one reason, a brief report explains each; of more, it names so many.
+/// Up to this number of tests with one reason, a brief report explains each; of more, it names this number.
 const MAX_NAMES: usize = 3;
 
 /// Formats the report: table, weak histograms, explanations, summary. A brief one has neither table nor histograms, and
