@@ -19,9 +19,9 @@ use crate::convert::ConvertError;
 use crate::system::{InterlockEnd, InterlockOrder};
 use crate::test::{
     Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Dialect, Flow, Id,
-    IgnoredClasses, InstructionKind, LabelId, LocationId, LocationInit, MemoryAccess, Operand, Order,
-    Performer, Reference, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread,
-    ThreadId,
+    IgnoredClasses, InstructionKind, LabelId, Location, LocationId, LocationInit, MemoryAccess, Operand,
+    Order, Performer, Reference, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test,
+    Thread, ThreadId,
 };
 
 /// A shader with the parameters of its dispatch.
@@ -35,8 +35,8 @@ pub struct GlslShader {
     pub subgroup_size: Option<u32>,
     /// A condition that holds in every final state, in the names of the shader: the question or its negation.
     pub claim: Option<String>,
-    /// The words of the buffer at each binding; none for memory of workgroups.
-    pub buffer_words: Vec<u32>,
+    /// The buffer at each binding; empty for memory of workgroups.
+    pub buffers: Vec<GlslBuffer>,
 }
 
 /// Prints a test as GLSL.
@@ -46,7 +46,7 @@ pub struct GlslShader {
 /// Features that GLSL cannot express, or that this printer does not support.
 pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
     let layout = ThreadLayout::for_test(test)?;
-    print_shader(&layout, &GlslPrinter { test, names: location_names(test)?, instances: None })
+    print_shader(&layout, &GlslPrinter { test, names: location_names(test, false)?, instances: None })
 }
 
 /// Prints a compute shader that runs many instances of a test in one dispatch and counts violations of its claim.
@@ -62,7 +62,7 @@ pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, Conve
     if layout.sections.is_some() {
         return Err(unsupported_by_glsl("instances of interlocked sections"));
     }
-    let mut names = location_names(test)?;
+    let mut names = location_names(test, true)?;
     names.iter_mut().filter(|name| !name.shared).for_each(|name| name.text += SLOT);
     let printer = GlslPrinter { test, names, instances: Some(instances) };
     let accesses = test.threads.iter().flat_map(|thread| &thread.instructions);
@@ -77,6 +77,15 @@ pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, Conve
         }
     }
     print_shader(&layout, &printer)
+}
+
+/// A buffer of 32-bit words with one initial value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlslBuffer {
+    /// Its length in words.
+    pub words: u32,
+    /// The initial value of each word.
+    pub initial: u32,
 }
 
 /// The words of the buffer with the verdict of [`to_counting_glsl`]; then follows one for each instance.
@@ -193,15 +202,19 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
         None => ([groups, 1, 1], Some(layout.subgroup_size)),
     };
     let count = printer.instances.unwrap_or(1);
-    let mut buffer_words: Vec<u32> =
-        printer.names.iter().map(|name| if name.shared { 0 } else { count }).collect();
+    let location_buffer = |(location, name): (&Location, &GlslName)| {
+        let initial = if let LocationInit::Constant(initial) = location.init { initial as u32 } else { 0 };
+        GlslBuffer { words: if name.shared { 0 } else { count }, initial }
+    };
+    let mut buffers: Vec<GlslBuffer> =
+        test.locations.iter().zip(&printer.names).map(location_buffer).collect();
     if !observed.is_empty() {
-        buffer_words.push(count * observed.len() as u32);
+        buffers.push(GlslBuffer { words: count * observed.len() as u32, initial: 0 });
     }
     if printer.instances.is_some() {
-        buffer_words.push(count + 2);
+        buffers.push(GlslBuffer { words: count + 2, initial: 0 });
     }
-    Ok(GlslShader { source, grid, subgroup_size, claim, buffer_words })
+    Ok(GlslShader { source, grid, subgroup_size, claim, buffers })
 }
 
 impl GlslShader {
@@ -423,7 +436,8 @@ const RESERVED: [&str; 21] = [
     "shared", "smooth", "this", "lock", "main", "slot", "group", "verdict", "finish",
 ];
 
-fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
+/// Returns the names of locations; `has_initial` if the caller fills buffers with their initial values.
+fn location_names(test: &Test, has_initial: bool) -> Result<Vec<GlslName>, ConvertError> {
     let mut strengths: BTreeMap<LocationId, BTreeSet<&'static str>> = BTreeMap::new();
     let mut classes: BTreeMap<LocationId, BTreeSet<StorageClass>> = BTreeMap::new();
     let mut workgroups: BTreeMap<LocationId, BTreeSet<Option<u32>>> = BTreeMap::new();
@@ -478,6 +492,7 @@ fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
         };
         match location.init {
             LocationInit::Constant(0) => {}
+            LocationInit::Constant(_) if has_initial && !shared => {}
             LocationInit::AliasOf(_) => return Err(unsupported_by_glsl("several references to one storage")),
             LocationInit::Constant(_)
             | LocationInit::Components(_)

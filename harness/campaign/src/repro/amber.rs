@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use litmus::convert::to_vulkan;
-use litmus::glsl::{CountWord, to_counting_glsl};
+use litmus::glsl::{CountWord, GlslBuffer, to_counting_glsl};
 use results::answer::answer_question;
 use results::read::Results;
 
@@ -70,8 +70,9 @@ pub fn create_amber_script(
     }
     let _ = writeln!(script, "\nSHADER compute litmus GLSL TARGET_ENV spv1.3\n{}END\n", glsl.source);
     let mut bindings = String::new();
-    for (binding, words) in glsl.buffer_words.iter().enumerate().filter(|(_, words)| **words > 0) {
-        let _ = writeln!(script, "BUFFER buffer{binding} DATA_TYPE uint32 SIZE {words} FILL 0");
+    for (binding, buffer) in glsl.buffers.iter().enumerate().filter(|(_, buffer)| buffer.words > 0) {
+        let GlslBuffer { words, initial } = buffer;
+        let _ = writeln!(script, "BUFFER buffer{binding} DATA_TYPE uint32 SIZE {words} FILL {initial}");
         let _ =
             writeln!(bindings, "  BIND BUFFER buffer{binding} AS storage DESCRIPTOR_SET 0 BINDING {binding}");
     }
@@ -80,7 +81,7 @@ pub fn create_amber_script(
         let _ = writeln!(script, "  SUBGROUP litmus\n    REQUIRED_SIZE {size}\n  END");
     }
     let [x, y, z] = glsl.grid;
-    let verdict = glsl.buffer_words.len() - 1;
+    let verdict = glsl.buffers.len() - 1;
     let offset = |word: CountWord| 4 * word as u32;
     let _ = writeln!(
         script,

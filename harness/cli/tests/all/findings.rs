@@ -39,6 +39,28 @@ fn acquires(ran: &Ran, verdict: &str) -> usize {
     ran.stdout.lines().filter(is_acquire).count()
 }
 
+/// The scripts of findings are those that `repro` writes for the tests that they name.
+#[test]
+fn amber_scripts_are_current() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scripts = 0;
+    for entry in root().join("docs/findings/amber").read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "amber") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let command = text.lines().find_map(|line| line.strip_prefix("# Written by `vk-litmus ")).unwrap();
+        let out = folder.path().join("x.amber");
+        let words = command.trim_end_matches("`.").split(' ');
+        let ran = Ran::run(Command::new(binary()).args(words).arg("--out").arg(&out));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(text, std::fs::read_to_string(out).unwrap(), "{}", path.display());
+        scripts += 1;
+    }
+    assert!(scripts >= 5, "{scripts}");
+}
+
 /// Every page with commands has a test that runs them.
 #[test]
 fn every_page_with_commands_is_run() {
