@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Findings for a code host.
 
-`findings.py run RUN.jsonl` prints the violations of a run as SARIF. `findings.py annotate FILE.sarif STATUS FILES` prints the
-findings in shaders as Markdown, and writes an annotation for each to standard error.
+`findings.py run RUN.jsonl` prints the violations of a run as SARIF. `findings.py annotate FILE.sarif STATUS WHERE` prints the
+findings as Markdown, and writes an annotation for each to standard error.
 """
 import json
 import sys
@@ -45,25 +45,28 @@ def escape_workflow_text(text, more=""):
     return text
 
 
-def annotate(path, status, files):
+def annotate(path, status, where_found):
     """Prints the findings of a SARIF log, and an annotation for each."""
     with open(path, encoding="utf-8") as log:
         runs = json.load(log)["runs"]
-    rows = []
+    rows, count = [], 0
+    kinds = {"error": "error", "warning": "warning"}
     for result in (result for run in runs for result in run["results"]):
         place = result["locations"][0]["physicalLocation"]
         file, line = place["artifactLocation"]["uri"], place.get("region", {}).get("startLine", 1)
         message = result["message"]["text"]
         where = f"file={escape_workflow_text(file, ':,')},line={line},title={escape_workflow_text(result['ruleId'], ':,')}"
-        print(f"::{'error' if result['level'] == 'error' else 'warning'} {where}::{escape_workflow_text(message)}", file=sys.stderr)
+        kind = kinds.get(result["level"], "notice")
+        count += kind != "notice"
+        print(f"::{kind} {where}::{escape_workflow_text(message)}", file=sys.stderr)
         cell = message.replace("|", "\\|").replace("\n", " ")
         rows.append(f"| `{file}:{line}` | {result['ruleId']} | {cell} |")
-    print(f"## Shaders\n\n{len(rows)} findings in {files} changed shaders.\n")
+    print(f"## Shaders\n\n{count} findings in {where_found}.\n")
     if rows:
         print("| place | finding | message |\n|---|---|---|")
         print("\n".join(rows))
     if status not in ("0", "1"):
-        print("\nNot every shader has an answer: the log of the step names the reason.")
+        print("\nNot everything has an answer: the log of the step names the reason.")
 
 
 if __name__ == "__main__":

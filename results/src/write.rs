@@ -18,6 +18,7 @@ pub mod matrix;
 pub mod plots;
 pub mod progress;
 pub mod race;
+pub mod recording;
 pub mod sarif;
 mod shader;
 pub mod site;

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use self::codegen::{Codegen, CodegenEmit, CodegenFormat};
+use campaign::CommandOutcome;
 use campaign::shard::{Shard, parse_shard};
 pub use check_format::{CheckFormat, CheckOutput};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -380,6 +381,8 @@ pub struct Race {
     #[arg(long, value_name = "FILE.diff", conflicts_with = "emit")]
     pub fix: Option<PathBuf>,
     #[command(flatten)]
+    pub fail_on: FailOn,
+    #[command(flatten)]
     pub kernel: KernelArguments,
 }
 
@@ -399,8 +402,44 @@ pub enum RaceFormat {
     Json,
     /// SARIF, for GitHub and editors.
     Sarif,
+    /// JUnit XML: one case per entry point.
+    Junit,
     /// A page with the source lines.
     Html,
+}
+
+/// An answer that may fail a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailureKind {
+    /// A finding in a shader.
+    Finding,
+    /// Two commands of a recording without order.
+    Hazard,
+    /// Two commands of a recording without order, one of which may not access the bytes.
+    PossibleHazard,
+    /// No answer about a shader or a command.
+    Unjudged,
+    /// A failure of the recorded program itself.
+    Program,
+}
+
+/// A choice of the answers that fail.
+#[derive(Clone, Debug, Args)]
+pub struct FailOn {
+    /// Kinds of answers that fail [default: all but program].
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND", hide_short_help = true)]
+    fail_on: Vec<FailureKind>,
+}
+
+impl FailOn {
+    /// Returns the outcome of an answer, a success if its kind does not fail.
+    pub fn outcome(&self, kind: FailureKind, outcome: CommandOutcome) -> CommandOutcome {
+        let is_chosen = match &self.fail_on[..] {
+            [] => kind != FailureKind::Program,
+            chosen => chosen.contains(&kind),
+        };
+        if is_chosen { outcome } else { CommandOutcome::Success }
+    }
 }
 
 /// Parses a fairness.

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod answer_status;
 pub mod bench;
 pub mod check;
 pub mod clauses;

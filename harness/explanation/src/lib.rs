@@ -9,6 +9,7 @@ mod layout;
 mod phrases;
 mod picture;
 mod plain;
+mod recording;
 mod shader;
 mod svg;
 #[cfg(test)]
@@ -23,6 +24,10 @@ pub use executions::{ExecutionReport, RenderedExecution};
 pub use fix::apply_fix;
 pub use html::render as html;
 pub use phrases::describe_axiom;
+pub use recording::{
+    CommandClass, HazardMark, HazardSection, ProcessPicture, RecordingPage, TimelineCommand,
+    render as recording,
+};
 pub use shader::{
     ShaderAnswer, ShaderFinding, ShaderPlace, render_page as shaders, render_svg as shaders_svg,
 };

@@ -68,24 +68,35 @@ impl ShaderPlace {
 
 /// Writes the page of these answers; `command` is the command line that repeats them.
 pub fn render_page(answers: &[ShaderAnswer], command: &str) -> String {
-    let title = answers.first().map_or_else(|| "Shaders".to_owned(), headline);
-    let mut page = format!(
+    let mut page = page_start(&answers.first().map_or_else(|| "Shaders".to_owned(), headline));
+    answers.iter().for_each(|answer| render_answer(&mut page, answer, "h1"));
+    page + &page_end(command)
+}
+
+/// Returns the part of a page before its contents.
+pub(crate) fn page_start(title: &str) -> String {
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<meta property=\"og:title\" content=\"{0}\">\n\
          <style>{STYLE} \
          .places {{ display: flex; flex-wrap: wrap; gap: 1em }} .places div {{ flex: 1 1 30em; min-width: 0 }} \
          .command {{ white-space: pre-wrap; overflow-wrap: anywhere }}</style>\n</head>\n<body>\n",
-        escape(&title)
-    );
-    for answer in answers {
-        page += &format!("<h1>{}</h1>\n", escape(&headline(answer)));
-        for note in &answer.notes {
-            page += &format!("<p>{}</p>\n", html::escape_prose(note));
-        }
-        answer.findings.iter().for_each(|one| render_finding(&mut page, one));
+        escape(title)
+    )
+}
+
+/// Returns the part of a page after its contents: the command line that repeats it.
+pub(crate) fn page_end(command: &str) -> String {
+    format!("<h2>Reproduce</h2>\n<pre class=\"command\">{}</pre>\n</body>\n</html>\n", escape(command))
+}
+
+/// Writes the answer about an entry point below a heading.
+pub(crate) fn render_answer(page: &mut String, answer: &ShaderAnswer, heading: &str) {
+    *page += &format!("<{heading}>{}</{heading}>\n", escape(&headline(answer)));
+    for note in &answer.notes {
+        *page += &format!("<p>{}</p>\n", html::escape_prose(note));
     }
-    page += &format!("<h2>Reproduce</h2>\n<pre class=\"command\">{}</pre>\n", escape(command));
-    page + "</body>\n</html>\n"
+    answer.findings.iter().for_each(|one| render_finding(page, one));
 }
 
 /// Writes one picture of the findings, one below the other.

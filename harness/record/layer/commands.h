@@ -241,7 +241,8 @@ static void add_image_barrier(Commands *commands, MemoryBarrier2 barrier, const 
 /* Appends the barriers of a call with 32-bit masks. Without any, it orders execution. */
 static void add_barriers(Commands *commands, uint32_t from, uint32_t to, uint32_t memory_count, const MemoryBarrier *memory,
                          uint32_t buffer_count, const BufferBarrier *buffers, uint32_t image_count, const ImageBarrier *images) {
-    add_barrier(commands, (MemoryBarrier2){ 0, NULL, from, 0, to, 0 }, "");
+    /* Each barrier orders execution as well. */
+    if (!memory_count && !buffer_count && !image_count) add_barrier(commands, (MemoryBarrier2){ 0, NULL, from, 0, to, 0 }, "");
     for (uint32_t i = 0; i < memory_count; i++) add_barrier(commands, (MemoryBarrier2){ 0, NULL, from, memory[i].from, to, memory[i].to }, "");
     for (uint32_t i = 0; i < buffer_count; i++)
         add_buffer_barrier(commands, (MemoryBarrier2){ 0, NULL, from, buffers[i].from, to, buffers[i].to }, buffers[i].from_family,

@@ -350,6 +350,7 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
     }
     for (uint32_t number = 0; number < point->pipeline->set_count; number++) {
         const DescriptorSet *set = bound_set(point, number);
+        if (set && set->layout && set->layout->is_updated_late) add_missing(&inputs, false, "set %u, which may be updated after it is bound", number);
         if (set && set->is_cut) add_missing(&inputs, false, "large arrays of set %u", number);
         for (uint32_t i = 0; set && i < set->count; i++) {
             const Descriptor *descriptor = &set->descriptors[i];

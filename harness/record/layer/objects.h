@@ -74,6 +74,7 @@ typedef struct Pipeline {
 typedef struct SetLayout {
     uint32_t count;
     LayoutBinding *bindings;
+    bool is_updated_late; /* Descriptors may change between the recording of a dispatch and its submission. */
 } SetLayout;
 
 typedef struct Descriptor {

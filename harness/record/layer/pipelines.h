@@ -109,7 +109,8 @@ static Result layer_vkCreateDescriptorSetLayout(Handle device, const LayoutInfo 
         device, info, allocator, created);
     if (result != SUCCESS) return result;
     SetLayout *layout = allocate(sizeof *layout);
-    *layout = (SetLayout){ info->count, duplicate(info->bindings, info->count * sizeof *info->bindings) };
+    enum { UPDATE_AFTER_BIND_POOL = 2 };
+    *layout = (SetLayout){ info->count, duplicate(info->bindings, info->count * sizeof *info->bindings), (info->flags & UPDATE_AFTER_BIND_POOL) != 0 };
     for (uint32_t i = 0; i < info->count; i++) {
         LayoutBinding *binding = &layout->bindings[i];
         bool has_samplers = binding->samplers && binding->type <= IMAGE_AND_SAMPLER;

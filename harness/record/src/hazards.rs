@@ -57,22 +57,29 @@ struct Signal {
     covered: Vec<usize>,
 }
 
-struct HazardSearch<'a, F> {
+pub(crate) struct HazardSearch<'a, F> {
     timeline: &'a Timeline<'a>,
-    bindings: Bindings,
-    accessed_bytes: F,
+    bindings: &'a Bindings,
+    accessed_bytes: &'a F,
+    /// Commands that are not executed.
+    pub removed: BTreeSet<usize>,
+    /// Earlier accesses that barriers looked at.
+    pub work: usize,
     priors: BTreeMap<usize, PriorAccess>,
     next_prior: usize,
     by_location: BTreeMap<Location, Vec<usize>>,
     semaphores: HashMap<u64, Vec<Signal>>,
     fences: HashMap<u64, Vec<usize>>,
-    events: HashMap<u64, Vec<usize>>,
+    pub events: HashMap<u64, Vec<usize>>,
     /// True if a command whose accesses are unknown may still run.
     has_unknown_accesses: bool,
-    hazards: Vec<CommandHazard>,
+    pub hazards: Vec<CommandHazard>,
     /// The hazard of each pair of kinds of commands.
-    known: HashMap<(Conflict, String, String, ResourceId, MissingOrder, bool), usize>,
+    known: HashMap<HazardKey<'a>, usize>,
 }
+
+/// The properties that the pairs of one hazard share.
+type HazardKey<'a> = (Conflict, CommandSignature<'a>, CommandSignature<'a>, ResourceId, MissingOrder, bool);
 
 /// Finds the hazards of a process.
 ///
@@ -82,34 +89,29 @@ pub fn find_hazards(
     events: &[Event],
     accessed_bytes: impl Fn(&Command, &DispatchResource) -> ResourceBytes,
 ) -> Vec<CommandHazard> {
-    let mut search = HazardSearch {
-        timeline,
-        bindings: Bindings::from_events(events),
-        accessed_bytes,
-        priors: BTreeMap::new(),
-        next_prior: 0,
-        by_location: BTreeMap::new(),
-        semaphores: HashMap::new(),
-        fences: HashMap::new(),
-        events: HashMap::new(),
-        has_unknown_accesses: false,
-        hazards: Vec::new(),
-        known: HashMap::new(),
-    };
+    let bindings = Bindings::from_events(events);
+    let mut search = HazardSearch::new(timeline, &bindings, &accessed_bytes);
     for step in &timeline.steps {
         search.take_step(step);
     }
     search.hazards
 }
 
-/// Names a command by what two executions of it share.
-fn command_signature(command: &Command) -> String {
+/// The properties that two executions of a command share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum CommandSignature<'a> {
+    Dispatch(u64),
+    Named(&'a str),
+    Barrier,
+    Host,
+}
+
+fn command_signature(command: &Command) -> CommandSignature<'_> {
     match command {
-        Command::Dispatch { kind, .. } => format!("dispatch {kind}"),
-        Command::Other(other) => other.what.clone(),
-        Command::Barrier { .. } => "barrier".to_owned(),
-        Command::Label { name } => name.clone(),
-        Command::SetEvent { .. } | Command::EndLabel => String::new(),
+        Command::Dispatch { kind, .. } => CommandSignature::Dispatch(*kind),
+        Command::Other(other) => CommandSignature::Named(&other.what),
+        Command::Label { name } => CommandSignature::Named(name),
+        Command::Barrier { .. } | Command::SetEvent { .. } | Command::EndLabel => CommandSignature::Barrier,
     }
 }
 
@@ -122,9 +124,36 @@ fn conflict_of(earlier: bool, later: bool) -> Option<Conflict> {
     }
 }
 
-impl<F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
-    fn take_step(&mut self, step: &Step) {
+impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F> {
+    /// Creates a search before the first command.
+    pub fn new(timeline: &'a Timeline<'a>, bindings: &'a Bindings, accessed_bytes: &'a F) -> Self {
+        HazardSearch {
+            timeline,
+            bindings,
+            accessed_bytes,
+            removed: BTreeSet::new(),
+            work: 0,
+            priors: BTreeMap::new(),
+            next_prior: 0,
+            by_location: BTreeMap::new(),
+            semaphores: HashMap::new(),
+            fences: HashMap::new(),
+            events: HashMap::new(),
+            has_unknown_accesses: false,
+            hazards: Vec::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Returns true if no earlier access is without order to all that follows.
+    pub fn is_idle(&self) -> bool {
+        self.priors.is_empty()
+    }
+
+    /// Extends the order by a step, and reports hazards.
+    pub fn take_step(&mut self, step: &Step) {
         match step {
+            Step::Execute(index) if self.removed.contains(index) => {}
             Step::Execute(index) => self.execute(*index),
             Step::Wait(queue, wait) => self.wait_on_queue(*queue, *wait),
             Step::Signal(queue, signal) => {
@@ -232,7 +261,8 @@ impl<F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
         let Some(executed) = self.timeline.commands.get(index) else { return };
         let queue = executed.queue;
         match executed.command {
-            Command::Dispatch { indirect, resources, .. } => {
+            Command::Dispatch { indirect, resources, missing, .. } => {
+                self.has_unknown_accesses |= !missing.is_empty();
                 if let Some(range) = indirect {
                     let side = AccessSide { stage: stage::DRAW_INDIRECT, access: access::INDIRECT_READ };
                     let kind = AccessKind { side, is_write: false, is_possible: false };
@@ -292,6 +322,7 @@ impl<F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
         let subresources =
             barrier.image.map(|(image, range)| (image, self.bindings.subresources(image, range)));
         let mut transition = Vec::new();
+        self.work += self.priors.len();
         for (index, prior) in &mut self.priors {
             let Access { location, range: bytes, resource, base, .. } = prior.access;
             let is_in_resource = match (barrier.buffer, &subresources) {
@@ -436,6 +467,7 @@ impl<F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
         self.access(by, place, (0, range.1 - range.0), kind);
     }
 
+    /// Compares an access with the earlier ones, and adds it.
     fn access(
         &mut self,
         (command, queue): Executor,
@@ -445,23 +477,9 @@ impl<F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
     ) {
         let family = self.bindings.owner(resource, queue);
         let AccessKind { side: kind, is_write, is_possible } = kind;
-        self.add_access(Access {
-            command,
-            queue,
-            location,
-            resource,
-            base,
-            range,
-            kind,
-            is_write,
-            is_possible,
-            family,
-        });
-    }
-
-    /// Compares an access with the earlier ones, and adds it.
-    fn add_access(&mut self, later: Access) {
-        self.compare(&later, later.kind, |_, prior| prior.missing_order(&later));
+        let later =
+            Access { command, queue, location, resource, base, range, kind, is_write, is_possible, family };
+        self.compare(&later, kind, |_, prior| prior.missing_order(&later));
         self.insert(PriorAccess::new(later));
     }
 
@@ -521,13 +539,12 @@ impl<F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'_, F> {
     }
 
     fn report(&mut self, hazard: CommandHazard) {
+        let timeline = self.timeline;
         let signature = |command: usize| {
-            self.timeline
-                .commands
-                .get(command)
-                .map_or(String::new(), |executed| command_signature(executed.command))
+            let executed = timeline.commands.get(command);
+            executed.map_or(CommandSignature::Host, |executed| command_signature(executed.command))
         };
-        let later = hazard.second.map_or(String::new(), signature);
+        let later = hazard.second.map_or(CommandSignature::Host, signature);
         let CommandHazard { conflict, first, resource, missing, is_possible, .. } = hazard;
         let key = (conflict, signature(first), later, resource, missing, is_possible);
         if let Some(hazard) = self.known.get(&key).and_then(|known| self.hazards.get_mut(*known)) {

@@ -19,6 +19,9 @@ pub struct RecordingRecord {
     pub program: Vec<String>,
     /// How it ended: `exit N` or `signal N`.
     pub end: String,
+    /// True if it did not end with exit code 0.
+    #[serde(default)]
+    pub has_failed: bool,
     /// Its processes that used Vulkan.
     pub processes: Vec<RecordedProcess>,
     /// The kinds of dispatches: equal module, entry point, constants, grid and layout of descriptors.
@@ -85,6 +88,9 @@ pub struct RecordedCommand {
     pub label: Option<String>,
     /// Number of its kind, for a dispatch.
     pub kind: Option<u64>,
+    /// True for a barrier without a layout transition.
+    #[serde(default)]
+    pub is_barrier: bool,
 }
 
 /// A kind of dispatches.
@@ -120,6 +126,9 @@ pub struct UnrecordedCommand {
 pub struct HazardLine {
     /// [`HAZARD_SCHEMA`].
     pub schema: String,
+    /// The process.
+    #[serde(default)]
+    pub process: u32,
     /// The accesses.
     pub kind: HazardKind,
     /// The earlier and the later command. The later one is absent for a write of the host.
@@ -185,6 +194,27 @@ pub struct JudgementLine {
     pub possible_hazards: u64,
     /// Everything that was not judged.
     pub unjudged: Vec<UnjudgedCommand>,
+    /// Recorded barriers whose effect is known.
+    #[serde(default)]
+    pub checked_barriers: u64,
+    /// Those of them without an effect on the recorded accesses. All of them can be removed together.
+    #[serde(default)]
+    pub redundant_barriers: Vec<RedundantBarrierRecord>,
+}
+
+/// A barrier without which the recorded commands have the same hazards. This is no finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RedundantBarrierRecord {
+    /// The process.
+    pub process: u32,
+    /// Number of its first execution in the process.
+    pub index: u64,
+    /// The innermost label around it.
+    pub label: Option<String>,
+    /// Its scopes.
+    pub what: String,
+    /// How often it was executed.
+    pub count: u64,
 }
 
 /// Commands that were not judged.

@@ -11,8 +11,9 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::escape;
 use crate::judge::Reason;
 use crate::report::{OutcomeClass, histogram_bars};
-use crate::wire::{RunLine, VerdictWord};
+use crate::wire::{RaceLine, RunLine, VerdictWord};
 use crate::write::number::{format_count, format_probability};
+use crate::write::race::format_race;
 use crate::write::{ExitEffect, RunWriter};
 
 /// Writer of verdicts; the document is written at the end.
@@ -39,18 +40,7 @@ impl<W: Write> RunWriter for JunitRunWriter<W> {
     }
 
     fn write_with_effect(&mut self, line: &RunLine, effect: ExitEffect) -> io::Result<()> {
-        let device = escape::escape_line(&line.device).into_owned();
-        let case = test_case(line, effect);
-        match self.suites.iter_mut().find(|suite| suite.name.as_str() == device) {
-            Some(suite) => {
-                suite.add_test_case(case);
-            }
-            None => {
-                let mut suite = TestSuite::new(device);
-                suite.add_test_case(case);
-                self.suites.push(suite);
-            }
-        }
+        add_case(&mut self.suites, &line.device, test_case(line, effect));
         Ok(())
     }
 
@@ -63,6 +53,79 @@ impl<W: Write> RunWriter for JunitRunWriter<W> {
         }
         report.serialize(&mut self.out).map_err(io::Error::other)?;
         self.out.flush()
+    }
+}
+
+/// Adds a case to the suite of a name.
+fn add_case(suites: &mut Vec<TestSuite>, name: &str, case: TestCase) {
+    let name = escape::escape_line(name).into_owned();
+    let suite = suites.iter_mut().find(|suite| suite.name.as_str() == name);
+    if let Some(suite) = suite {
+        suite.add_test_case(case);
+        return;
+    }
+    let mut suite = TestSuite::new(name);
+    suite.add_test_case(case);
+    suites.push(suite);
+}
+
+/// Writer of answers about shaders and recordings: one case per entry point, hazard, or group of commands without an answer.
+#[derive(Default)]
+pub struct JunitAnswerWriter {
+    suites: Vec<TestSuite>,
+}
+
+/// The effect of an answer on the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerStatus {
+    /// It is a success.
+    Success,
+    /// It is a finding.
+    Finding,
+    /// There is no answer.
+    NoAnswer,
+    /// It is not a success, and is accepted.
+    Accepted,
+}
+
+impl JunitAnswerWriter {
+    /// Adds an answer with its details.
+    pub fn add_answer(&mut self, suite: &str, name: &str, status: AnswerStatus, text: &str) {
+        let mut result = match status {
+            AnswerStatus::Success => TestCaseStatus::success(),
+            AnswerStatus::Finding => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            AnswerStatus::NoAnswer => TestCaseStatus::non_success(NonSuccessKind::Error),
+            AnswerStatus::Accepted => TestCaseStatus::skipped(),
+        };
+        if status != AnswerStatus::Success {
+            result.set_message(escape::escape_line(text.lines().next().unwrap_or_default()));
+            result.set_description(escape::escape_block(text));
+        }
+        // Two inputs of one entry point have two cases.
+        let name = escape::escape_line(name);
+        let known = self.suites.iter().find(|known| known.name.as_str() == suite);
+        let is_same = |case: &&TestCase| case.name.as_str().split(" #").next() == Some(&*name);
+        let count = known.map_or(0, |known| known.test_cases.iter().filter(is_same).count());
+        let name = if count == 0 { name.into_owned() } else { format!("{name} #{}", count + 1) };
+        let mut case = TestCase::new(name, result);
+        case.set_classname(escape::escape_line(suite).into_owned());
+        add_case(&mut self.suites, suite, case);
+    }
+
+    /// Adds the answer about an entry point.
+    pub fn add_shader(&mut self, line: &RaceLine, status: AnswerStatus) {
+        let name = if line.entry.is_empty() { "file" } else { &line.entry };
+        self.add_answer(&line.file, name, status, &format_race(line));
+    }
+
+    /// Returns the document.
+    ///
+    /// # Errors
+    /// Returns the error of the XML writer.
+    pub fn finish(self) -> io::Result<String> {
+        let mut report = Report::new("vk-litmus");
+        report.add_test_suites(self.suites);
+        report.to_string().map_err(io::Error::other)
     }
 }
 

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use super::CheckWriter;
 use super::race::describe_need;
+use super::recording::{describe_redundant, describe_unjudged, format_hazard};
 use crate::wire::{
-    CheckLine, FindingPlace, FindingRecord, NeededRecord, RefineLine, RefineVerdict, RejectedLine,
+    CheckLine, FindingPlace, FindingRecord, HazardLine, JudgementLine, NeededRecord, RefineLine,
+    RefineVerdict, RejectedLine,
 };
 
 /// Writer of one SARIF log, written at the end.
@@ -59,6 +61,21 @@ impl<W: Write> SarifCheckWriter<W> {
             at.push(physical_location(&line.before, None, None));
         }
         self.add_result(rule, &format!("{}: {}", line.after, line.reason), &at);
+    }
+
+    /// Adds the hazards of a recording, and as notes what was not judged and the redundant barriers.
+    pub fn add_judgement(&mut self, file: &str, hazards: &[HazardLine], judgement: &JudgementLine) {
+        let at = [physical_location(file, None, None)];
+        for line in hazards {
+            let rule = if line.is_possible { "possible-hazard" } else { "hazard" };
+            self.add_result(rule, format_hazard(line).trim_end(), &at);
+        }
+        for line in &judgement.unjudged {
+            self.add_result("not-judged", &describe_unjudged(line), &at);
+        }
+        for barrier in &judgement.redundant_barriers {
+            self.add_result("redundant-barrier", &describe_redundant(barrier), &at);
+        }
     }
 
     /// Writes the log and returns the stream.
@@ -138,6 +155,10 @@ fn describe_rule(rule: &str) -> (&'static str, &'static str) {
         "undefined-behaviour" => ("Behaviour that is undefined", "error"),
         "assertion" => ("An assertion about the final contents does not hold", "error"),
         "needs-inputs" => ("The answer depends on an input that is not given", "note"),
+        "hazard" => ("Two commands access the same bytes without order", "error"),
+        "possible-hazard" => ("Two commands may access the same bytes without order", "warning"),
+        "not-judged" => ("A recorded command without an answer", "note"),
+        "redundant-barrier" => ("A barrier that orders no recorded accesses", "note"),
         "hang" => ("An invocation may wait forever", "error"),
         "claim" => ("An assertion does not hold", "error"),
         "refinement-broken" => ("A compiler added a behaviour to a shader", "error"),

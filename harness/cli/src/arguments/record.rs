@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::ListFormat;
 use super::values::{parse_duration, parse_memory_size};
+use super::{FailOn, RaceFormat};
 
 /// `record`.
 #[derive(Debug, Args)]
@@ -28,7 +28,9 @@ pub struct Record {
     pub no_judge: bool,
     /// Output format.
     #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
+    pub format: RaceFormat,
+    #[command(flatten)]
+    pub fail_on: FailOn,
     /// Time limit for each kind of dispatch.
     #[arg(long, value_name = "DUR", default_value = "20s", value_parser = parse_duration)]
     pub time: Duration,

@@ -12,13 +12,15 @@ use campaign::parallel::process_in_order_on;
 use campaign::shader::race::{FixDiffs, to_page};
 use results::wire::RaceVerdict;
 use results::write::json::JsonLinesWriter;
+use results::write::junit::JunitAnswerWriter;
 use results::write::{race::format_race, sarif};
 use vk_litmus::{
     CompileOptions, Error, ErrorKind, RaceAnswer, RaceDetector, ShaderInputs, ShaderModule, program,
 };
 
+use super::answer_status::{answer_status, verdict_outcome};
 use super::record::{JudgeOptions, RECORDING_FILE, judge_recording};
-use crate::arguments::{ListFormat, Race, RaceFormat};
+use crate::arguments::{FailureKind, Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{StandardOutput, command_line, output_failure, print_message, text_layout, write_file};
 
@@ -48,15 +50,9 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     if let [recording] = &arguments.shaders[..]
         && Path::new(recording).join(RECORDING_FILE).exists()
     {
-        let format = match arguments.format {
-            RaceFormat::Json => ListFormat::Json,
-            RaceFormat::Text => ListFormat::Text,
-            RaceFormat::Sarif | RaceFormat::Html => {
-                return Err(Failure::not_available("this format for a recording"));
-            }
-        };
         let jobs = arguments.jobs.map(|jobs| jobs.get() as usize);
-        let options = JudgeOptions { format, time_limit: arguments.time, jobs };
+        let (format, fail_on) = (arguments.format, arguments.fail_on.clone());
+        let options = JudgeOptions { format, fail_on, time_limit: arguments.time, jobs, has_page: false };
         return judge_recording(Path::new(recording), &options, quiet);
     }
     let mut detector = RaceDetector::new().map_err(program::into_failure)?;
@@ -158,6 +154,7 @@ struct AnswerWriter<'a> {
     out: StandardOutput,
     log: sarif::SarifCheckWriter<Vec<u8>>,
     page: Vec<explanation::ShaderAnswer>,
+    junit: JunitAnswerWriter,
     emitted: Vec<String>,
     fixes: FixDiffs,
     outcome: Outcome,
@@ -175,6 +172,7 @@ impl AnswerWriter<'_> {
             out: if layout.has_colour { StandardOutput::coloured() } else { StandardOutput::new() },
             log: sarif::SarifCheckWriter::new(Vec::new()),
             page: Vec::new(),
+            junit: JunitAnswerWriter::default(),
             emitted: Vec::new(),
             fixes: FixDiffs::default(),
             outcome: Outcome::Success,
@@ -187,17 +185,18 @@ impl AnswerWriter<'_> {
         if entry.is_skipped {
             return Ok(());
         }
-        self.outcome.escalate_to(match line.verdict {
-            RaceVerdict::Racy => Outcome::RuleBroken,
-            RaceVerdict::Clean
-                if self.arguments.strict_compiler && line.module_verdict == Some(RaceVerdict::Racy) =>
-            {
-                Outcome::RuleBroken
-            }
-            RaceVerdict::Clean => Outcome::Success,
-            RaceVerdict::Refused => entry.refusal,
-            RaceVerdict::Undecided | RaceVerdict::NeedsInputs => Outcome::Environment,
-        });
+        let is_lost = self.arguments.strict_compiler && line.module_verdict == Some(RaceVerdict::Racy);
+        let (kind, outcome) = match verdict_outcome(line.verdict) {
+            (_, Outcome::Success) if is_lost => (FailureKind::Finding, Outcome::RuleBroken),
+            (kind, _) if line.verdict == RaceVerdict::Refused => (kind, entry.refusal),
+            other => other,
+        };
+        // A wrong input is never a success.
+        let effect = match outcome {
+            Outcome::Input => outcome,
+            _ => self.arguments.fail_on.outcome(kind, outcome),
+        };
+        self.outcome.escalate_to(effect);
         if let Some(why) = line.why.as_ref().filter(|_| !self.is_quiet && format == RaceFormat::Json) {
             print_message(why);
         }
@@ -245,6 +244,7 @@ impl AnswerWriter<'_> {
                 self.log.add_findings(&line.file, &line.findings);
                 self.log.add_needs(&line.file, &line.needs);
             }
+            RaceFormat::Junit => self.junit.add_shader(line, answer_status(outcome, effect)),
             RaceFormat::Html => self.page.push(to_page(line)),
         }
         Ok(())
@@ -273,6 +273,9 @@ impl AnswerWriter<'_> {
             RaceFormat::Sarif if self.arguments.emit.is_none() => {
                 let written = self.log.finish_into_inner().map_err(output_failure)?;
                 self.out.print(&String::from_utf8_lossy(&written))?;
+            }
+            RaceFormat::Junit if self.arguments.emit.is_none() => {
+                self.out.print(&self.junit.finish().map_err(output_failure)?)?;
             }
             RaceFormat::Html if self.arguments.emit.is_none() => {
                 self.out.print(&explanation::shaders(&self.page, &command_line()))?;

@@ -1,8 +1,10 @@
 //! `record`: runs a program with the recording layer, and judges its dispatches and the order between its commands.
 
+mod answers;
 mod hazard_lines;
 mod inventory;
 mod judge;
+mod masks;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,12 +17,13 @@ use ::record::layer::{self, RecordLimits};
 
 use campaign::temporary::TemporaryFolder;
 
-use crate::arguments::{ListFormat, Record};
+use crate::arguments::{FailureKind, RaceFormat, Record};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::interrupt_flag;
 use crate::output::{check_empty_folder, create_folder, message_printer, write_file};
 
-pub use judge::{JudgeOptions, judge_recording};
+pub use answers::JudgeOptions;
+pub use judge::judge_recording;
 
 /// The file of a recording that names its contents.
 pub const RECORDING_FILE: &str = "recording.json";
@@ -48,7 +51,7 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     let folder = folder.canonicalize().map_err(|error| Failure::file_error(&folder, error))?;
     let end = run_program(arguments, &folder.join(PROCESS_FOLDER))?;
     let note = message_printer(quiet);
-    note(&format!("{} ended: {end}; recording in {}", arguments.program.join(" "), folder.display()));
+    note(&format!("{} ended: {}; recording in {}", arguments.program.join(" "), end.0, folder.display()));
     let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
     let is_loaded = |event: &Event| matches!(event, Event::Instance { .. });
     if !processes.iter().any(|process| process.events.iter().any(is_loaded)) {
@@ -64,9 +67,11 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     write_file(&folder.join(RECORDING_FILE), text.as_bytes())?;
     if arguments.no_judge {
         note(&format!("judge it with: vk-litmus race {}", folder.display()));
-        return Ok(Outcome::Success);
+        let outcome = if recording.has_failed { Outcome::RuleBroken } else { Outcome::Success };
+        return Ok(arguments.fail_on.outcome(FailureKind::Program, outcome));
     }
-    let options = JudgeOptions { format: arguments.format, time_limit: arguments.time, jobs: None };
+    let (format, fail_on) = (arguments.format, arguments.fail_on.clone());
+    let options = JudgeOptions { format, fail_on, time_limit: arguments.time, jobs: None, has_page: true };
     judge_recording(&folder, &options, quiet)
 }
 
@@ -77,8 +82,8 @@ fn unused_folder() -> PathBuf {
     names.find(|name| !Path::new(name).exists()).unwrap_or_default().into()
 }
 
-/// Runs the program to its end, with the layer, and returns how it ended.
-fn run_program(arguments: &Record, journals: &Path) -> Result<String, Failure> {
+/// Runs the program to its end, with the layer, and returns how it ended, and true if it failed.
+fn run_program(arguments: &Record, journals: &Path) -> Result<(String, bool), Failure> {
     let layer_folder = TemporaryFolder::create().map_err(Failure::environment_error)?;
     layer::install(layer_folder.path()).map_err(|error| Failure::file_error(layer_folder.path(), error))?;
     let limits = RecordLimits { cases_per_kind: arguments.keep, bytes: arguments.limit };
@@ -90,7 +95,7 @@ fn run_program(arguments: &Record, journals: &Path) -> Result<String, Failure> {
     // A signal ends the program; what was recorded until then is judged.
     let interrupted = interrupt_flag()?;
     let mut command = Command::new(name);
-    if arguments.format == ListFormat::Json {
+    if arguments.format != RaceFormat::Text {
         // Standard output has the answers alone.
         command.stdout(std::io::stderr());
     }
@@ -100,7 +105,7 @@ fn run_program(arguments: &Record, journals: &Path) -> Result<String, Failure> {
     let mut since = None;
     loop {
         if let Some(status) = child.try_wait().map_err(Failure::environment_error)? {
-            return Ok(describe_end(status));
+            return Ok((describe_end(status), !status.success()));
         }
         if interrupted.load(Ordering::Relaxed) {
             // A terminal signals the program, too. Ending it fails only if it has already ended.

@@ -70,7 +70,9 @@ impl ShaderInputs {
         let case = inputs::parse_case_file(text, read_file);
         let case =
             case.map_err(|error| Error::for_file("case", Failure::input_message(error.to_string())))?;
-        Ok(ShaderInputs { options: case.options, mode: InputMode::Auto })
+        // A case file may give more than a shader uses.
+        let options = inputs::merge_options(AnalysisOptions::default(), case.options);
+        Ok(ShaderInputs { options, mode: InputMode::Auto })
     }
 
     /// Analyses one entry point [default: every one].

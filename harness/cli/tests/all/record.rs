@@ -87,16 +87,6 @@ fn build_host(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
     Some((module, host))
 }
 
-/// Makes a driver the only one of the loader, by its manifest where distributions install it.
-fn select_driver(command: &mut Command, driver: &str) {
-    let manifests = match driver {
-        "lavapipe" => "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json".to_owned(),
-        _ => std::env::var("VK_LITMUS_SWIFTSHADER_ICD")
-            .unwrap_or_else(|_| "/usr/lib/chromium/vk_swiftshader_icd.json".to_owned()),
-    };
-    command.env("VK_DRIVER_FILES", &manifests).env("VK_ICD_FILENAMES", manifests);
-}
-
 /// Specialization and push constants, buffers and an image: the recorded case of a `run` equals its input.
 #[test]
 fn a_recorded_case_equals_the_dispatched_one() {
@@ -176,9 +166,7 @@ fn missing_orders_between_commands_are_found() {
         let [first, order, second, expected] = row.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{row}")
         };
-        let mut command = Command::new(&host);
-        command.arg(&module).args([first, order, second]).env("NODEVICE_SELECT", "1");
-        select_driver(&mut command, driver);
+        let mut command = order_program(&module, &host, driver, &[first, order, second]);
         if order.starts_with("queues") {
             command.env("VK_LAYER_PATH", families.folder());
             command.env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_families");
@@ -219,10 +207,8 @@ fn what_is_not_judged_is_counted() {
         ("800:40:800:20", &["-q", "--no-judge"], 0),
     ] {
         let out = folder.path().join(format!("{order}-{}", options.len() + options[1].len()));
-        let mut command = Command::new(&host);
-        command.arg(&module).args(["ab", order, "bc"]).env("NODEVICE_SELECT", "1");
-        select_driver(&mut command, driver);
-        let mut ran = record(&out, options, &mut command);
+        let mut program = order_program(&module, &host, driver, &["ab", order, "bc"]);
+        let mut ran = record(&out, options, &mut program);
         let is_cut = options.contains(&"--no-judge");
         if is_cut {
             assert_eq!(ran.code, 0, "{ran:?}");
@@ -243,6 +229,77 @@ fn what_is_not_judged_is_counted() {
     }
 }
 
+/// A command line that executes `order` with one driver, by its manifest where distributions install it.
+fn order_program(module: &Path, host: &Path, driver: &str, arguments: &[&str]) -> Command {
+    let manifests = match driver {
+        "lavapipe" => "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json".to_owned(),
+        _ => std::env::var("VK_LITMUS_SWIFTSHADER_ICD")
+            .unwrap_or_else(|_| "/usr/lib/chromium/vk_swiftshader_icd.json".to_owned()),
+    };
+    let mut command = Command::new(host);
+    command.arg(module).args(arguments).env("NODEVICE_SELECT", "1");
+    command.env("VK_DRIVER_FILES", &manifests).env("VK_ICD_FILENAMES", manifests);
+    command
+}
+
+#[test]
+fn a_recording_has_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((module, host)) = build_host(folder.path(), "order") else { return };
+    let Some(driver) = software_drivers().first().copied() else { return };
+    let out = folder.path().join("recording");
+    let ran = record(&out, &["-q"], &mut order_program(&module, &host, driver, &["ab", "none", "bc"]));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for (line, name) in ran.json_lines().iter().rev().zip(["judgement", "hazard"]) {
+        for schema in schemas(&format!("{name}.schema.json"), "").iter().take(1) {
+            let schema = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+            jsonschema::validate(&schema, line).unwrap();
+        }
+    }
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let judged = |options: &[&str]| {
+        let ran = Ran::run(vk_litmus(["race", "-q"]).arg(&out).args(options));
+        (ran.code, ran.stdout)
+    };
+    for (format, words) in [
+        ("text", ["hazard: read after write", "first dispatch of"]),
+        ("sarif", ["\"ruleId\": \"hazard\"", "recording.json"]),
+        ("junit", ["failures=\"1\"", "<testcase name=\"hazard: read after write"]),
+        ("html", ["href=\"#hazard-1\"", "id=\"hazard-1\""]),
+    ] {
+        let (code, text) = judged(&["--format", format]);
+        assert_eq!(code, 1, "{format}");
+        let is_whole = |text: &str| words.iter().all(|word| text.contains(word));
+        assert!(is_whole(&text) && (format != "html" || is_whole(&page)), "{format}: {text}");
+    }
+    for (kinds, code) in [("hazard", 1), ("finding,program", 0), ("unjudged,possible-hazard", 0)] {
+        let (ended, text) = judged(&["--format", "junit", "--fail-on", kinds]);
+        assert_eq!(ended, code, "{kinds}");
+        assert_eq!(text.contains("<skipped"), code == 0, "{kinds}: {text}");
+    }
+}
+
+/// A barrier is redundant if the commands around it access different bytes. A later process adds its cases to a kind.
+#[test]
+fn redundant_barriers_and_several_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((module, host)) = build_host(folder.path(), "order") else { return };
+    let Some(driver) = software_drivers().first().copied() else { return };
+    for (second, redundant) in [("bc", 0), ("ac", 1)] {
+        let program = order_program(&module, &host, driver, &["ab", "800:40:800:20", second]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "\"$@\" && \"$@\"", "sh"]).arg(program.get_program()).args(program.get_args());
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = record(&folder.path().join(second), &["-q", "--keep", "1"], &mut shell);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let lines = ran.json_lines();
+        let judgement = lines.last().unwrap();
+        assert_eq!(judgement["judged_dispatches"], 4, "{judgement}");
+        assert_eq!(judgement["checked_barriers"], 2, "{judgement}");
+        assert_eq!(judgement["redundant_barriers"].as_array().unwrap().len(), 2 * redundant, "{judgement}");
+    }
+}
+
 /// `faults.comp` has fifteen pairs of a right shader and one with a fault.
 #[test]
 fn races_inside_dispatches_are_found() {
@@ -250,10 +307,8 @@ fn races_inside_dispatches_are_found() {
     let Some((_, host)) = build_host(folder.path(), "order") else { return };
     let module = compile(folder.path(), "faults");
     for driver in software_drivers() {
-        let mut command = Command::new(&host);
-        command.arg(&module).arg("faults").env("NODEVICE_SELECT", "1");
-        select_driver(&mut command, driver);
-        let ran = record(&folder.path().join(driver), &["-q"], &mut command);
+        let mut program = order_program(&module, &host, driver, &["faults"]);
+        let ran = record(&folder.path().join(driver), &["-q"], &mut program);
         let lines = ran.json_lines();
         let verdicts: Vec<&str> = lines.iter().filter_map(|line| line["verdict"].as_str()).collect();
         assert_eq!(verdicts, ["clean", "racy"].repeat(15), "{driver}: {ran:?}");

@@ -2,60 +2,27 @@
 
 use ::record::hazard::{AccessSide, CommandHazard, Conflict, MissingOrder, ResourceId};
 use ::record::journal::{Command, ProcessJournal};
+use ::record::redundancy::RedundantBarrier;
 use ::record::timeline::Timeline;
-use results::wire::{HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine};
+use results::wire::{HAZARD_SCHEMA, HazardCommand, HazardKind, HazardLine, RedundantBarrierRecord};
 
 use super::inventory::{describe_command, entry_of, resource_names};
+use super::masks::{ACCESSES, STAGES, name_of};
 
-/// `VkPipelineStageFlagBits2` with their names, the first of a mask wins.
-const STAGES: [(u64, &str); 22] = [
-    (1 << 16, "ALL_COMMANDS"),
-    (1 << 11, "COMPUTE_SHADER"),
-    (1 << 1, "DRAW_INDIRECT"),
-    (1 << 2, "VERTEX_INPUT"),
-    (1 << 3, "VERTEX_SHADER"),
-    (1 << 4, "TESSELLATION_CONTROL_SHADER"),
-    (1 << 5, "TESSELLATION_EVALUATION_SHADER"),
-    (1 << 6, "GEOMETRY_SHADER"),
-    (1 << 7, "FRAGMENT_SHADER"),
-    (1 << 8, "EARLY_FRAGMENT_TESTS"),
-    (1 << 9, "LATE_FRAGMENT_TESTS"),
-    (1 << 10, "COLOR_ATTACHMENT_OUTPUT"),
-    (1 << 19, "TASK_SHADER_EXT"),
-    (1 << 20, "MESH_SHADER_EXT"),
-    (1 << 32, "COPY"),
-    (1 << 33, "RESOLVE"),
-    (1 << 34, "BLIT"),
-    (1 << 35, "CLEAR"),
-    (1 << 12, "ALL_TRANSFER"),
-    (1 << 14, "HOST"),
-    (1 << 15, "ALL_GRAPHICS"),
-    (1, "TOP_OF_PIPE"),
-];
-/// `VkAccessFlagBits2` with their names.
-const ACCESSES: [(u64, &str); 18] = [
-    (1 << 33, "SHADER_STORAGE_READ"),
-    (1 << 34, "SHADER_STORAGE_WRITE"),
-    (1 << 32, "SHADER_SAMPLED_READ"),
-    (1 << 3, "UNIFORM_READ"),
-    (1, "INDIRECT_COMMAND_READ"),
-    (1 << 1, "INDEX_READ"),
-    (1 << 2, "VERTEX_ATTRIBUTE_READ"),
-    (1 << 4, "INPUT_ATTACHMENT_READ"),
-    (1 << 5, "SHADER_READ"),
-    (1 << 6, "SHADER_WRITE"),
-    (1 << 7, "COLOR_ATTACHMENT_READ"),
-    (1 << 8, "COLOR_ATTACHMENT_WRITE"),
-    (1 << 9, "DEPTH_STENCIL_ATTACHMENT_READ"),
-    (1 << 10, "DEPTH_STENCIL_ATTACHMENT_WRITE"),
-    (1 << 11, "TRANSFER_READ"),
-    (1 << 12, "TRANSFER_WRITE"),
-    (1 << 15, "MEMORY_READ"),
-    (1 << 16, "MEMORY_WRITE"),
-];
-
-fn name_of(table: &[(u64, &'static str)], mask: u64) -> &'static str {
-    table.iter().find(|(bit, _)| mask & bit != 0).map_or("NONE", |(_, name)| name)
+/// Converts a redundant barrier of a process.
+pub fn redundant_line(
+    process: &ProcessJournal,
+    timeline: &Timeline<'_>,
+    barrier: RedundantBarrier,
+) -> RedundantBarrierRecord {
+    let executed = timeline.commands.get(barrier.command);
+    RedundantBarrierRecord {
+        process: process.process,
+        index: barrier.command as u64,
+        label: executed.and_then(|executed| executed.label).map(str::to_owned),
+        what: executed.map_or(String::new(), |executed| describe_command(executed.command, None)),
+        count: barrier.count,
+    }
 }
 
 /// Converts a hazard of a process.
@@ -78,6 +45,7 @@ pub fn hazard_line(process: &ProcessJournal, timeline: &Timeline<'_>, hazard: &C
     let resource = names.get(&id).map_or(format!("{kind} {id}"), |name| format!("{kind} {name}"));
     HazardLine {
         schema: HAZARD_SCHEMA.to_owned(),
+        process: process.process,
         kind: match hazard.conflict {
             Conflict::WriteAfterWrite => HazardKind::WriteAfterWrite,
             Conflict::ReadAfterWrite => HazardKind::ReadAfterWrite,
@@ -168,27 +136,4 @@ fn barrier_code(hazard: &CommandHazard, is_transition: bool) -> String {
         "VkMemoryBarrier2 barrier = {{ .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2, .srcStageMask = {from}, \
          .srcAccessMask = {from_access}, .dstStageMask = {to}, .dstAccessMask = {to_access} }};"
     )
-}
-
-/// Formats a hazard as text.
-pub fn format_hazard(line: &HazardLine) -> String {
-    let kind = match line.kind {
-        HazardKind::WriteAfterWrite => "write after write",
-        HazardKind::ReadAfterWrite => "read after write",
-        HazardKind::WriteAfterRead => "write after read",
-        HazardKind::Host => "host access",
-    };
-    let bytes =
-        line.bytes.map_or(String::new(), |[from, to]| format!(", bytes {from} to {}", to.saturating_sub(1)));
-    let lead = if line.is_possible { "possible hazard" } else { "hazard" };
-    let mut text = format!("{lead}: {kind}, {}{bytes}\n", line.resource);
-    for (lead, command) in ["first", "then"].iter().zip(&line.commands) {
-        let label = command.label.as_ref().map_or(String::new(), |label| format!(" in {label}"));
-        text += &format!("    {lead} {} (command {}){label}\n", command.what, command.index);
-    }
-    if line.count > 1 {
-        text += &format!("    {} pairs of such commands\n", line.count);
-    }
-    text += &format!("    missing: {}\n    fix: between them, {}\n", line.missing, line.fix);
-    text
 }

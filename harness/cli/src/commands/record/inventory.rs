@@ -10,6 +10,7 @@ use results::wire::{
     RecordingRecord, UnrecordedCommand,
 };
 
+use super::masks::describe_scope;
 use crate::exit::Failure;
 use crate::output::create_folder;
 
@@ -31,6 +32,12 @@ pub fn number_kinds(processes: &[ProcessJournal]) -> KindNumbers {
     numbers
 }
 
+/// Returns true for a barrier without a layout transition.
+fn is_barrier(command: &Command) -> bool {
+    let Command::Barrier { layouts, .. } = command else { return false };
+    layouts.is_none_or(|[old, new]| old == new)
+}
+
 /// Names a command in a few words.
 pub fn describe_command(command: &Command, entry: Option<&str>) -> String {
     match command {
@@ -42,8 +49,10 @@ pub fn describe_command(command: &Command, entry: Option<&str>) -> String {
         }
         Command::Other(other) => other.what.clone(),
         Command::SetEvent { .. } => "signal of an event".to_owned(),
-        Command::Barrier { layouts: Some([old, new]), .. } if old != new => "layout transition".to_owned(),
-        Command::Barrier { .. } => "barrier".to_owned(),
+        Command::Barrier { from, to, .. } if is_barrier(command) => {
+            format!("barrier from {} to {}", describe_scope(*from), describe_scope(*to))
+        }
+        Command::Barrier { .. } => "layout transition".to_owned(),
         Command::Label { name } => format!("label {name}"),
         Command::EndLabel => "end of a label".to_owned(),
     }
@@ -66,7 +75,7 @@ pub fn write_recording(
     folder: &Path,
     processes: &[ProcessJournal],
     program: Vec<String>,
-    end: String,
+    (end, has_failed): (String, bool),
 ) -> Result<RecordingRecord, Failure> {
     let numbers = number_kinds(processes);
     let mut kinds: BTreeMap<u64, RecordedKind> = BTreeMap::new();
@@ -87,7 +96,7 @@ pub fn write_recording(
                 module: module.clone(),
                 dispatches: 0,
                 label: None,
-                cases: list_cases(folder, *number),
+                cases: Vec::new(),
                 missing: Vec::new(),
             });
         }
@@ -125,6 +134,7 @@ pub fn write_recording(
                 what: describe_command(executed.command, entry),
                 label: executed.label.map(str::to_owned),
                 kind: number,
+                is_barrier: is_barrier(executed.command),
             });
         }
         records.push(RecordedProcess {
@@ -136,10 +146,15 @@ pub fn write_recording(
             is_truncated: process.is_truncated,
         });
     }
+    // A kind has cases of several processes.
+    for (number, kind) in &mut kinds {
+        kind.cases = list_cases(folder, *number);
+    }
     Ok(RecordingRecord {
         schema: RECORDING_SCHEMA.to_owned(),
         program,
         end,
+        has_failed,
         processes: records,
         kinds: kinds.into_values().collect(),
         dispatches,

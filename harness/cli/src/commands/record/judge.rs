@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 use ::record::hazard::ResourceBytes;
 use ::record::hazards::find_hazards;
 use ::record::journal::{Command, DispatchResource, Event, ProcessJournal, read_journals};
+use ::record::redundancy::find_redundant_barriers;
 use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
@@ -19,30 +19,16 @@ use results::wire::{
     HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord,
     UnjudgedCommand,
 };
-use results::write::json::JsonLinesWriter;
-use results::write::race::format_race;
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
 
-use super::hazard_lines::{format_hazard, hazard_line};
-use super::inventory::{describe_command, entry_of, number_kinds, parse_case_name};
+use super::answers::{AnswerWriter, JudgeOptions};
+use super::hazard_lines::{hazard_line, redundant_line};
+use super::inventory::{KindNumbers, describe_command, entry_of, number_kinds, parse_case_name};
 use super::{PROCESS_FOLDER, RECORDING_FILE};
-use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
-use crate::output::{StandardOutput, output_failure, print_message};
 
 /// Upper bound on the steps of the walk that finds the bytes of a dispatch.
 const ACCESS_STEPS: u64 = 50_000_000;
-
-/// How a recording is judged.
-#[derive(Clone, Copy, Debug)]
-pub struct JudgeOptions {
-    /// Output format.
-    pub format: ListFormat,
-    /// Time limit for each case.
-    pub time_limit: Duration,
-    /// Number of kinds judged in parallel [default: processors].
-    pub jobs: Option<usize>,
-}
 
 /// A case, by the process that recorded it and its number there.
 type CaseId = (u32, u64);
@@ -96,63 +82,35 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
     let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
     let missing = missing_inputs(&processes);
     let detector = RaceDetector::new().map_err(program::into_failure)?.time_limit(options.time_limit);
-    let (mut out, mut outcome) = (StandardOutput::new(), Outcome::Success);
-    let (mut verdicts, mut answers) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
+    let mut output = AnswerWriter::new(folder, &recording, options, quiet);
+    let mut answers = BTreeMap::new();
     let workers = options.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let judge = |kind: &RecordedKind| judge_kind(folder, kind, &missing, &detector);
     process_in_order_on(workers, &recording.kinds, judge, |answer: Result<KindAnswer, Failure>| {
-        let answer = answer?;
-        for line in &answer.lines {
-            *verdicts.entry(line.verdict.to_string()).or_default() += 1;
-            outcome.escalate_to(match line.verdict {
-                RaceVerdict::Racy => Outcome::RuleBroken,
-                RaceVerdict::Clean => Outcome::Success,
-                RaceVerdict::Refused | RaceVerdict::Undecided | RaceVerdict::NeedsInputs => {
-                    Outcome::Environment
-                }
-            });
-            match options.format {
-                ListFormat::Json => JsonLinesWriter::new(&mut out).write(line).map_err(output_failure)?,
-                ListFormat::Text if line.verdict == RaceVerdict::Clean && line.findings.is_empty() => {}
-                ListFormat::Text => out.print(&format_race(line))?,
-            }
+        let mut answer = answer?;
+        for line in std::mem::take(&mut answer.lines) {
+            output.add_shader(answer.kind, line)?;
         }
         answers.insert(answer.kind, answer);
         Ok::<(), Failure>(())
     })?;
     let (hazards, judgement) = judge_commands(&processes, &answers);
-    for line in &hazards {
-        outcome.escalate_to(if line.is_possible { Outcome::Environment } else { Outcome::RuleBroken });
-        match options.format {
-            ListFormat::Json => JsonLinesWriter::new(&mut out).write(line).map_err(output_failure)?,
-            ListFormat::Text => out.print(&format_hazard(line))?,
-        }
-    }
-    if !judgement.unjudged.is_empty() {
-        outcome.escalate_to(Outcome::Environment);
-    }
-    let summary = summarize(&recording, &verdicts, &judgement);
-    match options.format {
-        ListFormat::Json => {
-            JsonLinesWriter::new(&mut out).write(&judgement).map_err(output_failure)?;
-            if !quiet {
-                print_message(&summary);
-            }
-        }
-        ListFormat::Text => out.print(&summary)?,
-    }
-    Ok(outcome)
+    output.finish(&hazards, &judgement)
+}
+
+/// Returns the commands of all recorded command buffers.
+fn recorded_commands(process: &ProcessJournal) -> impl Iterator<Item = &Command> {
+    process.events.iter().flat_map(|event| match event {
+        Event::Commands { list, .. } => &list[..],
+        _ => &[],
+    })
 }
 
 /// Returns the inputs that each case lacks.
 fn missing_inputs(processes: &[ProcessJournal]) -> BTreeMap<(u32, u64, u64), MissingInputs> {
     let mut all = BTreeMap::new();
     for process in processes {
-        let lists = process.events.iter().filter_map(|event| match event {
-            Event::Commands { list, .. } => Some(list),
-            _ => None,
-        });
-        for command in lists.flatten() {
+        for command in recorded_commands(process) {
             let Command::Dispatch { kind, case: Some(case), missing, missing_contents, .. } = command else {
                 continue;
             };
@@ -242,10 +200,10 @@ fn walk_case(module: &[u8], options: &AnalysisOptions) -> Result<grid::AccessedB
 /// Chooses the answers about the dispatches of a process.
 struct DispatchAnswers<'a> {
     process: &'a ProcessJournal,
-    numbers: &'a super::inventory::KindNumbers,
+    numbers: &'a KindNumbers,
     answers: &'a BTreeMap<u64, KindAnswer>,
     /// The variant of each case.
-    variants: BTreeMap<(u64, CaseId), u64>,
+    variants: &'a BTreeMap<(u64, CaseId), u64>,
     /// The case with equal inputs, by kind in this process and number.
     equal: BTreeMap<(u64, u64), u64>,
     /// Cases whose dispatch was executed more than once.
@@ -285,6 +243,20 @@ impl DispatchAnswers<'_> {
         }
         let shared = equal.find(|answer| answer.is_fixed());
         Ok((shared.ok_or("contents that were not recorded decide what it accesses; try --keep")?, false))
+    }
+
+    /// Returns true if all that a command accesses is recorded.
+    fn has_known_accesses(&self, command: &Command) -> bool {
+        match command {
+            Command::Dispatch { missing, .. } => {
+                missing.is_empty() && self.case_of(command).is_ok_and(|(answer, _)| answer.bytes.is_ok())
+            }
+            Command::Other(other) => !other.is_partial,
+            Command::Barrier { .. }
+            | Command::SetEvent { .. }
+            | Command::Label { .. }
+            | Command::EndLabel => true,
+        }
     }
 
     /// Returns the bytes of a resource that a dispatch accesses; all that it may access if they are not known.
@@ -330,17 +302,11 @@ fn judge_commands(
     answers: &BTreeMap<u64, KindAnswer>,
 ) -> (Vec<HazardLine>, JudgementLine) {
     let numbers = number_kinds(processes);
+    let variants = case_variants(processes, &numbers);
     let (mut lines, mut unjudged) = (Vec::new(), Unjudged::new());
     let mut judgement = JudgementLine { schema: JUDGEMENT_SCHEMA.to_owned(), ..JudgementLine::default() };
     for process in processes {
         let timeline = build_timeline(&process.events);
-        let variants = timeline.commands.iter().filter_map(|executed| match executed.command {
-            Command::Dispatch { kind, case: Some(case), variant, .. } => {
-                let number = numbers.get(&(process.process, *kind))?;
-                Some(((*number, (process.process, *case)), *variant))
-            }
-            _ => None,
-        });
         let equal = process.events.iter().filter_map(|event| match event {
             Event::Case { kind, case, equal, .. } if *equal != 0 => Some(((*kind, *case), *equal)),
             _ => None,
@@ -353,17 +319,40 @@ fn judge_commands(
                 repeated.insert((*kind, *case));
             }
         }
-        let (variants, equal) = (variants.collect(), equal.collect());
+        let equal = equal.collect();
+        let variants = &variants;
         let chosen = DispatchAnswers { process, numbers: &numbers, answers, variants, equal, repeated };
         count_commands(process, &timeline, &chosen, &mut judgement, &mut unjudged);
         let bytes_of = |command: &Command, resource: &DispatchResource| chosen.bytes_of(command, resource);
         let hazards = find_hazards(&timeline, &process.events, bytes_of);
         lines.extend(hazards.iter().map(|hazard| hazard_line(process, &timeline, hazard)));
+        // An access that is not known may need any barrier.
+        if timeline.commands.iter().all(|executed| chosen.has_known_accesses(executed.command)) {
+            let barriers = find_redundant_barriers(&timeline, &process.events, bytes_of);
+            let redundant = barriers.redundant.iter().map(|one| redundant_line(process, &timeline, *one));
+            judgement.redundant_barriers.extend(redundant);
+            judgement.checked_barriers += barriers.checked;
+        }
     }
     judgement.hazards = lines.iter().filter(|line| !line.is_possible).count() as u64;
     judgement.possible_hazards = lines.len() as u64 - judgement.hazards;
     judgement.unjudged = unjudged.into_values().collect();
     (lines, judgement)
+}
+
+/// Returns the variant of each case of all processes.
+fn case_variants(processes: &[ProcessJournal], numbers: &KindNumbers) -> BTreeMap<(u64, CaseId), u64> {
+    let mut variants = BTreeMap::new();
+    for process in processes {
+        for command in recorded_commands(process) {
+            if let Command::Dispatch { kind, case: Some(case), variant, .. } = command
+                && let Some(number) = numbers.get(&(process.process, *kind))
+            {
+                variants.insert((*number, (process.process, *case)), *variant);
+            }
+        }
+    }
+    variants
 }
 
 /// Counts the commands of a process that are judged, and those that are not.
@@ -437,38 +426,4 @@ fn count_commands(
             add("recorded inputs".to_owned(), "they could not be written: the disk may be full", None);
         }
     }
-}
-
-/// Formats the counts of a recording.
-fn summarize(
-    recording: &RecordingRecord,
-    verdicts: &BTreeMap<String, u64>,
-    judgement: &JudgementLine,
-) -> String {
-    let devices: Vec<&str> =
-        recording.processes.iter().flat_map(|process| &process.devices).map(String::as_str).collect();
-    let mut text = format!(
-        "{} dispatches of {} kinds on {}\n",
-        recording.dispatches,
-        recording.kinds.len(),
-        if devices.is_empty() { "no device".to_owned() } else { devices.join(", ") }
-    );
-    for (verdict, count) in verdicts {
-        text += &format!("  {count:>6}  {verdict}\n");
-    }
-    text += &format!("  {:>6}  hazards between commands\n", judgement.hazards);
-    if judgement.possible_hazards > 0 {
-        text += &format!("  {:>6}  possible hazards\n", judgement.possible_hazards);
-    }
-    text += &format!("  {:>6}  of {} commands judged", judgement.judged_commands, judgement.commands);
-    if judgement.dispatches_by_equal_case > 0 {
-        let count = judgement.dispatches_by_equal_case;
-        text += &format!(", {count} by an equal dispatch: no contents decide what they access");
-    }
-    text.push('\n');
-    for UnjudgedCommand { what, why, count, first, .. } in &judgement.unjudged {
-        let first = first.map_or(String::new(), |first| format!(" (first: command {first})"));
-        text += &format!("not judged: {count} × {what}{first}: {why}\n");
-    }
-    text
 }
