@@ -3,21 +3,18 @@
 //!
 //! All strategies give the same answers. A query that exceeds its budget stays undecided.
 
-use std::rc::Rc;
-
 use litmus::Outcome;
 
 use crate::PredictError;
 use crate::brute_force::BruteForce;
 use crate::flags::Flags;
+use crate::guarded::{GoalEvidence, SkeletonEncoding, grounded_flags};
 use crate::matrix::Matrix;
 use crate::outcome_collector::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
 use crate::prepared::PreparedPlan;
-use crate::sat_encoding::{EventDomains, GoalEvidence, SatEncoding, grounded_flags, is_encodable};
 use crate::search::{LeafVisitor, SearchLeaf, SkeletonSearch, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
 use crate::symmetry::ConditionOrbit;
-use solver::BatsatSolver;
 
 /// The enabled strategies and their step limits.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +150,7 @@ fn explore_uncounted<M: Matrix>(
     let mut queries =
         ExecutionQueries::new(skeleton, prepared, &static_bounds, collector, strategy.decide_steps);
     // Without a list of outcomes, the exhaustive search is too expensive from the start.
-    let one_by_one = collector.has_independent_values || queries.domains.is_some();
+    let one_by_one = collector.has_independent_values || queries.is_encodable;
     if !findings.unlisted || !one_by_one {
         let mut search = SkeletonSearch::new(
             skeleton,
@@ -179,7 +176,7 @@ fn explore_uncounted<M: Matrix>(
         }
     }
     // From here on executions are not counted.
-    let conflicts = queries.domains.is_some();
+    let conflicts = queries.is_encodable;
     let mut raised = vec![(findings.grounded, GoalEvidence::Grounded)];
     let any = queries.find_match(ExecutionGoal::Any, None);
     if any == Some(GoalEvidence::NoExecution) {
@@ -331,10 +328,10 @@ pub(crate) struct ExecutionQueries<'a, M: Matrix> {
     collector: &'a OutcomeCollector<'a>,
     /// Step limit of the search, before it falls back to the SAT solver.
     search_steps: u64,
-    /// The value domains of the SAT encoding, if it applies.
-    domains: Option<Rc<EventDomains>>,
-    /// The SAT encoding, built for the first query that needs it.
-    encoding: Option<SatEncoding<'a, M, BatsatSolver<'a>>>,
+    /// True if the SAT solver can answer.
+    is_encodable: bool,
+    /// The encoding, built for the first query that needs it.
+    encoding: Option<SkeletonEncoding<'a, M>>,
 }
 
 impl<'a, M: Matrix> ExecutionQueries<'a, M> {
@@ -345,20 +342,13 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
         collector: &'a OutcomeCollector<'a>,
         search_steps: u64,
     ) -> ExecutionQueries<'a, M> {
-        let domains = is_encodable(prepared, static_bounds)
-            .then(|| {
-                EventDomains::new(skeleton, &static_bounds.reads, &collector.rules, &collector.rmw_chains)
-            })
-            .flatten()
-            .filter(|domains| domains.can_encode_goals(skeleton, collector));
-        let domains = domains.map(Rc::new);
         ExecutionQueries {
             skeleton,
             prepared,
             static_bounds,
             collector,
             search_steps,
-            domains,
+            is_encodable: SkeletonEncoding::supports(prepared, static_bounds),
             encoding: None,
         }
     }
@@ -375,7 +365,7 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
         let ExecutionQueries { skeleton, prepared, static_bounds, collector, .. } = *self;
         let mut found = false;
         // If values depend on each other, the search enumerates too many of them.
-        if collector.has_independent_values || self.domains.is_none() {
+        if collector.has_independent_values || !self.is_encodable {
             let observed = skeleton.observed_storages();
             let mut search =
                 SkeletonSearch::new(skeleton, prepared, static_bounds, observed, collector.tracker);
@@ -384,7 +374,7 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
                     return Some(GoalEvidence::NoExecution);
                 };
                 search.restrict_reads(reads, alike);
-                if self.domains.is_some() {
+                if self.is_encodable {
                     // A long search is not worth its steps if the matrices are wide.
                     let events = skeleton.len();
                     search.set_step_limit((self.search_steps / step_weight(events)).max(2 * events as u64));
@@ -410,16 +400,11 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
                 return found.then_some(evidence);
             }
         }
-        let domains = self.domains.clone()?;
-        let encoding = self.encoding.get_or_insert_with(|| {
-            SatEncoding::new(
-                collector,
-                prepared,
-                static_bounds,
-                domains,
-                BatsatSolver::new(collector.tracker),
-            )
-        });
+        if self.encoding.is_none() && self.is_encodable {
+            self.encoding = SkeletonEncoding::new(collector, prepared, static_bounds);
+            self.is_encodable = self.encoding.is_some();
+        }
+        let encoding = self.encoding.as_mut()?;
         let evidence = encoding.find_evidence(collector, goal, raised)?;
         Some(if found { GoalEvidence::Grounded } else { evidence })
     }

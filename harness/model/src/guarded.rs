@@ -1,6 +1,7 @@
 //! One encoding of all paths of a program, for a SAT solver.
 //!
-//! Every thread is executed on all of its paths at once (`path::unroll`), so that each event has a guard. Values are
+//! Every thread is executed on all of its paths at once (`path::unroll`), so that each event has a guard. The values of a
+//! read have a literal each if a fixpoint over the values that writes store finds at most 16; others are
 //! bit-vectors. The event structure has all of these events, of which an execution has those whose guards hold.
 //!
 //! A pair of a node of the model's plan is a bit that has a meaning only if both of its events execute. Its static
@@ -8,27 +9,36 @@
 //! executes whenever one of its two events does. This is the relation analysis of Dartagnan (Gavrilenko and others,
 //! "BMC for Weak Memory Models: Relation Analysis for Compact SMT Encodings", CAV 2019), with guards.
 //!
-//! Closures are encoded from below, as in `sat_encoding`. Races, the question and the loop bound are assumptions on one
-//! incremental solver. What is not supported here, such as subgroup operations and conditional control barriers, is
-//! left to the other strategies. So are answers that need values out of thin air.
+//! Closures are encoded from below: they contain at least the implied pairs, which suffices where only the lower bound
+//! of a node matters. Races, the question and the loop bound are assumptions on one incremental solver. What is not
+//! supported here, such as subgroup operations and conditional control barriers, is left to the other strategies.
+//! So are answers that need values out of thin air.
 
+mod coherence;
 mod encoding;
+mod finals;
+mod goal_query;
+mod orders;
 mod program;
 
-use litmus::{Observable, Race, ResolvedCondition, Test};
-use solver::{BatsatSolver, Bit, Budget, BudgetTracker, CircuitSolver};
+use std::rc::Rc;
+
+use litmus::{LocationId, Observable, Race, ResolvedCondition, Test};
+use solver::{BatsatSolver, Bit, Budget, BudgetTracker, Circuit, CircuitSolver};
 
 use self::encoding::GuardedEncoding;
+pub(crate) use self::goal_query::{GoalEvidence, SkeletonEncoding, grounded_flags};
 use self::program::GuardedProgram;
 use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::Findings;
+use crate::path::unroll::{PossibleValues, ValueSet};
 use crate::prepared::{ModelPlans, PreparedPlan};
 use crate::skeleton::ExecutionSemantics;
 use crate::{Model, PredictError};
 
-/// Rounds of the analysis of the bits that values may have set.
-const MAX_MASK_ROUNDS: usize = 4;
+/// Rounds of the analysis of possible values before sets that still grow have all of them.
+const MAX_EXACT_ROUNDS: usize = 20;
 
 /// Decides races and the question of a test; `None` if that is not possible here.
 ///
@@ -44,32 +54,45 @@ pub(crate) fn decide_program(
     if tracker.is_exhausted() {
         return Ok(None);
     }
-    // Any bits first, then those that the writes of the round before may set.
-    let mut masks = vec![u64::MAX; test.locations.len()];
-    let mut round = 0;
-    let (program, solver) = loop {
-        let mut solver = CircuitSolver::new(BatsatSolver::new(tracker));
-        let circuit = &mut solver.circuit;
-        let program = GuardedProgram::new(test, observables, semantic, unroll, &masks, circuit)?;
-        let Some(program) = program else { return Ok(None) };
-        let stored = program.stored_masks(masks.len());
-        round += 1;
-        if stored == masks || round > MAX_MASK_ROUNDS {
-            break (program, solver);
-        }
-        masks = stored;
-    };
+    let initial = |index| ValueSet::Few([test.initial_value(LocationId(index as u16), 0).0].into());
+    let possible = (0..test.locations.len()).map(initial).collect();
+    let fitted = fit_values(possible, tracker, |possible, circuit| {
+        GuardedProgram::new(test, observables, semantic, unroll, possible, circuit)
+    })?;
+    let Some((program, solver)) = fitted else { return Ok(None) };
+    let program = Rc::new(program);
     // Runs that do not end have no final values of memory, which a filter may name.
     if test.filter.is_some() && program.ended != Bit::TRUE {
         return Ok(None);
     }
     let prepared = compiled.prepare_plan(&program.skeleton).with_missing_events();
     with_smallest_matrix!(program.skeleton.len(), M => {
-        match GuardedEncoding::<M, _>::new(&program, &prepared, solver)? {
+        match GuardedEncoding::<M, _>::new(program.clone(), &prepared, solver)? {
             Some(encoding) => Ok(find_answers(test, observables, &program, &prepared, encoding)),
             None => Ok(None),
         }
     })
+}
+
+/// Builds a program whose reads return all values that its writes may store, and few more.
+///
+/// The values flow from writes to reads until nothing changes. Only a value that depends on itself may come from
+/// elsewhere, and such a read returns any value.
+fn fit_values<'t, E>(
+    sets: Vec<ValueSet>,
+    tracker: &'t BudgetTracker<'t>,
+    mut build: impl FnMut(&PossibleValues, &mut Circuit) -> Result<Option<GuardedProgram>, E>,
+) -> Result<Option<(GuardedProgram, CircuitSolver<BatsatSolver<'t>>)>, E> {
+    let mut possible = PossibleValues { sets, ignores_branches: true };
+    for round in 0.. {
+        let mut solver = CircuitSolver::new(BatsatSolver::new(tracker));
+        let Some(program) = build(&possible, &mut solver.circuit)? else { return Ok(None) };
+        if !possible.ignores_branches {
+            return Ok(Some((program, solver)));
+        }
+        possible.ignores_branches = program.grow_values(&mut possible, round >= MAX_EXACT_ROUNDS);
+    }
+    Ok(None)
 }
 
 /// Steps of the attempts with the encoding of all paths. The first ones cost a tenth of a second at most, later ones, which

@@ -9,8 +9,8 @@
 //! upper bounds of every relation (`interval`). A backward analysis finds the choices of reads-from and
 //! modification order that matter, and those that matter only within a location (`activity`). The search
 //! chooses the global ones (`search`), solves each location (`location_solver`) and combines the solutions to
-//! outcomes (`outcome_collector`). If this is too slow, queries are encoded (`sat_encoding`) for the SAT solver of the crate `solver`.
-//! Programs with too many paths are encoded as a whole (`guarded`).
+//! outcomes (`outcome_collector`). If this is too slow, queries are encoded for the SAT solver of the crate `solver`, and
+//! programs with too many paths as a whole (`guarded`).
 //!
 //! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
 //! determines which outcomes are weak.
@@ -74,7 +74,6 @@ pub mod progress;
 mod queries;
 mod quick;
 mod rmw_chain;
-mod sat_encoding;
 mod search;
 mod sequential;
 mod skeleton;

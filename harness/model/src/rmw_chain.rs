@@ -52,6 +52,23 @@ pub(crate) struct RmwChain {
     pub(crate) rmw_events: Vec<(usize, usize)>,
 }
 
+impl RmwChain {
+    /// Returns what each RMW adds, and the largest value; `None` if some RMW does not add a positive constant or may
+    /// wrap around.
+    pub(crate) fn increments(&self, skeleton: &Skeleton) -> Option<(Vec<u64>, u64)> {
+        let mut last = skeleton.events[self.initial].stored_value.as_ref()?.known_value()?.0;
+        let mut added = Vec::new();
+        for (read, write) in &self.rmw_events {
+            let stored = skeleton.events[*write].stored_value.as_ref()?;
+            let SymbolicValue::Operation(_, scalar, _) = stored else { return None };
+            let amount = added_amount(stored, *read as ReadIndex)?;
+            last = last.checked_add(amount).filter(|last| last >> (scalar.bits() - 1) == 0)?;
+            added.push(amount);
+        }
+        Some((added, last))
+    }
+}
+
 impl CounterLocations {
     /// Finds the counter locations of a test whose threads have these paths.
     pub(crate) fn new(test: &Test, paths: &[Vec<ThreadPath>]) -> CounterLocations {

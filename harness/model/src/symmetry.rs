@@ -31,7 +31,7 @@ use litmus::{
     Scope, Semantics, StorageClassSet, Term, Test, ThreadId, ThreadPlace,
 };
 
-pub(crate) use self::condition_orbit::{ConditionOrbit, for_each_comparison, observed_indices};
+pub(crate) use self::condition_orbit::ConditionOrbit;
 use self::name_matching::{IgnoredParts, NameMatching};
 use crate::path::{PathChoice, StepKind, ThreadPath};
 use crate::quick::QuickSet;

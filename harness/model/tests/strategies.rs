@@ -107,53 +107,22 @@ fn decision_before_the_list() {
     }
 }
 
+/// A strategy of single queries, by search with this number of steps and then by conflicts.
+const fn queries(decide_steps: u64, lists_outcomes: bool) -> ExplorationStrategy {
+    ExplorationStrategy { brute_force: false, search_steps: 0, decide_steps, lists_outcomes, ..SEARCH }
+}
+
 #[test]
 fn outcomes_one_by_one() {
-    assert_agrees(
-        "vulkan",
-        ExplorationStrategy {
-            brute_force: false,
-            search_steps: 0,
-            decide_steps: u64::MAX,
-            lists_outcomes: true,
-            ..SEARCH
-        },
-    );
-    assert_agrees(
-        "dartagnan",
-        ExplorationStrategy {
-            brute_force: false,
-            search_steps: 0,
-            decide_steps: u64::MAX,
-            lists_outcomes: true,
-            ..SEARCH
-        },
-    );
-    assert_agrees(
-        "tso",
-        ExplorationStrategy {
-            brute_force: false,
-            search_steps: 0,
-            decide_steps: u64::MAX,
-            lists_outcomes: true,
-            ..SEARCH
-        },
-    );
+    for model in ["vulkan", "dartagnan", "tso"] {
+        assert_agrees(model, queries(u64::MAX, true));
+    }
 }
 
 #[test]
 fn outcomes_one_by_one_by_conflicts() {
     for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-        assert_agrees(
-            model,
-            ExplorationStrategy {
-                brute_force: false,
-                search_steps: 0,
-                decide_steps: 0,
-                lists_outcomes: true,
-                ..SEARCH
-            },
-        );
+        assert_agrees(model, queries(0, true));
     }
 }
 
@@ -161,13 +130,7 @@ fn outcomes_one_by_one_by_conflicts() {
 #[test]
 fn the_corpus_by_conflicts() {
     let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    let strategy = ExplorationStrategy {
-        brute_force: false,
-        search_steps: 0,
-        decide_steps: 0,
-        lists_outcomes: true,
-        ..SEARCH
-    };
+    let strategy = queries(0, true);
     let model = Model::shipped("vulkan").unwrap().unwrap();
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
@@ -190,51 +153,15 @@ fn the_corpus_by_conflicts() {
 #[test]
 fn questions_by_conflicts() {
     for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
-        assert_agrees(
-            model,
-            ExplorationStrategy {
-                brute_force: false,
-                search_steps: 0,
-                decide_steps: 0,
-                lists_outcomes: false,
-                ..SEARCH
-            },
-        );
+        assert_agrees(model, queries(0, false));
     }
 }
 
 #[test]
 fn conditions_without_outcome_lists() {
-    assert_agrees(
-        "vulkan",
-        ExplorationStrategy {
-            brute_force: false,
-            search_steps: 0,
-            decide_steps: u64::MAX,
-            lists_outcomes: false,
-            ..SEARCH
-        },
-    );
-    assert_agrees(
-        "vulkan-2019-nochains",
-        ExplorationStrategy {
-            brute_force: false,
-            search_steps: 0,
-            decide_steps: u64::MAX,
-            lists_outcomes: false,
-            ..SEARCH
-        },
-    );
-    assert_agrees(
-        "sc",
-        ExplorationStrategy {
-            brute_force: false,
-            search_steps: 0,
-            decide_steps: u64::MAX,
-            lists_outcomes: false,
-            ..SEARCH
-        },
-    );
+    for model in ["vulkan", "vulkan-2019-nochains", "sc"] {
+        assert_agrees(model, queries(u64::MAX, false));
+    }
 }
 
 #[test]
@@ -266,8 +193,7 @@ fn a_dependency_cycle_with_any_value() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
-        let strategy = ExplorationStrategy { brute_force: false, search_steps: 0, decide_steps: 0, ..SEARCH };
-        let fast = predict_with_strategy(&test, &model, &options, strategy).unwrap();
+        let fast = predict_with_strategy(&test, &model, &options, queries(0, true)).unwrap();
         let allowed: HashSet<Outcome> =
             fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
         assert_eq!((fast.can_meet_condition, allowed), (Some(false), slow.allowed), "{text}");
@@ -397,16 +323,14 @@ fn counter_tests() -> impl Strategy<Value = Test> {
 /// since the enumerator tries every order of the increments.
 #[test]
 fn threads_that_count() {
-    let strategy = ExplorationStrategy {
-        brute_force: false,
-        search_steps: 0,
-        decide_steps: 0,
-        lists_outcomes: false,
-        ..SEARCH
-    };
     // Without any step left, the search falls back to enumeration.
     for (model, ordered_steps) in [("vulkan", u64::MAX), ("tso", u64::MAX), ("vulkan", 1)] {
-        assert_agrees_on(&counter_tests(), 64, model, ExplorationStrategy { ordered_steps, ..strategy });
+        assert_agrees_on(
+            &counter_tests(),
+            64,
+            model,
+            ExplorationStrategy { ordered_steps, ..queries(0, false) },
+        );
     }
 }
 
@@ -478,14 +402,7 @@ fn slot_tests() -> impl Strategy<Value = Test> {
 /// Threads that take tickets: RMW chains compared with every candidate execution.
 #[test]
 fn threads_that_take_numbers() {
-    let strategy = ExplorationStrategy {
-        brute_force: false,
-        search_steps: 0,
-        decide_steps: 0,
-        ordered_steps: 0,
-        lists_outcomes: false,
-        ..SEARCH
-    };
+    let strategy = ExplorationStrategy { ordered_steps: 0, ..queries(0, false) };
     for model in ["vulkan", "tso"] {
         assert_agrees_on(&slot_tests(), 100, model, strategy);
     }

@@ -2,8 +2,19 @@
 //!
 //! Sums are ripple-carry adders, products shifted sums, quotients restoring divisions, and shifts by unknown
 //! amounts have one stage per bit of the amount. Constants fold in all of them.
+//!
+//! A number of few possible values may have a bit for each of them as well ([`Circuit::from_cases`]). Functions of
+//! such numbers are tables, which a solver propagates better than sums of bits.
+
+use std::collections::BTreeMap;
 
 use crate::circuit::{Bit, Circuit};
+
+/// Limit of the possible values of a number that has a bit for each of them.
+pub const MAX_CASES: usize = 16;
+
+/// Limit of the pairs of values of a table.
+const MAX_TABLE_PAIRS: usize = 256;
 
 /// A number of a fixed number of bits, the lowest first.
 ///
@@ -12,6 +23,8 @@ use crate::circuit::{Bit, Circuit};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BitVector {
     bits: Box<[Bit]>,
+    /// The possible values in ascending order, each with a bit, of which exactly one holds; `None` if not known.
+    cases: Option<Box<[(u64, Bit)]>>,
 }
 
 /// The bits that a shift moves in, and its direction.
@@ -29,6 +42,17 @@ impl BitVector {
     /// Returns the constant with the lowest `width` bits of `value`.
     pub fn constant(width: usize, value: u128) -> BitVector {
         (0..width).map(|place| Bit::from(place < 128 && value >> place & 1 == 1)).collect()
+    }
+
+    /// As [`constant`](Self::constant) of at most 64 bits, with its value as the only case.
+    pub fn single_case(width: usize, value: u64) -> BitVector {
+        let cases = Some(Box::from([(value & low_mask(width), Bit::TRUE)]));
+        BitVector { cases, ..BitVector::constant(width, value.into()) }
+    }
+
+    /// Returns the possible values, each with the bit that the number has it; `None` if these are not known.
+    pub fn cases(&self) -> Option<&[(u64, Bit)]> {
+        self.cases.as_deref()
     }
 
     /// Returns the number of bits.
@@ -66,17 +90,28 @@ impl BitVector {
 
     /// Returns the number in another width: truncated, or extended with zeros.
     pub fn resize(&self, width: usize) -> BitVector {
-        self.resize_with(width, Bit::FALSE)
+        let resized = self.resize_with(width, Bit::FALSE);
+        BitVector { cases: self.map_cases(width, |value| value), ..resized }
     }
 
     /// Returns the signed number in another width: truncated, or extended with its sign.
     pub fn resize_signed(&self, width: usize) -> BitVector {
-        self.resize_with(width, self.sign())
+        let unused = 64_usize.saturating_sub(self.width());
+        let extend = |value: u64| ((value << unused) as i64 >> unused) as u64;
+        BitVector { cases: self.map_cases(width, extend), ..self.resize_with(width, self.sign()) }
     }
 
     /// Returns the bitwise complement.
     pub fn not(&self) -> BitVector {
         self.bits.iter().map(|bit| !*bit).collect()
+    }
+
+    /// Returns the cases of a function of the number in this width; `None` if it maps two to one.
+    fn map_cases(&self, width: usize, function: impl Fn(u64) -> u64) -> Option<Box<[(u64, Bit)]>> {
+        let cases = self.cases.as_deref().filter(|_| self.width() <= 64 && width <= 64)?;
+        let mapped: BTreeMap<u64, Bit> =
+            cases.iter().map(|(value, bit)| (function(*value) & low_mask(width), *bit)).collect();
+        (mapped.len() == cases.len()).then(|| mapped.into_iter().collect())
     }
 
     fn resize_with(&self, width: usize, fill: Bit) -> BitVector {
@@ -91,14 +126,84 @@ impl BitVector {
 
 impl FromIterator<Bit> for BitVector {
     fn from_iter<T: IntoIterator<Item = Bit>>(bits: T) -> BitVector {
-        BitVector { bits: bits.into_iter().collect() }
+        BitVector { bits: bits.into_iter().collect(), cases: None }
     }
+}
+
+/// Returns the number whose lowest `width` bits are set.
+fn low_mask(width: usize) -> u64 {
+    if width < 64 { (1 << width) - 1 } else { u64::MAX }
 }
 
 impl Circuit {
     /// Returns a number of new inputs.
     pub fn variable(&mut self, width: usize) -> BitVector {
         (0..width).map(|_| self.input()).collect()
+    }
+
+    /// Returns the number of at most 64 bits that has each value if its bit holds, of which exactly one does.
+    ///
+    /// A value may occur several times. Returns `None` if there are more than [`MAX_CASES`] of them.
+    pub fn from_cases(
+        &mut self,
+        width: usize,
+        cases: impl IntoIterator<Item = (u64, Bit)>,
+    ) -> Option<BitVector> {
+        let mut bits_of: BTreeMap<u64, Vec<Bit>> = BTreeMap::new();
+        for (value, bit) in cases.into_iter().filter(|(_, bit)| *bit != Bit::FALSE) {
+            bits_of.entry(value & low_mask(width)).or_default().push(bit);
+        }
+        if bits_of.len() > MAX_CASES {
+            return None;
+        }
+        if let (1, Some((value, _))) = (bits_of.len(), bits_of.first_key_value()) {
+            return Some(BitVector::single_case(width, *value));
+        }
+        let cases: Box<[(u64, Bit)]> =
+            bits_of.into_iter().map(|(value, bits)| (value, self.any(&bits))).collect();
+        let bits = (0..width).map(|place| {
+            let set: Vec<Bit> =
+                cases.iter().filter(|(value, _)| value >> place & 1 == 1).map(|(_, bit)| *bit).collect();
+            if set.len() == cases.len() { Bit::TRUE } else { self.any(&set) }
+        });
+        Some(BitVector { bits: bits.collect(), cases: Some(cases) })
+    }
+
+    /// Returns a function of two numbers as a table of their cases; `None` if these are not known, or too many.
+    pub fn tabulate(
+        &mut self,
+        a: &BitVector,
+        b: &BitVector,
+        function: impl Fn(u64, u64) -> u64,
+    ) -> Option<BitVector> {
+        let (first, second) = (a.cases()?, b.cases()?);
+        if first.len() * second.len() > MAX_TABLE_PAIRS {
+            return None;
+        }
+        let mut cases = Vec::with_capacity(first.len() * second.len());
+        for (x, is_x) in first {
+            for (y, is_y) in second {
+                cases.push((function(*x, *y), self.and(*is_x, *is_y)));
+            }
+        }
+        self.from_cases(a.width(), cases)
+    }
+
+    /// Returns a bit that holds if a predicate of two numbers does, by their cases; `None` if these are not known.
+    pub fn decide(
+        &mut self,
+        a: &BitVector,
+        b: &BitVector,
+        predicate: impl Fn(u64, u64) -> bool,
+    ) -> Option<Bit> {
+        let (first, second) = (a.cases()?, b.cases()?);
+        let pairs = first.iter().flat_map(|x| second.iter().map(move |y| (x, y)));
+        let (holds, fails): (Vec<_>, Vec<_>) = pairs.partition(|(x, y)| predicate(x.0, y.0));
+        let is_short = holds.len() <= fails.len();
+        let shorter = if is_short { holds } else { fails };
+        let bits: Vec<Bit> = shorter.iter().map(|(x, y)| self.and(x.1, y.1)).collect();
+        let some = self.any(&bits);
+        Some(if is_short { some } else { !some })
     }
 
     /// Returns the sum, modulo 2 to the width.
@@ -206,12 +311,18 @@ impl Circuit {
 
     /// Returns a bit that holds if the numbers are equal.
     pub fn equals(&mut self, a: &BitVector, b: &BitVector) -> Bit {
+        if let Some(equal) = self.decide(a, b, |a, b| a == b) {
+            return equal;
+        }
         let same = self.map_bits(a, b, Circuit::iff);
         self.all(&same.bits)
     }
 
     /// Returns a bit that holds if `a < b`, unsigned.
     pub fn less_than(&mut self, a: &BitVector, b: &BitVector) -> Bit {
+        if let Some(less) = self.decide(a, b, |a, b| a < b) {
+            return less;
+        }
         // `a - b` borrows if it does not carry.
         !self.add_with_carry(a, &b.resize(a.width()).not(), Bit::TRUE).1
     }
@@ -235,6 +346,20 @@ impl Circuit {
 
     /// Returns the number `then` if `condition` holds, else `otherwise`.
     pub fn select(&mut self, condition: Bit, then: &BitVector, otherwise: &BitVector) -> BitVector {
+        if let (Some(first), Some(second)) = (then.cases(), otherwise.cases()) {
+            let (first, second) = (BTreeMap::from_iter(first.to_vec()), BTreeMap::from_iter(second.to_vec()));
+            let mut values: Vec<u64> = first.keys().chain(second.keys()).copied().collect();
+            values.sort_unstable();
+            values.dedup();
+            let bit = |cases: &BTreeMap<u64, Bit>, value| cases.get(value).copied().unwrap_or(Bit::FALSE);
+            let cases: Vec<(u64, Bit)> = values
+                .iter()
+                .map(|v| (*v, self.if_then_else(condition, bit(&first, v), bit(&second, v))))
+                .collect();
+            if let Some(selected) = self.from_cases(then.width(), cases) {
+                return selected;
+            }
+        }
         self.map_bits(then, otherwise, |circuit, then, otherwise| {
             circuit.if_then_else(condition, then, otherwise)
         })

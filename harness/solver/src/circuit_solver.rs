@@ -96,7 +96,10 @@ impl<S: SatSolver> CircuitSolver<S> {
 
     /// Adds the variable of a node and the clauses that define it; its operands have literals.
     fn define(&mut self, node: usize, operands: &[Bit]) {
-        let whole = self.solver.new_variable();
+        let whole = match self.circuit.gate(node) {
+            Gate::Input => self.solver.new_variable(),
+            _ => self.solver.new_defined_variable(),
+        };
         self.literals[node] = Some(whole);
         let operands: Vec<Literal> = operands.iter().map(|bit| self.known_literal(*bit)).collect();
         let solver = &mut self.solver;

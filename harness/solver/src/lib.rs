@@ -33,7 +33,7 @@ mod circuit;
 mod circuit_solver;
 mod sat;
 
-pub use bit_vector::{BitVector, ShiftKind};
+pub use bit_vector::{BitVector, MAX_CASES, ShiftKind};
 pub use budget::{Budget, BudgetTracker, STOP_POLL_INTERVAL};
 pub use circuit::{Bit, Circuit};
 pub use circuit_solver::{Assignment, CircuitSolver};

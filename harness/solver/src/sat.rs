@@ -21,7 +21,7 @@ pub trait SatSolver {
     /// A new variable.
     fn new_variable(&mut self) -> Literal;
 
-    /// Returns a new variable that clauses define in terms of others, never branched on.
+    /// Returns a new variable that clauses define in terms of others; it costs a fraction of a step.
     fn new_defined_variable(&mut self) -> Literal;
 
     /// Returns true if the budget is exhausted.
@@ -36,6 +36,9 @@ pub trait SatSolver {
     /// Returns true if the literal holds in the model of the last satisfiable call.
     fn holds(&self, literal: Literal) -> bool;
 }
+
+/// Number of defined variables that take about as long as one decision.
+const DEFINED_VARIABLES_PER_STEP: u32 = 8;
 
 /// Spends one step of the budget per decision of the solver.
 struct BudgetCallbacks<'a>(&'a BudgetTracker<'a>);
@@ -75,8 +78,9 @@ impl SatSolver for BatsatSolver<'_> {
     }
 
     fn new_defined_variable(&mut self) -> Literal {
-        self.tracker.spend(1);
-        Literal(self.solver.new_var(lbool::UNDEF, false).idx() << 1)
+        let index = self.solver.new_var_default().idx();
+        self.tracker.spend(u64::from(index.is_multiple_of(DEFINED_VARIABLES_PER_STEP)));
+        Literal(index << 1)
     }
 
     fn is_exhausted(&self) -> bool {

@@ -59,6 +59,7 @@ const OPERATIONS: &[(&str, Build, Expected)] = &[
     ("and", |c, a, b| c.bit_and(a, b), |a, b, _| a & b),
     ("or", |c, a, b| c.bit_or(a, b), |a, b, _| a | b),
     ("xor", |c, a, b| c.bit_xor(a, b), |a, b, _| a ^ b),
+    ("table", |c, a, b| c.tabulate(a, b, |a, b| a ^ b).unwrap_or_else(|| c.bit_xor(a, b)), |a, b, _| a ^ b),
     ("equals", |c, a, b| one_bit(c.equals(a, b)), |a, b, _| u64::from(a == b)),
     ("less than", |c, a, b| one_bit(c.less_than(a, b)), |a, b, _| u64::from(a < b)),
     ("less or equal", |c, a, b| one_bit(c.less_or_equal(a, b)), |a, b, _| u64::from(a <= b)),
@@ -88,14 +89,28 @@ const OPERATIONS: &[(&str, Build, Expected)] = &[
 ];
 
 /// Checks an operation for these operands: the solver finds the expected result, and no other.
-fn check_operation(operation: usize, width: u32, pairs: impl Iterator<Item = (u64, u64)>) {
+fn check_operation(operation: usize, width: u32, by_cases: bool, pairs: impl Iterator<Item = (u64, u64)>) {
     let (name, build, expected) = OPERATIONS[operation];
     let tracker = BudgetTracker::new(Budget::UNLIMITED);
     let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
-    let inputs = [0; 2].map(|_| solver.circuit.variable(width as usize));
+    let mut inputs = [0; 2].map(|_| solver.circuit.variable(width as usize));
+    if by_cases {
+        inputs = inputs.map(|input| {
+            let is_value = |value: u64| {
+                let number = BitVector::constant(width as usize, value.into());
+                (value, solver.circuit.equals(&input, &number))
+            };
+            let cases: Vec<(u64, Bit)> = (0..1 << width).map(is_value).collect();
+            solver.circuit.from_cases(width as usize, cases).unwrap_or(input)
+        });
+        assert!(inputs.iter().all(|input| input.cases().is_some()));
+    }
     let result = build(&mut solver.circuit, &inputs[0], &inputs[1]);
     for (a, b) in pairs {
-        let numbers = [a, b].map(|value| BitVector::constant(width as usize, value.into()));
+        let numbers = [a, b].map(|value| match by_cases {
+            true => BitVector::single_case(width as usize, value),
+            false => BitVector::constant(width as usize, value.into()),
+        });
         let mask = (1_u128 << result.width()) - 1;
         let expected = u128::from(expected(a, b, width)) & mask;
         let given: Vec<Bit> =
@@ -121,7 +136,9 @@ fn check_operation(operation: usize, width: u32, pairs: impl Iterator<Item = (u6
 #[test]
 fn operations_of_4_bits_equal_plain_arithmetic_for_all_operands() {
     for operation in 0..OPERATIONS.len() {
-        check_operation(operation, 4, (0..16).flat_map(|a| (0..16).map(move |b| (a, b))));
+        for by_cases in [false, true] {
+            check_operation(operation, 4, by_cases, (0..16).flat_map(|a| (0..16).map(move |b| (a, b))));
+        }
     }
 }
 
@@ -136,7 +153,7 @@ fn operations_of_32_bits_equal_plain_arithmetic_for_random_operands() {
             _ => u64::from(random.next_u32()),
         };
         let pairs: Vec<(u64, u64)> = (0..8).map(|_| (number(), number())).collect();
-        check_operation(operation, 32, pairs.into_iter());
+        check_operation(operation, 32, false, pairs.into_iter());
     }
 }
 

@@ -1,46 +1,44 @@
 //! The clauses of a guarded program: reads-from, modification order, the model's axioms and values.
 
-use litmus::{BranchRelation, Comparison, ConditionSide, LocationId, ResolvedCondition, ScalarType};
-use solver::{Bit, BitVector, CircuitSolver, SatSolver};
+use std::rc::Rc;
 
+use litmus::LocationId;
+use solver::{Assignment, Bit, BitVector, CircuitSolver, SatSolver};
+
+use super::orders::{OrderBits, TotalOrder, cyclic_components, new_total_order, order_bit, ordered_bit};
 use super::program::GuardedProgram;
 use crate::PredictError;
 use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, PlanNode};
 use crate::choice::{ReadChoice, co_bounds, is_axiom_possible, rf_may, rf_must, static_base_value};
 use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
 use crate::matrix::{Bits, Matrix};
-use crate::path::unroll::compare;
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
-use crate::sat_encoding::{cyclic_components, dependency_cycles};
-use crate::skeleton::{Event, FinalValueSource, Owner, Tags};
+use crate::skeleton::{Owner, Tags};
 
-/// Larger cycles are excluded by positions, whose clauses are fewer than those of a total order.
-const MAX_ORDERED_EVENTS: usize = 40;
-
-/// Limit of writes to a storage: their order has a clause for each three of them.
+/// Limit of writes to a storage of a whole program: their order has a clause for each three of them.
 const MAX_WRITES: usize = 96;
 
 /// The clauses of a program on all of its paths.
 pub(crate) struct GuardedEncoding<'a, M: Matrix, S> {
-    program: &'a GuardedProgram,
-    prepared: &'a PreparedPlan,
+    pub(super) program: Rc<GuardedProgram>,
+    pub(super) prepared: &'a PreparedPlan,
     bounds: Bounds<M>,
-    solver: CircuitSolver<S>,
-    reads: Vec<ReadChoice>,
+    pub(super) solver: CircuitSolver<S>,
+    pub(super) reads: Vec<ReadChoice>,
     /// For each node, true if the axioms need its lower bound alone.
     lower_bound_only: Vec<bool>,
     terms: QuickMap<(u32, u16, u16), Bit>,
     open_closure_pairs: Vec<(NodeId, usize, usize, Bit)>,
     /// For each read, the writes that it may read from.
-    sources: QuickMap<usize, Vec<(usize, Bit)>>,
-    /// For each pair of writes to a storage, the lower event first: the bit that the first precedes the second.
-    orders: QuickMap<(usize, usize), Bit>,
+    pub(super) sources: QuickMap<usize, Vec<(usize, Bit)>>,
+    /// The orders of the writes to each storage.
+    orders: QuickMap<LocationId, OrderBits>,
     /// The flag axioms that can be raised, each with the assumption that raises it.
     pub(super) flags: Vec<(usize, Bit)>,
     /// The assumption that no value depends on itself, if any may.
-    grounded: Option<Bit>,
-    finals: Vec<Option<BitVector>>,
+    pub(super) grounded: Option<Bit>,
+    pub(super) finals: Vec<Option<BitVector>>,
 }
 
 /// The base relations that depend on the path of a thread.
@@ -49,7 +47,7 @@ const PATH_RELATIONS: [&str; 4] = ["addr", "ctrl", "data", "DECISIVE"];
 impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
     /// Encodes a program; `None` if the model is not supported.
     pub(super) fn new(
-        program: &'a GuardedProgram,
+        program: Rc<GuardedProgram>,
         prepared: &'a PreparedPlan,
         solver: CircuitSolver<S>,
     ) -> Result<Option<GuardedEncoding<'a, M, S>>, PredictError> {
@@ -60,14 +58,13 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             return Ok(None);
         }
         let writes_to = |storage: &LocationId| {
-            let is_write = |event: &&Event| event.storage == Some(*storage) && event.tags.has(Tags::W);
-            skeleton.events.iter().filter(is_write).count()
+            skeleton.events.iter().filter(|e| e.storage == Some(*storage) && e.tags.has(Tags::W)).count()
         };
         if skeleton.storages().iter().any(|storage| writes_to(storage) > MAX_WRITES) {
             return Ok(None);
         }
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
-        bounds.set_implied_events(implied_events(program, &solver));
+        bounds.set_implied_events(implied_events(&program, &solver));
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|event| program.read[*event].is_some())
             .map(|read| ReadChoice { read, candidates: skeleton.candidate_writes(read) })
@@ -84,27 +81,28 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             bounds.set(*id, CatValue::Relation(must), CatValue::Relation(may));
         }
         bounds.evaluate_all(plan);
-        let roots = plan.axioms.iter().map(|axiom| RequestedBounds {
-            node: axiom.node,
-            must: !axiom.negated,
-            may: axiom.negated,
-        });
-        let requested = nodes_to_evaluate(prepared, roots, |id| bounds.must(id) != bounds.may(id));
-        let mut lower_bound_only = vec![false; plan.nodes.len()];
-        for wanted in &requested {
-            lower_bound_only[wanted.node.to_index()] = wanted.must && !wanted.may;
-        }
-        let is_encodable = plan.size_constraints.is_empty()
-            && plan.axioms.iter().all(|axiom| !(axiom.negated && axiom.kind == AxiomKind::Acyclic))
-            && requested.iter().all(|wanted| match plan.node_at(wanted.node) {
-                PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may,
-                PlanNode::Immediate(_) | PlanNode::Recursive { .. } => false,
-                _ => true,
-            });
-        if !is_encodable {
+        if !is_encodable(prepared, &bounds, false) {
             return Ok(None);
         }
-        let mut encoding = GuardedEncoding {
+        let mut encoding = GuardedEncoding::with_bounds(program, prepared, bounds, reads, solver);
+        encoding.encode_program();
+        Ok(Some(encoding))
+    }
+
+    /// Returns an encoding without clauses; [`is_encodable`] must hold.
+    pub(super) fn with_bounds(
+        program: Rc<GuardedProgram>,
+        prepared: &'a PreparedPlan,
+        bounds: Bounds<M>,
+        reads: Vec<ReadChoice>,
+        solver: CircuitSolver<S>,
+    ) -> GuardedEncoding<'a, M, S> {
+        let mut lower_bound_only = vec![false; prepared.plan.nodes.len()];
+        for wanted in requested_bounds(prepared, &bounds) {
+            lower_bound_only[wanted.node.to_index()] = wanted.must && !wanted.may;
+        }
+        GuardedEncoding {
+            finals: program.finals.clone(),
             program,
             prepared,
             bounds,
@@ -117,21 +115,25 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             orders: QuickMap::default(),
             flags: Vec::new(),
             grounded: None,
-            finals: program.finals.clone(),
-        };
-        encoding.encode_program();
-        Ok(Some(encoding))
+        }
     }
 
-    fn encode_program(&mut self) {
+    /// Encodes the program and the axioms.
+    pub(super) fn encode_program(&mut self) {
         for clause in &self.program.requirements {
             self.solver.require_any(clause);
         }
         for choice in self.reads.clone() {
             self.encode_read(&choice);
         }
+        self.encode_counters();
+        self.encode_coherence();
         self.encode_groundedness();
         self.encode_last_writes();
+        // The clauses so far are few, and most combinations of paths contradict them.
+        if self.program.is_single_path && self.solver.solve(&[]) == Some(false) {
+            return;
+        }
         let plan = &self.prepared.plan;
         for (index, axiom) in plan.axioms.iter().enumerate() {
             if axiom.is_flag {
@@ -177,8 +179,8 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
     /// Evaluates the model on the execution that the solver found: true if it is consistent.
     ///
     /// It shares nothing with the clauses but the choices: its events are those that execute.
-    fn is_solution_consistent(&self) -> Result<bool, PredictError> {
-        let (program, plan) = (self.program, &self.prepared.plan);
+    pub(super) fn is_solution_consistent(&self) -> Result<bool, PredictError> {
+        let (program, plan) = (&self.program, &self.prepared.plan);
         let (skeleton, assignment) = (&program.skeleton, self.solver.assignment());
         let events: Vec<usize> =
             (0..skeleton.len()).filter(|event| assignment.bit(program.executes[*event])).collect();
@@ -202,20 +204,9 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             bounds.set(*id, value.clone(), value);
         }
         let reads_from = project_relation(&|from, to| assignment.bit(self.reads_from_bit(from, to)));
+        let (_, may_precede): (M, M) = co_bounds(skeleton);
         let precedes = project_relation(&|from, to| {
-            let (one, other) = (&skeleton.events[from], &skeleton.events[to]);
-            from != to
-                && one.storage == other.storage
-                && one.tags.has(Tags::W)
-                && other.tags.has(Tags::W)
-                && match (one.owner == Owner::Initial, other.owner == Owner::Initial) {
-                    (false, false) if self.orders.contains_key(&(from.min(to), from.max(to))) => {
-                        assignment.bit(ordered_bit(&self.orders, from, to))
-                    }
-                    (true, false) => true,
-                    (false, true) => false,
-                    (true, true) | (false, false) => from < to,
-                }
+            may_precede.contains(from, to) && self.is_before(&assignment, from, to)
         });
         for (ids, value) in [(&self.prepared.rf, reads_from), (&self.prepared.co, precedes)] {
             for id in ids {
@@ -229,9 +220,24 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             }))
     }
 
+    /// Returns true if a write precedes another of its storage in the execution that the solver found.
+    pub(super) fn is_before(&self, assignment: &Assignment, from: usize, to: usize) -> bool {
+        let events = &self.program.skeleton.events;
+        match (events[from].owner == Owner::Initial, events[to].owner == Owner::Initial) {
+            (true, false) => true,
+            (false, true) => false,
+            (true, true) => from < to,
+            (false, false) => match events[from].storage.and_then(|storage| self.orders.get(&storage)) {
+                Some(before) => assignment.bit(ordered_bit(before, from, to)),
+                // No clause depends on the order.
+                None => from < to,
+            },
+        }
+    }
+
     /// Encodes that a read that executes has one source, whose value it returns.
     fn encode_read(&mut self, choice: &ReadChoice) {
-        let program = self.program;
+        let program = self.program.clone();
         let executes = program.executes[choice.read];
         let sources: Vec<(usize, Bit)> =
             choice.candidates.iter().map(|write| (*write, self.solver.circuit.input())).collect();
@@ -250,8 +256,22 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
     }
 
     /// Requires that two values are equal if the bit holds.
-    fn require_equal(&mut self, condition: Bit, one: &Option<BitVector>, other: &Option<BitVector>) {
+    pub(super) fn require_equal(
+        &mut self,
+        condition: Bit,
+        one: &Option<BitVector>,
+        other: &Option<BitVector>,
+    ) {
         let (Some(one), Some(other)) = (one, other) else { return };
+        if let (Some(left), Some(right)) = (one.cases(), other.cases()) {
+            for (cases, others) in [(left, right), (right, left)] {
+                for (value, bit) in cases {
+                    let same = others.iter().find(|(other, _)| other == value);
+                    self.solver.require_any(&[!condition, !*bit, same.map_or(Bit::FALSE, |(_, bit)| *bit)]);
+                }
+            }
+            return;
+        }
         for (one, other) in one.bits().iter().zip(other.bits()) {
             if one != other {
                 self.solver.require_any(&[!condition, !*one, *other]);
@@ -262,14 +282,15 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
 
     /// Encodes the assumption that no value depends on itself: reads have positions that grow along dependencies.
     fn encode_groundedness(&mut self) {
-        for component in dependency_cycles(&self.program.read_dependencies()) {
+        let depends = M::from_pairs(self.bounds.n, self.program.read_dependencies());
+        for component in cyclic_components(&depends, self.bounds.n) {
             let grounded = *self.grounded.get_or_insert_with(|| self.solver.circuit.input());
-            let before = self.new_order(&component);
+            let before = TotalOrder::new(&mut self.solver, &component, self.program.is_single_path);
             for &read in &component {
                 for (write, source) in self.sources.get(&read).cloned().unwrap_or_default() {
                     for (from, bit) in self.program.sources[write].clone() {
                         if component.contains(&from) {
-                            let ordered = self.order_bit(&before, from, read);
+                            let ordered = order_bit(&mut self.solver, &before, from, read);
                             self.solver.require_any(&[!grounded, !source, !bit, ordered]);
                         }
                     }
@@ -278,72 +299,8 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         }
     }
 
-    /// Encodes the final values of storages by their last writes.
-    fn encode_last_writes(&mut self) {
-        let program = self.program;
-        for index in 0..self.finals.len() {
-            let Some(FinalValueSource::LastWrite(storage)) = program.skeleton.final_values.get(index) else {
-                continue;
-            };
-            if self.finals[index].is_some() {
-                continue;
-            }
-            let value = self.solver.circuit.variable(u64::BITS as usize);
-            let writes = self.writes_of(Some(*storage));
-            for &write in &writes {
-                let mut later = vec![!program.executes[write]];
-                for &other in writes.iter().filter(|other| **other != write) {
-                    let follows = self.co_bit(write, other);
-                    later.push(self.solver.circuit.and(program.executes[other], follows));
-                }
-                let is_last = !self.solver.circuit.any(&later);
-                self.require_equal(is_last, &Some(value.clone()), &program.written[write]);
-            }
-            self.finals[index] = Some(value);
-        }
-    }
-
-    /// Returns a bit that holds if the final values satisfy a condition.
-    pub(super) fn condition_bit(&mut self, condition: &ResolvedCondition) -> Bit {
-        match condition {
-            ResolvedCondition::Constant(holds) => Bit::from(*holds),
-            ResolvedCondition::Not(inner) => !self.condition_bit(inner),
-            ResolvedCondition::And(both) => {
-                let (one, other) = (self.condition_bit(&both.0), self.condition_bit(&both.1));
-                self.solver.circuit.and(one, other)
-            }
-            ResolvedCondition::Or(both) => {
-                let (one, other) = (self.condition_bit(&both.0), self.condition_bit(&both.1));
-                self.solver.circuit.or(one, other)
-            }
-            ResolvedCondition::Compare(left, comparison, right) => {
-                let (left, right) = (self.side_value(*left), self.side_value(*right));
-                let relation = match comparison {
-                    Comparison::Equal => BranchRelation::Equal,
-                    Comparison::NotEqual => BranchRelation::NotEqual,
-                    Comparison::Less => BranchRelation::Less,
-                    Comparison::LessOrEqual => BranchRelation::LessOrEqual,
-                    Comparison::Greater => BranchRelation::Greater,
-                    Comparison::GreaterOrEqual => BranchRelation::GreaterOrEqual,
-                };
-                compare(&mut self.solver.circuit, relation, &left, &right, ScalarType::U64)
-            }
-        }
-    }
-
-    /// Returns a side of a comparison as a signed number of 64 bits.
-    fn side_value(&self, side: ConditionSide) -> BitVector {
-        match side {
-            ConditionSide::Number(number) => BitVector::constant(64, number as u64 as u128),
-            ConditionSide::Observed(index, scalar) => match self.finals.get(index) {
-                Some(Some(value)) => value.resize(scalar.bits() as usize).resize_signed(64),
-                _ => BitVector::constant(64, 0),
-            },
-        }
-    }
-
     /// Returns the writes to a storage, initial ones included.
-    fn writes_of(&self, storage: Option<LocationId>) -> Vec<usize> {
+    pub(super) fn writes_of(&self, storage: Option<LocationId>) -> Vec<usize> {
         let events = self.program.skeleton.events.iter().enumerate();
         events
             .filter(|(_, event)| event.storage == storage && event.tags.has(Tags::W))
@@ -352,7 +309,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
     }
 
     /// Returns the bit that a write precedes another of its storage.
-    fn co_bit(&mut self, from: usize, to: usize) -> Bit {
+    pub(super) fn co_bit(&mut self, from: usize, to: usize) -> Bit {
         let events = &self.program.skeleton.events;
         match (events[from].owner == Owner::Initial, events[to].owner == Owner::Initial) {
             (true, true) => return Bit::from(from < to),
@@ -360,54 +317,14 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             (false, true) => return Bit::FALSE,
             (false, false) => {}
         }
-        if !self.orders.contains_key(&(from.min(to), from.max(to))) {
-            let mut writes = self.writes_of(events[from].storage);
-            writes.retain(|write| events[*write].owner != Owner::Initial);
-            let order = self.new_total_order(&writes);
-            self.orders.extend(order);
+        let Some(storage) = events[from].storage else { return Bit::FALSE };
+        if !self.orders.contains_key(&storage) {
+            let mut writes = self.writes_of(Some(storage));
+            writes.retain(|write| self.program.skeleton.events[*write].owner != Owner::Initial);
+            let order = new_total_order(&mut self.solver, &writes);
+            self.orders.insert(storage, order);
         }
-        ordered_bit(&self.orders, from, to)
-    }
-
-    fn new_total_order(&mut self, events: &[usize]) -> QuickMap<(usize, usize), Bit> {
-        let mut before = QuickMap::default();
-        for (index, &first) in events.iter().enumerate() {
-            for &second in &events[index + 1..] {
-                before.insert((first, second), self.solver.circuit.input());
-            }
-        }
-        for (i, &a) in events.iter().enumerate() {
-            for (j, &b) in events.iter().enumerate().skip(i + 1) {
-                for &c in &events[j + 1..] {
-                    let [ab, bc, ac] = [(a, b), (b, c), (a, c)].map(|(x, y)| ordered_bit(&before, x, y));
-                    // A total relation without a cycle of three events is transitive.
-                    self.solver.require_any(&[!ab, !bc, ac]);
-                    self.solver.require_any(&[ab, bc, !ac]);
-                }
-            }
-        }
-        before
-    }
-
-    /// Returns an order in which no cycle of these events is possible.
-    fn new_order(&mut self, events: &[usize]) -> CycleOrder {
-        if events.len() <= MAX_ORDERED_EVENTS {
-            return CycleOrder::Total(self.new_total_order(events));
-        }
-        let width = (usize::BITS - events.len().leading_zeros()) as usize;
-        let positions = events.iter().map(|event| (*event, self.solver.circuit.variable(width)));
-        CycleOrder::Positions(positions.collect())
-    }
-
-    fn order_bit(&mut self, order: &CycleOrder, from: usize, to: usize) -> Bit {
-        match order {
-            _ if from == to => Bit::FALSE,
-            CycleOrder::Total(before) => ordered_bit(before, from, to),
-            CycleOrder::Positions(positions) => match (positions.get(&from), positions.get(&to)) {
-                (Some(from), Some(to)) => self.solver.circuit.less_than(from, to),
-                _ => Bit::TRUE,
-            },
-        }
+        self.orders.get(&storage).map_or(Bit::FALSE, |before| ordered_bit(before, from, to))
     }
 
     /// Encodes an axiom, conditional on `when`; returns false if it cannot hold.
@@ -416,8 +333,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         let n = self.bounds.n;
         let is_set = matches!(self.bounds.may(axiom.node), CatValue::Set(_));
         if axiom.kind == AxiomKind::Acyclic {
-            self.encode_acyclic(axiom, &unless);
-            return true;
+            return self.encode_acyclic(axiom, &unless);
         }
         let mut pairs: Vec<(usize, usize)> = match self.bounds.may(axiom.node) {
             CatValue::Relation(may) => may.pairs().collect(),
@@ -456,17 +372,23 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         true
     }
 
-    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) {
-        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return };
+    /// Encodes an acyclic relation; returns false if its negation cannot hold.
+    fn encode_acyclic(&mut self, axiom: &Axiom, unless: &[Bit]) -> bool {
+        let Some(may) = self.bounds.may(axiom.node).as_relation().cloned() else { return true };
+        if axiom.negated {
+            // The relation is static; see `is_encodable`.
+            return !may.is_acyclic();
+        }
+        // A cycle lies within one strongly connected component of the upper bound.
         for component in cyclic_components(&may, self.bounds.n) {
-            let before = self.new_order(&component);
+            let before = TotalOrder::new(&mut self.solver, &component, self.program.is_single_path);
             for &from in &component {
                 for &to in &component {
                     if !may.contains(from, to) || self.solver.is_exhausted() {
                         continue;
                     }
                     let edge = self.pair_term(axiom.node, from, to);
-                    let ordered = self.order_bit(&before, from, to);
+                    let ordered = order_bit(&mut self.solver, &before, from, to);
                     let executes = [self.program.executes[from], self.program.executes[to]];
                     let mut clause = unless.to_vec();
                     clause.extend([!edge, !executes[0], !executes[1], ordered]);
@@ -474,6 +396,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
                 }
             }
         }
+        true
     }
 
     /// Returns the bit of a pair of a relation, which has a meaning only if both events execute.
@@ -643,26 +566,43 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         self.bounds.may(id).as_relation().map_or(Vec::new(), |may| may.row(from).iter().collect())
     }
 
-    fn reads_from_bit(&self, write: usize, read: usize) -> Bit {
+    pub(super) fn reads_from_bit(&self, write: usize, read: usize) -> Bit {
         let sources = self.sources.get(&read).map_or(&[][..], Vec::as_slice);
         sources.iter().find(|(source, _)| *source == write).map_or(Bit::FALSE, |(_, bit)| *bit)
     }
 }
 
-/// An order that excludes cycles of events.
-enum CycleOrder {
-    /// A bit for each pair of events.
-    Total(QuickMap<(usize, usize), Bit>),
-    /// A number for each event.
-    Positions(QuickMap<usize, BitVector>),
+/// Returns the bounds of the open nodes that the axioms need.
+fn requested_bounds<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Vec<RequestedBounds> {
+    let roots = prepared.plan.axioms.iter().map(|axiom| RequestedBounds {
+        node: axiom.node,
+        must: !axiom.negated,
+        may: axiom.negated,
+    });
+    nodes_to_evaluate(prepared, roots, |id| bounds.must(id) != bounds.may(id))
 }
 
-fn ordered_bit(before: &QuickMap<(usize, usize), Bit>, from: usize, to: usize) -> Bit {
-    match from < to {
-        true => before.get(&(from, to)).copied(),
-        false => before.get(&(to, from)).map(|bit| !*bit),
-    }
-    .unwrap_or(Bit::FALSE)
+/// Returns true if the clauses are equivalent to the axioms: closures and fixpoints occur only where a lower bound
+/// suffices.
+pub(super) fn is_encodable<M: Matrix>(
+    prepared: &PreparedPlan,
+    bounds: &Bounds<M>,
+    is_single_path: bool,
+) -> bool {
+    let plan = &prepared.plan;
+    let is_static = |id| is_single_path && bounds.must(id) == bounds.may(id);
+    plan.size_constraints.is_empty()
+        // The negation of acyclicity needs a cycle, for which there is no encoding from below.
+        && plan.axioms.iter().all(|axiom| {
+            !(axiom.negated && axiom.kind == AxiomKind::Acyclic) || is_static(axiom.node)
+        })
+        && requested_bounds(prepared, bounds).iter().all(|wanted| match plan.node_at(wanted.node) {
+            // A closure contains at least the implied pairs. The solver may add others, which can only violate an
+            // axiom that uses the lower bound, but satisfy one that uses the upper bound.
+            PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may,
+            PlanNode::Immediate(_) | PlanNode::Recursive { .. } => false,
+            _ => true,
+        })
 }
 
 /// Returns the pairs of events whose first executes only if the second does.

@@ -1,13 +1,20 @@
 //! The guarded events of a program, with their values.
 
-use litmus::{Observable, Test, ThreadId};
+use litmus::{LocationId, Observable, Test, ThreadId};
 use solver::{Bit, BitVector, Circuit};
 
+use super::orders::cyclic_components;
 use crate::PredictError;
+use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::path::ThreadPath;
-use crate::path::unroll::{GuardedThread, Requirements, new_read_value, to_constant, unroll_thread};
+use crate::path::unroll::{
+    GuardedThread, PossibleValues, Requirements, VALUE_BITS, ValueSet, apply_operation, compare,
+    new_read_value, to_constant, unroll_thread,
+};
+use crate::rmw_chain::{CounterLocations, RmwChain};
 use crate::skeleton::{Event, ExecutionSemantics, FinalValueSource, Owner, Skeleton, Tags, build_skeletons};
 use crate::symbolic::SymbolicValue;
+use crate::valuation::reads_of;
 
 /// All events of all paths.
 pub(crate) struct GuardedProgram {
@@ -27,18 +34,24 @@ pub(crate) struct GuardedProgram {
     /// Holds if the loop bound ends some thread.
     pub(crate) cut: Bit,
     pub(super) requirements: Requirements,
+    /// True if every event executes: the program takes one path of each thread.
+    pub(super) is_single_path: bool,
+    /// The storages that only read-modify-writes change.
+    pub(super) rmw_chains: Vec<RmwChain>,
+    /// The storages whose writes are all mutually ordered atomics through one name.
+    pub(super) ordered_storages: Vec<LocationId>,
 }
 
 impl GuardedProgram {
     /// Executes a program on all of its paths; `None` if it is not supported here.
     ///
-    /// `masks` has the bits of each storage that a read may find set.
+    /// `possible` has the values that reads of each storage may return.
     pub(super) fn new(
         test: &Test,
         observables: &[Observable],
         semantic: ExecutionSemantics,
         unroll: u32,
-        masks: &[u64],
+        possible: &PossibleValues,
         circuit: &mut Circuit,
     ) -> Result<Option<GuardedProgram>, PredictError> {
         if test.khronos.is_some() || test.has_undefined_locations() || !test.system_sync.is_empty() {
@@ -48,7 +61,7 @@ impl GuardedProgram {
         let threads = (0..test.threads.len()).map(|thread| {
             let thread = ThreadId(thread as u16);
             let text = semantic.is_shipped_vulkan;
-            unroll_thread(test, thread, unroll, text, masks, circuit, &mut requirements)
+            unroll_thread(test, thread, unroll, text, possible, circuit, &mut requirements)
         });
         let Some(threads) = threads.collect::<Option<Vec<GuardedThread>>>() else { return Ok(None) };
         let paths: Vec<&ThreadPath> = threads.iter().map(|thread| &thread.path).collect();
@@ -60,7 +73,7 @@ impl GuardedProgram {
         else {
             return Ok(None);
         };
-        // `masks` knows whole storages, not cells of them.
+        // `possible` knows whole storages, not cells of them.
         let is_whole =
             |event: &Event| event.storage.is_none_or(|storage| usize::from(storage.0) < test.locations.len());
         if !skeleton.events.iter().all(is_whole) {
@@ -79,8 +92,16 @@ impl GuardedProgram {
             ended: circuit.all(&all_ended),
             cut: circuit.any(&some_cut),
             requirements,
+            is_single_path: false,
+            rmw_chains: Vec::new(),
+            ordered_storages: Vec::new(),
         };
-        let supported = program.add_values(&threads, masks, circuit);
+        if semantic.is_shipped_vulkan {
+            let paths: Vec<Vec<ThreadPath>> =
+                threads.iter().map(|thread| vec![thread.path.clone()]).collect();
+            program.ordered_storages = CounterLocations::new(test, &paths).ordered;
+        }
+        let supported = program.add_values(&threads, possible, circuit);
         let finals = observables.iter().enumerate().map(|(index, observable)| match observable {
             Observable::Register(thread, register) => {
                 let thread = threads.get(usize::from(thread.0))?;
@@ -100,8 +121,70 @@ impl GuardedProgram {
         Ok(supported.map(|()| program))
     }
 
+    /// Returns the events of one path of each thread, which all execute; `None` if a value is not supported.
+    ///
+    /// `possible` has the values that reads of each storage or cell may return.
+    pub(super) fn from_skeleton(
+        skeleton: &Skeleton,
+        rmw_chains: &[RmwChain],
+        ordered_storages: &[LocationId],
+        possible: &PossibleValues,
+        circuit: &mut Circuit,
+    ) -> Option<GuardedProgram> {
+        let count = skeleton.len();
+        let mut read: Vec<Option<BitVector>> = vec![None; count];
+        let mut requirements = Vec::new();
+        for (event, value) in skeleton.events.iter().zip(&mut read) {
+            if event.tags.has(Tags::R) {
+                let values = event.storage.and_then(|storage| possible.of_storage(storage));
+                *value = Some(new_read_value(circuit, &mut requirements, values, u64::BITS));
+            }
+        }
+        let (mut written, mut sources) = (vec![None; count], vec![Vec::new(); count]);
+        for (event, stored) in skeleton.events.iter().enumerate() {
+            let Some(stored) = &stored.stored_value else { continue };
+            let value = to_vector(stored, &read, circuit)?;
+            // A value that no read changes depends on none of them.
+            if value.to_constant().is_none() || possible.ignores_branches {
+                sources[event] =
+                    reads_of(stored).into_iter().map(|read| (usize::from(read), Bit::TRUE)).collect();
+            }
+            written[event] = Some(value);
+        }
+        for constraint in &skeleton.constraints {
+            let left = to_vector(&constraint.left, &read, circuit)?;
+            let right = to_vector(&constraint.right, &read, circuit)?;
+            let holds = compare(circuit, constraint.relation, &left, &right, constraint.scalar);
+            requirements.push(vec![if constraint.holds { holds } else { !holds }]);
+        }
+        let final_value = |source: &FinalValueSource| match source {
+            FinalValueSource::Expression(value) => to_vector(value, &read, circuit).map(Some),
+            FinalValueSource::LastWrite(_) => Some(None),
+        };
+        let finals = skeleton.final_values.iter().map(final_value).collect::<Option<_>>()?;
+        Some(GuardedProgram {
+            skeleton: skeleton.clone(),
+            executes: vec![Bit::TRUE; count],
+            read,
+            written,
+            sources,
+            finals,
+            ended: Bit::from(skeleton.terminated),
+            cut: Bit::from(skeleton.is_truncated),
+            requirements,
+            is_single_path: true,
+            rmw_chains: rmw_chains.to_vec(),
+            ordered_storages: ordered_storages.to_vec(),
+        })
+    }
+
     /// Adds the guards and values of the events; `None` if an access has several events of one kind.
-    fn add_values(&mut self, threads: &[GuardedThread], masks: &[u64], circuit: &mut Circuit) -> Option<()> {
+    fn add_values(
+        &mut self,
+        threads: &[GuardedThread],
+        possible: &PossibleValues,
+        circuit: &mut Circuit,
+    ) -> Option<()> {
         // The event that reads, for each step of each thread.
         let mut read_events: Vec<Vec<Option<usize>>> =
             threads.iter().map(|thread| vec![None; thread.steps.len()]).collect();
@@ -135,8 +218,9 @@ impl GuardedProgram {
                 Owner::Final => {
                     self.executes[number] = self.ended;
                     if reads {
-                        let mask = event.storage.and_then(|storage| masks.get(usize::from(storage.0)));
-                        self.read[number] = Some(new_read_value(circuit, mask.copied(), u64::BITS));
+                        let values = event.storage.and_then(|storage| possible.of_storage(storage));
+                        let value = new_read_value(circuit, &mut self.requirements, values, u64::BITS);
+                        self.read[number] = Some(value);
                     }
                 }
             }
@@ -149,31 +233,81 @@ impl GuardedProgram {
         Some(())
     }
 
-    /// Returns the bits that the writes of each storage may set.
-    pub(super) fn stored_masks(&self, locations: usize) -> Vec<u64> {
-        let mut masks = vec![0; locations];
+    /// Adds the values that the writes of each storage may store; returns true if some are new.
+    ///
+    /// The values of a counter are known, and a value that depends on itself may be any. `widens`: sets that still
+    /// grow have all values from now on.
+    pub(super) fn grow_values(&self, possible: &mut PossibleValues, widens: bool) -> bool {
+        let is_counter = |storage: LocationId| {
+            let mut chains = self.rmw_chains.iter().filter(|chain| chain.storage == storage);
+            chains.any(|chain| chain.increments(&self.skeleton).is_some())
+        };
+        let mut grows = false;
         for (event, written) in self.skeleton.events.iter().zip(&self.written) {
-            let (Some(storage), Some(written)) = (event.storage, written) else { continue };
-            if let Some(mask) = masks.get_mut(usize::from(storage.0)) {
-                let bits = written.bits().iter().enumerate();
-                *mask |= bits
-                    .filter(|(_, bit)| **bit != Bit::FALSE)
-                    .fold(0, |mask, (place, _)| mask | 1_u64 << place);
+            if let (Some(storage), Some(written)) = (event.storage, written)
+                && let Some(known) = possible.sets.get_mut(usize::from(storage.0))
+                && !is_counter(storage)
+            {
+                grows |= known.include(written, widens);
             }
         }
-        masks
+        let count = self.skeleton.len();
+        let cycles = with_smallest_matrix!(count, M => {
+            cyclic_components(&M::from_pairs(count, self.read_dependencies()), count)
+        });
+        for read in cycles.into_iter().flatten() {
+            let storage = self.skeleton.events[read].storage;
+            if let Some(known) = storage.and_then(|storage| possible.sets.get_mut(usize::from(storage.0))) {
+                grows |= *known != ValueSet::ANY;
+                *known = ValueSet::ANY;
+            }
+        }
+        grows
     }
 
-    /// Returns for each event the reads whose values may flow into its result through one write.
-    pub(super) fn read_dependencies(&self) -> Vec<Vec<usize>> {
-        let mut depends = vec![Vec::new(); self.skeleton.len()];
+    /// Returns for each read the reads whose values may flow into its result through one write, as pairs.
+    ///
+    /// The values of a chain of read-modify-writes depend on no other storage, and have an order.
+    pub(super) fn read_dependencies(&self) -> Vec<(usize, usize)> {
+        let mut depends = Vec::new();
         for read in (0..self.skeleton.len()).filter(|event| self.read[*event].is_some()) {
-            for write in self.skeleton.candidate_writes(read) {
-                depends[read].extend(self.sources[write].iter().map(|(source, _)| *source));
+            let storage = self.skeleton.events[read].storage;
+            if self.rmw_chains.iter().any(|chain| Some(chain.storage) == storage) {
+                continue;
             }
-            depends[read].sort_unstable();
-            depends[read].dedup();
+            for write in self.skeleton.candidate_writes(read) {
+                depends.extend(self.sources[write].iter().map(|(source, _)| (read, *source)));
+            }
         }
         depends
     }
+}
+
+/// Returns an expression over these reads as a bit-vector.
+fn to_vector(
+    value: &SymbolicValue<u16>,
+    read: &[Option<BitVector>],
+    circuit: &mut Circuit,
+) -> Option<BitVector> {
+    Some(match value {
+        SymbolicValue::Known(value) => to_constant(*value),
+        SymbolicValue::Read(event) => read.get(usize::from(*event))?.clone()?,
+        SymbolicValue::Operation(operation, scalar, sides) => {
+            let (left, right) = (to_vector(&sides.0, read, circuit)?, to_vector(&sides.1, read, circuit)?);
+            apply_operation(circuit, *operation, &left, &right, *scalar)
+        }
+        SymbolicValue::Part(before, bytes, whole) => {
+            let whole = to_vector(whole, read, circuit)?.resize(VALUE_BITS * 2);
+            whole.slice(*before as usize * 8, (*bytes as usize * 8).min(VALUE_BITS)).resize(VALUE_BITS)
+        }
+        SymbolicValue::Join(parts) => {
+            let mut joined = BitVector::constant(VALUE_BITS, 0);
+            for (before, part) in parts {
+                let zeros = BitVector::constant(*before as usize * 8, 0);
+                let part = zeros.concatenate(&to_vector(part, read, circuit)?).resize(VALUE_BITS);
+                joined = circuit.bit_or(&joined, &part);
+            }
+            joined
+        }
+    })
 }

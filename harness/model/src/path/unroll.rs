@@ -22,8 +22,10 @@ use litmus::{
 };
 use solver::{Bit, BitVector, Circuit};
 
-use self::values::{apply_operation, extend, low_bits};
-pub(crate) use self::values::{compare, new_read_value, to_constant};
+pub(crate) use self::values::{
+    PossibleValues, VALUE_BITS, ValueSet, apply_operation, compare, new_read_value, to_constant,
+};
+use self::values::{extend, low_bits};
 use super::repeated_iterations::{LoopFacts, LoopReductions};
 use super::{StepAccess, StepKind, ThreadPath, ThreadStep, UNSIGNED, Width};
 use crate::cells::Extent;
@@ -99,13 +101,13 @@ struct Instance {
 
 /// Executes a thread on all of its paths; `None` if it has an instruction that is not supported here, or is too long.
 ///
-/// `masks` has the bits of each storage that a read may find set. `knows_text`: the model is a shipped Vulkan model.
+/// `possible` has the values that reads of each storage may return. `knows_text`: the model is a shipped Vulkan model.
 pub(crate) fn unroll_thread(
     test: &Test,
     thread: ThreadId,
     unroll: u32,
     knows_text: bool,
-    masks: &[u64],
+    possible: &PossibleValues,
     circuit: &mut Circuit,
     requirements: &mut Requirements,
 ) -> Option<GuardedThread> {
@@ -123,7 +125,7 @@ pub(crate) fn unroll_thread(
         thread,
         unroll,
         facts,
-        masks,
+        possible,
         circuit,
         requirements,
         regions: Vec::new(),
@@ -157,7 +159,7 @@ struct Unroller<'a> {
     thread: ThreadId,
     unroll: u32,
     facts: LoopFacts,
-    masks: &'a [u64],
+    possible: &'a PossibleValues,
     circuit: &'a mut Circuit,
     requirements: &'a mut Requirements,
     /// The outermost loops: the first and the last instruction of each.
@@ -292,8 +294,8 @@ impl Unroller<'_> {
             }
             InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
-                let sides = [*left, *right].map(|side| operand_value(&state, side, scalar).value);
-                let taken = compare(self.circuit, *relation, &sides[0], &sides[1], scalar);
+                let sides = [*left, *right].map(|side| operand_value(&state, side, scalar));
+                let taken = self.compare(*relation, &sides, scalar);
                 return self.branch(state, &instance, *target, taken);
             }
             InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
@@ -318,7 +320,10 @@ impl Unroller<'_> {
         let position = self.label_position(target)?;
         let mut taken = instance.taken.clone();
         if position <= instance.instruction {
-            let is_redundant = self.is_iteration_redundant(&state, position);
+            let mut is_redundant = self.is_iteration_redundant(&state, position);
+            if self.possible.ignores_branches && is_redundant == Bit::TRUE {
+                is_redundant = self.circuit.input();
+            }
             let guard = self.circuit.and(state.guard, is_redundant);
             self.finish(MergedState { guard, ..state.clone() });
             state.guard = self.circuit.and(state.guard, !is_redundant);
@@ -387,9 +392,8 @@ impl Unroller<'_> {
         match compute {
             Compute::Compare { destination, relation, left, right } => {
                 let scalar = ScalarType::default();
-                let sides = [*left, *right].map(|side| operand_value(state, side, scalar).value);
-                let holds = compare(self.circuit, *relation, &sides[0], &sides[1], UNSIGNED);
-                state.conditions[usize::from(destination.0)] = holds;
+                let sides = [*left, *right].map(|side| operand_value(state, side, scalar));
+                state.conditions[usize::from(destination.0)] = self.compare(*relation, &sides, UNSIGNED);
             }
             Compute::Move { destination, value } => {
                 state.registers[usize::from(destination.0)] =
@@ -404,6 +408,13 @@ impl Unroller<'_> {
         }
     }
 
+    fn compare(&mut self, relation: BranchRelation, sides: &[TracedValue; 2], scalar: ScalarType) -> Bit {
+        if self.possible.ignores_branches && sides.iter().any(|side| !side.sources.is_empty()) {
+            return self.circuit.input();
+        }
+        compare(self.circuit, relation, &sides[0].value, &sides[1].value, scalar)
+    }
+
     /// Returns the result of an operation, with the sources of both operands.
     fn apply(
         &mut self,
@@ -414,7 +425,7 @@ impl Unroller<'_> {
     ) -> TracedValue {
         let value = apply_operation(self.circuit, operation, &left.value, &right.value, scalar);
         // A value that no operand changes depends on none of them.
-        if value.to_constant().is_some() {
+        if value.to_constant().is_some() && !self.possible.ignores_branches {
             return TracedValue { value, sources: BTreeMap::new() };
         }
         let mut sources = left.sources.clone();
@@ -547,7 +558,8 @@ impl Unroller<'_> {
 
     /// Returns the value of a new read.
     fn new_read(&mut self, storage: LocationId, scalar: ScalarType) -> BitVector {
-        new_read_value(self.circuit, self.masks.get(usize::from(storage.0)).copied(), scalar.bits())
+        let possible = self.possible.of_storage(storage);
+        new_read_value(self.circuit, self.requirements, possible, scalar.bits())
     }
 
     fn push_step(&mut self, at: usize, kind: StepKind, step: GuardedStep, is_continuation: bool) {

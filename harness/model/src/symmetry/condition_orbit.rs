@@ -93,7 +93,7 @@ impl ConditionOrbit {
 }
 
 /// Visits the comparisons of a condition, each with the indices of its observables.
-pub(crate) fn for_each_comparison(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
+fn for_each_comparison(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
     match condition {
         ResolvedCondition::Constant(_) => {}
         ResolvedCondition::Compare(left, _, right) => visit(&observed_indices([*left, *right])),
@@ -105,7 +105,7 @@ pub(crate) fn for_each_comparison(condition: &ResolvedCondition, visit: &mut imp
     }
 }
 
-pub(crate) fn observed_indices(sides: [ConditionSide; 2]) -> Vec<usize> {
+fn observed_indices(sides: [ConditionSide; 2]) -> Vec<usize> {
     let index = |side| match side {
         ConditionSide::Observed(index, _) => Some(index),
         ConditionSide::Number(_) => None,

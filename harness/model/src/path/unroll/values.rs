@@ -1,26 +1,99 @@
 //! Values as bit-vectors, with the meaning of [`Value`] and of the arithmetic of tests.
 
-use litmus::{ArithmeticOperation, BranchRelation, ScalarType, Value};
-use solver::{Bit, BitVector, Circuit};
+use std::collections::BTreeSet;
+
+use litmus::{ArithmeticOperation, BranchRelation, LocationId, ScalarType, Value};
+use solver::{Bit, BitVector, Circuit, MAX_CASES};
+
+use super::Requirements;
 
 /// Width of the values: that of [`Value`].
-const VALUE_BITS: usize = 64;
+pub(crate) const VALUE_BITS: usize = 64;
 
-/// Returns the value of a read of this number of bits, of which those outside of `mask` are zero.
-pub(crate) fn new_read_value(circuit: &mut Circuit, mask: Option<u64>, bits: u32) -> BitVector {
-    let mask = mask.unwrap_or(u64::MAX);
-    (0..VALUE_BITS)
-        .map(
-            |place| {
-                if (place as u32) < bits && mask >> place & 1 == 1 { circuit.input() } else { Bit::FALSE }
-            },
-        )
-        .collect()
+/// The values that the reads of a storage may return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ValueSet {
+    Few(BTreeSet<u64>),
+    /// Those in which bits outside of the mask are zero.
+    Masked(u64),
+}
+
+/// The values that reads may return.
+pub(crate) struct PossibleValues {
+    /// Those of the reads of each storage.
+    pub(crate) sets: Vec<ValueSet>,
+    /// True while the sets are computed: branches on values that are read may go either way, since a read of a larger
+    /// set may justify the branch that leads to it.
+    pub(crate) ignores_branches: bool,
+}
+
+impl PossibleValues {
+    /// Returns the values of reads of a storage, if known.
+    pub(crate) fn of_storage(&self, storage: LocationId) -> Option<&ValueSet> {
+        self.sets.get(usize::from(storage.0))
+    }
+}
+
+impl ValueSet {
+    pub(crate) const ANY: ValueSet = ValueSet::Masked(u64::MAX);
+
+    /// Adds the possible values of a number; returns true if the set grows, then by all values if `widens`.
+    pub(crate) fn include(&mut self, value: &BitVector, widens: bool) -> bool {
+        let mask_of = |values: &BTreeSet<u64>| values.iter().fold(0, |mask, value| mask | value);
+        let bits = value.bits().iter().enumerate().filter(|(_, bit)| **bit != Bit::FALSE);
+        let mask = bits.fold(0, |mask, (place, _)| mask | 1_u64 << place);
+        let grown = match (&*self, value.cases()) {
+            (ValueSet::Few(known), Some(cases)) => {
+                let all: BTreeSet<u64> =
+                    known.iter().copied().chain(cases.iter().map(|(value, _)| *value)).collect();
+                if all.len() > MAX_CASES { ValueSet::Masked(mask_of(&all)) } else { ValueSet::Few(all) }
+            }
+            (ValueSet::Few(known), None) => ValueSet::Masked(mask_of(known) | mask),
+            (ValueSet::Masked(known), _) => ValueSet::Masked(known | mask),
+        };
+        let grows = *self != grown;
+        if grows {
+            *self = if widens { ValueSet::ANY } else { grown };
+        }
+        grows
+    }
+}
+
+/// Returns the value of a read of this number of bits, one of `possible`.
+pub(crate) fn new_read_value(
+    circuit: &mut Circuit,
+    requirements: &mut Requirements,
+    possible: Option<&ValueSet>,
+    bits: u32,
+) -> BitVector {
+    let mut mask = u64::MAX.checked_shl(bits).map_or(u64::MAX, |high| !high);
+    if let Some(ValueSet::Few(values)) = possible {
+        let values: BTreeSet<u64> = values.iter().map(|value| value & mask).collect();
+        let bits: Vec<Bit> = match values.len() {
+            2 => {
+                let first = circuit.input();
+                vec![first, !first]
+            }
+            count => (0..count).map(|_| circuit.input()).collect(),
+        };
+        if values.len() > 2 {
+            requirements.push(bits.clone());
+            for (index, one) in bits.iter().enumerate() {
+                requirements.extend(bits[..index].iter().map(|other| vec![!*one, !*other]));
+            }
+        }
+        if let Some(value) = circuit.from_cases(VALUE_BITS, values.into_iter().zip(bits)) {
+            return value;
+        }
+    } else if let Some(ValueSet::Masked(possible)) = possible {
+        mask &= possible;
+    }
+    (0..VALUE_BITS).map(|place| if mask >> place & 1 == 1 { circuit.input() } else { Bit::FALSE }).collect()
 }
 
 /// Returns a bit-vector of a value.
 pub(crate) fn to_constant(value: Value) -> BitVector {
-    BitVector::constant(VALUE_BITS, value.0.into())
+    BitVector::single_case(VALUE_BITS, value.0)
 }
 
 /// Returns the low bits that fit into a type.
@@ -45,6 +118,10 @@ pub(crate) fn compare(
     right: &BitVector,
     scalar: ScalarType,
 ) -> Bit {
+    let holds = |x, y| relation.holds(Value(x).to_signed(scalar), Value(y).to_signed(scalar));
+    if let Some(decided) = circuit.decide(left, right, holds) {
+        return decided;
+    }
     let [left, right] = [left, right].map(|side| side.resize(scalar.bits() as usize));
     match relation {
         BranchRelation::Equal => circuit.equals(&left, &right),
@@ -57,13 +134,17 @@ pub(crate) fn compare(
 }
 
 /// As [`ArithmeticOperation::apply`].
-pub(super) fn apply_operation(
+pub(crate) fn apply_operation(
     circuit: &mut Circuit,
     operation: ArithmeticOperation,
     left: &BitVector,
     right: &BitVector,
     scalar: ScalarType,
 ) -> BitVector {
+    let result = |x, y| operation.apply(Value(x), Value(y), scalar).0;
+    if let Some(table) = circuit.tabulate(left, right, result) {
+        return table;
+    }
     let [l, r] = [left, right].map(|side| side.resize(scalar.bits() as usize));
     let result = match operation {
         ArithmeticOperation::Add => circuit.add(&l, &r),
