@@ -123,7 +123,9 @@ impl JudgedChoices<'_> {
         let (small, covered) = (self.first.report.grid, self.first.report.reached.clone());
         let is_in_larger_grid = |found: &GridFinding, report: &GridReport| {
             let mut blocks = found.blocks.iter();
-            choice.may_choose_grid()
+            // A longer chain shows what its workgroups read of each other in any grid of this length.
+            choice.choices.iter().any(|one| one.grid == Some(report.grid))
+                && choice.may_choose_grid()
                 && found.kind.is_race()
                 && (0..3).any(|axis: usize| report.grid[axis] > small[axis])
                 && !found.blocks.is_empty()
