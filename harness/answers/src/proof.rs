@@ -28,6 +28,10 @@ pub(crate) fn prove_entry(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<Option<ProofReport>, String> {
+    // The compiler of WGSL has put these values into the module.
+    let overrides =
+        options.unset_overrides.iter().map(|unset| format!("{} == {}", unset.name, unset.value.value));
+    let overrides: Vec<String> = overrides.collect();
     if !options.aliases.is_empty() || options.open.is_some() {
         return Ok(None);
     }
@@ -46,6 +50,7 @@ pub(crate) fn prove_entry(
     if let Some([x, y, z]) = options.grid {
         report.conditions.insert(0, format!("the grid is {x},{y},{z}"));
     }
+    report.conditions.extend(overrides);
     if !options.specialization.is_empty() {
         report.assumptions.push("the given specialization constants".to_owned());
     }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use crate::decide::{SMALL_INPUTS, TermModel};
-use crate::names::{symbol_name, term_text, variable_name};
+use crate::names::{is_signed, symbol_name, term_text, variable_name};
 use crate::prover::{Answer, Claim, Prover, Query};
 use crate::term::{FunctionKind, Operator, TermArena, TermId};
 
@@ -193,6 +193,8 @@ impl Prover<'_> {
         sizes.retain(|size| self.summary.terms.constant_of(*size) != Some(1));
         let names = |of: &[TermId]| of.iter().map(|one| term_text(&self.summary, *one)).collect::<Vec<_>>();
         let sizes: Vec<TermId> = sizes.into_iter().collect();
+        let is_signed_input = |id: &TermId| is_signed(&self.summary, *id);
+        let signed: BTreeSet<TermId> = scalars.iter().copied().filter(is_signed_input).collect();
         let (scalars, sizes): (Vec<_>, Vec<_>) = (
             scalars.iter().copied().zip(names(&scalars)).collect(),
             sizes.iter().copied().zip(names(&sizes)).collect(),
@@ -204,21 +206,25 @@ impl Prover<'_> {
         let local_size = self.summary.local_size;
         let terms = &mut self.summary.terms;
         let mut add = |term: TermId, text: String| all.push(Condition { claim: Claim::Term(term), text });
-        let at_least = |terms: &mut TermArena, a: TermId, b: TermId| {
-            let is_less = terms.binary(Operator::Less, a, b);
+        let at_least = |terms: &mut TermArena, a: TermId, b: TermId, is_signed: bool| {
+            let less = if is_signed { Operator::LessSigned } else { Operator::Less };
+            let is_less = terms.binary(less, a, b);
             terms.not(is_less)
         };
         for (a, name) in &scalars {
-            for (b, other) in scalars.iter().filter(|(b, _)| b != a) {
-                add(at_least(terms, *a, *b), format!("{name} >= {other}"));
+            let is_signed = signed.contains(a);
+            for (b, other) in scalars.iter().filter(|(b, _)| b != a && signed.contains(b) == is_signed) {
+                add(at_least(terms, *a, *b, is_signed), format!("{name} >= {other}"));
             }
         }
         let (zero, one) = (terms.constant(32, 0), terms.constant(32, 1));
         for (a, name) in &scalars {
+            let is_signed = signed.contains(a);
             for (size, other) in &sizes {
-                add(at_least(terms, *a, *size), format!("{name} >= {other}"));
-                add(at_least(terms, *size, *a), format!("{name} <= {other}"));
-                if terms.constant_of(*size).is_some() {
+                add(at_least(terms, *a, *size, is_signed), format!("{name} >= {other}"));
+                add(at_least(terms, *size, *a, is_signed), format!("{name} <= {other}"));
+                // The rest of a negative number is that of its bits only for powers of two.
+                if terms.constant_of(*size).is_some_and(|size| !is_signed || size.is_power_of_two()) {
                     let rest = terms.binary(Operator::Remainder, *a, *size);
                     add(terms.equal(rest, zero), format!("{name} % {other} == 0"));
                 }
@@ -228,14 +234,14 @@ impl Prover<'_> {
             let below = terms.subtract(*a, one);
             let common = terms.binary(Operator::And, *a, below);
             add(terms.equal(common, zero), format!("{name} & ({name} - 1) == 0"));
-            let wide = terms.extend(*a, 64, false);
+            let wide = terms.extend(*a, 64, is_signed);
             for (axis, count) in &counts {
                 let [count, size] = [*count, local_size[*axis]].map(|one| terms.extend(one, 64, false));
                 let (total, axis) = (terms.multiply(count, size), ["x", "y", "z"][*axis]);
                 let size =
                     terms.constant_of(size).map_or_else(|| "local".to_owned(), |size| size.to_string());
-                add(at_least(terms, wide, total), format!("groups.{axis} * {size} <= {name}"));
-                add(at_least(terms, total, wide), format!("groups.{axis} * {size} >= {name}"));
+                add(at_least(terms, wide, total, true), format!("groups.{axis} * {size} <= {name}"));
+                add(at_least(terms, total, wide, true), format!("groups.{axis} * {size} >= {name}"));
             }
         }
         for variable in contents {
@@ -388,7 +394,8 @@ impl Parser<'_, '_, '_> {
 
     fn product(&mut self) -> Parsed<TermId> {
         let mut left = self.atom()?;
-        let operators = [("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)];
+        let operators =
+            [("*", Operator::Multiply), ("/", Operator::DivideSigned), ("%", Operator::RemainderSigned)];
         while let Some((_, operator)) = operators.iter().find(|(token, _)| self.take(token)) {
             let right = self.atom()?;
             left = self.prover.summary.terms.binary(operator.clone(), left, right);
@@ -429,6 +436,7 @@ impl Parser<'_, '_, '_> {
             let known = Vec::from_iter(known).join(", ");
             return Err(self.expected(&format!("a number or one of {known}")));
         };
-        Ok(self.prover.summary.terms.extend(id, 64, false))
+        let is_signed = is_signed(&self.prover.summary, id);
+        Ok(self.prover.summary.terms.extend(id, 64, is_signed))
     }
 }

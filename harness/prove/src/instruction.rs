@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use arithmetic::{Instruction, mask};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op, StorageClass};
-use spirv_reader::{SpirvConstant, SpirvInstruction, SpirvOperation, SpirvType};
+use spirv_reader::{ImageQuery, SpirvConstant, SpirvInstruction, SpirvOperation, SpirvType};
 
 use crate::execute::{Barrier, Executor};
 use crate::refusal::{Unproved, UnprovedReason};
@@ -102,11 +102,25 @@ impl Executor<'_> {
                     }
                 }
             }
-            SpirvOperation::ImageQuery { .. } => {
-                // Sizes of images are the same for the whole grid.
-                self.build(ty, &mut |executor, width| {
-                    executor.arbitrary(width, Uniformity::Grid, Vec::new())
-                })?
+            SpirvOperation::ImageQuery { query, image } => {
+                // Sizes of one image and level are the same for the whole grid.
+                let mut sources = match query {
+                    ImageQuery::SizeOfLevel { level } => self.value(level).terms(),
+                    ImageQuery::Size | ImageQuery::Levels | ImageQuery::Samples => Vec::new(),
+                };
+                let uniformity = match self.value(image) {
+                    Value::Pointer(pointer) => match &*pointer {
+                        Pointer::Image { descriptor } => {
+                            sources.extend(descriptor.element);
+                            self.terms().uniformity_of(&sources)
+                        }
+                        Pointer::Local { .. } | Pointer::Memory { .. } | Pointer::Texel { .. } => {
+                            Uniformity::Invocation
+                        }
+                    },
+                    Value::Scalar(_) | Value::Composite(_) | Value::Opaque => Uniformity::Invocation,
+                };
+                self.build(ty, &mut |executor, width| executor.arbitrary(width, uniformity, sources.clone()))?
             }
             SpirvOperation::Undef
             | SpirvOperation::ImageFetch { .. }
@@ -422,7 +436,16 @@ impl Executor<'_> {
     pub fn canonical_variable(&self, id: u32) -> u32 {
         let module = self.summary.module;
         let decorations = module.decorations_of(id);
-        let Some(binding) = decorations.binding else { return id };
+        let Some(binding) = decorations.binding else {
+            // Blocks in workgroup memory share it, from its start.
+            let is_shared_block = |id: u32| {
+                module.variables.get(&id).is_some_and(|variable| {
+                    variable.class == StorageClass::Workgroup && module.decorations_of(variable.ty).block
+                })
+            };
+            let blocks = || module.variables.keys().copied().filter(|id| is_shared_block(*id));
+            return blocks().min().filter(|_| is_shared_block(id)).unwrap_or(id);
+        };
         module.variables_at((decorations.set.unwrap_or(0), binding)).first().copied().unwrap_or(id)
     }
 

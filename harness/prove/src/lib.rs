@@ -125,11 +125,14 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     if Stage::from_execution_model(entry.model) != Some(Stage::Compute) {
         return Err(Unproved::new(UnprovedReason::Stage));
     }
+    if options.grid.is_some_and(|grid| grid.iter().any(|count| u64::from(*count) > execute::MAX_GROUPS)) {
+        return Err(Unproved::new(UnprovedReason::TooLarge));
+    }
     let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)
         .map_err(|problem| malformed(problem.to_string()))?;
     let graph = Graph::new(module, entry.function)?;
     let mut terms = TermArena::default();
-    let symbolic = symbolic_constants(module, options);
+    let (symbolic, fixed) = symbolic_constants(module, options);
     let local_size = local_size(module, &specialized, entry.function, &symbolic, &mut terms)
         .ok_or_else(|| malformed("a local size that is not three numbers".to_owned()))?;
     let mut executor = Executor::new(module, &specialized, graph, terms, local_size);
@@ -152,6 +155,13 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
             report.assumable.push(condition.text);
             prover.conditions.push(condition.claim);
         }
+    }
+    if !prover.conditions.is_empty() && prover.is_contradictory() {
+        return Err(Unproved::new(UnprovedReason::Condition {
+            text: options.assumed.join(" and "),
+            column: 1,
+            expected: "conditions that some input and grid satisfy".to_owned(),
+        }));
     }
     prover.find_exact_forms();
     let mut queries = prover.barrier_queries();
@@ -197,9 +207,9 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
         report.example = prover.example().map(|model| prover.read_inputs(&model));
     }
     report.conditions.clone_from(&report.assumable);
-    let wraps =
-        exact.iter().map(|term| format!("{} does not wrap", names::term_text(&prover.summary, *term)));
+    let wraps = exact.iter().map(|term| names::wrap_text(&prover.summary, *term));
     report.conditions.extend(wraps.collect::<BTreeSet<String>>());
+    report.conditions.extend(fixed);
     let unbounded = prover.unbounded_names();
     report.queries = prover.queries;
     report.is_proved = report.unproved.is_empty();
@@ -214,8 +224,9 @@ fn unproved(query: &Query, reason: UnprovedReason) -> Unproved {
     Unproved { reason, line, place }
 }
 
-/// Returns the specialization constants that are symbols: without a value, and not part of the size of an array.
-fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> BTreeSet<u32> {
+/// Returns the specialization constants without a given value: those that are symbols, and the default values, as
+/// conditions, of those that decide the size of an array.
+fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> (BTreeSet<u32>, Vec<String>) {
     let mut fixed = BTreeSet::new();
     let mut open: Vec<u32> = module
         .types
@@ -233,12 +244,17 @@ fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> BTreeSet<
             open.extend(parts);
         }
     }
-    let is_symbol = |id: &u32| {
+    let is_open = |id: &u32| {
         let specialization = module.decorations_of(*id).specialization;
         specialization.is_some_and(|number| !options.specialization.contains_key(&number))
-            && !fixed.contains(id)
     };
-    module.constants.keys().copied().filter(is_symbol).collect()
+    let open: BTreeSet<u32> = module.constants.keys().copied().filter(is_open).collect();
+    let defaults = open.intersection(&fixed).filter_map(|id| match module.constants.get(id) {
+        Some((_, SpirvConstant::Scalar(value))) => Some(format!("{} == {value}", module.display_name(*id))),
+        _ => None,
+    });
+    let defaults = defaults.collect();
+    (open.difference(&fixed).copied().collect(), defaults)
 }
 
 /// Returns the size of a workgroup, with symbols for specialization constants.
@@ -346,6 +362,12 @@ fn assumptions(prover: &Prover<'_>, options: &ProofOptions, grid: [Option<u32>; 
         .any(|access| access.writes && access.class != vocabulary::StorageClass::Workgroup);
     if written && others.filter(|(id, _)| !buffers.contains(id)).count() + buffers.len() > 1 {
         all.push("different descriptors are different memory".to_owned());
+    }
+    if summary.local_size.iter().any(|size| summary.terms.constant_of(*size).is_none()) {
+        all.push(format!(
+            "at most {} invocations in each dimension of a workgroup",
+            instruction::MAX_LOCAL_SIZE
+        ));
     }
     if summary.assumes_divisors {
         all.push("no quotient is undefined".to_owned());

@@ -200,7 +200,9 @@ impl Executor<'_> {
         // The range of a descriptor has 32 bits.
         let elements = mask(32) / stride.unwrap_or(1).max(1);
         let function = self.terms().named_function(kind, 32, (0, elements), Uniformity::Grid);
-        let arguments: Vec<TermId> = descriptor.element.into_iter().collect();
+        // Blocks with other elements at this binding have other numbers of them.
+        let stride = self.terms().constant(64, stride.unwrap_or(1));
+        let arguments: Vec<TermId> = [stride].into_iter().chain(descriptor.element).collect();
         Ok(Value::Scalar(self.terms().apply(function, &arguments)))
     }
 

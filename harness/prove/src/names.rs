@@ -76,6 +76,47 @@ pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
     }
 }
 
+/// Returns true for an input or specialization constant whose type is a signed integer.
+pub(crate) fn is_signed(summary: &Summary<'_>, id: TermId) -> bool {
+    let (module, term) = (summary.module, summary.terms.term(id));
+    let Operator::Apply(function) = term.operator else { return false };
+    let ty = match summary.terms.function(function).kind {
+        FunctionKind::Specialization(id) => module.constants.get(&id).map(|(ty, _)| *ty),
+        FunctionKind::Contents(variable, _) => {
+            let offset = term.arguments.last().and_then(|offset| summary.terms.constant_of(*offset));
+            module.variables.get(&variable).zip(offset).map(|(variable, mut rest)| {
+                let mut ty = variable.ty;
+                while let Ok(Some((_, part))) = summary.specialized.part_at(ty, rest, u64::MAX) {
+                    (ty, rest) = (part.ty, rest.saturating_sub(part.offset));
+                }
+                ty
+            })
+        }
+        _ => None,
+    };
+    matches!(ty.and_then(|ty| module.types.get(&ty)), Some(SpirvType::Integer { signed: true, .. }))
+}
+
+/// Returns the condition that a product or sum does not wrap.
+///
+/// Differences and signed numbers are exact only if they are not negative, which the text says.
+pub(crate) fn wrap_text(summary: &Summary<'_>, id: TermId) -> String {
+    let (mut is_unsigned, terms) = (true, &summary.terms);
+    terms.for_each_subterm(&[id], |part| {
+        let term = terms.term(part);
+        let has_difference = match &term.operator {
+            Operator::Sum { coefficients, constant } => {
+                let mut all = coefficients.iter().chain([constant]);
+                all.any(|one| arithmetic::sign_extend(*one, term.width) < 0)
+            }
+            _ => false,
+        };
+        is_unsigned &= !has_difference && !is_signed(summary, part);
+    });
+    let suffix = if is_unsigned { "" } else { " as an unsigned number" };
+    format!("{} does not wrap{suffix}", term_text(summary, id))
+}
+
 /// Returns the name of a variable, or of its block.
 pub(crate) fn variable_name(module: &SpirvModule, id: u32) -> String {
     module.variable_name(id, module.variables.get(&id).map_or(0, |variable| variable.ty))

@@ -329,7 +329,11 @@ impl<'m> Prover<'m> {
             PairKind::SameWorkgroup => scope != Scope::Invocation && scope != Scope::Subgroup,
             PairKind::DifferentWorkgroups => !scope.is_within_workgroup(),
         };
-        let are_atomic = a.atomic.is_some_and(reaches) && b.atomic.is_some_and(reaches);
+        let has_one_size = match (&a.location, &b.location) {
+            (Location::Bytes { size, .. }, Location::Bytes { size: other, .. }) => size == other,
+            _ => true,
+        };
+        let are_atomic = a.atomic.is_some_and(reaches) && b.atomic.is_some_and(reaches) && has_one_size;
         a.descriptor.variable == b.descriptor.variable && (a.writes || b.writes) && !are_atomic
     }
 
@@ -545,12 +549,19 @@ impl<'m> Prover<'m> {
                     has(counter.node) && has(other.node)
                 })
         };
+        let shared = match counter.class {
+            StorageClass::Workgroup => Uniformity::Workgroup,
+            StorageClass::Buffer | StorageClass::Image | StorageClass::Output => Uniformity::Grid,
+        };
         let accesses = self.summary.accesses.clone();
         accesses.iter().all(|other| {
             let is_other = other.descriptor.variable != counter.descriptor.variable
                 || match (&other.location, &counter.location) {
                     (Location::Bytes { offset, size }, Location::Bytes { offset: own, size: own_size }) => {
-                        let overlaps = overlap(&mut self.summary.terms, (*offset, *size), (*own, *own_size));
+                        // Another invocation, in any iteration, may access the counter of this one.
+                        let iterations = self.iterations(true, &[], &[]);
+                        let offset = self.instance(&[*offset], shared, true, &iterations)[0];
+                        let overlaps = overlap(&mut self.summary.terms, (offset, *size), (*own, *own_size));
                         self.summary.terms.constant_of(overlaps) == Some(0)
                     }
                     _ => false,
@@ -693,6 +704,13 @@ impl<'m> Prover<'m> {
         steps: u64,
     ) -> Decision {
         self.ask(&Question { conjuncts, products, exact, small: None, steps })
+    }
+
+    /// Returns true if no input and grid satisfy the conditions.
+    pub fn is_contradictory(&mut self) -> bool {
+        let query = Query::of(Vec::new());
+        let facts = self.side_facts(&query);
+        matches!(self.decide(&facts, Products::Abstract, &[], STEPS_OF_QUERY), Decision::Impossible)
     }
 
     /// Finds a model with small inputs; anything else proves nothing.
