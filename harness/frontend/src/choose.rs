@@ -553,8 +553,7 @@ fn search_inputs(
     let stage = module.find_entry(options.entry.as_deref())?.shader_stage();
     if !stage.has_workgroups() {
         // A count bounds all vertices or fragments of a draw.
-        sizes[0] =
-            wider_grid(stage).0.into_iter().map(u64::from).product::<u64>().max(sizes.iter().product());
+        sizes[0] = saturating_product(wider_grid(stage).0.map(u64::from)).max(saturating_product(sizes));
     }
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
     let conventions = Conventions::of_entry(module, &specialized, (function, &atomics), &start);
@@ -661,4 +660,9 @@ pub(crate) fn block_size(
         (size <= MAX_BLOCK).then_some(size)
     };
     bound.filter_map(|(_, variable)| size(variable.ty)).max()
+}
+
+/// Returns the product of the sizes of a grid, at least 1.
+fn saturating_product(sizes: [u64; 3]) -> u64 {
+    sizes.into_iter().fold(1, |product: u64, size| product.saturating_mul(size.max(1)))
 }

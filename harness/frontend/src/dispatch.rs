@@ -545,7 +545,7 @@ fn is_subgroup_capability(capability: Capability) -> bool {
     name.starts_with("Group") || name.starts_with("Subgroup")
 }
 
-/// Returns true if a module declares a capability of subgroup operations or sizes, or has barriers of subgroups.
+/// Returns true if a module declares a capability of subgroup operations or sizes, or has barriers or scopes of subgroups.
 pub(crate) fn uses_subgroups(module: &SpirvModule) -> bool {
     let is_subgroup = |id: u32| match module.constants.get(&id) {
         Some((_, SpirvConstant::Scalar(number))) => {
@@ -555,9 +555,13 @@ pub(crate) fn uses_subgroups(module: &SpirvModule) -> bool {
     };
     let mut code = module.functions.values().flat_map(|function| &function.code);
     declared_capabilities(module).filter_map(Capability::from_u32).any(is_subgroup_capability)
-        || code.any(|instruction| match module.operation(instruction) {
-            SpirvOperation::ControlBarrier { execution, .. } => is_subgroup(execution),
-            _ => false,
+        || code.any(|instruction| {
+            let operation = module.operation(instruction);
+            let execution = match operation {
+                SpirvOperation::ControlBarrier { execution, .. } => Some(execution),
+                _ => None,
+            };
+            operation.memory_scope_ids().into_iter().chain(execution).any(is_subgroup)
         })
 }
 

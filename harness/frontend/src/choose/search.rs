@@ -7,7 +7,7 @@ use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
 use super::conventions::Conventions;
-use super::{InputChoice, LaunchChoice};
+use super::{InputChoice, LaunchChoice, saturating_product};
 use crate::assumed::separate_scalars;
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use crate::counters::CounterUse;
@@ -66,7 +66,7 @@ impl InputSearch<'_> {
         self.find_integer_addresses(&mut start);
         let mut best: Option<usize> = None;
         let count = self.invocation_counts.iter().copied().max().unwrap_or(1);
-        let total_invocations = self.invocation_counts.iter().product::<u64>();
+        let total_invocations = saturating_product(self.invocation_counts);
         // One number for all scalars, then contents of buffers as well.
         for (number, float, contents) in [
             (0, 0.0, false),
@@ -535,8 +535,21 @@ impl InputSearch<'_> {
                 let bound = bound.map(|number| number.wrapping_add(x)).into_iter();
                 let neighbours =
                     neighbours.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
-                let typical_values =
-                    [x, x * y, y, z, self.workgroup_size, x * y * z, 1, 2, 4, 16, 0, 256, 4096];
+                let typical_values = [
+                    x,
+                    x.saturating_mul(y),
+                    y,
+                    z,
+                    self.workgroup_size,
+                    saturating_product([x, y, z]),
+                    1,
+                    2,
+                    4,
+                    16,
+                    0,
+                    256,
+                    4096,
+                ];
                 bound.chain(neighbours).chain(typical_values).map(Candidate::Bits).collect()
             }
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::conventions::{has_degenerate_number, is_beyond_positions};
+use super::saturating_product;
 use super::search::{Candidate, InputSearch, reaches_new_block};
 use crate::finding::FindingKind;
 use crate::input_place::InputKind;
@@ -55,8 +56,8 @@ impl InputSearch<'_> {
         synchronizing.retain(|input| self.is_integer(*input) && !self.conventions.inputs.contains(input));
         for input in synchronizing {
             let grid = self.trials[primary].0.grid.unwrap_or([1; 3]);
-            let workgroups = grid.iter().map(|count| u64::from(*count)).product::<u64>();
-            for count in [workgroups, workgroups * self.workgroup_size] {
+            let workgroups = saturating_product(grid.map(u64::from));
+            for count in [workgroups, workgroups.saturating_mul(self.workgroup_size)] {
                 let options = self.with_candidate(primary, input, &Candidate::Bits(count));
                 let Some(trial) = self.try_inputs(options) else { break };
                 let (found, known) = (&self.trials[trial].1, &self.trials[primary].1);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::saturating_product;
 use super::search::{InputSearch, set_scalar};
 use crate::finding::FindingKind;
 use crate::grid::FindingKey;
@@ -42,7 +43,7 @@ impl InputSearch<'_> {
     /// are one less, or the last number that they are compared with, and buffers end before the last invocation.
     pub(super) fn try_partial_workgroups(&mut self, others: &[usize]) -> Option<usize> {
         let base = *others.first()?;
-        let bytes = self.invocation_counts.iter().product::<u64>().saturating_sub(1) * 4;
+        let bytes = (saturating_product(self.invocation_counts) - 1).saturating_mul(4);
         for (by_positions, shortens) in [(false, false), (true, false), (false, true)] {
             let mut options = self.trials[base].0.clone();
             for (index, input) in options.assumed.clone().iter().enumerate() {
