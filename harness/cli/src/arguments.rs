@@ -109,7 +109,11 @@ pub enum Command {
     /// Merge the results of all shards of a run into one folder.
     Merge(Merge),
     /// Start a language server, for editors (docs/editors.md).
-    Lsp,
+    Lsp {
+        /// Standard input and output: the default, which editors may name.
+        #[arg(long, hide = true)]
+        stdio: bool,
+    },
     /// Serve the playground to a browser on this machine.
     Serve(Serve),
     /// Print a completion script.
@@ -167,7 +171,7 @@ pub struct Run {
     /// Intervals and `diff` then compare whole runs instead of parts of one; use at least 6.
     #[arg(long, value_name = "N", default_value = "1", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
-    /// Seed of all random choices [default: random, printed].
+    /// Seed of all random choices [default: random, printed; 1 with --shard].
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// How tests use a device: a preset or a TOML file [default: the device's preset].
@@ -377,7 +381,7 @@ pub struct Race {
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,
-    /// Write the fixes that insert code as a diff, for `patch -p0`.
+    /// Write the fixes that change code as a diff, for `patch -p0`.
     #[arg(long, value_name = "FILE.diff", conflicts_with = "emit")]
     pub fix: Option<PathBuf>,
     #[command(flatten)]

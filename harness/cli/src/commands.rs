@@ -62,7 +62,7 @@ pub fn dispatch(command: Command, (quiet, verbose): (bool, bool)) -> Result<Outc
         Command::Codegen(arguments) => codegen::codegen(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Lint(arguments) => lint::lint(&arguments, quiet),
-        Command::Lsp => lsp::lsp(),
+        Command::Lsp { .. } => lsp::lsp(),
         Command::Serve(arguments) => serve::serve(&arguments, quiet),
         Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::print_faults(arguments.format),

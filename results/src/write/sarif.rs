@@ -22,12 +22,20 @@ pub struct SarifCheckWriter<W> {
     /// The results; each names its rule.
     results: Vec<Value>,
     rules: BTreeMap<String, &'static str>,
+    /// Files without an answer, each with the reason.
+    notifications: Vec<Value>,
 }
 
 impl<W: Write> SarifCheckWriter<W> {
     /// Creates a writer to `out`.
     pub fn new(out: W) -> SarifCheckWriter<W> {
-        SarifCheckWriter { out, results: Vec::new(), rules: BTreeMap::new() }
+        SarifCheckWriter { out, results: Vec::new(), rules: BTreeMap::new(), notifications: Vec::new() }
+    }
+
+    /// Adds the reason why a shader has no answer.
+    pub fn add_notification(&mut self, file: &str, level: &str, message: &str) {
+        let at = physical_location(file, None, None);
+        self.notifications.push(json!({ "level": level, "message": { "text": message }, "locations": [at] }));
     }
 
     /// Adds the findings in a shader.
@@ -136,7 +144,12 @@ impl<W: Write> CheckWriter for SarifCheckWriter<W> {
         let log = json!({
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
-            "runs": [{ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": self.results }],
+            "runs": [{ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": self.results,
+                "invocations": [{
+                    "executionSuccessful": self.notifications.is_empty(),
+                    "toolExecutionNotifications": self.notifications,
+                }],
+            }],
         });
         writeln!(self.out, "{log:#}")
     }

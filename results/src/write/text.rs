@@ -336,7 +336,8 @@ fn format_weak_histogram(line: &RunLine) -> String {
         format_count(resolved),
         interval_source(line),
     );
-    let unit = if line.batches.is_some() { " of batches" } else { "" };
+    // The rate is one of instances, an interval of batches is not around it.
+    let (lead, unit) = if line.batches.is_some() { ("seen in ", " of batches") } else { ("", "") };
     for outcome in weak.iter().filter(|o| o.count > 0) {
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
@@ -347,7 +348,7 @@ fn format_weak_histogram(line: &RunLine) -> String {
             _ => "",
         };
         let interval = rate_interval(line, &[outcome]).map_or_else(String::new, |Interval { low, high }| {
-            format!("  [{}, {}]{unit}", format_probability(low), format_probability(high))
+            format!("  {lead}[{}, {}]{unit}", format_probability(low), format_probability(high))
         });
         text += &format!(
             "  {:>13}  {:>9}{interval}  {}{mark}\n",

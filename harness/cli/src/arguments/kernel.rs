@@ -26,7 +26,7 @@ pub struct KernelArguments {
     /// Run only this workgroup of the grid; may be repeated. For grids that are too large to run whole.
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_position, hide_short_help = true)]
     pub workgroup: Vec<[u32; 3]>,
-    /// Invocations per subgroup [default: the workgroup size].
+    /// Invocations per subgroup [default: the workgroup size, at most 128].
     #[arg(long, value_name = "N", value_parser = parse_subgroup_size, hide_short_help = true)]
     pub subgroup_size: Option<u32>,
     /// Value of a specialization constant, or of an override of WGSL by name.

@@ -34,9 +34,12 @@ pub struct Models {
 /// `clauses`.
 #[derive(Debug, Args)]
 pub struct Clauses {
-    /// Clauses, such as `VK-SW-01` [default: all, and the mutants of the models, which takes minutes].
+    /// Clauses, such as `VK-SW-01` [default: all].
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
+    /// Also judge every mutant of the models by the tests, which takes some minutes.
+    #[arg(long, conflicts_with = "ids")]
+    pub mutants: bool,
     /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

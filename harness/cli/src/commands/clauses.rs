@@ -31,12 +31,9 @@ const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(
 pub fn clauses(arguments: &Clauses, quiet: bool) -> Result<Outcome, Failure> {
     let tests = embedded_tests()?;
     let mut rows = clause_rows(&tests)?;
-    if arguments.ids.is_empty() {
+    if arguments.mutants {
         if !quiet {
-            print_message(
-                "judging the mutants of each model takes some minutes; `clauses ID` prints one clause \
-                 immediately",
-            );
+            print_message("judging the mutants of each model takes some minutes");
         }
         let record = ClausesRecord { clauses: rows, mutants: mutant_rows(&tests)? };
         return print_as(arguments.format, &record, format_clauses);
@@ -49,7 +46,7 @@ pub fn clauses(arguments: &Clauses, quiet: bool) -> Result<Outcome, Failure> {
             )));
         }
     }
-    rows.retain(|row| arguments.ids.contains(&row.id));
+    rows.retain(|row| arguments.ids.is_empty() || arguments.ids.contains(&row.id));
     let record = ClausesRecord { clauses: rows, mutants: Vec::new() };
     print_as(arguments.format, &record, |record| record.clauses.iter().map(format_clause).collect())
 }

@@ -27,7 +27,7 @@ const RULE_TIME: Duration = Duration::from_secs(10);
 /// # Errors
 /// Returns an error if an input is not a result, there is no common device, or the comparison cannot be
 /// printed.
-pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
+pub fn diff(arguments: &Diff, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let files: Vec<_> =
         [Some(&arguments.old), arguments.new.as_ref()].into_iter().flatten().cloned().collect();
@@ -35,6 +35,10 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
     let other =
         if arguments.new.is_some() { OtherVersionPolicy::Dropped } else { OtherVersionPolicy::Copied };
     let mut results = read_all(&files, other, &mut outcome)?;
+    if arguments.new.is_none() && !quiet {
+        let note = "one result: compared with its own outcomes under the current models; name a second one to compare runs";
+        crate::output::print_message(note);
+    }
     let mut unchanged_notes = Vec::new();
     if let (None, Some(old)) = (&arguments.new, results.first()) {
         let rejudged = rejudge::rejudge_results(old, arguments.model.as_deref())?;

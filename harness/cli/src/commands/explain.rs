@@ -48,7 +48,14 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         )));
     }
     let condition = match &arguments.outcome {
-        Some(text) => Some(litmus::parse_condition(text, "--outcome", test).map_err(Failure::input)?),
+        // Outcomes are printed without the operators between their values.
+        Some(text) => {
+            let printed = text.split_whitespace().collect::<Vec<_>>().join(" /\\ ");
+            let condition = litmus::parse_condition(text, "--outcome", test);
+            let condition = condition
+                .or_else(|error| litmus::parse_condition(&printed, "--outcome", test).map_err(|_| error));
+            Some(condition.map_err(Failure::input)?)
+        }
         None => None,
     };
     let (codes, outcome) = machine_code(arguments, &loaded)?;

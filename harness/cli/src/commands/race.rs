@@ -55,6 +55,18 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
         let options = JudgeOptions { format, fail_on, time_limit: arguments.time, jobs, has_page: false };
         return judge_recording(Path::new(recording), &options, quiet);
     }
+    if arguments.out.is_some() && arguments.emit.is_none() {
+        let problem = "`--out` is the file of `--emit`; redirect the answer of `--format`: `> FILE`";
+        return Err(Failure::input_message(problem));
+    }
+    if let Some(file) = &arguments.fix
+        && !file.extension().is_some_and(|extension| extension == "diff" || extension == "patch")
+    {
+        return Err(Failure::input_message(format!(
+            "`--fix` takes the file to write, such as `fixes.diff`, and `{}` has no name of a diff",
+            file.display()
+        )));
+    }
     let mut detector = RaceDetector::new().map_err(program::into_failure)?;
     detector = detector.time_limit(arguments.time).model_time_limit(arguments.timeout).seed(arguments.seed);
     if let Some(schedules) = arguments.schedules {
@@ -243,6 +255,16 @@ impl AnswerWriter<'_> {
             RaceFormat::Sarif => {
                 self.log.add_findings(&line.file, &line.findings);
                 self.log.add_needs(&line.file, &line.needs);
+                let level = match line.verdict {
+                    RaceVerdict::Refused => "error",
+                    RaceVerdict::Undecided => "warning",
+                    RaceVerdict::Racy | RaceVerdict::Clean | RaceVerdict::NeedsInputs => return Ok(()),
+                };
+                let why = line.why.as_deref().unwrap_or("no answer");
+                self.log.add_notification(&line.file, level, why);
+                if !self.is_quiet {
+                    print_message(&format!("{}: {why}", results::escape::escape_line(&line.file)));
+                }
             }
             RaceFormat::Junit => self.junit.add_shader(line, answer_status(outcome, effect)),
             RaceFormat::Html => self.page.push(to_page(line)),

@@ -210,7 +210,7 @@ fn format_meaning(argument: &Arg) -> String {
 fn exit_codes_page() -> String {
     let rows: String = EXIT_CODES.iter().map(|(code, meaning)| format!("| {code} | {meaning} |\n")).collect();
     format!(
-        "# Exit codes\n\nIf several apply, 2 has precedence over 1, and 1 over 3. If a code is not 0, the last line on standard error \
+        "# Exit codes\n\nIf several apply, 2 has precedence over 1, and 1 over 3. If a code is not 0, the answer or standard error \
          gives the reason and what to do.\n\n| code | meaning |\n|---|---|\n{rows}"
     )
 }

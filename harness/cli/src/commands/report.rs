@@ -39,6 +39,12 @@ const PICTURE_TIME: Duration = Duration::from_millis(2500);
 /// Returns an error if an input is not a result or the report cannot be written.
 pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
+    let extension =
+        arguments.out.as_deref().and_then(Path::extension).and_then(|extension| extension.to_str());
+    if let Some(extension @ ("pdf" | "png" | "svg" | "docx")) = extension {
+        let problem = format!("`report` writes no .{extension}: use --format, or `plot` for pictures");
+        return Err(Failure::input_message(problem));
+    }
     let results = read_all(&arguments.results, OtherVersionPolicy::Dropped, &mut outcome)?;
     let mut report = Report::new(&results);
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {

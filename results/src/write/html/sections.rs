@@ -595,7 +595,7 @@ fn render_bar(line: &RunLine, bar: &HistogramBar) -> Markup {
             (format_count(bar.count)) " "
             small {
                 @match (bar.interval.filter(|_| bar.kind != OutcomeClass::Ordinary), bar.bound) {
-                    (Some(interval), _) => { (format_probability(bar.rate)) @if bar.counts_batches { "; of batches" } " [" (format_probability(interval.low)) ", " (format_probability(interval.high)) "]" },
+                    (Some(interval), _) => { (format_probability(bar.rate)) @if bar.counts_batches { "; seen in" } " [" (format_probability(interval.low)) ", " (format_probability(interval.high)) "]" @if bar.counts_batches { " of batches" } },
                     (None, Some(bound)) => { "below " (format_probability(bound)) @if bar.counts_batches { " of batches" } },
                     (None, None) => (format_probability(bar.rate)),
                 }
