@@ -21,7 +21,7 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
         if (lane < step) { tile[lane] += tile[lane + step]; }
     }
     BARRIER
-    if (lane == 1u) { sums[group.x] = tile[0]; }
+    if (lane == 63u) { sums[group.x] = tile[0]; }
 }
 """
 
