@@ -36,8 +36,9 @@ pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<
 /// Refuses a module that breaks validity rules.
 fn check_validity(module: &SpirvModule, options: &AnalysisOptions) -> Result<(), Refusal> {
     let mut uses = frontend::invalid_uses(module);
-    // Compilers emit such decorations for valid sources.
-    uses.retain(|one| options.language.is_none() || one.rule != ValidityRule::ModelDecorations);
+    // Compilers emit such decorations for valid sources, and classes of memory in relaxed semantics have no effect.
+    let is_harmless = |rule| matches!(rule, ValidityRule::ModelDecorations | ValidityRule::ClassHasOrder);
+    uses.retain(|one| options.language.is_none() || !is_harmless(one.rule));
     let line_of = |one: &frontend::InvalidUse| source_location("", module, one.at.line, one.at.place).1;
     let Some(first) = uses.first() else { return Ok(()) };
     let place = line_of(first).map_or(first.at.place, SourcePosition::Line);

@@ -104,6 +104,22 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
     print_text(&text)
 }
 
+/// Refuses a results folder with the name of a file, such as `junit.xml`.
+///
+/// # Errors
+/// Returns an error for such a name, unless a folder has it.
+pub fn refuse_file_name(out: &Path) -> Result<(), Failure> {
+    const FILES: [&str; 7] = ["xml", "json", "jsonl", "csv", "txt", "html", "sarif"];
+    let extension = out.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if out.is_dir() || !FILES.contains(&extension) {
+        return Ok(());
+    }
+    Err(Failure::input_message(format!(
+        "`--out` names the results folder; for a file, redirect the output: `> {}`",
+        out.display()
+    )))
+}
+
 /// Prints a text and returns success.
 ///
 /// # Errors

@@ -40,8 +40,8 @@ use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::interrupt_flag;
 use crate::output::{
-    StandardOutput, create_folder, output_failure, print_diagnostic, print_message, report_rejected,
-    text_layout, write_file,
+    StandardOutput, create_folder, output_failure, print_diagnostic, print_message, refuse_file_name,
+    report_rejected, text_layout, write_file,
 };
 use outcome::{EffectWriter, bisect_exit_code, changed_files_outcome, judgement_outcome};
 use progress::RunProgressBar;
@@ -64,7 +64,7 @@ const DEVICE_VARIABLE: &str = "VK_LITMUS_DEVICE";
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     let resumed = resume_arguments(arguments)?;
     let arguments = resumed.as_ref().unwrap_or(arguments);
-    check_folder_name(arguments)?;
+    arguments.out.as_deref().map_or(Ok(()), refuse_file_name)?;
     if !arguments.bisect {
         return run_selected(arguments, quiet, &mut Vec::new());
     }
@@ -316,19 +316,6 @@ fn reject_flags(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
 
 /// Seed of shards without `--seed`.
 const SHARD_SEED: u64 = 1;
-
-/// Refuses a results folder with the name of a file, such as `junit.xml`.
-fn check_folder_name(arguments: &Run) -> Result<(), Failure> {
-    const FILES: [&str; 7] = ["xml", "json", "jsonl", "csv", "txt", "html", "sarif"];
-    let Some(out) = arguments.out.as_deref().filter(|out| !out.is_dir()) else { return Ok(()) };
-    match out.extension().and_then(|extension| extension.to_str()) {
-        Some(extension) if FILES.contains(&extension) => Err(Failure::input_message(format!(
-            "`--out` names the results folder; for a file, redirect the output: `> {}`",
-            out.display()
-        ))),
-        _ => Ok(()),
-    }
-}
 
 /// Returns the results folder and the seed of a run.
 fn run_place(arguments: &Run, quiet: bool) -> RunFolderOptions<'_> {

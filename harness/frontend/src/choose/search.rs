@@ -535,21 +535,8 @@ impl InputSearch<'_> {
                 let bound = bound.map(|number| number.wrapping_add(x)).into_iter();
                 let neighbours =
                     neighbours.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
-                let typical_values = [
-                    x,
-                    x.saturating_mul(y),
-                    y,
-                    z,
-                    self.workgroup_size,
-                    saturating_product([x, y, z]),
-                    1,
-                    2,
-                    4,
-                    16,
-                    0,
-                    256,
-                    4096,
-                ];
+                let (row, all) = (x.saturating_mul(y), saturating_product([x, y, z]));
+                let typical_values = [x, row, y, z, self.workgroup_size, all, 1, 2, 4, 16, 0, 256, 4096];
                 bound.chain(neighbours).chain(typical_values).map(Candidate::Bits).collect()
             }
         };

@@ -1,3 +1,4 @@
+// --seed 0
 #version 450
 layout(local_size_x=64) in;
 layout(set=0,binding=0) coherent buffer B { uint d[]; };

@@ -1,6 +1,6 @@
 #version 450
-// expect: racy
-// Of two workgroups, one alone makes the second store.
+// expect: needs-inputs
+// Only with three workgroups do two make the second store.
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer Data { uint data[]; };
 void main() {
