@@ -25,7 +25,6 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define POISON 0xa7c53d91u
 #define DONE 0x600d600du
-#define RENDEZVOUS_SPACING 16u
 /* Some drivers end loops of a kernel silently after 65,535 iterations. */
 #define LOOP_BUDGET 60000u
 #define LOCATION_WORDS (4u << 20)

@@ -82,6 +82,9 @@ pub fn write_host_program(
     push_line(format!("#define STORAGE_WORDS {}u", program.storage_words.max(1)));
     push_line(format!("#define SLOTS {}u", program.results.len()));
     push_line(format!("#define CLASSES {}u", program.max_workgroups_per_group()));
+    // The kernels of each phase have their own; the buffer has room for the largest.
+    let spacing = program.phases.iter().map(|phase| phase.rendezvous_spacing()).max().unwrap_or(1);
+    push_line(format!("#define RENDEZVOUS_SPACING {spacing}u"));
     push_line(format!("#define LOOP_TURNS {}u", program.max_loop_iterations()));
 
     let mut features = String::new();
