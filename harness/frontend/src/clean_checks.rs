@@ -33,8 +33,8 @@ pub(crate) fn find_with_other_subgroup_sizes(
     }
     let invocations: u32 = report.local_size.iter().product();
     let mut tried = Vec::new();
-    // No source language promises that a small workgroup is one subgroup.
-    let is_small = given.language.is_some() && (2..32).contains(&invocations);
+    // No source language promises that a small workgroup is one subgroup; devices have none of fewer than four.
+    let is_small = given.language.is_some() && (5..32).contains(&invocations);
     let smaller = is_small.then(|| 1 << (invocations - 1).ilog2());
     let common = COMMON_SUBGROUP_SIZES.into_iter().filter(|size| *size != report.subgroup_size);
     let other_sizes = common.chain(smaller);
