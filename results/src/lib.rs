@@ -69,6 +69,12 @@ pub mod folder;
 pub mod merge;
 #[cfg(not(target_family = "wasm"))]
 pub mod write;
+#[cfg(target_family = "wasm")]
+pub mod write {
+    //! The texts of answers.
+    pub mod change;
+    pub mod race;
+}
 
 pub use answer::{Answer, answer_question};
 pub use checksum::sources_hash;
