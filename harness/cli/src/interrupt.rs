@@ -84,6 +84,16 @@ pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
+/// Lets signals end the process again, for work after an interruptible run.
+#[cfg(unix)]
+pub(crate) fn end_on_signals() {
+    IS_RUN_INTERRUPTIBLE.store(false, Ordering::Relaxed);
+}
+
+/// Not implemented on this system: a second signal ends the program.
+#[cfg(not(unix))]
+pub(crate) fn end_on_signals() {}
+
 /// Returns a flag that the first signal sets. A second signal ends the program immediately.
 #[cfg(not(unix))]
 pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {

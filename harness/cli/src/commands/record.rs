@@ -19,7 +19,7 @@ use campaign::temporary::TemporaryFolder;
 
 use crate::arguments::{FailureKind, RaceFormat, Record};
 use crate::exit::{Failure, Outcome};
-use crate::interrupt::interrupt_flag;
+use crate::interrupt::{end_on_signals, interrupt_flag};
 use crate::output::{check_empty_folder, create_folder, message_printer, write_file};
 
 pub use answers::JudgeOptions;
@@ -27,7 +27,7 @@ pub use judge::judge_recording;
 
 /// The file of a recording that names its contents.
 pub const RECORDING_FILE: &str = "recording.json";
-/// How long a program may take to end after a signal.
+/// Limit on the time of a program to end after a signal.
 const TIME_TO_END: Duration = Duration::from_secs(5);
 /// Time between two looks at a running program.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -50,6 +50,8 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     create_folder(&journals)?;
     let folder = folder.canonicalize().map_err(|error| Failure::file_error(&folder, error))?;
     let end = run_program(arguments, &folder.join(PROCESS_FOLDER))?;
+    // A signal ended the program alone. A later one ends the judgement; the recording is complete without it.
+    end_on_signals();
     let note = message_printer(quiet);
     note(&format!("{} ended: {}; recording in {}", arguments.program.join(" "), end.0, folder.display()));
     let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
