@@ -2,12 +2,18 @@
 
 use super::change::describe_placed_change;
 use crate::wire::{
-    CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, NeededRecord, RaceLine, RaceVerdict,
-    ScheduleReason,
+    CoverageLimit, CoveredGrid, CoveredSchedules, FindingPlace, FindingRecord, NeededRecord, RaceLine,
+    RaceVerdict, ScheduleReason,
 };
 
 /// Formats an entry point with its findings.
 pub fn format_race(line: &RaceLine) -> String {
+    let findings = line.findings.iter().map(|finding| format_finding(line.verdict, finding));
+    format_head(line) + &findings.collect::<String>() + &format_lints(line)
+}
+
+/// Formats the verdict of an entry point, with coverage and needed inputs.
+pub fn format_head(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, headline(line));
     if let Some(note) = describe_proof(line) {
@@ -41,23 +47,28 @@ pub fn format_race(line: &RaceLine) -> String {
     if let Some(element) = &line.order_dependent {
         text += &format!("  order-dependent: {element}\n");
     }
-    for finding in &line.findings {
-        text += &format!("  {}: {}\n", finding.kind, finding.message);
-        text += &format_places(&finding.at);
-        for (number, change) in finding.changes().iter().enumerate() {
-            let lead = match (number, line.verdict) {
-                (0, RaceVerdict::Clean) => "workaround",
-                (0, _) => "fix",
-                _ => "and",
-            };
-            text += &format!("    {lead} {}\n", describe_placed_change(change));
-        }
-    }
-    for lint in &line.lints {
-        text += &format!("  {}: {}\n", lint.kind, lint.message);
-        text += &format_places(&lint.at);
+    text
+}
+
+/// Formats a finding of an entry point with this verdict, with its places and fixes.
+pub fn format_finding(verdict: RaceVerdict, finding: &FindingRecord) -> String {
+    let mut text = format!("  {}: {}\n{}", finding.kind, finding.message, format_places(&finding.at));
+    for (number, change) in finding.changes().iter().enumerate() {
+        let lead = match (number, verdict) {
+            (0, RaceVerdict::Clean) => "workaround",
+            (0, _) => "fix",
+            _ => "and",
+        };
+        text += &format!("    {lead} {}\n", describe_placed_change(change));
     }
     text
+}
+
+/// Formats the findings of lint rules.
+pub fn format_lints(line: &RaceLine) -> String {
+    let format =
+        |lint: &FindingRecord| format!("  {}: {}\n{}", lint.kind, lint.message, format_places(&lint.at));
+    line.lints.iter().map(format).collect()
 }
 
 /// Formats the positions of a finding, one per line.

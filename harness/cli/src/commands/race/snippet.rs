@@ -8,12 +8,12 @@ use miette::{
 };
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 use results::write::change::describe_placed_change;
-use results::write::race::format_race;
+use results::write::race::{format_finding, format_head, format_lints};
 
 /// Columns of a frame on an unknown terminal.
 const DEFAULT_WIDTH: usize = 100;
 
-/// How frames are drawn.
+/// Colours and width of frames.
 #[derive(Clone, Copy, Debug)]
 pub struct SnippetStyle {
     /// True for colours.
@@ -24,17 +24,12 @@ pub struct SnippetStyle {
 
 /// Formats an entry point: its verdict, then each finding as a frame, or as lines without a source.
 pub fn format_with_snippets(line: &RaceLine, style: SnippetStyle) -> String {
-    let head = RaceLine { findings: Vec::new(), ..line.clone() };
     let width = style.width.map_or(DEFAULT_WIDTH, usize::from);
-    let mut text = wrap_lines(&format_race(&head), width);
+    let mut text = wrap_lines(&(format_head(line) + &format_lints(line)), width);
     for finding in &line.findings {
         match frame(line, finding, style) {
             Some(frame) => text += &frame,
-            None => {
-                let alone = RaceLine { findings: vec![finding.clone()], ..line.clone() };
-                let lines = format_race(&alone);
-                text += &wrap_lines(lines.strip_prefix(&format_race(&head)).unwrap_or_default(), width);
-            }
+            None => text += &wrap_lines(&format_finding(line.verdict, finding), width),
         }
     }
     let has_fix = line.findings.iter().any(|finding| !finding.changes().is_empty());
