@@ -141,7 +141,7 @@ pub struct TextLayout {
     pub width: Option<u16>,
     /// Whether to use colours.
     pub has_colour: bool,
-    /// Whether to explain only violations and count the others if there are many tests; the results folder lists all.
+    /// True to explain only violations, and count the others, if there are many tests; the results folder lists all.
     pub is_brief: bool,
 }
 

@@ -43,7 +43,7 @@ pub struct TimelineCommand {
     pub class: CommandClass,
 }
 
-/// How a command is drawn.
+/// The class of a command in the timeline, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandClass {
     Dispatch,

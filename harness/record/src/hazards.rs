@@ -31,7 +31,7 @@ const IGNORED_FAMILY: u32 = u32::MAX;
 /// An executed command, by its index, and its queue.
 type Executor = (usize, u64);
 
-/// How a command accesses bytes.
+/// The kind of an access of a command to bytes.
 #[derive(Clone, Copy)]
 struct AccessKind {
     side: AccessSide,

@@ -125,7 +125,7 @@ struct Trial {
     is_checked: bool,
 }
 
-/// Returns true for a barrier that does no more than order recorded commands.
+/// Returns true for a barrier whose only effect is the order of recorded commands.
 fn is_order_alone(command: &Command) -> bool {
     let Command::Barrier { from, to, families, layouts, events, .. } = command else { return false };
     let has_pair = |differs: Option<bool>| differs.unwrap_or(false);

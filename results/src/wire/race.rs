@@ -61,7 +61,7 @@ pub struct RaceLine {
     /// The inputs that the answer depends on and that no option supplies, if the verdict is `needs-inputs`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<NeededRecord>,
-    /// The first element that schedules leave different contents in, though nothing races. This is no finding.
+    /// The first element that schedules leave different contents in, though nothing races. It is not a finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_dependent: Option<String>,
     /// The final contents of buffers after the first schedule, if requested.

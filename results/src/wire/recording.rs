@@ -17,7 +17,7 @@ pub struct RecordingRecord {
     pub schema: String,
     /// The program with its arguments.
     pub program: Vec<String>,
-    /// How it ended: `exit N` or `signal N`.
+    /// The end of the program: `exit N` or `signal N`.
     pub end: String,
     /// True if it did not end with exit code 0.
     #[serde(default)]
@@ -117,7 +117,7 @@ pub struct RecordedKind {
 pub struct UnrecordedCommand {
     /// The command.
     pub what: String,
-    /// How often it was executed.
+    /// Number of executions.
     pub count: u64,
 }
 
@@ -141,10 +141,10 @@ pub struct HazardLine {
     pub missing: String,
     /// A barrier that adds it, as C code.
     pub fix: String,
-    /// True if one of the commands may access the bytes, and need not. This is no finding.
+    /// True if one of the commands may access the bytes, and need not. It is not a finding.
     #[serde(default)]
     pub is_possible: bool,
-    /// How often the two command lists were executed in this way.
+    /// Number of executions of the two command lists in this way.
     pub count: u64,
 }
 
@@ -202,7 +202,7 @@ pub struct JudgementLine {
     pub redundant_barriers: Vec<RedundantBarrierRecord>,
 }
 
-/// A barrier without which the recorded commands have the same hazards. This is no finding.
+/// A barrier without which the recorded commands have the same hazards. It is not a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RedundantBarrierRecord {
     /// The process.
@@ -213,7 +213,7 @@ pub struct RedundantBarrierRecord {
     pub label: Option<String>,
     /// Its scopes.
     pub what: String,
-    /// How often it was executed.
+    /// Number of executions.
     pub count: u64,
 }
 
@@ -224,7 +224,7 @@ pub struct UnjudgedCommand {
     pub what: String,
     /// Why it was not judged.
     pub why: String,
-    /// How often it was executed.
+    /// Number of executions.
     pub count: u64,
     /// The process of the first one.
     pub process: u32,

@@ -82,7 +82,7 @@ pub enum AnswerStatus {
     Success,
     /// It is a finding.
     Finding,
-    /// There is no answer.
+    /// Without an answer.
     NoAnswer,
     /// It is not a success, and is accepted.
     Accepted,

@@ -24,7 +24,7 @@ use crate::output::{StandardOutput, command_line, output_failure, print_message,
 /// The page in a recording.
 const PAGE_FILE: &str = "report.html";
 
-/// How a recording is judged.
+/// Options of the judgement of a recording.
 #[derive(Clone, Debug)]
 pub struct JudgeOptions {
     /// Output format.
