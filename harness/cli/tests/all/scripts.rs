@@ -112,7 +112,7 @@ fn expectations_are_claims_about_final_contents() {
 #[test]
 fn other_commands_are_refused_by_name() {
     let shader = |format: &str| format!("#!amber\nSHADER compute s {format}\n");
-    let cases: [(&str, String, &str); 19] = [
+    let cases: [(&str, String, &str); 21] = [
         ("a.amber", "SHADER".to_owned(), "a.amber:1: no first line `#!amber`"),
         ("a.amber", "#!amber\n".to_owned(), "no RUN; expected one"),
         ("a.amber", "#!amber\nREPEAT 2\n".to_owned(), "a.amber:2: `REPEAT` is not supported"),
@@ -139,9 +139,19 @@ fn other_commands_are_refused_by_name() {
         ),
         ("a.amber", amber("  BIND SAMPLER s\n", ""), "`BIND SAMPLER` is not supported"),
         ("a.amber", amber("  BIND BUFFER none AS storage\n", ""), "no buffer `none`"),
+        (
+            "a.amber",
+            amber("  BIND BUFFER data AS uniform DESCRIPTOR_SET 0 BINDING 3\n", ""),
+            "`BIND BUFFER data AS storage and AS uniform` is not supported",
+        ),
         ("a.amber", amber("", "RUN p 1 1 1"), "a second RUN; expected one"),
         ("a.amber", amber("", "EXPECT data IDX x EQ 1"), "`x`, where a number is expected"),
         ("a.shader_test", shader_test("draw rect 0 0 1 1"), "`draw` is not supported"),
+        (
+            "a.shader_test",
+            shader_test("ssbo 0:2 8\ncompute 2 1 1\nssbo 0:2 subdata uint 0 1"),
+            "`ssbo after the dispatch` is not supported",
+        ),
         ("a.shader_test", shader_test("probe ssbo uint 0:2 0 == 1"), "no `compute` before this probe"),
         ("a.shader_test", "[vertex shader]\n".to_owned(), "`[vertex shader]` is not supported"),
     ];

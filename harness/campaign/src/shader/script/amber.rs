@@ -324,6 +324,10 @@ impl AmberParser<'_> {
                 return Err(self.unsupported(option.to_owned()));
             }
         }
+        // A uniform buffer of the same memory would keep its first contents.
+        if pipeline.bindings.iter().any(|(_, other, kind)| *other == buffer && *kind != is_storage) {
+            return Err(self.unsupported(format!("BIND BUFFER {buffer} AS storage and AS uniform")));
+        }
         pipeline.bindings.push(((set, binding), buffer, is_storage));
         Ok(())
     }

@@ -95,6 +95,9 @@ impl TestParser<'_> {
         while let Some(command) = self.lexer.peek().filter(|word| !word.starts_with('[')) {
             self.lexer.next_word();
             match command {
+                "ssbo" | "ubo" | "push" | "uniform" if self.has_run => {
+                    return Err(self.unsupported(format!("{command} after the dispatch")));
+                }
                 "ssbo" | "ubo" | "push" => self.buffer(command)?,
                 "uniform" if self.lexer.take_if("ubo") => self.buffer("ubo")?,
                 "uniform" => {
