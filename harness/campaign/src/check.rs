@@ -3,10 +3,11 @@
 
 pub mod kernel;
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use answers::{TestAnswer, TestQuestion, check_test, prepare_test};
-use litmus::Dialect;
+use litmus::{Dialect, Test};
 use model::progress::{Fairness, ProgressModel};
 use model::{Budget, Model};
 use results::wire::{CheckLine, RejectedLine};
@@ -34,44 +35,65 @@ pub enum CheckResult {
 pub struct CheckModels {
     /// The model of `--model`.
     pub requested: Option<LoadedModel>,
-    /// The loaded default models, if there is no `--model`.
-    defaults: Vec<LoadedModel>,
-    /// The variant of the loaded model for queries marked NOCHAINS. None if the model has no such variant or
-    /// is one.
-    without_chains: Option<LoadedModel>,
+    /// The default models, used if there is no `--model`.
+    defaults: [ShippedModel; Model::DEFAULTS.len()],
+    /// The variant of the requested or Vulkan's model for queries marked NOCHAINS. None if the model has no such
+    /// variant or is one.
+    without_chains: Option<ShippedModel>,
+}
+
+/// A shipped model, loaded when a test needs it.
+#[derive(Debug)]
+struct ShippedModel {
+    name: &'static str,
+    loaded: OnceLock<Option<LoadedModel>>,
+}
+
+impl ShippedModel {
+    fn new(name: &'static str) -> ShippedModel {
+        ShippedModel { name, loaded: OnceLock::new() }
+    }
+
+    fn load(&self) -> Option<&LoadedModel> {
+        self.loaded.get_or_init(|| models::load_shipped(self.name)).as_ref()
+    }
 }
 
 impl CheckModels {
-    /// Loads the model with this name, or the defaults.
+    /// Returns the model with this name, or the defaults.
     ///
     /// # Errors
     /// If the model does not exist.
     pub fn load(name: Option<&str>) -> Result<CheckModels, Failure> {
-        if let Some(name) = name {
-            return Ok(CheckModels::with_model(models::load(name)?));
-        }
-        let defaults = Model::DEFAULTS.into_iter().map(models::load).collect::<Result<Vec<_>, _>>()?;
-        let without_chains = answers::name_without_chains(Model::default_for_dialect(Dialect::Vulkan));
-        let without_chains = without_chains.map(models::load).transpose()?;
-        Ok(CheckModels { requested: None, defaults, without_chains })
+        Ok(CheckModels::new(name.map(models::load).transpose()?))
     }
 
     pub fn with_model(chosen: LoadedModel) -> CheckModels {
-        let without_chains = answers::name_without_chains(&chosen.argument).and_then(models::load_shipped);
-        CheckModels { requested: Some(chosen), defaults: Vec::new(), without_chains }
+        CheckModels::new(Some(chosen))
     }
 
-    /// Returns the model of `--model`, or the loaded model with the name of a default.
+    fn new(requested: Option<LoadedModel>) -> CheckModels {
+        let vulkan = Model::default_for_dialect(Dialect::Vulkan);
+        let name = requested.as_ref().map_or(vulkan, |chosen| &chosen.argument);
+        let without_chains = answers::name_without_chains(name).map(ShippedModel::new);
+        CheckModels { requested, defaults: Model::DEFAULTS.map(ShippedModel::new), without_chains }
+    }
+
+    /// Returns the model of `--model`, or the default of this name.
     fn requested_or_default(&self, default: &str) -> Option<&LoadedModel> {
-        self.requested.as_ref().or_else(|| self.defaults.iter().find(|chosen| chosen.argument == default))
+        match &self.requested {
+            Some(chosen) => Some(chosen),
+            None => self.defaults.iter().find(|model| model.name == default)?.load(),
+        }
     }
 
     /// Returns the model that answers queries marked NOCHAINS.
-    fn model_for_nochains<'a>(&'a self, chosen: &'a LoadedModel) -> Option<&'a Model> {
+    fn model_for_nochains<'a>(&'a self, test: &Test, chosen: &'a LoadedModel) -> Option<&'a Model> {
         if chosen.argument.ends_with("-nochains") {
             return Some(&chosen.model);
         }
-        self.without_chains.as_ref().map(|variant| &variant.model)
+        // Only Khronos' tests have such queries.
+        self.without_chains.as_ref().filter(|_| test.khronos.is_some())?.load().map(|variant| &variant.model)
     }
 
     /// Returns the model for shaders.
@@ -161,7 +183,7 @@ pub fn check_loaded(loaded: &LoadedTest, models: &CheckModels, options: CheckOpt
         id: &source.id,
         file,
         model: &chosen.model,
-        nochains_model: models.model_for_nochains(chosen),
+        nochains_model: models.model_for_nochains(test, chosen),
         unroll: options.unroll,
         progress: options.progress.as_ref().map(|(model, fairness)| (model, *fairness)),
         budget: Budget::until(&stop),

@@ -20,7 +20,7 @@ pub struct LoadedModel {
 
 /// Loads a shipped model by name. Other names, such as a path in a record, give `None`.
 pub fn load_shipped(name: &str) -> Option<LoadedModel> {
-    Model::shipped(name).and_then(|_| load(name).ok())
+    Model::shipped_text(name).and_then(|_| load(name).ok())
 }
 
 /// The largest cat file that is read.

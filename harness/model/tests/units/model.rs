@@ -25,3 +25,11 @@ fn unused_features_are_not_compiled() {
     // The flag of uninitialized reads exists only for tests that may have some.
     assert_eq!(axioms(&plain) + 1, axioms(&all));
 }
+
+/// A shipped model is compiled for the features of a test only; the text of any model is compiled completely.
+#[test]
+fn texts_of_shipped_models_compile() {
+    for (name, _) in Model::shipped_models() {
+        Model::from_text(name, Model::shipped_text(name).unwrap(), &|_| None).unwrap();
+    }
+}
