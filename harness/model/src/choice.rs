@@ -7,7 +7,6 @@ use crate::cat::{
 };
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
-use crate::prepared::PreparedPlan;
 use crate::skeleton::{Skeleton, Tags};
 
 /// A read and the writes it may read from.
@@ -125,26 +124,6 @@ pub(crate) fn fix_next_write<M: Matrix>(
             must.insert(write, later);
         }
     }
-}
-
-/// Returns true if a read may still read from a write.
-pub(crate) fn may_read<M: Matrix>(
-    prepared: &PreparedPlan,
-    bounds: &Bounds<M>,
-    write: usize,
-    read: usize,
-) -> bool {
-    prepared.rf.iter().all(|id| bounds.may(*id).as_relation().is_none_or(|may| may.contains(write, read)))
-}
-
-/// Returns true if one write certainly precedes another.
-pub(crate) fn must_precede<M: Matrix>(
-    prepared: &PreparedPlan,
-    bounds: &Bounds<M>,
-    one: usize,
-    other: usize,
-) -> bool {
-    prepared.co.iter().any(|id| bounds.must(*id).as_relation().is_some_and(|must| must.contains(one, other)))
 }
 
 /// Returns true if some completion may satisfy the axiom, or raise the flag. Exact once every relevant choice

@@ -14,7 +14,6 @@ use crate::outcome_collector::{ExecutionGoal, Findings, OutcomeCollector, Outcom
 use crate::prepared::PreparedPlan;
 use crate::search::{LeafVisitor, SearchLeaf, SkeletonSearch, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
-use crate::symmetry::ConditionOrbit;
 
 /// The enabled strategies and their step limits.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +24,6 @@ pub struct ExplorationStrategy {
     pub search_steps: u64,
     /// Step limit of the search for one answer, before it falls back to the SAT solver.
     pub decide_steps: u64,
-    /// Step limit, per pair of symmetric threads, of the search with ordered threads. It pays off only for
-    /// threads that count; locks are left to the SAT solver.
-    pub ordered_steps: u64,
     /// If set, lists outcomes.
     pub lists_outcomes: bool,
     /// If set, decides races and question before it lists many outcomes.
@@ -43,10 +39,6 @@ pub struct ExplorationStrategy {
     pub symmetry: bool,
     /// If set, uses RMW chains of counters.
     pub rmw_chains: bool,
-    /// If set, reduces spin loops that are followed only by reads.
-    pub spin_loops: bool,
-    /// If set, excludes combinations of paths by the values that their writes can supply.
-    pub value_supply: bool,
     /// If set, decides by one encoding of all paths what the search by paths does not decide soon.
     pub whole_program: bool,
 }
@@ -57,7 +49,6 @@ impl ExplorationStrategy {
         brute_force: true,
         search_steps: 20_000,
         decide_steps: 2_000,
-        ordered_steps: 4,
         lists_outcomes: true,
         decides_first: true,
         first_listing_steps: 20_000,
@@ -65,8 +56,6 @@ impl ExplorationStrategy {
         listing_steps: u64::MAX,
         symmetry: true,
         rmw_chains: true,
-        spin_loops: true,
-        value_supply: true,
         whole_program: true,
     };
 
@@ -141,12 +130,6 @@ fn explore_uncounted<M: Matrix>(
         return Ok(result_with(true));
     }
     let static_bounds = StaticBounds::<M>::new(skeleton, prepared)?;
-    if findings.unlisted
-        && let Some(explored) =
-            explore_ordered_threads(skeleton, prepared, &static_bounds, collector, strategy, findings)
-    {
-        return Ok(explored);
-    }
     let mut queries =
         ExecutionQueries::new(skeleton, prepared, &static_bounds, collector, strategy.decide_steps);
     // Without a list of outcomes, the exhaustive search is too expensive from the start.
@@ -168,11 +151,6 @@ fn explore_uncounted<M: Matrix>(
         if complete || !search.reached_step_limit() {
             findings.timed_out |= !complete;
             return Ok(result_with(findings.unlisted));
-        }
-        if let Some(explored) =
-            explore_ordered_threads(skeleton, prepared, &static_bounds, collector, strategy, findings)
-        {
-            return Ok(explored);
         }
     }
     // From here on executions are not counted.
@@ -230,94 +208,6 @@ fn explore_uncounted<M: Matrix>(
     }
     findings.timed_out |= timed_out;
     Ok(result_with(true))
-}
-
-/// Adds the findings of the executions in which symmetric threads are ordered, for every variant of the
-/// condition.
-///
-/// Returns `None` if there is no symmetry or the query was not answered.
-///
-/// Every execution is symmetric to one of these: a swap exchanges threads with all of their events. So
-/// threads can be sorted by the order of their writes, first within a group, then the groups. If an execution
-/// satisfies the condition, its symmetric image satisfies the permuted condition. So all variants of the
-/// condition on the ordered executions cover the condition on all executions. Races do not depend on thread
-/// names. Neither does the filter, since only swaps that preserve it are used.
-fn explore_ordered_threads<M: Matrix>(
-    skeleton: &Skeleton,
-    prepared: &PreparedPlan,
-    static_bounds: &StaticBounds<M>,
-    collector: &OutcomeCollector<'_>,
-    strategy: ExplorationStrategy,
-    findings: &mut Findings,
-) -> Option<ExplorationResult> {
-    let condition_orbit =
-        collector.condition_orbit.filter(|_| !collector.symmetry_breaking.ordered_writes.is_empty())?;
-    // The ordered search visits one execution per orbit, so it cannot list or count outcomes.
-    if !findings.unlisted || findings.needs_full_order || strategy.ordered_steps == 0 {
-        return None;
-    }
-    let mut search = SkeletonSearch::new(
-        skeleton,
-        prepared,
-        static_bounds,
-        skeleton.observed_storages(),
-        collector.tracker,
-    );
-    search.set_write_order(&collector.symmetry_breaking.ordered_writes);
-    // There is one pair for two neighbours of a row, so a row has one more thread than pairs.
-    let threads = collector.symmetry_breaking.ordered_writes.len() as u64 + 1;
-    search.set_step_limit(strategy.ordered_steps.saturating_mul(threads * threads));
-    let mut visitor = OrderedVisitor { collector, condition_orbit, findings, found: false, timed_out: false };
-    let complete = search.run(&mut visitor);
-    let OrderedVisitor { found, timed_out, .. } = visitor;
-    let answered = complete && !timed_out;
-    if !answered {
-        findings.timed_out |= !search.reached_step_limit();
-        findings.needs_full_order = true;
-    }
-    (answered || findings.timed_out)
-        // Unknown counts as existing: the caller must not conclude that the paths are infeasible.
-        .then_some(ExplorationResult { has_execution: found || !answered, covers_orbit: answered })
-}
-
-/// Visitor that collects all findings of the executions with ordered threads.
-struct OrderedVisitor<'f, 'c, 'a> {
-    collector: &'c OutcomeCollector<'a>,
-    condition_orbit: &'c ConditionOrbit,
-    findings: &'f mut Findings,
-    /// True if a consistent execution was found.
-    found: bool,
-    timed_out: bool,
-}
-
-impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
-    fn needs_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
-        let findings = &self.findings;
-        // Each query stops at its first answer. A leaf is visited only while a match, a mismatch or
-        // a flag is open.
-        let answered = !self.collector.skeleton.terminated || findings.has_match && findings.has_mismatch;
-        (!self.found || !answered || findings.grounded.lacks_any_of(flags))
-            && !self.collector.violates_path_constraints(reads_from)
-    }
-
-    fn visit_executions(&mut self, leaf: SearchLeaf, max_executions: u64) -> u64 {
-        let OrderedVisitor { collector, condition_orbit, findings, found, timed_out } = self;
-        let visited = collector.for_each_outcome(&leaf, max_executions, &mut |outcome, thin_air| {
-            *found = true;
-            if collector.is_goal_met(ExecutionGoal::InFilter, outcome) {
-                findings.raise_flags(leaf.flags, thin_air);
-                if collector.skeleton.terminated {
-                    let some_variant_is =
-                        |wanted| condition_orbit.any_variant_is(&collector.condition, outcome, wanted);
-                    findings.has_match = findings.has_match || some_variant_is(true);
-                    findings.has_mismatch = findings.has_mismatch || some_variant_is(false);
-                }
-            }
-            true
-        });
-        *timed_out |= visited.is_none();
-        visited.unwrap_or(max_executions)
-    }
 }
 
 /// Answers queries about one event structure, by search first and then by the SAT solver.

@@ -61,10 +61,8 @@ mod location_solver;
 pub mod matrix;
 mod model;
 pub mod mutation;
-mod mutual_order;
 #[cfg(feature = "testing")]
 pub mod naive;
-mod narrow;
 mod outcome_checker;
 mod outcome_collector;
 mod path;
@@ -77,7 +75,6 @@ mod rmw_chain;
 mod search;
 mod sequential;
 mod skeleton;
-mod spin_loop;
 mod storage_values;
 mod supported;
 mod symbolic;
@@ -85,7 +82,6 @@ mod symmetry;
 pub mod synthesis;
 mod system;
 mod valuation;
-mod value_supply;
 mod wgsl;
 
 pub use complete_prediction::complete_prediction;

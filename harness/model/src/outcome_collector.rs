@@ -4,7 +4,6 @@
 
 mod candidates;
 mod findings;
-mod outcomes;
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -22,7 +21,7 @@ use crate::quick::QuickSet;
 use crate::rmw_chain::{CounterLocations, RmwChain};
 use crate::search::{LeafVisitor, SearchLeaf};
 use crate::skeleton::{FinalValueSource, Skeleton};
-use crate::symmetry::{ConditionOrbit, SymmetryBreaking};
+use crate::symmetry::SymmetryBreaking;
 use crate::valuation::{
     ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, has_independent_values, reads_of,
     satisfies_constraints,
@@ -117,8 +116,6 @@ pub(crate) struct OutcomeCollector<'a> {
     pub(crate) rmw_chains: Vec<RmwChain>,
     /// The storages whose writes are all mutually ordered atomics.
     pub(crate) ordered_storages: &'a [LocationId],
-    /// The variants of the condition under the thread symmetries, if they are few enough.
-    pub(crate) condition_orbit: Option<&'a ConditionOrbit>,
 }
 
 /// The value of the last write to a location if it is observed, as far as it is known.
@@ -164,18 +161,12 @@ impl<'a> OutcomeCollector<'a> {
             symmetry_breaking,
             rmw_chains: Vec::new(),
             ordered_storages: &[],
-            condition_orbit: None,
         }
     }
 
-    /// Returns the collector with the symmetry breaking of its event structure and the test's condition
-    /// orbit.
-    pub(crate) fn with_symmetry(
-        self,
-        symmetry_breaking: SymmetryBreaking,
-        condition_orbit: Option<&'a ConditionOrbit>,
-    ) -> OutcomeCollector<'a> {
-        OutcomeCollector { symmetry_breaking, condition_orbit, ..self }
+    /// Returns the collector with the symmetry breaking of its event structure.
+    pub(crate) fn with_symmetry(self, symmetry_breaking: SymmetryBreaking) -> OutcomeCollector<'a> {
+        OutcomeCollector { symmetry_breaking, ..self }
     }
 
     /// Returns the collector with the RMW chains of its event structure.

@@ -22,11 +22,9 @@ use crate::rmw_chain::CounterLocations;
 use crate::search::step_weight;
 use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::skeleton::{ExecutionSemantics, build_skeletons};
-use crate::spin_loop::SpinLoopReduction;
 use crate::supported::check_supported;
-use crate::symmetry::{ConditionOrbit, ThreadSymmetry};
+use crate::symmetry::ThreadSymmetry;
 use crate::valuation::ValueDomain;
-use crate::value_supply::ValueSupply;
 use crate::{Budget, Model, PredictError};
 use solver::BudgetTracker;
 
@@ -176,8 +174,6 @@ const MIN_SYMMETRIC_THREADS: usize = 3;
 
 /// Outcomes are listed for at most this many combinations of paths, if a reduction applies without a list.
 const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
-/// The same limit for tests with reducible spin loops.
-const MAX_LISTED_SPIN_COMBINATIONS: usize = 1 << 6;
 
 /// Finds the outcomes and races of a test under a model.
 ///
@@ -303,34 +299,26 @@ fn find_with_strategy(
     };
     let context = PredictionContext { compiled, strategy, tracker, semantic, domain: &domain };
     let reductions = PathReductions::new(test, &paths, &context);
-    let spin_loops = if strategy.spin_loops && semantic.is_shipped_vulkan {
-        SpinLoopReduction::new(test, &paths)
-    } else {
-        None
-    };
     let explorer = PathExplorer::new(test, observables, &context, &reductions);
     let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
     let mut findings =
         Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
-    let PathReductions { symmetry, counter_locations, supply } = &reductions;
+    let PathReductions { symmetry, counter_locations } = &reductions;
     let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
     // A list needs at least one step for each combination.
     if strategy.lists_outcomes && tracker.has_less_than(combinations as u64) {
         findings.timed_out = true;
         return Ok(findings);
     }
-    let is_irreducible =
-        symmetry.is_empty() && !counter_locations.can_exclude_paths() && spin_loops.is_none();
     // No reduction applies: each combination once.
-    if is_irreducible && (strategy.lists_outcomes || supply.is_empty()) {
+    if symmetry.is_empty() && !counter_locations.can_exclude_paths() {
         for_each_combination(&paths, &mut |chosen, combination| {
             explorer.explore_combination(chosen, combination, &mut findings)?;
             Ok(explorer.has_open_question(&mut findings))
         })?;
         return Ok(findings);
     }
-    findings.unlisted |= combinations
-        > if spin_loops.is_some() { MAX_LISTED_SPIN_COMBINATIONS } else { MAX_LISTED_COMBINATIONS };
+    findings.unlisted |= combinations > MAX_LISTED_COMBINATIONS;
     if !findings.unlisted {
         // The counts of the first combination of each orbit, if it lists no outcome.
         let mut first: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
@@ -361,27 +349,7 @@ fn find_with_strategy(
             ..Findings::default()
         };
     }
-    let Some(spin_loops) = spin_loops else {
-        explorer.explore_representatives(&paths, &|taken| !supply.can_continue(taken), &mut findings)?;
-        return Ok(findings);
-    };
-    // Two searches: for races, at most one thread has left its spin loop; for final states, all
-    // have. See the proof in `spin_loop`.
-    let without_question = Test { question: None, ..test.clone() };
-    let mut races = Findings { unlisted: true, ..Findings::default() };
-    let reductions = PathReductions::new(&without_question, &spin_loops.stuck_paths, &context);
-    let stuck_explorer = PathExplorer::new(&without_question, &[], &context, &reductions);
-    stuck_explorer.explore_representatives(
-        &spin_loops.stuck_paths,
-        &|taken| spin_loops.needs_exploration(taken),
-        &mut races,
-    )?;
-    findings.add_races(&races);
-    if test.question.is_some() && !findings.timed_out {
-        let reductions = PathReductions::new(test, &spin_loops.exited_paths, &context);
-        let exited_explorer = PathExplorer::new(test, observables, &context, &reductions);
-        exited_explorer.explore_representatives(&spin_loops.exited_paths, &|_| true, &mut findings)?;
-    }
+    explorer.explore_representatives(&paths, &mut findings)?;
     Ok(findings)
 }
 
@@ -394,11 +362,10 @@ struct PredictionContext<'a> {
     domain: &'a ValueDomain<'a>,
 }
 
-/// The reductions of a test's path combinations: thread symmetry, counter locations and the supply of values.
+/// The reductions of a test's path combinations: thread symmetry and counter locations.
 struct PathReductions {
     symmetry: ThreadSymmetry,
     counter_locations: CounterLocations,
-    supply: ValueSupply,
 }
 
 impl PathReductions {
@@ -417,11 +384,6 @@ impl PathReductions {
             } else {
                 CounterLocations::default()
             },
-            supply: if strategy.value_supply {
-                ValueSupply::new(test, paths, semantic.is_shipped_vulkan)
-            } else {
-                ValueSupply::default()
-            },
         }
     }
 }
@@ -437,8 +399,6 @@ struct PathExplorer<'a> {
     domain: &'a ValueDomain<'a>,
     symmetry: &'a ThreadSymmetry,
     counter_locations: &'a CounterLocations,
-    supply: &'a ValueSupply,
-    condition_orbit: Option<ConditionOrbit>,
 }
 
 impl<'a> PathExplorer<'a> {
@@ -449,9 +409,7 @@ impl<'a> PathExplorer<'a> {
         reductions: &'a PathReductions,
     ) -> PathExplorer<'a> {
         let PredictionContext { compiled, strategy, tracker, semantic, domain } = *context;
-        let PathReductions { symmetry, counter_locations, supply } = reductions;
-        let condition_orbit =
-            if symmetry.is_empty() { None } else { symmetry.condition_orbit(test, observables) };
+        let PathReductions { symmetry, counter_locations } = reductions;
         PathExplorer {
             test,
             compiled,
@@ -462,8 +420,6 @@ impl<'a> PathExplorer<'a> {
             domain,
             symmetry,
             counter_locations,
-            supply,
-            condition_orbit,
         }
     }
 
@@ -496,15 +452,14 @@ impl<'a> PathExplorer<'a> {
         }
         let PathExplorer { semantic, strategy, .. } = *self;
         let taken: Vec<PathChoice> = chosen.iter().map(|path| PathChoice::Path(*path)).collect();
-        let is_feasible =
-            self.counter_locations.has_distinct_reads(&taken) && self.supply.has_sources(&taken);
+        let is_feasible = self.counter_locations.has_distinct_reads(&taken);
         for skeleton in build_skeletons(self.test, self.observables, combination, semantic)? {
             terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: self.domain };
             let symmetry_breaking = self.symmetry.symmetry_breaking_for(chosen, &skeleton);
             let collector =
                 OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.tracker)
-                    .with_symmetry(symmetry_breaking, self.condition_orbit.as_ref())
+                    .with_symmetry(symmetry_breaking)
                     .with_rmw_chains(self.counter_locations);
             if !is_feasible {
                 // No execution of this combination is consistent, but its outcomes count as
@@ -529,11 +484,10 @@ impl<'a> PathExplorer<'a> {
 
     /// Explores all path combinations, of each orbit only the first if its result holds for the whole orbit.
     ///
-    /// Outcomes are not listed. Combinations for which `is_relevant` returns false are skipped.
+    /// Outcomes are not listed.
     fn explore_representatives(
         &self,
         paths: &[Vec<ThreadPath>],
-        is_relevant: &dyn Fn(&[PathChoice]) -> bool,
         findings: &mut Findings,
     ) -> Result<(), PredictError> {
         let path = |chosen: &[usize]| -> Vec<&ThreadPath> {
@@ -543,11 +497,7 @@ impl<'a> PathExplorer<'a> {
         let symmetry = self.symmetry;
         let mut explored: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
         // Excluded combinations are not counted: there may be too many of them to visit.
-        let is_included = |taken: &[PathChoice]| {
-            is_relevant(taken)
-                && self.counter_locations.has_distinct_reads(taken)
-                && self.supply.has_sources(taken)
-        };
+        let is_included = |taken: &[PathChoice]| self.counter_locations.has_distinct_reads(taken);
         symmetry.for_each_representative(&path_counts, &is_included, &mut |chosen, orbit_size| {
             if symmetry.is_empty() {
                 self.explore_combination(chosen, &path(chosen), findings)?;
@@ -567,7 +517,7 @@ impl<'a> PathExplorer<'a> {
                 return Ok(self.has_open_question(findings));
             }
             // The condition distinguishes these combinations, and only one of them was checked.
-            let mut others = Findings { unlisted: true, needs_full_order: true, ..Findings::default() };
+            let mut others = Findings { unlisted: true, ..Findings::default() };
             symmetry.for_each_in_orbit(chosen, &mut |other| {
                 if other != chosen {
                     self.explore_combination(other, &path(other), &mut others)?;

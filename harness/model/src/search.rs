@@ -16,14 +16,13 @@ use crate::PredictError;
 use crate::activity::Activity;
 use crate::cat::CatValue;
 use crate::choice::{
-    ReadChoice, co_bounds, fix_next_write, fix_read_source, is_axiom_possible, is_size_possible, may_read,
-    must_precede, restrict_read, rf_may, rf_must, static_base_value,
+    ReadChoice, co_bounds, fix_next_write, fix_read_source, is_axiom_possible, is_size_possible,
+    restrict_read, rf_may, rf_must, static_base_value,
 };
 use crate::flags::Flags;
 use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
 use crate::location_solver::{LocalPlan, LocalProblem, LocationSolution};
 use crate::matrix::{Bits, Matrix};
-use crate::narrow::{NarrowResult, add_certain_order, narrow};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
@@ -97,8 +96,6 @@ pub(crate) struct SkeletonSearch<'a, M: Matrix> {
     observed_storages: Vec<LocationId>,
     /// If set, one solution of a location represents all that agree in the last write.
     any_solution: bool,
-    /// If set, only executions in which the first write of each pair precedes the second.
-    write_order: &'a [(usize, usize)],
     tracker: &'a BudgetTracker<'a>,
     memo: QuickMap<(usize, Vec<M>), Arc<Vec<LocationSolution>>>,
     /// If set, the locations may have to be solved more than once.
@@ -175,7 +172,6 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
             reads_from: vec![None; skeleton.len()],
             observed_storages,
             any_solution: false,
-            write_order: &[],
             tracker,
             memo: QuickMap::default(),
             has_branches: true,
@@ -193,14 +189,6 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
     pub(crate) fn restrict_reads(&mut self, reads: Vec<ReadChoice>, any_solution: bool) {
         self.reads = Cow::Owned(reads);
         self.any_solution = any_solution;
-    }
-
-    /// Restricts the search to executions in which the first write of each pair precedes the second.
-    ///
-    /// The writes are ordered before any other choice. After each choice the bounds of the reads are
-    /// [narrowed](crate::narrow), since each RMW reads from its predecessor.
-    pub(crate) fn set_write_order(&mut self, pairs: &'a [(usize, usize)]) {
-        self.write_order = pairs;
     }
 
     /// Sets the step limit of the search.
@@ -221,13 +209,6 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
             return true;
         }
         let mut steps = Vec::new();
-        let mut ordered_storages: Vec<LocationId> =
-            self.write_order.iter().filter_map(|(write, _)| self.skeleton.events[*write].storage).collect();
-        ordered_storages.sort_unstable();
-        ordered_storages.dedup();
-        steps.extend(
-            ordered_storages.iter().map(|storage| SearchStep::Order(self.ordered_writes(*storage, false))),
-        );
         // Only reads whose source has an effect beyond their location become steps.
         // `solve_location` chooses the others.
         for (index, choice) in self.reads.iter().enumerate() {
@@ -248,7 +229,7 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
         }
         for &storage in &self.static_bounds.storages {
             let writes = self.ordered_writes(storage, true);
-            if !writes.is_empty() && !ordered_storages.contains(&storage) {
+            if !writes.is_empty() {
                 // If any pair of the location's order matters globally, the whole order is chosen.
                 steps.push(SearchStep::Order(self.ordered_writes(storage, false)));
             }
@@ -268,13 +249,7 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
         // Without global choices there is one leaf, so a memo of solved locations would never be
         // read.
         self.has_branches = !steps.is_empty();
-        if !self.write_order.is_empty() {
-            let n = bounds.n;
-            let pairs = M::from_pairs(n, self.write_order.iter().copied());
-            self.prepared.co.iter().for_each(|id| add_certain_order(&mut bounds, *id, &pairs, n));
-            bounds.evaluate(&self.prepared.plan, &self.static_bounds.requested);
-        }
-        if self.narrow_and_check(&mut bounds) {
+        if self.is_possible(&bounds) {
             self.descend(&steps, &mut bounds, visitor);
         }
         !self.timed_out && !self.reached_step_limit
@@ -327,23 +302,14 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
         let prepared = self.prepared;
         match step {
             SearchStep::ReadsFrom(index) => {
-                let ReadChoice { read, mut candidates } = self.reads[*index].clone();
-                if !self.write_order.is_empty() {
-                    // Narrowing after earlier choices may have excluded candidates.
-                    candidates.retain(|write| may_read(prepared, bounds, *write, read));
-                    if candidates.len() == 1 {
-                        // Chosen already.
-                        self.descend(rest, bounds, visitor);
-                        return;
-                    }
-                }
+                let ReadChoice { read, candidates } = self.reads[*index].clone();
                 let saved = self.save(bounds);
                 for write in candidates {
                     for id in &prepared.rf {
                         fix_read_source(bounds, *id, read, write);
                     }
                     bounds.evaluate(&prepared.plan, &self.static_bounds.requested);
-                    if self.narrow_and_check(bounds) {
+                    if self.is_possible(bounds) {
                         self.reads_from[read] = Some(write as u16);
                         self.descend(rest, bounds, visitor);
                         self.reads_from[read] = None;
@@ -372,29 +338,19 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
         for (index, &write) in open.iter().enumerate() {
             let mut remaining = open.to_vec();
             remaining.remove(index);
-            // A write that another remaining write certainly precedes cannot be next.
-            if remaining
-                .iter()
-                .any(|other| !self.write_order.is_empty() && must_precede(prepared, bounds, *other, write))
-            {
-                continue;
-            }
             if self.spend_step() {
                 return;
             }
             let mut possible = true;
             // If the order already implies that `write` is next, the bounds do not change: neither
             // evaluation nor restoring is needed.
-            let mut is_implied = remaining.is_empty();
-            if !self.write_order.is_empty() {
-                is_implied |= remaining.iter().all(|other| must_precede(prepared, bounds, write, *other));
-            }
+            let is_implied = remaining.is_empty();
             if !is_implied {
                 for id in &prepared.co {
                     fix_next_write(bounds, *id, write, &remaining);
                 }
                 bounds.evaluate(&prepared.plan, &self.static_bounds.requested);
-                possible = self.narrow_and_check(bounds)
+                possible = self.is_possible(bounds)
                     && visitor.needs_executions(self.possible_flags(bounds), &self.reads_from);
             }
             if possible {
@@ -403,41 +359,6 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
             if !is_implied {
                 self.restore(bounds, &saved);
             }
-        }
-    }
-
-    /// Returns true if the certain pairs violate no axiom.
-    ///
-    /// If writes are ordered, the bounds are narrowed first, and reads with one source left are recorded.
-    fn narrow_and_check(&mut self, bounds: &mut Bounds<M>) -> bool {
-        if self.write_order.is_empty() {
-            return self.is_possible(bounds);
-        }
-        // To a fixpoint: each excluded choice may make further pairs certain, and these may violate
-        // an axiom or exclude more.
-        loop {
-            if !self.is_possible(bounds) {
-                return false;
-            }
-            match narrow(self.prepared, bounds, &self.reads) {
-                NarrowResult::Contradiction => return false,
-                NarrowResult::Narrower => bounds.evaluate(&self.prepared.plan, &self.static_bounds.requested),
-                NarrowResult::Unchanged => break,
-            }
-        }
-        self.record_sources(bounds);
-        true
-    }
-
-    /// Records the source of each read that has one candidate left.
-    fn record_sources(&mut self, bounds: &Bounds<M>) {
-        for ReadChoice { read, candidates } in self.reads.iter() {
-            let mut remaining =
-                candidates.iter().filter(|write| may_read(self.prepared, bounds, **write, *read));
-            self.reads_from[*read] = match (remaining.next(), remaining.next()) {
-                (Some(write), None) => Some(*write as u16),
-                _ => None,
-            };
         }
     }
 
@@ -450,9 +371,6 @@ impl<'a, M: Matrix> SkeletonSearch<'a, M> {
     fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(CatValue<M>, CatValue<M>)>; 2]) {
         bounds.restore(&self.prepared.rf, rf);
         bounds.restore(&self.prepared.co, co);
-        if !self.write_order.is_empty() {
-            self.record_sources(bounds);
-        }
     }
 
     /// Spends a step; returns true if none is left.

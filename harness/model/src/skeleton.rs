@@ -57,8 +57,7 @@ pub struct ExecutionSemantics {
     /// shipped Vulkan models ([`crate::symmetry`]) and unknown for others.
     pub has_scope_symmetry: bool,
     /// The model is a shipped Vulkan model, for which further reductions are proved: values along counters
-    /// ([`crate::rmw_chain`]), reordering of adjacent reads ([`crate::symmetry`]), and threads that only read
-    /// after a loop ([`crate::spin_loop`]).
+    /// ([`crate::rmw_chain`]) and reordering of adjacent reads ([`crate::symmetry`]).
     pub is_shipped_vulkan: bool,
 }
 

@@ -21,7 +21,6 @@
 //! that has semantics, or is an API operation or a shader call; and pairs that begin at a write, to find an
 //! availability operation.
 
-mod condition_orbit;
 mod name_matching;
 
 use std::collections::BTreeMap;
@@ -31,7 +30,6 @@ use litmus::{
     Scope, Semantics, StorageClassSet, Term, Test, ThreadId, ThreadPlace,
 };
 
-pub(crate) use self::condition_orbit::ConditionOrbit;
 use self::name_matching::{IgnoredParts, NameMatching};
 use crate::path::{PathChoice, StepKind, ThreadPath};
 use crate::quick::QuickSet;
@@ -338,18 +336,6 @@ impl BlockSwap {
             Term::Register(thread, register) => Term::Register(self.swap_thread(*thread), *register),
             Term::Location(location, component) => Term::Location(self.swap_location(*location), *component),
             Term::Address(_) | Term::Constant(_) => term.clone(),
-        }
-    }
-
-    /// Returns the observable that replaces another after the swap.
-    fn swap_observable(&self, observable: &Observable) -> Observable {
-        match observable {
-            Observable::Register(thread, register) => {
-                Observable::Register(self.swap_thread(*thread), *register)
-            }
-            Observable::Location(location, component) => {
-                Observable::Location(self.swap_location(*location), *component)
-            }
         }
     }
 

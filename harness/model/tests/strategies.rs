@@ -319,18 +319,12 @@ fn counter_tests() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Threads that increment a counter: the ordered search compared with every candidate execution. Few tests,
+/// Threads that increment a counter, compared with every candidate execution. Few tests,
 /// since the enumerator tries every order of the increments.
 #[test]
 fn threads_that_count() {
-    // Without any step left, the search falls back to enumeration.
-    for (model, ordered_steps) in [("vulkan", u64::MAX), ("tso", u64::MAX), ("vulkan", 1)] {
-        assert_agrees_on(
-            &counter_tests(),
-            64,
-            model,
-            ExplorationStrategy { ordered_steps, ..queries(0, false) },
-        );
+    for model in ["vulkan", "tso"] {
+        assert_agrees_on(&counter_tests(), 64, model, queries(0, false));
     }
 }
 
@@ -402,14 +396,13 @@ fn slot_tests() -> impl Strategy<Value = Test> {
 /// Threads that take tickets: RMW chains compared with every candidate execution.
 #[test]
 fn threads_that_take_numbers() {
-    let strategy = ExplorationStrategy { ordered_steps: 0, ..queries(0, false) };
     for model in ["vulkan", "tso"] {
-        assert_agrees_on(&slot_tests(), 100, model, strategy);
+        assert_agrees_on(&slot_tests(), 100, model, queries(0, false));
     }
     assert_agrees_on(&slot_tests(), 100, "vulkan", ExplorationStrategy::FULL);
 }
 
-/// The answers do not depend on RMW chains, spin-loop reduction, the supply of values or thread order.
+/// The answers do not depend on RMW chains or thread symmetry.
 #[test]
 fn counters_change_no_answer() {
     let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
@@ -424,8 +417,6 @@ fn counters_change_no_answer() {
         let found = TestRunner::new(config).run(&slot_tests(), |test| {
             let strategy = ExplorationStrategy {
                 rmw_chains: false,
-                spin_loops: false,
-                value_supply: false,
                 symmetry: false,
                 ..ExplorationStrategy::DECIDE_ONLY
             };
@@ -441,15 +432,7 @@ fn counters_change_no_answer() {
             for other in [
                 ExplorationStrategy::DECIDE_ONLY,
                 ExplorationStrategy { rmw_chains: true, ..strategy },
-                ExplorationStrategy { spin_loops: true, ..strategy },
-                ExplorationStrategy { value_supply: true, ..strategy },
-                ExplorationStrategy {
-                    rmw_chains: true,
-                    spin_loops: true,
-                    brute_force: false,
-                    decide_steps: 0,
-                    ..strategy
-                },
+                ExplorationStrategy { rmw_chains: true, brute_force: false, decide_steps: 0, ..strategy },
             ] {
                 if outcomes_with(other) != outcomes_with(strategy) {
                     let text = litmus::print(&test);
@@ -715,12 +698,11 @@ fn assert_same_answers(tests: &impl Strategy<Value = Test>) {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(tests, |test| {
-            for (steps, in_order, listing) in [(20_000, 0, true), (0, 0, false), (0, 20, false)] {
+            for (steps, listing) in [(20_000, true), (0, false)] {
                 let strategy = ExplorationStrategy {
                     brute_force: false,
                     search_steps: steps,
                     decide_steps: 0,
-                    ordered_steps: in_order,
                     lists_outcomes: listing,
                     ..SEARCH
                 };

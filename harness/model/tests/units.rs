@@ -9,7 +9,5 @@ mod iterative_deepening;
 mod liveness;
 mod model;
 mod semantics;
-mod spin_loop;
 mod storage_values;
 mod symmetry;
-mod value_supply;

@@ -85,7 +85,8 @@ impl<M: Matrix, S: SatSolver> GuardedEncoding<'_, M, S> {
     }
 
     /// Encodes that later additions to a counter read at least what earlier ones wrote, by induction over those between
-    /// them, and that some addition reads each intermediate value if all amounts are equal.
+    /// them, and that some addition reads each intermediate value if all amounts are equal. An addition that does not
+    /// execute constrains nothing.
     pub(super) fn encode_counters(&mut self) {
         let program = self.program.clone();
         let constant = |number: u64| BitVector::single_case(VALUE_BITS, number);
@@ -104,9 +105,11 @@ impl<M: Matrix, S: SatSolver> GuardedEncoding<'_, M, S> {
             for pair in at_least.iter().flat_map(|bits| bits.windows(2)) {
                 self.solver.require_any(&[pair[0], !pair[1]]);
             }
+            let executes = |addition: usize| program.executes[chain.rmw_events[addition].0];
             // No addition leads beyond the last value.
-            for (bits, amount) in at_least.iter().zip(&added) {
-                self.solver.require(!bits[(last - first - amount) as usize + 1]);
+            for (one, (bits, amount)) in at_least.iter().zip(&added).enumerate() {
+                let exceeds = bits[(last - first - amount) as usize + 1];
+                self.solver.require_any(&[!executes(one), !exceeds]);
             }
             for (one, (_, write)) in chain.rmw_events.iter().enumerate() {
                 for (other, (later_read, later)) in chain.rmw_events.iter().enumerate() {
@@ -116,7 +119,8 @@ impl<M: Matrix, S: SatSolver> GuardedEncoding<'_, M, S> {
                     let (is_before, source) =
                         (self.co_bit(*write, *later), self.reads_from_bit(*write, *later_read));
                     for (less, more) in at_least[one].iter().zip(&at_least[other][added[one] as usize..]) {
-                        self.solver.require_any(&[!is_before, !*less, *more]);
+                        let follows = [!executes(one), !executes(other), !is_before, !*less, *more];
+                        self.solver.require_any(&follows);
                         self.solver.require_any(&[!source, *less, !*more]);
                     }
                 }
@@ -127,9 +131,18 @@ impl<M: Matrix, S: SatSolver> GuardedEncoding<'_, M, S> {
             }
             let step = *step as usize;
             for number in (0..(last - first) as usize).step_by(step) {
-                let is_number = |bits: &Vec<Bit>| self.solver.circuit.and(bits[number], !bits[number + step]);
-                let clause: Vec<Bit> = at_least.iter().map(is_number).collect();
-                self.solver.require_any(&clause);
+                let reads_number = |(one, bits): (usize, &Vec<Bit>)| {
+                    self.solver.circuit.all(&[executes(one), bits[number], !bits[number + step]])
+                };
+                let readers: Vec<Bit> = at_least.iter().enumerate().map(reads_number).collect();
+                let is_read = self.solver.circuit.any(&readers);
+                let is_complete = (0..at_least.len()).all(|one| executes(one) == Bit::TRUE);
+                if is_complete {
+                    self.solver.require(is_read);
+                }
+                for (one, bits) in at_least.iter().enumerate().filter(|_| !is_complete) {
+                    self.solver.require_any(&[!executes(one), !bits[number], is_read]);
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use litmus::{ConditionSide, Outcome};
-use solver::{BatsatSolver, Bit, MAX_CASES};
+use solver::{BatsatSolver, Bit};
 
 use super::encoding::{GuardedEncoding, is_encodable};
 use super::fit_values;
@@ -67,20 +67,6 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
                 && let Some(value) = stored.known_value()
             {
                 possible[usize::from(storage.0)].include(&to_constant(value), false);
-            }
-        }
-        for chain in rmw_chains {
-            if let Some((added, last)) = chain.increments(skeleton) {
-                let mut sums = BTreeSet::from([last]);
-                for amount in added {
-                    if sums.len() <= MAX_CASES {
-                        sums.extend(sums.clone().into_iter().map(|sum| sum - amount));
-                    }
-                }
-                let mask = u64::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
-                let is_few = sums.len() <= MAX_CASES;
-                possible[usize::from(chain.storage.0)] =
-                    if is_few { ValueSet::Few(sums) } else { ValueSet::Masked(mask) };
             }
         }
         let fitted = fit_values(possible, tracker, |possible, circuit| {

@@ -1,7 +1,9 @@
 //! The guarded events of a program, with their values.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use litmus::{LocationId, Observable, Test, ThreadId};
-use solver::{Bit, BitVector, Circuit};
+use solver::{Bit, BitVector, Circuit, MAX_CASES};
 
 use super::orders::cyclic_components;
 use crate::PredictError;
@@ -96,12 +98,18 @@ impl GuardedProgram {
             rmw_chains: Vec::new(),
             ordered_storages: Vec::new(),
         };
+        let supported = program.add_values(&threads, possible, circuit);
         if semantic.is_shipped_vulkan {
             let paths: Vec<Vec<ThreadPath>> =
                 threads.iter().map(|thread| vec![thread.path.clone()]).collect();
-            program.ordered_storages = CounterLocations::new(test, &paths).ordered;
+            let counters = CounterLocations::new(test, &paths);
+            program.rmw_chains = counters.chains_in(&program.skeleton);
+            let depends_on_own_read = |(read, write): &(usize, usize)| {
+                program.sources[*write].iter().all(|(source, _)| source == read)
+            };
+            program.rmw_chains.retain(|chain| chain.rmw_events.iter().all(depends_on_own_read));
+            program.ordered_storages = counters.ordered;
         }
-        let supported = program.add_values(&threads, possible, circuit);
         let finals = observables.iter().enumerate().map(|(index, observable)| match observable {
             Observable::Register(thread, register) => {
                 let thread = threads.get(usize::from(thread.0))?;
@@ -238,15 +246,19 @@ impl GuardedProgram {
     /// The values of a counter are known, and a value that depends on itself may be any. `widens`: sets that still
     /// grow have all values from now on.
     pub(super) fn grow_values(&self, possible: &mut PossibleValues, widens: bool) -> bool {
-        let is_counter = |storage: LocationId| {
-            let mut chains = self.rmw_chains.iter().filter(|chain| chain.storage == storage);
-            chains.any(|chain| chain.increments(&self.skeleton).is_some())
-        };
         let mut grows = false;
+        let counts: BTreeMap<LocationId, ValueSet> =
+            self.rmw_chains.iter().filter_map(|chain| Some((chain.storage, self.counts(chain)?))).collect();
+        for (storage, counts) in &counts {
+            if let Some(known) = possible.sets.get_mut(usize::from(storage.0)) {
+                grows |= known != counts;
+                known.clone_from(counts);
+            }
+        }
         for (event, written) in self.skeleton.events.iter().zip(&self.written) {
             if let (Some(storage), Some(written)) = (event.storage, written)
                 && let Some(known) = possible.sets.get_mut(usize::from(storage.0))
-                && !is_counter(storage)
+                && !counts.contains_key(&storage)
             {
                 grows |= known.include(written, widens);
             }
@@ -263,6 +275,19 @@ impl GuardedProgram {
             }
         }
         grows
+    }
+
+    /// Returns the values of a counter: sums of some of its increments.
+    fn counts(&self, chain: &RmwChain) -> Option<ValueSet> {
+        let (added, last) = chain.increments(&self.skeleton)?;
+        let mut sums = BTreeSet::from([last]);
+        for amount in added {
+            if sums.len() > MAX_CASES {
+                return Some(ValueSet::Masked(u64::MAX.checked_shr(last.leading_zeros()).unwrap_or(0)));
+            }
+            sums.extend(sums.clone().into_iter().map(|sum| sum - amount));
+        }
+        Some(ValueSet::Few(sums))
     }
 
     /// Returns for each read the reads whose values may flow into its result through one write, as pairs.

@@ -26,8 +26,6 @@ pub(crate) struct Findings {
     pub(crate) truncated_combinations: u64,
     /// The outcomes are not listed, or not all of them.
     pub(crate) unlisted: bool,
-    /// The search with ordered threads was insufficient for some event structure.
-    pub(crate) needs_full_order: bool,
     /// Races and answers were all found before the search had seen every run.
     pub(crate) ended_early: bool,
     /// The explored paths represent others with other dependencies, so races that are not grounded may be grounded
@@ -82,14 +80,6 @@ impl Findings {
             truncated_combinations: self.truncated_combinations,
             terminated: false,
         }
-    }
-
-    /// Adds the findings of a race-only exploration.
-    pub(crate) fn add_races(&mut self, races: &Findings) {
-        self.raised.add(races.raised);
-        self.grounded.add(races.grounded);
-        self.add_counts(races.to_counts(), 1);
-        self.timed_out |= races.timed_out;
     }
 
     /// Adds the races and matches of a search that was cut short: each was found in an execution.

@@ -29,7 +29,7 @@ use self::values::{extend, low_bits};
 use super::repeated_iterations::{LoopFacts, LoopReductions};
 use super::{StepAccess, StepKind, ThreadPath, ThreadStep, UNSIGNED, Width};
 use crate::cells::Extent;
-use crate::symbolic::SymbolicValue;
+use crate::symbolic::{ReadIndex, SymbolicValue};
 
 /// Limit of executed instances of instructions of one thread.
 const MAX_INSTANCES: usize = 1 << 14;
@@ -500,9 +500,17 @@ impl Unroller<'_> {
                 let mut result = read.clone();
                 let mut guard = guard;
                 let mut written;
+                // An addition of a constant shows its amount: see `RmwChain::increments`.
+                let mut stored = SymbolicValue::Known(Value(0));
                 match operation {
                     RmwOperation::Exchange(operand) => written = Some(stored_value(state, operand)),
                     RmwOperation::Fetch(operation, operand) => {
+                        if let Operand::Constant(amount) = operand {
+                            let earlier = self.path_steps.iter().filter(|step| step.kind.is_read());
+                            let own = SymbolicValue::Read(earlier.count() as ReadIndex);
+                            let amount = SymbolicValue::Known(Value::from_constant(amount, scalar));
+                            stored = SymbolicValue::new_operation(operation, scalar, own, amount);
+                        }
                         let operand = operand_value(state, operand, scalar);
                         written = Some(self.apply(operation, &read, &operand, scalar));
                     }
@@ -545,8 +553,7 @@ impl Unroller<'_> {
                         sources,
                         ..new_step(guard)
                     };
-                    let kind = StepKind::Rmw(own, Some(SymbolicValue::Known(Value(0))));
-                    self.push_step(at, kind, step, is_continuation);
+                    self.push_step(at, StepKind::Rmw(own, Some(stored)), step, is_continuation);
                 }
                 if let Some(register) = destination {
                     state.registers[usize::from(register.0)] = to_register(register, &result);
