@@ -112,8 +112,8 @@ const ENCODED_FIRST: std::ops::RangeInclusive<usize> = 24..=150;
 /// Decides a test of about this number of events by the encoding of all paths and by the search path by path, which get
 /// growing shares of the budget in turn.
 ///
-/// The first complete answer counts. The search has precedence if the loop bound cuts off runs of the encoding, since its
-/// reductions may cover all lengths of a loop.
+/// The first complete answer counts. If the loop bound cuts off runs of the encoding, the search has one turn before, since
+/// its reductions may cover all lengths of a loop.
 pub(crate) fn decide_in_turns(
     search: &dyn Fn(&BudgetTracker<'_>) -> Result<Findings, PredictError>,
     encode: &dyn Fn(&BudgetTracker<'_>) -> Result<Option<Findings>, PredictError>,
@@ -125,26 +125,26 @@ pub(crate) fn decide_in_turns(
     let mut partial = Findings { unlisted: true, timed_out: true, ..Findings::default() };
     let mut bounded: Option<Findings> = None;
     let (mut is_searchable, mut is_encodable) = (true, true);
-    let mut is_encoded_next = ENCODED_FIRST.contains(&events);
+    let mut is_first_turn = true;
     loop {
         let (encoding_steps, search_steps) = turns.next().unwrap_or((u64::MAX, u64::MAX));
-        if is_encodable && is_encoded_next && bounded.is_none() {
+        if is_encodable && (!is_first_turn || ENCODED_FIRST.contains(&events)) {
             let steps = if is_searchable { encoding_steps } else { u64::MAX };
             let limit = tracker.remaining().with_step_limit(steps);
             let encoding_tracker = BudgetTracker::new(limit);
             let decided = encode(&encoding_tracker)?;
             tracker.spend(encoding_tracker.spent_steps() / SOLVER_STEPS_PER_STEP);
             match decided {
-                Some(found) if found.is_unbounded() || !found.timed_out && !is_searchable => {
-                    return Ok(found);
-                }
-                Some(found) if !found.timed_out => bounded = Some(found),
+                Some(found) if !found.timed_out => match is_first_turn && !found.is_unbounded() {
+                    true => bounded = Some(found),
+                    false => return Ok(found),
+                },
                 Some(found) => partial.add_definite(&found),
                 // The search gives the reason if it cannot decide the test either.
                 None => (is_encodable, is_searchable) = (false, true),
             }
         }
-        is_encoded_next = true;
+        is_first_turn = false;
         if tracker.is_exhausted() {
             return Ok(bounded.unwrap_or(partial));
         }
