@@ -25,7 +25,7 @@ use crate::host;
 use crate::host_copy::HostCopy;
 use crate::interval_counts::{IntervalCounts, subtract_predecessors};
 use crate::join::Join;
-use crate::memory::{LOCATIONS, MemorySharing, ProgramPlan};
+use crate::memory::{LOCATIONS, MemorySharing, PlanRequest, ProgramPlan};
 use crate::processor;
 use crate::readback::LocationWord;
 use crate::sampling::{self, KernelLimits, ParameterSampler};
@@ -436,15 +436,21 @@ impl<'d> TestRun<'d> {
         );
         let location_words = tally.counter.location_words();
         let verified = needs_readback_check(self.device.capabilities());
-        let mut layout = ProgramPlan::new(
-            (self.program, self.hosts.clone()),
-            self.mechanism,
-            &self.bounds,
+        let (join, memory) = self.mechanism;
+        let mut layout = ProgramPlan::new(PlanRequest {
+            program: self.program,
+            hosts: self.hosts.clone(),
+            join,
+            memory,
+            bounds: &self.bounds,
             workgroups,
-            (sharing, classifier),
-            (&location_words, verified, self.guards),
-            self.poison,
-        );
+            sharing,
+            classifier,
+            location_words: &location_words,
+            verified,
+            guards: self.guards,
+            poison: self.poison,
+        });
         let stress = &self.settings.stress;
         // A test with several queues uses the other queues itself.
         let has_queue_stress = self.program.queues.len() <= 1
@@ -643,13 +649,25 @@ pub(crate) fn plan_kernels(
     };
     let classifier = build_classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
     let classifier = classifier.as_ref();
-    let sharing =
-        (MemorySharing::for_device(capabilities, mechanism.1, program, classifier.is_some()), classifier);
+    let sharing = MemorySharing::for_device(capabilities, mechanism.1, program, classifier.is_some());
     // Only the kernels of this plan are used.
     let workgroups = Workgroups { groups: 1, stress: 0 };
     let guarded = GuardedTest::of_program(test, program, capabilities);
     let test = guarded.as_ref().map_or(test, |guarded| &guarded.test);
     let hosts = host::plan_hosts(program, test, LOCATIONS, mechanism.0);
-    let checked = (&counter.location_words()[..], needs_readback_check(capabilities), &[][..]);
-    ProgramPlan::new((program, hosts), mechanism, &bounds, workgroups, sharing, checked, POISON).plan.kernels
+    let request = PlanRequest {
+        program,
+        hosts,
+        join: mechanism.0,
+        memory: mechanism.1,
+        bounds: &bounds,
+        workgroups,
+        sharing,
+        classifier,
+        location_words: &counter.location_words(),
+        verified: needs_readback_check(capabilities),
+        guards: &[],
+        poison: POISON,
+    };
+    ProgramPlan::new(request).plan.kernels
 }
