@@ -83,6 +83,10 @@ fn conclude_device(device: &DeviceColumn, tally: &Tally, lines: &[&RunLine]) -> 
     for (number, word) in others.into_iter().filter(|(number, _)| *number > 0) {
         sentence += &format!(", {number} {word}");
     }
+    let broken = lines.iter().filter(|line| line.broken_claim().is_some()).count();
+    if broken > 0 {
+        sentence += &format!("; {} failed", plural(broken as u64, "assertion"));
+    }
     sentence += ".";
     if not_run > 0 {
         sentence = format!("Incomplete: {not_run} of {tests} did not run. {sentence}");
@@ -136,9 +140,14 @@ pub fn inconclusive_tests(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
     .collect()
 }
 
-/// Returns advice on how to get a verdict for a test that is inconclusive for this reason.
-pub fn advice_for_reason(reason: &str) -> &'static str {
+/// Returns advice on how to get a verdict for a test, or a shader, that is inconclusive for this reason.
+pub fn advice_for_reason(reason: &str, is_shader: bool) -> &'static str {
     match reason {
+        "not judged" if is_shader => "say what must hold: `run FILE --assert EXPRESSION`",
+        "crashed" | "device lost" if is_shader => {
+            "look for undefined behaviour at the subgroup size of the device: `race FILE --subgroup-size N`; without \
+             it, a crash is a bug of the driver"
+        }
         "no time" => "give more time: `run --resume DIR --time 2m`",
         "missing" => "resume the run: `run --resume DIR`",
         "not exercised" => "run longer (`--time 2m`), on an idle machine, or tune the stress (`tune`)",

@@ -224,11 +224,10 @@ fn detection_reach(instances: u64, line: Option<&RunLine>) -> DetectionReach {
         None => DetectionReach::NotRun,
         Some(line) => match line.verdict {
             VerdictWord::Skipped | VerdictWord::Undefined => DetectionReach::NotRun,
-            // A violation counts as well: the run found a fault, whichever it is.
-            VerdictWord::Conforms | VerdictWord::Violates if resolved_instances(line) >= instances => {
-                DetectionReach::Found
-            }
-            VerdictWord::Conforms | VerdictWord::Violates => DetectionReach::TooFewInstances,
+            // The run found a fault, whichever it is.
+            VerdictWord::Violates => DetectionReach::Found,
+            VerdictWord::Conforms if resolved_instances(line) >= instances => DetectionReach::Found,
+            VerdictWord::Conforms => DetectionReach::TooFewInstances,
             VerdictWord::Inconclusive => DetectionReach::NotExercised,
         },
     }

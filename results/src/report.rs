@@ -96,6 +96,8 @@ closed_enum! {
         Forbidden = "forbidden",
         /// Values that no candidate execution produces.
         Unexpected = "from nowhere",
+        /// Contents of a shader that the model did not judge.
+        NotJudged = "not judged",
     }
 }
 
@@ -107,6 +109,7 @@ impl OutcomeClass {
             OutcomeClass::Weak => "◆",
             OutcomeClass::Forbidden => "✖",
             OutcomeClass::Unexpected => "‼",
+            OutcomeClass::NotJudged => "·",
         }
     }
 }
@@ -213,6 +216,7 @@ pub fn histogram_bars(line: &RunLine) -> Vec<HistogramBar> {
             _ => outcome.count == 0,
         };
         let kind = match (outcome.allowed, outcome.weak) {
+            _ if !line.has_judged_outcomes() => OutcomeClass::NotJudged,
             (false, _) if judged => OutcomeClass::Forbidden,
             (_, true) => OutcomeClass::Weak,
             (_, false) => OutcomeClass::Ordinary,

@@ -476,6 +476,18 @@ pub enum VerdictWord {
     Skipped,
 }
 
+impl RunLine {
+    /// Returns true if the model judged the outcomes: of all tests, and of shaders unless their contents are unknown.
+    pub fn has_judged_outcomes(&self) -> bool {
+        self.shader.as_ref().is_none_or(|shader| shader.judged)
+    }
+
+    /// Returns the assertion about a shader's contents that failed.
+    pub fn broken_claim(&self) -> Option<&ClaimRecord> {
+        self.shader.as_ref()?.claim.as_ref().filter(|claim| claim.broken > 0)
+    }
+}
+
 impl VerdictWord {
     /// The word as published.
     pub fn text(self) -> &'static str {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::number::format_count;
 use crate::state::State;
 
 /// The result of repeated dispatches of a shader on a device.
@@ -74,4 +75,11 @@ pub struct ClaimRecord {
     pub text: String,
     /// Number of dispatches that broke it.
     pub broken: u64,
+}
+
+impl ClaimRecord {
+    /// Describes how often the claim failed.
+    pub fn describe_failure(&self) -> String {
+        format!("`{}` failed in {} dispatches", self.text, format_count(self.broken))
+    }
 }

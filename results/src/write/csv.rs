@@ -222,6 +222,7 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
         for outcome in &line.outcomes {
             let [allowed, weak, filtered] =
                 [outcome.allowed, outcome.weak, outcome.filtered].map(format_bool);
+            let allowed = if line.has_judged_outcomes() { allowed } else { "" };
             let flags = [allowed, weak, filtered, outcome.hsa.map(format_bool).unwrap_or_default()];
             row("predicted", &state::format_state(&outcome.state), &outcome.count.to_string(), flags)?;
         }

@@ -35,6 +35,9 @@ pub fn format_diff(diff: &DiffRecord) -> String {
         }
         None => "\n".to_owned(),
     };
+    if diff.compared == 0 {
+        text += "nothing is comparable: no test ran on one device in both runs\n";
+    }
     if diff.not_comparable > 0 {
         text += &format!(
             "{} not comparable: rates differ between runs of one build; compare runs made with `--repeat 6`\n",
@@ -56,6 +59,7 @@ pub fn format_diff(diff: &DiffRecord) -> String {
 fn format_broken_rules(diff: &DiffRecord) -> String {
     let mut broken: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut unnamed: Vec<&str> = Vec::new();
+    let heading = if diff.compared == 0 { "BROKEN RULE in the new run" } else { "NEWLY BROKEN RULE" };
     for change in diff.changes.iter().filter(|change| change.kind == ChangeKind::NewViolation) {
         for rule in &change.rules {
             broken.entry(rule).or_default().push(&change.id);
@@ -81,7 +85,7 @@ fn format_broken_rules(diff: &DiffRecord) -> String {
                 number => format!(" and {} more", number - 1),
             };
             let first = tests.first().map(|id| escape::escape_line(id)).unwrap_or_default();
-            format!("NEWLY BROKEN RULE: {} (by {first}{more})\n", escape::escape_line(rule))
+            format!("{heading}: {} (by {first}{more})\n", escape::escape_line(rule))
         })
         .collect()
 }

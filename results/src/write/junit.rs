@@ -135,7 +135,7 @@ fn test_case(line: &RunLine, effect: ExitEffect) -> TestCase {
     let (reason, detail) = (escape_field(&line.reason), escape_field(&line.detail));
     let is_unexercised = line.reason.as_deref() == Some(Reason::NotExercised.name());
     let mut status = match (effect, line.verdict) {
-        (ExitEffect::Fails, VerdictWord::Inconclusive) if !is_unexercised => {
+        (ExitEffect::Fails, VerdictWord::Inconclusive) if !is_unexercised && line.broken_claim().is_none() => {
             TestCaseStatus::non_success(NonSuccessKind::Error)
         }
         (ExitEffect::Fails, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),
@@ -143,7 +143,9 @@ fn test_case(line: &RunLine, effect: ExitEffect) -> TestCase {
         (ExitEffect::Accepted, _) => TestCaseStatus::skipped(),
     };
     let mut message = line.verdict.text().to_owned();
-    if effect == ExitEffect::Fails && line.verdict == VerdictWord::Conforms {
+    if let Some(claim) = line.broken_claim() {
+        message = escape::escape_line(&claim.describe_failure()).into_owned();
+    } else if effect == ExitEffect::Fails && line.verdict == VerdictWord::Conforms {
         message = "unexpected pass: a list of known failures names this test".to_owned();
     }
     for more in [&reason, &detail] {

@@ -46,8 +46,11 @@ pub fn format_judgement(
     let devices: Vec<&str> =
         recording.processes.iter().flat_map(|process| &process.devices).map(String::as_str).collect();
     let mut text = format!(
-        "{} dispatches of {} kinds on {}\n",
-        recording.dispatches,
+        "{} (different ones: {}) on {}\n",
+        match recording.dispatches {
+            1 => "1 dispatch".to_owned(),
+            number => format!("{number} dispatches"),
+        },
         recording.kinds.len(),
         if devices.is_empty() { "no device".to_owned() } else { devices.join(", ") }
     );

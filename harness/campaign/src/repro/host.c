@@ -236,7 +236,7 @@ static void open_device(long wanted, char *name) {
         if (kernel->subgroup_size != 0 &&
             (kernel->subgroup_size < sizes.minSubgroupSize || kernel->subgroup_size > sizes.maxSubgroupSize ||
              !(may_require || sizes.minSubgroupSize == sizes.maxSubgroupSize)))
-            fail("the device has no subgroups of the size that the kernels are made for: make them again with --device",
+            fail("generate the kernels for this device by vk-litmus repro with --device NAME: it has no subgroups of size",
                  kernel->subgroup_size);
     }
 

@@ -20,6 +20,8 @@ pub struct ReadmeContent<'a> {
     pub recorded: Option<&'a RecordedVerdict>,
     /// The device that kernels are generated for, with its driver.
     pub device: Option<String>,
+    /// The subgroup size that kernels require, if one does.
+    pub subgroup_size: Option<u32>,
     /// The error of a compiler that failed.
     pub compiler_error: Option<&'a str>,
     /// The explanation; may be empty.
@@ -144,9 +146,13 @@ fn format_instructions(content: &ReadmeContent<'_>) -> String {
                  forbidden one was observed. The kernels are read at the start: a changed `kernel.spv`, for example by `spirv-as` from \
                  a changed `kernel.spvasm`, needs no other step.\n\n";
     }
-    let kernel_target = match &content.device {
-        Some(device) => format!("The kernels are generated for {device}.\n\n"),
-        None => "The kernels are generated for any device.\n\n".to_owned(),
+    let kernel_target = match (&content.device, content.subgroup_size) {
+        (Some(device), _) => format!("The kernels are generated for {device}.\n\n"),
+        (None, Some(size)) => format!(
+            "The kernels need a device with subgroups of {size} invocations. For another device, generate them by \
+             `vk-litmus repro` with `--device NAME`.\n\n"
+        ),
+        (None, None) => "The kernels are generated for any device.\n\n".to_owned(),
     };
     text + &kernel_target
         + "With vk-litmus:\n\n```sh\nvk-litmus run test.litmus\nvk-litmus explain test.litmus\n```\n\n"

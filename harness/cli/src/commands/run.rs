@@ -524,6 +524,12 @@ impl LoadedRun<'_> {
         if self.arguments.shard.is_none() && self.arguments.gtest_filter.is_none() {
             return Err(Failure::input_message("no test to run"));
         }
+        if self.filtered_count == 0 && self.arguments.tests.is_empty() {
+            let suite = self.arguments.suite.as_deref().unwrap_or(DEFAULT_SUITE);
+            print_message(&format!(
+                "warning: `--gtest_filter` selects no test of `{suite}`; `--suite` or names of tests change that"
+            ));
+        }
         let mut gtest =
             GtestWriter::new(StandardOutput::new(), Box::new(|_: &RunLine| Triage::Unlisted), false);
         let writer = writer.unwrap_or(&mut gtest);

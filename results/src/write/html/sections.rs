@@ -123,7 +123,7 @@ fn render_inconclusive(report: &Report, links: &Links<'_>) -> Markup {
             h2 { "? Inconclusive tests" }
             @for (reason, lines) in reasons {
                 details open[lines.len() <= 10] {
-                    summary { (lines.len()) " " (EscapedLine(reason)) ": " (Advice(conclusion::advice_for_reason(reason))) }
+                    summary { (lines.len()) " " (EscapedLine(reason)) ": " (Advice(conclusion::advice_for_reason(reason, lines.iter().all(|(_, line)| line.shader.is_some())))) }
                     ul {
                         @for (index, line) in lines.iter().take(MAX_UNDECIDED) {
                             li { a href=((links.test)(*index)) { (EscapedLine(&line.id)) } " on " (EscapedLine(&line.device)) }

@@ -51,6 +51,7 @@ fn exit_effect(line: &RunLine, arguments: &Run, expected: &RunExpectations) -> E
     let triage = expected.triage(line);
     let has_reason = |reason: Reason| line.reason.as_deref() == Some(reason.name());
     let fails = triage.is_unmet()
+        || line.broken_claim().is_some()
         || !triage.is_excused()
             && match line.verdict {
                 VerdictWord::Violates => true,
@@ -99,6 +100,7 @@ pub(super) fn judgement_outcome(
     let mut outcome = Outcome::Success;
     let (mut violating, mut weak, mut unexercised, mut unfinished) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut first_violation = None;
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
     let is_named = arguments.gtest_filter.is_some();
     let is_listed = lines.iter().all(|line| expected.triage(line).is_excused());
@@ -116,6 +118,7 @@ pub(super) fn judgement_outcome(
     for line in lines.iter().filter(|line| !expected.triage(line).is_excused()) {
         match line.verdict {
             VerdictWord::Violates => {
+                first_violation.get_or_insert(line.id.as_str());
                 violating += 1;
                 weak += usize::from(results::is_weak_violation(line));
                 outcome.escalate_to(Outcome::RuleBroken);
@@ -143,7 +146,11 @@ pub(super) fn judgement_outcome(
     }
     if unexercised > 0 {
         if !quiet || (arguments.strict && arguments.format != OutputFormat::Gtest) {
-            print_message(&not_exercised_warning(unexercised as u64, arguments.strict));
+            let longer = match arguments.instances {
+                Some(instances) => format!("--instances {}", instances.saturating_mul(10)),
+                None => "--time 2m".to_owned(),
+            };
+            print_message(&not_exercised_warning(unexercised as u64, arguments.strict, &longer));
         }
         if arguments.strict {
             outcome.escalate_to(Outcome::RuleBroken);
@@ -152,30 +159,30 @@ pub(super) fn judgement_outcome(
     if !undecided.is_empty() {
         print_message(&undecided_summary(&undecided, folder));
     }
-    if violating > 0 && arguments.format != OutputFormat::Gtest {
-        print_message(&violation_summary(violating, weak, folder));
+    if let Some(first) = first_violation.filter(|_| arguments.format != OutputFormat::Gtest) {
+        print_message(&violation_summary(violating, weak, first, folder));
     }
     outcome
 }
 
-/// Describes tests whose threads never overlapped, and how to fix that.
-fn not_exercised_warning(count: u64, strict: bool) -> String {
+/// Describes tests whose threads never overlapped, and the option for a longer run.
+fn not_exercised_warning(count: u64, strict: bool, longer: &str) -> String {
     let (severity, note) =
         if strict { ("error", "") } else { ("warning", "; `--strict` makes this an error") };
     let tests = number::plural(count, "test");
     let verb = if count == 1 { "is" } else { "are" };
     format!(
-        "{severity}: {tests} {verb} inconclusive: the threads overlapped too seldom. Run longer (`--time 2m`) or on \
+        "{severity}: {tests} {verb} inconclusive: the threads overlapped too seldom. Run longer (`{longer}`) or on \
          an idle machine{note}"
     )
 }
 
 /// Describes how to continue after violations.
-fn violation_summary(count: usize, weak: usize, folder: &Path) -> String {
+fn violation_summary(count: usize, weak: usize, first: &str, folder: &Path) -> String {
     let (tests, folder) = (number::plural(count as u64, "test"), folder.display());
     let weak = results::describe_weak_violations(weak, count);
     format!(
-        "error: the device broke a rule in {tests}{weak}: `vk-litmus report {folder}` explains it, `vk-litmus repro --results {folder} --out repro` makes a bug report"
+        "error: the device broke a rule in {tests}{weak}: `vk-litmus report {folder}` explains it, `vk-litmus repro {first} --results {folder} --out repro` makes a bug report"
     )
 }
 

@@ -129,13 +129,8 @@ pub fn run_shaders(
     super::collect_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::format_seconds(started.elapsed().as_secs_f64()));
     for line in &ended.lines {
-        let claim = line.shader.as_ref().and_then(|shader| shader.claim.as_ref());
-        if let Some(claim) = claim.filter(|claim| claim.broken > 0) {
-            let broken = number::format_count(claim.broken);
-            print_message(&format!(
-                "{} on {}: `{}` failed in {broken} dispatches",
-                line.id, line.device, claim.text
-            ));
+        if let Some(claim) = line.broken_claim() {
+            print_message(&format!("{} on {}: {}", line.id, line.device, claim.describe_failure()));
             outcome.escalate_to(Outcome::RuleBroken);
         }
     }
