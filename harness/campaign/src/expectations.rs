@@ -195,7 +195,10 @@ impl RunExpectations {
         }
         let unmatched = self.unmatched();
         for (position, pattern) in &unmatched {
-            on_message(&format!("{position}: no test matches `{}`", shown(pattern)));
+            // Test names contain `+`, which repeats the character before it.
+            let has_repetition = pattern.contains('+') && !pattern.contains("\\+");
+            let hint = if has_repetition { "; a `+` of a name is written `\\+`" } else { "" };
+            on_message(&format!("{position}: no test matches `{}`{hint}", shown(pattern)));
             all_met = false;
         }
         let unexpected = lines

@@ -147,9 +147,9 @@ pub fn create_bundle(request: &ReproOptions<'_>) -> Result<Bundle, Failure> {
         prediction: prediction.as_ref(),
         recorded: recorded.as_ref(),
         device: settings.target.as_ref().map(|target| format!("{} ({})", target.name, target.driver())),
-        subgroup_size: program.kernels().find_map(|kernel| {
-            kernel.requirements.subgroup_size.or(kernel.requirements.required_size)
-        }),
+        subgroup_size: program
+            .kernels()
+            .find_map(|kernel| kernel.requirements.subgroup_size.or(kernel.requirements.required_size)),
         compiler_error: compiler_error.as_deref(),
         explanation: &explanation,
         bundle: &bundle,

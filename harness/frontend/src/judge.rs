@@ -112,6 +112,8 @@ struct FindingClasses {
     due_to_subgroups: Vec<(GridFinding, u32)>,
     /// Index among the further choices of the one that shows the first certain finding.
     shown_by: Option<usize>,
+    /// Index of the one that shows the first other finding.
+    open_shown_by: Option<usize>,
 }
 
 impl JudgedChoices<'_> {
@@ -135,6 +137,7 @@ impl JudgedChoices<'_> {
         for (index, InputChoiceReport { report, options }) in reports.enumerate() {
             let mut certain = Vec::new();
             for found in std::mem::take(&mut report.findings) {
+                let is_first = classes.dependent.is_empty() && classes.due_to_grid.is_empty();
                 if choice.depends_on_values(&found, options) {
                     classes.dependent.push(found);
                 } else if choice.is_due_to_grid(&found, options) || is_in_larger_grid(&found, report) {
@@ -142,6 +145,10 @@ impl JudgedChoices<'_> {
                     classes.due_to_grid.push((found, grid));
                 } else {
                     certain.push(found);
+                    continue;
+                }
+                if is_first {
+                    classes.open_shown_by = index.checked_sub(1);
                 }
             }
             let due_to_wide_grid = take_due_to_wide_grid(module, options, choice, &mut certain);
@@ -204,7 +211,8 @@ impl JudgedChoices<'_> {
     fn conclude(self, classes: FindingClasses) -> InputChoiceReport {
         let JudgedChoices { module, given, choice, first, others } = self;
         let InputChoiceReport { mut report, options: first } = first;
-        let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by } = classes;
+        let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by, open_shown_by } =
+            classes;
         let due = due_to_grid.iter().map(|(found, _)| found);
         let open = dependent.iter().chain(due).chain(due_to_subgroups.iter().map(|(found, _)| found));
         let of_share = choice.race_of_small_share().map(|(_, found)| found);
@@ -215,6 +223,10 @@ impl JudgedChoices<'_> {
             options = shown.options.clone();
             (report.grid, report.local_size) = (shown.report.grid, shown.report.local_size);
             report.workgroups.clone_from(&shown.report.workgroups);
+        } else if let Some(shown) =
+            open_shown_by.filter(|_| certain.is_empty()).and_then(|index| others.get(index))
+        {
+            options = shown.options.clone();
         }
         let reached = std::mem::take(&mut report.reached);
         report.blocked.retain(|blocked| !blocked.is_covered(&reached));

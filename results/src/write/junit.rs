@@ -135,7 +135,9 @@ fn test_case(line: &RunLine, effect: ExitEffect) -> TestCase {
     let (reason, detail) = (escape_field(&line.reason), escape_field(&line.detail));
     let is_unexercised = line.reason.as_deref() == Some(Reason::NotExercised.name());
     let mut status = match (effect, line.verdict) {
-        (ExitEffect::Fails, VerdictWord::Inconclusive) if !is_unexercised && line.broken_claim().is_none() => {
+        (ExitEffect::Fails, VerdictWord::Inconclusive)
+            if !is_unexercised && line.broken_claim().is_none() =>
+        {
             TestCaseStatus::non_success(NonSuccessKind::Error)
         }
         (ExitEffect::Fails, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),

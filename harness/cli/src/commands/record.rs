@@ -49,7 +49,10 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     let journals = folder.join(PROCESS_FOLDER);
     create_folder(&journals)?;
     let folder = folder.canonicalize().map_err(|error| Failure::file_error(&folder, error))?;
-    let end = run_program(arguments, &folder.join(PROCESS_FOLDER))?;
+    let end = run_program(arguments, &folder.join(PROCESS_FOLDER)).inspect_err(|_| {
+        // Nothing was recorded, so the next attempt can use the folder.
+        let _ = std::fs::remove_dir(folder.join(PROCESS_FOLDER)).and_then(|()| std::fs::remove_dir(&folder));
+    })?;
     // A signal ended the program alone. A later one ends the judgement; the recording is complete without it.
     end_on_signals();
     let note = message_printer(quiet);

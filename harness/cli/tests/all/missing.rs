@@ -78,6 +78,19 @@ fn a_saved_case_reproduces_the_chosen_inputs() {
     }
 }
 
+/// The case of a finding that depends on chosen inputs shows the finding.
+#[test]
+fn a_saved_case_shows_a_finding_of_a_larger_grid() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let saved = tempfile::tempdir().unwrap();
+    let case = saved.path().join("case.toml");
+    let file = format!("{}/larger-grid.comp", folder());
+    let code = |option: &str| Ran::run(vk_litmus(["race", &file, option]).arg(&case)).code;
+    assert_eq!((code("--save-case"), code("--case")), (3, 1));
+}
+
 /// Every command names the code that no chosen launch reaches, and the option that supplies the launch.
 #[test]
 fn unreached_code_is_named_with_its_option() {
