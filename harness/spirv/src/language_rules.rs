@@ -20,11 +20,12 @@
 //! The modules of OpenCL C have what the language promises: clspv declares buffers `Coherent`. Rules about uniform
 //! control flow are not applied.
 
-use rspirv::spirv::Op;
+use rspirv::spirv::{Op, StorageClass};
 use vocabulary::Scope;
 
 use crate::language::ShaderLanguage;
-use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule};
+use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use crate::operation::{MemoryEffect, PointerAccess};
 
 impl SpirvModule {
     /// Returns the module by the rules of its source language; `None` if it has none or they change nothing.
@@ -37,7 +38,10 @@ impl SpirvModule {
             }
             ShaderLanguage::Glsl => {
                 let functions = module.functions.values_mut();
-                let changed = functions.map(surround_control_barriers).filter(|changed| *changed).count();
+                let changed = functions
+                    .map(|function| self.surround_control_barriers(function))
+                    .filter(|changed| *changed)
+                    .count();
                 let is_changed = changed > 0 || module.uses_vulkan_model || !self.coherent_names.is_empty();
                 is_changed.then_some(())?;
                 module.decorate_coherent();
@@ -65,27 +69,63 @@ impl SpirvModule {
             self.member_decorations.entry(*member).or_default().coherent = true;
         }
     }
-}
 
-/// Puts the memory barriers next to each control barrier on both of its sides. Returns true if any was added.
-fn surround_control_barriers(function: &mut SpirvFunction) -> bool {
-    let is_barrier = |op: Op| matches!(op, Op::MemoryBarrier | Op::ControlBarrier);
-    let old = std::mem::take(&mut function.code);
-    let count = old.len();
-    for run in old.chunk_by(|first, second| is_barrier(first.op) && is_barrier(second.op)) {
-        let (controls, memory): (Vec<_>, Vec<_>) =
-            run.iter().copied().partition(|barrier: &SpirvInstruction| barrier.op == Op::ControlBarrier);
-        if controls.is_empty() || memory.is_empty() {
-            function.code.extend(run);
-            continue;
+    /// Puts memory barriers before and after each control barrier that no shared access and no control flow
+    /// separates from them. Returns true if any was added.
+    fn surround_control_barriers(&self, function: &mut SpirvFunction) -> bool {
+        let old = std::mem::take(&mut function.code);
+        let count = old.len();
+        let is_movable =
+            |instruction: &SpirvInstruction| self.is_movable_over_barriers(function, instruction);
+        let mut code = Vec::with_capacity(count);
+        for run in old.chunk_by(|first, second| is_movable(first) && is_movable(second)) {
+            let is_memory = |barrier: &&SpirvInstruction| barrier.op == Op::MemoryBarrier;
+            let memory: Vec<SpirvInstruction> = run.iter().filter(is_memory).copied().collect();
+            let has_control = run.iter().any(|instruction| instruction.op == Op::ControlBarrier);
+            for instruction in run {
+                match instruction.op {
+                    Op::ControlBarrier => {
+                        code.extend(&memory);
+                        code.push(*instruction);
+                        code.extend(&memory);
+                    }
+                    Op::MemoryBarrier if has_control => {}
+                    _ => code.push(*instruction),
+                }
+            }
         }
-        function.code.extend(&memory);
-        for control in controls {
-            function.code.push(control);
-            function.code.extend(&memory);
+        let labels = code.iter().enumerate().filter(|(_, instruction)| instruction.op == Op::Label);
+        function.labels = labels.map(|(at, label)| (label.result, at)).collect();
+        function.code = code;
+        function.code.len() > count
+    }
+
+    /// Returns true if an instruction is a barrier, or neither accesses shared memory nor changes control flow.
+    fn is_movable_over_barriers(&self, function: &SpirvFunction, instruction: &SpirvInstruction) -> bool {
+        let is_unshared = |access: PointerAccess| {
+            let global = self.variable_types.get(&access.pointer);
+            let ty = global.or_else(|| function.types.get(&access.pointer));
+            let Some(SpirvType::Pointer { class, .. }) = ty.and_then(|ty| self.types.get(ty)) else {
+                return false;
+            };
+            matches!(
+                class,
+                StorageClass::Function
+                    | StorageClass::Private
+                    | StorageClass::Input
+                    | StorageClass::PushConstant
+                    | StorageClass::UniformConstant
+            )
+        };
+        let operation = self.operation(instruction);
+        match operation.memory_effect() {
+            MemoryEffect::None => !operation.is_terminator() && instruction.op != Op::Label,
+            MemoryEffect::Barrier { .. } => matches!(instruction.op, Op::MemoryBarrier | Op::ControlBarrier),
+            MemoryEffect::Access(accesses) => accesses.into_iter().flatten().all(is_unshared),
+            MemoryEffect::Texel { .. }
+            | MemoryEffect::Atomic(_)
+            | MemoryEffect::Interlock
+            | MemoryEffect::Unknown => false,
         }
     }
-    let labels = function.code.iter().enumerate().filter(|(_, instruction)| instruction.op == Op::Label);
-    function.labels = labels.map(|(at, label)| (label.result, at)).collect();
-    function.code.len() > count
 }

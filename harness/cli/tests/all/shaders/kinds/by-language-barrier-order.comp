@@ -9,6 +9,7 @@ void main() {
     uint i = gl_LocalInvocationIndex;
     data[i] = i;
     memoryBarrierBuffer();
+    uint mirrored = 15u - i;
     barrier();
-    result[i] = data[15u - i];
+    result[i] = data[mirrored];
 }
