@@ -49,7 +49,7 @@ impl ObjectBuilder<'_> {
     ) -> Result<(Vec<u32>, Vec<u32>), Problem> {
         let program = self.program;
         let (mut of_workgroup, mut of_invocation) = (Vec::new(), Vec::new());
-        let mut by_binding: HashMap<(u32, u32, bool), u32> = HashMap::new();
+        let mut by_binding: HashMap<(u32, u32, bool), Vec<u32>> = HashMap::new();
         for (variable, slot) in &program.variables {
             let Some(declared) = program.module.variables.get(variable) else { continue };
             let number = match declared.class {
@@ -111,14 +111,13 @@ impl ObjectBuilder<'_> {
                     let binding = decorations.binding.unwrap_or(u32::MAX - *variable);
                     let image = class == StorageClass::UniformConstant;
                     let key = (decorations.set.unwrap_or(0), binding, image);
-                    // Variables of one binding alias: they name one object.
-                    let found = match by_binding.get(&key) {
-                        Some(found) => *found,
-                        None => self.bound_object(*variable, declared.ty, class, (key.0, key.1))?,
-                    };
-                    by_binding.insert(key, found);
-                    if let Some(object) = self.objects.get_mut(found as usize) {
-                        object.coherent |= decorations.coherent || decorations.volatile;
+                    // Variables of one binding alias: they name the same objects.
+                    let known = by_binding.entry(key).or_default();
+                    let found = self.bound_object(*variable, declared.ty, class, (key.0, key.1), known)?;
+                    for object in known {
+                        if let Some(object) = self.objects.get_mut(*object as usize) {
+                            object.coherent |= decorations.coherent || decorations.volatile;
+                        }
                     }
                     found
                 }
@@ -143,13 +142,14 @@ impl ObjectBuilder<'_> {
         (self.objects.len() - 1) as u32
     }
 
-    /// Returns the object at a binding.
+    /// Returns the object of a variable at a binding: the first of `known`, or an array of them.
     fn bound_object(
         &mut self,
         variable: u32,
         ty: u32,
         class: StorageClass,
         at: (u32, u32),
+        known: &mut Vec<u32>,
     ) -> Result<u32, Problem> {
         let program = self.program;
         let array = match program.type_layout(ty)? {
@@ -174,10 +174,10 @@ impl ObjectBuilder<'_> {
             let is_runtime_sized = matches!(program.type_layout(ty)?, TypeLayout::Array { length: None, .. });
             let given_levels = self.options.images.get(&at).map(|image| u64::from(image.levels));
             let length = if is_runtime_sized { given_levels.unwrap_or(ASSUMED_DESCRIPTORS) } else { length };
-            let mut objects = Vec::new();
-            for index in 0..length {
-                objects.push(self.build_object(variable, element, class, at, Some(index as u32))?);
+            for index in known.len() as u64..length {
+                known.push(self.build_object(variable, element, class, at, Some(index as u32))?);
             }
+            let objects = known.iter().copied().take(length as usize).collect();
             self.descriptors.insert(
                 holder,
                 DescriptorArray {
@@ -189,7 +189,10 @@ impl ObjectBuilder<'_> {
             );
             return Ok(holder);
         }
-        self.build_object(variable, ty, class, at, None)
+        if known.is_empty() {
+            known.push(self.build_object(variable, ty, class, at, None)?);
+        }
+        Ok(known[0])
     }
 
     fn build_object(
@@ -218,10 +221,11 @@ impl ObjectBuilder<'_> {
         };
         // The largest of the variables of a descriptor determines the object.
         let mut size = program.specialized.size_of(ty)?;
-        for other in program.module.variables_at(at).iter().filter(|_| index.is_none()) {
-            let other = program.module.variables.get(other).map_or(0, |other| program.type_size(other.ty));
-            size = size.max(other);
-        }
+        let others = program.module.variables_at(at);
+        let others = others.iter().filter_map(|other| program.module.variables.get(other));
+        let others = others.map(|other| program.module.element_type(other.ty)).chain([ty]);
+        let has_open_length = others.clone().any(|ty| ends_in_runtime_array(program.module, ty));
+        size = others.map(|ty| program.type_size(ty)).fold(size, u64::max);
         let annotated = self.annotated_values.get(&variable);
         let last = annotated
             .into_iter()
@@ -235,9 +239,7 @@ impl ObjectBuilder<'_> {
                 return Err(missing_input(program.module, variable));
             }
             None if self.is_annotated => (vec![0; self.reserve_bytes(size.max(last.unwrap_or(0)))?], true),
-            None if ends_in_runtime_array(program.module, ty) => {
-                (vec![0; DEFAULT_BYTES.max(size) as usize], false)
-            }
+            None if has_open_length => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
             None => {
                 let room = self.reserve_bytes(size)?;
                 (vec![0; room], true)
