@@ -11,7 +11,7 @@ use spirv_reader::{
     SpirvModule, SpirvOperation, SpirvType,
 };
 
-use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes};
+use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes, parse_integer};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
 use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
@@ -371,22 +371,26 @@ pub(crate) struct BlockScalar {
 }
 
 impl BlockScalar {
+    /// Returns the scalar of a specialization constant.
+    pub fn of_constant(module: &SpirvModule, id: u32, name: &str) -> Option<BlockScalar> {
+        let (ty, _) = module.constants.get(&id)?;
+        let (kind, bytes) = scalar_kind(module, *ty)?;
+        Some(BlockScalar { offset: 0, bytes, name: name.to_owned(), kind })
+    }
+
     /// Returns the bytes of a number; `None` if the text is not a number of this kind.
     pub fn parse(&self, text: &str) -> Option<Vec<u8>> {
-        let integer = || match text.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16).ok(),
-            None => text.parse::<i64>().ok().map(|number| number as u64).or_else(|| text.parse().ok()),
-        };
         let bits = match self.kind {
             InputKind::Float(64) => text.parse::<f64>().ok()?.to_bits(),
             InputKind::Float(32) => u64::from(text.parse::<f32>().ok()?.to_bits()),
+            InputKind::Float(16) => u64::from(spirv_reader::to_half_bits(text.parse().ok()?)),
             InputKind::Boolean if text == "true" => 1,
             InputKind::Boolean if text == "false" => 0,
             InputKind::Integer
             | InputKind::Float(_)
             | InputKind::Boolean
             | InputKind::Address
-            | InputKind::Other => integer()?,
+            | InputKind::Other => parse_integer(text, 8 * self.bytes)?,
         };
         bits.to_le_bytes().get(..self.bytes as usize).map(<[u8]>::to_vec)
     }

@@ -177,3 +177,12 @@ pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
     all.truncate(usize::try_from(bytes.min(MAX_BYTES)).unwrap_or(usize::MAX));
     Some(all)
 }
+
+/// Parses a decimal or hexadecimal integer; `None` if it does not fit in `bits`, signed or unsigned.
+pub fn parse_integer(text: &str, bits: u32) -> Option<u64> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => i128::from(u64::from_str_radix(digits, 16).ok()?),
+        None => text.parse().ok()?,
+    };
+    (-1_i128 << (bits - 1) <= number && number < 1_i128 << bits).then_some(number as u64)
+}

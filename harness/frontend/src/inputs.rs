@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 pub use crate::contents::{
-    AddressInput, AddressTarget, FILL_WORDS, ImageInput, MAX_BYTES, TexelInput, fill_bytes,
+    AddressInput, AddressTarget, FILL_WORDS, ImageInput, MAX_BYTES, TexelInput, fill_bytes, parse_integer,
 };
 use crate::error::{self, Problem, Refusal};
 use crate::grid::Sampler;

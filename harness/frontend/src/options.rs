@@ -38,6 +38,8 @@ pub struct AnalysisOptions {
     pub specialization: HashMap<u32, u64>,
     /// Bytes of push constants by offset.
     pub push: BTreeMap<u64, u8>,
+    /// Values of specialization constants by name; see [`resolve_names`](crate::resolve_names).
+    pub named_constants: BTreeMap<String, String>,
     /// Numbers of push constants and buffers by the name of a member; see [`resolve_names`](crate::resolve_names).
     pub named_members: BTreeMap<String, Vec<String>>,
     /// Offsets and sizes of the members that alone are given of a buffer, by set and binding.

@@ -34,6 +34,8 @@ pub fn unused_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     messages.extend(
         absent_addresses(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))?,
     );
+    messages
+        .extend(excess_push(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))?);
     match messages.is_empty() {
         true => Ok(spare),
         false => Err(Problem::Input(format!("unusable input: {}", messages.join("; ")))
@@ -75,8 +77,28 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     for (name, sampler) in std::mem::take(&mut resolved.named_samplers) {
         resolved.samplers.insert(find(SAMPLER, &name)?, sampler);
     }
+    resolve_constants(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
     resolve_members(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
     Ok(resolved)
+}
+
+/// Puts the values that are given by the name of a specialization constant at its number.
+fn resolve_constants(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(), Problem> {
+    let numbers = module.decorations.iter().filter_map(|(id, own)| Some((*id, own.specialization?)));
+    let by_name: BTreeMap<String, (u32, u32)> =
+        numbers.map(|(id, number)| (module.display_name(id), (id, number))).collect();
+    for (name, text) in std::mem::take(&mut options.named_constants) {
+        let Some((id, number)) = by_name.get(&name) else {
+            let known: Vec<String> = by_name.keys().filter(|name| !name.starts_with('%')).cloned().collect();
+            let what = format!("specialization constant `{name}`, which the kernel does not have");
+            return Err(unusable(format!("{what} ({})", list_of_known(&known))));
+        };
+        let value = BlockScalar::of_constant(module, *id, &name).ok_or_else(|| unusable(name))?;
+        let value = parse_scalar(&value, &text)?;
+        let bits = value.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        options.specialization.insert(*number, bits);
+    }
+    Ok(())
 }
 
 /// Puts the numbers that are given by the name of a member at their places in push constants and buffers.
@@ -88,7 +110,6 @@ fn resolve_members(module: &SpirvModule, options: &mut AnalysisOptions) -> Resul
     let by_id = options.specialization.clone();
     let specialized = Specialized::new(module, &by_id, &HashMap::new(), None)?;
     let scalars = block_scalars(module, &specialized)?;
-    let unusable = |what: String| Problem::Input(format!("unusable input: {what}"));
     let is_block = |class| {
         matches!(class, StorageClass::PushConstant | StorageClass::Uniform | StorageClass::StorageBuffer)
     };
@@ -130,9 +151,7 @@ fn resolve_members(module: &SpirvModule, options: &mut AnalysisOptions) -> Resul
             return Err(unusable(format!("{given} values for the member `{name}`, which has {count}")));
         }
         for ((place, scalar), text) in parts.into_iter().zip(values) {
-            let bytes = scalar.parse(&text).ok_or_else(|| {
-                unusable(format!("`{text}` for the member `{}`; expected a number", scalar.name))
-            })?;
+            let bytes = parse_scalar(scalar, &text)?;
             let Some(at) = *place else {
                 options.push.extend((scalar.offset..).zip(bytes));
                 continue;
@@ -183,15 +202,41 @@ fn input_bindings(options: &AnalysisOptions) -> impl Iterator<Item = (&'static s
     buffers.chain(images).chain(options.samplers.keys().map(|place| (SAMPLER, *place)))
 }
 
+fn list_of_known(all: &[String]) -> String {
+    if all.is_empty() { "it has none".to_owned() } else { format!("it has {}", all.join(", ")) }
+}
+
+/// Parses a number that is given by name.
+fn parse_scalar(scalar: &BlockScalar, text: &str) -> Result<Vec<u8>, Problem> {
+    let BlockScalar { name, bytes, .. } = scalar;
+    let what = || format!("`{text}` for `{name}`; expected a {}-bit number", 8 * bytes);
+    scalar.parse(text).ok_or_else(|| unusable(what()))
+}
+
+/// Returns the push constants beyond the block, without those of a case file.
+fn excess_push(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<String>, Problem> {
+    let of_case = options.case_inputs.as_ref().map(|case| &case.push);
+    let is_given = |offset: &&u64| !of_case.is_some_and(|case| case.contains_key(offset));
+    let Some(last) = options.push.keys().rev().find(is_given) else { return Ok(None) };
+    let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)?;
+    let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
+    let sizes = blocks.map(|block| specialized.size_of(block.ty)).collect::<Result<Vec<_>, _>>()?;
+    let size = sizes.into_iter().max().filter(|size| last >= size);
+    Ok(size.map(|size| format!("push constants up to byte {last}, of a block of {size} bytes")))
+}
+
+fn unusable(what: String) -> Problem {
+    Problem::Input(format!("unusable input: {what}"))
+}
+
 /// Returns the inputs whose target does not exist.
 fn absent_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
     let bindings = declared_bindings(module);
     let constants: BTreeSet<u32> = module.decorations.values().filter_map(|own| own.specialization).collect();
-    let has = |all: Vec<String>| match all.is_empty() {
-        true => "it has none".to_owned(),
-        false => format!("it has {}", all.join(", ")),
+    let places = || {
+        let all: Vec<String> = bindings.keys().map(|(set, binding)| format!("{set}.{binding}")).collect();
+        list_of_known(&all)
     };
-    let places = || has(bindings.keys().map(|(set, binding)| format!("{set}.{binding}")).collect());
     let mut absent: Vec<String> = input_bindings(options)
         .filter(|(_, place)| !bindings.contains_key(place))
         .map(|(what, (set, binding))| {
@@ -204,7 +249,7 @@ fn absent_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String>
     }));
     let mut unknown: Vec<&u32> = options.specialization.keys().filter(|id| !constants.contains(id)).collect();
     unknown.sort_unstable();
-    let known = || has(constants.iter().map(u32::to_string).collect());
+    let known = || list_of_known(&constants.iter().map(u32::to_string).collect::<Vec<_>>());
     absent.extend(
         unknown
             .into_iter()

@@ -114,9 +114,15 @@ impl SourceModule {
 
     /// Returns options with the inputs that the file gives in addition.
     pub fn with_given_inputs(&self, options: &AnalysisOptions) -> AnalysisOptions {
+        let mut options = options.clone();
+        // The compiler has set the overrides.
+        if self.language == Some(ShaderLanguage::Wgsl) {
+            options.named_constants.clear();
+            options.specialization.clear();
+        }
         match &self.given {
-            Some(given) => merge_options(options.clone(), given.as_ref().clone()),
-            None => options.clone(),
+            Some(given) => merge_options(options, given.as_ref().clone()),
+            None => options,
         }
     }
 }

@@ -29,7 +29,7 @@ pub struct KernelArguments {
     /// Invocations per subgroup [default: the workgroup size, at most 128].
     #[arg(long, value_name = "N", value_parser = parse_subgroup_size, hide_short_help = true)]
     pub subgroup_size: Option<u32>,
-    /// Value of a specialization constant, or of an override of WGSL by name.
+    /// Value of a specialization constant or of an override of WGSL.
     #[arg(long, value_name = "ID|NAME=V", value_parser = parse_pair, hide_short_help = true)]
     pub spec: Vec<(String, String)>,
     /// Push constants: a file of bytes, 32-bit words from an offset, or numbers of a member.
@@ -192,7 +192,7 @@ fn parse_contents(value: &str) -> Result<Vec<u8>, Failure> {
 
 /// Returns true for numbers separated by commas, unless a file has this name.
 fn is_list_of_numbers(text: &str) -> bool {
-    let is_number = |part: &str| parse_integer(part).is_some() || part.parse::<f64>().is_ok();
+    let is_number = |part: &str| inputs::parse_integer(part, 64).is_some() || part.parse::<f64>().is_ok();
     text.split(',').all(|part| is_number(part.trim())) && !Path::new(text).exists()
 }
 
@@ -205,13 +205,6 @@ fn is_constant_id(text: &str) -> bool {
 fn parent_folder(file: &Path) -> PathBuf {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new(".")).to_owned()
-}
-
-fn parse_integer(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse::<i64>().map(|number| number as u64).or_else(|_| text.parse::<u64>()).ok(),
-    }
 }
 
 impl KernelArguments {
@@ -285,7 +278,6 @@ impl KernelArguments {
             }
             None => None,
         };
-        let is_name = |(id, _): &&(String, String)| !is_constant_id(id);
         Ok(Compilation {
             entry: self.entry.clone(),
             defines,
@@ -293,7 +285,7 @@ impl KernelArguments {
             compiler: self.compiler.clone(),
             preprocess: self.preprocess.clone(),
             commands,
-            overrides: self.spec.iter().filter(is_name).cloned().collect(),
+            overrides: self.spec.clone(),
             is_cached: !self.no_cache,
             ..Compilation::default()
         })
@@ -360,15 +352,18 @@ impl KernelArguments {
             unroll,
             ..AnalysisOptions::default()
         };
-        // Names are overrides of WGSL, which its compilers set.
-        for (id, value) in self.spec.iter().filter(|(id, _)| is_constant_id(id)) {
+        for (id, value) in &self.spec {
+            if !is_constant_id(id) {
+                options.named_constants.insert(id.clone(), value.clone());
+                continue;
+            }
             let number = id.parse().map_err(|_| {
                 invalid_value_failure("--spec", id, "not the id of a specialization constant, such as 0")
             })?;
             let value = match value.as_str() {
                 "true" => 1,
                 "false" => 0,
-                value => match (parse_integer(value), value.parse::<f32>()) {
+                value => match (inputs::parse_integer(value, 64), value.parse::<f32>()) {
                     (Some(integer), _) => integer,
                     (None, Ok(float)) => u64::from(float.to_bits()),
                     (None, Err(_)) => return Err(invalid_value_failure("--spec", value, "not a number")),
@@ -386,15 +381,15 @@ impl KernelArguments {
             }
             let (mut at, bytes) = match text.split_once('=') {
                 Some((offset, values)) => {
-                    let at = parse_integer(offset)
+                    let at = inputs::parse_integer(offset, 63)
                         .ok_or_else(|| invalid_value_failure("--push", offset, "not an offset in bytes"))?;
                     if !at.is_multiple_of(4) {
                         return Err(invalid_value_failure("--push", offset, "not a multiple of 4"));
                     }
                     let mut bytes = Vec::new();
                     for value in values.split(',') {
-                        let value = parse_integer(value.trim())
-                            .ok_or_else(|| invalid_value_failure("--push", value, "not a number"))?;
+                        let value = inputs::parse_integer(value.trim(), 32)
+                            .ok_or_else(|| invalid_value_failure("--push", value, "not a 32-bit integer"))?;
                         bytes.extend((value as u32).to_le_bytes());
                     }
                     (at, bytes)

@@ -43,6 +43,16 @@ const REFUSED: &[(&str, &[&str], &str, &str)] = &[
         "",
         "specialization constant 4, which the kernel does not have (it has 3)",
     ),
+    (
+        "kernel",
+        &["--spec", "coutn=1"],
+        "",
+        "specialization constant `coutn`, which the kernel does not have (it has count)",
+    ),
+    ("kernel", &["--spec", "count=4294967296"], "", "`4294967296` for `count`; expected a 32-bit number"),
+    ("push", &["--push", "count=4294967296"], "", "`4294967296` for `sizes.count`; expected a 32-bit number"),
+    ("push", &["--push", "0=4294967296"], "", "not a 32-bit integer"),
+    ("push", &["--push", "0=1,2"], "", "push constants up to byte 7, of a block of 4 bytes"),
     ("kernel", &["--push", "0=1"], "", "push constants, but the kernel has none"),
     ("kernel", &["--push", "count=1"], "", "a member `count`, which the kernel does not have (it has none)"),
     ("kernel", &["--bind", "a.b=c"], "", "an address at a.b, where the kernel has no variable"),
@@ -168,5 +178,5 @@ fn constants_of_vectors_are_computed() {
 #[test]
 fn reasons_name_the_source_file() {
     let ran = run_on_shader("run", "float.spvasm", &[]);
-    assert!(unwrapped_messages(&ran).contains("float.spvasm:34: cannot lift"), "{ran:?}");
+    assert!(unwrapped_messages(&ran).contains("float.spvasm:34: cannot analyze"), "{ran:?}");
 }
