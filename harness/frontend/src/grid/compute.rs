@@ -51,7 +51,9 @@ impl Interpreter<'_> {
         let arguments = &arguments[..operands.len()];
         let taint = arguments.iter().fold(0, |all, argument| all | argument.combined_taint());
         if taint & INPUT_MASK != 0 && self.setup.launch_taint.is_tracked() {
-            self.note_reduction(instruction, arguments);
+            let from = operands.first().map_or(32, |id| program.number_bits(*id));
+            let bits = program.number_layout(inst.raw.ty).map_or(32, |of| of.1);
+            self.note_reduction(instruction, arguments, [from, bits]);
         }
         if !instruction.is_componentwise() {
             return match self.compute_reduction(inst, instruction, operands, arguments)? {
@@ -179,6 +181,9 @@ impl Interpreter<'_> {
         match &value {
             ConcreteValue::Pointer(pointer) => numbers.push((self.address_of(pointer), pointer.taint)),
             other => flatten_components(other, &mut numbers),
+        }
+        if taint & INPUT_MASK != 0 && self.setup.launch_taint.is_tracked() && bits < from_bits {
+            self.influence.add_reductions(taint & INPUT_MASK, &[1 << bits]);
         }
         let mut bytes: Vec<(u8, Taint)> = Vec::new();
         for (number, taint) in numbers {

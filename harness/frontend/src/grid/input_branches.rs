@@ -15,6 +15,8 @@ use super::value::{ConcreteValue, INPUT_MASK, LAST_VALUE, SCHEDULE_DEPENDENT, Ta
 const MAX_EXECUTIONS: u32 = 512;
 /// Upper bound on nested logical operations of a condition.
 const MAX_DEPTH: u32 = 4;
+/// Positions with more bits are beyond the grids of applications.
+const MAX_KEPT_BITS: u32 = 24;
 
 impl Interpreter<'_> {
     /// Records that the current instruction uses a value that depends on assumed inputs.
@@ -62,8 +64,21 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// In a probe of the launch, records the numbers by which a computation reduces positions.
-    pub(super) fn note_reduction(&mut self, instruction: Instruction, operands: &[ConcreteValue]) {
+    /// In a probe of the launch, records the numbers by which a computation reduces positions. The operands and the
+    /// result have `bits`.
+    pub(super) fn note_reduction(
+        &mut self,
+        instruction: Instruction,
+        operands: &[ConcreteValue],
+        bits: [u32; 2],
+    ) {
+        if let Some(kept) = kept_bits(instruction, operands, bits) {
+            let taint = operands.first().map_or(0, ConcreteValue::combined_taint);
+            if kept <= MAX_KEPT_BITS {
+                self.influence.add_reductions(taint & INPUT_MASK, &[1 << kept]);
+            }
+            return;
+        }
         let ([left, right, ..], true) = (operands, reduces_positions(instruction)) else { return };
         // Of a shift of 32 bits, the number of results.
         let number_of = |other: u64| match instruction {
@@ -146,4 +161,34 @@ impl Interpreter<'_> {
             }
         }
     }
+}
+
+/// Returns the lower bits of its operand that the result of a conversion, shift or bit field depends on.
+fn kept_bits(instruction: Instruction, operands: &[ConcreteValue], [from, bits]: [u32; 2]) -> Option<u32> {
+    let Instruction::Core(op) = instruction else { return None };
+    let number = |at: usize| {
+        let mut parts = Vec::new();
+        flatten_components(operands.get(at)?, &mut parts);
+        parts.first().map(|(number, _)| *number as u32)
+    };
+    Some(match op {
+        Op::UConvert | Op::SConvert => {
+            if bits < from {
+                bits
+            } else {
+                u32::MAX
+            }
+        }
+        // The bits of the significand.
+        Op::ConvertUToF | Op::ConvertSToF => {
+            if bits == 16 {
+                11
+            } else {
+                u32::MAX
+            }
+        }
+        Op::ShiftLeftLogical => bits.saturating_sub(number(1)?),
+        Op::BitFieldUExtract | Op::BitFieldSExtract => number(1)?.saturating_add(number(2)?),
+        _ => return None,
+    })
 }

@@ -9,11 +9,15 @@ use super::value::{Taint, input_taint};
 use crate::launch_part::LaunchPart;
 
 /// Returns true for computations with one result for positions that differ by more than an operand: a modulus, a
-/// mask, an upper bound, and a shift, which ends a hash.
+/// mask, an upper bound, a shift, which ends a hash, and a narrower result.
 pub(super) fn reduces_positions(instruction: Instruction) -> bool {
     matches!(
         instruction,
         Instruction::Core(Op::UMod | Op::SMod | Op::SRem | Op::BitwiseAnd | Op::ShiftRightLogical)
+            | Instruction::Core(
+                Op::UConvert | Op::SConvert | Op::ConvertUToF | Op::ConvertSToF | Op::ShiftLeftLogical
+            )
+            | Instruction::Core(Op::BitFieldUExtract | Op::BitFieldSExtract)
             | Instruction::Extended(
                 GlslStd450Op::UMin | GlslStd450Op::SMin | GlslStd450Op::UClamp | GlslStd450Op::SClamp,
             )
