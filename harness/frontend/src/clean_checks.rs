@@ -68,7 +68,7 @@ pub(crate) fn check_barriers(
         let inputs = site(branch).map(|site| choice.inputs_of_branch(site as u32)).unwrap_or_default();
         let mut needs = needed_inputs(module, options, &[], &inputs.into_iter().collect::<Vec<_>>(), false);
         if needs.is_empty() && choice.may_choose_grid() {
-            needs.push(NeededInput::missing_grid());
+            needs.push(NeededInput::missing_grid(entry.shader_stage()));
         }
         if needs.is_empty() || report.verdict != GridVerdict::Clean {
             continue;

@@ -43,6 +43,8 @@ closed_enum! {
     pub enum FindingCause {
         /// No synchronization orders two accesses.
         Unordered = "unordered",
+        /// Two unordered stores write one value, which is the same for all inputs.
+        EqualStores = "equal-stores",
         /// Two atomics are outside each other's scope, or of different sizes.
         AtomicMismatch = "atomic-mismatch",
         /// Only lockstep execution would order two accesses.
@@ -86,7 +88,9 @@ impl FindingCause {
     /// Returns the class of the finding.
     pub fn kind(self) -> FindingKind {
         match self {
-            FindingCause::Unordered | FindingCause::AtomicMismatch => FindingKind::Race,
+            FindingCause::Unordered | FindingCause::EqualStores | FindingCause::AtomicMismatch => {
+                FindingKind::Race
+            }
             FindingCause::LockstepOrder => FindingKind::Lockstep,
             FindingCause::Unpublished => FindingKind::UnpublishedRead,
             FindingCause::MissedBarrier | FindingCause::MissedArrival => FindingKind::DivergentBarrier,

@@ -32,6 +32,7 @@ mod launch_taint;
 mod machine;
 mod memory;
 mod program;
+mod race_classes;
 mod ray_query;
 pub mod sampler;
 mod schedule;
@@ -204,9 +205,14 @@ pub struct NeededInput {
 }
 
 impl NeededInput {
-    /// Returns the grid of a shader that is clean in one workgroup alone.
-    pub fn missing_grid() -> NeededInput {
-        NeededInput::grid_for_finding("one workgroup".to_owned())
+    /// Returns the grid of a shader that is clean in one workgroup, vertex or pixel alone.
+    pub fn missing_grid(stage: Stage) -> NeededInput {
+        let (value, option) = match stage {
+            Stage::Compute | Stage::Task | Stage::Mesh => ("one workgroup", "--grid X,Y,Z"),
+            Stage::Vertex => ("one vertex", "--grid VERTICES,INSTANCES"),
+            Stage::Fragment => ("one fragment", "--grid WIDTH,HEIGHT,FRAGMENTS"),
+        };
+        NeededInput::for_finding("grid".to_owned(), value.to_owned(), option.to_owned())
     }
 
     /// Returns a grid that decides a finding.
@@ -513,7 +519,7 @@ fn explore_schedules(
             let missed = Problem::Invocations { bound, one_workgroup: false };
             report.refusal = Some(missed.located_at(SourcePosition::Module));
         }
-        classify_lockstep_races(&mut report.findings);
+        race_classes::classify_races(&mut report.findings);
         if report.findings.iter().any(|found| found.kind.is_race()) {
             report.findings.retain(|found| found.cause != FindingCause::StoredUnwritten);
         }
@@ -625,7 +631,11 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
             lines
         };
         let kind = found.cause.kind();
-        let known = findings.iter().any(|known| known.kind == kind && lines(&known.at) == lines(&at));
+        let is_equal = |cause| cause == FindingCause::EqualStores;
+        let known = findings.iter().any(|known| {
+            (known.kind, is_equal(known.cause)) == (kind, is_equal(found.cause))
+                && lines(&known.at) == lines(&at)
+        });
         if !known && findings.len() < MAX_FINDINGS {
             let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
             sites.sort_unstable();
@@ -638,30 +648,6 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
                 element: found.element.clone(),
                 ..GridFinding::new(found.cause, found.message.clone(), at)
             });
-        }
-    }
-}
-
-/// Turns lockstep races into races if other invocations race on the same lines.
-///
-/// A race that only lockstep execution of a subgroup would order is reported separately. It adds nothing if
-/// the same lines race without that assumption.
-fn classify_lockstep_races(findings: &mut Vec<GridFinding>) {
-    let lines = |found: &GridFinding| -> Vec<(u32, SourcePosition)> {
-        let line = |spot: &GridSpot| match spot.line {
-            0 => (0, spot.place),
-            line => (line, SourcePosition::Module),
-        };
-        let mut all: Vec<_> = found.at.iter().map(line).collect();
-        all.sort_unstable();
-        all
-    };
-    let wider = findings.iter().filter(|found| found.kind.is_race() && found.kind != FindingKind::Lockstep);
-    let wider: Vec<Vec<(u32, SourcePosition)>> = wider.map(lines).collect();
-    findings.retain(|found| found.kind != FindingKind::Lockstep || !wider.contains(&lines(found)));
-    for found in findings.iter_mut().filter(|found| found.kind == FindingKind::Lockstep) {
-        if lines(found).iter().any(|line| wider.iter().flatten().any(|known| known == line)) {
-            (found.kind, found.cause) = (FindingKind::Race, FindingCause::Unordered);
         }
     }
 }

@@ -285,7 +285,7 @@ impl JudgedChoices<'_> {
             }
         }
         if needs_grid && report.verdict == GridVerdict::NeedsInputs {
-            report.needs.push(NeededInput::missing_grid());
+            report.needs.push(NeededInput::missing_grid(report.stage));
         }
         check_barriers(module, &first, choice, &mut report);
         if report.verdict != GridVerdict::Clean {

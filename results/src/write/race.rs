@@ -52,7 +52,8 @@ pub fn format_head(line: &RaceLine) -> String {
 
 /// Formats a finding of an entry point with this verdict, with its places and fixes.
 pub fn format_finding(verdict: RaceVerdict, finding: &FindingRecord) -> String {
-    let mut text = format!("  {}: {}\n{}", finding.kind, finding.message, format_places(&finding.at));
+    let label = if is_of_equal_stores(finding) { "race of equal stores" } else { &finding.kind };
+    let mut text = format!("  {label}: {}\n{}", finding.message, format_places(&finding.at));
     for (number, change) in finding.changes().iter().enumerate() {
         let lead = match (number, verdict) {
             (0, RaceVerdict::Clean) => "workaround",
@@ -93,6 +94,11 @@ pub fn describe_proof(line: &RaceLine) -> Option<String> {
     Some(format!("{file}:{number} not proved for every input: {}", place.reason))
 }
 
+/// Returns true for a race of two stores of one value, which does not depend on inputs.
+fn is_of_equal_stores(finding: &FindingRecord) -> bool {
+    finding.cause.as_deref() == Some("equal-stores")
+}
+
 /// Returns the verdict; without a race, the kinds of the findings.
 pub fn headline(line: &RaceLine) -> String {
     if let Some(proof) = line.proof.as_ref().filter(|_| line.verdict == RaceVerdict::Clean) {
@@ -105,6 +111,12 @@ pub fn headline(line: &RaceLine) -> String {
     {
         let compiler = line.compiler.as_deref().unwrap_or("the compiler");
         return format!("race-free in {language}; racy in the module that {compiler} made");
+    }
+    if line.verdict == RaceVerdict::Racy
+        && !line.findings.is_empty()
+        && line.findings.iter().all(is_of_equal_stores)
+    {
+        return format!("{} (stores of one value)", line.verdict);
     }
     let races = ["race", "lockstep", "unpublished-read"];
     if line.verdict != RaceVerdict::Racy || line.findings.iter().any(|found| races.contains(&&*found.kind)) {

@@ -440,9 +440,9 @@ impl Interpreter<'_> {
         if let Some(class) = class {
             self.changes += u64::from(changed);
             let access_kind = self.plain_access_kind(class, coherent || pointer.coherent, true, operands)?;
-            self.stores_same_value = !changed;
+            self.repeated_store = (!changed).then_some(taint);
             self.check_access(ctx, pointer, bytes, class, access_kind, false);
-            self.stores_same_value = false;
+            self.repeated_store = None;
         }
         Ok(())
     }
@@ -515,9 +515,9 @@ impl Interpreter<'_> {
         let shape = self.setup.numbering();
         let is_defined = self.program.module.defines_collisions();
         let of_stores = is_defined && class != StorageClass::Workgroup;
-        let of_equal_stores = of_stores && self.stores_same_value;
+        let of_equal_stores = of_stores && self.repeated_store.is_some();
         let collisions = DefinedCollisions { of_loads: is_defined, of_stores, of_equal_stores };
-        let changes = access_kind.writes && !self.stores_same_value;
+        let changes = access_kind.writes && self.repeated_store.is_none();
         let end = pointer.offset + u64::from(bytes);
         let (mut unordered, mut conflict) = (false, None);
         let (sees, mut seen) =

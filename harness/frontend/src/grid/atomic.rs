@@ -164,9 +164,9 @@ impl Interpreter<'_> {
                 scope,
                 operation: commuting_group(kind),
             };
-            self.stores_same_value = new == old;
+            self.repeated_store = (new == old).then_some(INPUT_MASK);
             let unordered = self.check_access(ctx, &pointer, bytes, class, access_kind, reads);
-            self.stores_same_value = false;
+            self.repeated_store = None;
             let is_reset = !reads || commuting_group(kind) != 0;
             if unordered && writes && new != old && is_reset && self.unordered_write.is_none() {
                 let name = self.element_name(ctx, &pointer, pointer.offset);

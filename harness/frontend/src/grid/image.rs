@@ -388,9 +388,9 @@ impl Interpreter<'_> {
         self.changes += 1;
         if let Some(class) = class {
             let pointer = ConcretePointer { offset, ..ConcretePointer::at_object_start(object, 0) };
-            self.stores_same_value = !changed;
+            self.repeated_store = (!changed).then_some(OPAQUE);
             self.check_access(ctx, &pointer, TEXEL_BYTES as u32, class, manner, false);
-            self.stores_same_value = false;
+            self.repeated_store = None;
         }
         Ok(())
     }

@@ -210,6 +210,8 @@ impl Interpreter<'_> {
             })
             .collect();
         sites.sort_unstable();
+        // Unequal stores of the same lines are reported as well.
+        sites.extend((found.cause == FindingCause::EqualStores).then_some(u32::MAX));
         if self.reported.insert((found.cause.kind(), sites)) {
             if !self.is_keyed_race(&found) {
                 found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.inputs_at_site(at.0));
@@ -278,9 +280,15 @@ impl Interpreter<'_> {
             _ => (FindingCause::Unordered, "the accesses are not ordered"),
         };
         let writes = |record: &AccessRecord| record.site.kind.writes && !record.site.kind.is_atomic;
-        let same = match self.stores_same_value && writes(earlier.0) && writes(later.0) {
-            true => "; the write stores the value that memory already holds, which is still a race",
-            false => "",
+        let stored = self.repeated_store.filter(|_| writes(earlier.0) && writes(later.0));
+        let is_equal = stored == Some(0) && cause == FindingCause::Unordered;
+        let cause = if is_equal { FindingCause::EqualStores } else { cause };
+        let same = match (stored, self.program.module.language) {
+            (None, _) => "",
+            (_, Some(ShaderLanguage::Hlsl)) => {
+                "; the write stores the value that memory already holds, which HLSL defines and Vulkan does not"
+            }
+            _ => "; the write stores the value that memory already holds, which is still a race",
         };
         let is_private = earlier.0.site.kind.is_private || later.0.site.kind.is_private;
         let module = &self.program.module;

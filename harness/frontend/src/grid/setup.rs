@@ -157,7 +157,7 @@ pub(super) fn with_interpreter<T>(
         changes: 0,
         events: 0,
         accesses: 0,
-        stores_same_value: false,
+        repeated_store: None,
         spare_memory: Vec::new(),
         barriers: RefCell::default(),
         last_semantics: (0, Semantics::RELAXED),

@@ -68,8 +68,8 @@ pub(super) struct Interpreter<'a> {
     pub events: u64,
     /// Number of shared memory accesses.
     pub accesses: u64,
-    /// True if the current store writes the value that is already there.
-    pub stores_same_value: bool,
+    /// The taint of the value that the current store writes, if memory already holds it.
+    pub repeated_store: Option<Taint>,
     /// The reads of a loop body; `Some` while probing for a spin loop.
     pub spin_reads: Option<Vec<SpinRead>>,
     /// The bytes that were accessed, if requested.
