@@ -9,7 +9,9 @@ mod undecided;
 
 use std::time::{Duration, Instant};
 
-use answers::{EntryAnswer, invalid_use_texts, placed_refusal_text, refusal_text, source_location};
+use answers::{
+    EntryAnswer, ProofMode, invalid_use_texts, placed_refusal_text, refusal_text, source_location,
+};
 use frontend::{
     AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, FindingKind, InputGrid, LiftFinding, Lifted,
     ModelQuery, Refusal, SourcePosition, Spot,
@@ -180,6 +182,9 @@ impl PartialAnswer {
 
 /// Returns true if an analysis without findings covers every schedule.
 fn covers_every_schedule(line: &RaceLine) -> bool {
+    if line.proof.as_ref().is_some_and(|proof| proof.conditions.is_empty()) {
+        return true;
+    }
     let is_every = |reason| match reason {
         None | Some(ScheduleReason::PartialSubgroups) => true,
         Some(ScheduleReason::Interlock | ScheduleReason::Atomics) => false,
@@ -269,8 +274,12 @@ impl EntryPointCheck<'_> {
     /// # Errors
     /// The reason if it is refused or undecided.
     fn answer_by_walk(&self) -> Result<PartialAnswer, Option<Refusal>> {
-        let EntryAnswer { line: mut found, refusal, needs, .. } =
-            self.entry.find_races(self.remaining_time(), None);
+        let mut answer = self.entry.find_races(self.remaining_time(), None);
+        if answer.line.verdict == RaceVerdict::Clean && !covers_every_schedule(&answer.line) {
+            // A proof is about every schedule.
+            answer = self.entry.find_races_with(self.remaining_time(), None, ProofMode::Optional);
+        }
+        let EntryAnswer { line: mut found, refusal, needs, .. } = answer;
         // A claim is about the contents that it is checked with.
         let mut is_kept = needs
             .iter()

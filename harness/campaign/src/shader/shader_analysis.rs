@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use answers::{EditableSource, EntryAnswer, needed_record};
+use answers::{EditableSource, EntryAnswer, ProofMode, needed_record};
 use frontend::annotations::Annotations;
 use frontend::{AnalysisOptions, DeadlinePredicate, InputChoice, InputGrid, InputMode, Refusal, SpirvModule};
 use model::Model;
@@ -58,11 +58,22 @@ impl<'a> EntryPoint<'a> {
 
     /// Returns the answer of `race`, whatever a claim states; with fixes if there is a compilation to check them.
     pub fn find_races(&self, time: Duration, fixes: Option<&Compilation>) -> EntryAnswer {
+        self.find_races_with(time, fixes, ProofMode::None)
+    }
+
+    /// As [`EntryPoint::find_races`], with proofs.
+    pub fn find_races_with(
+        &self,
+        time: Duration,
+        fixes: Option<&Compilation>,
+        proofs: ProofMode,
+    ) -> EntryAnswer {
         let text = fixes.and_then(|compilation| read_editable_text(self.file, compilation));
         let entry = self.source.entry.as_deref();
         let compile = |text: &str| compile_edited_text(self.file, text, entry, fixes?);
         let race_options = RaceOptions {
             with_fixes: fixes.is_some(),
+            proofs,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
             ..RaceOptions::new(time, self.mode)
         };

@@ -304,7 +304,7 @@ fn grids_beyond_the_lifter_are_walked() {
     let ran = Ran::run(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     // Long paths are wrapped.
-    assert!(ran.stderr.contains("cannot lift: more than"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot analyze: more than"), "{}", ran.stderr);
 }
 
 /// The reason why an assertion is undecided: the size of the grid, or a value that is not tracked.
@@ -326,7 +326,7 @@ void main() {
     let ran = Ran::run(vk_litmus(["check", "--assert", "d[0] == 2"]).arg(&shader));
     assert_eq!(ran.code, 3, "{ran:?}");
     let why =
-        "`forall (d[0] == 2)` has no answer: line 5: cannot lift: a final value is computed from floats";
+        "`forall (d[0] == 2)` has no answer: line 5: cannot analyze: a final value is computed from floats";
     assert!(ran.stderr.contains(why), "{ran:?}");
 }
 
@@ -574,4 +574,15 @@ fn findings_as_sarif() {
     let result = &log["runs"][0]["results"][0];
     assert_eq!((ran.code, &result["ruleId"]), (2, &"rejected".into()));
     assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "a%20b.spv");
+}
+
+/// `check` does not leave open what `race` proves, although it explored some of the schedules.
+#[test]
+fn proofs_decide_schedules_that_were_not_explored() {
+    if installed("glslangValidator") {
+        let file =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders/kinds/proved-order-dependent.comp");
+        let ran = Ran::run(&mut vk_litmus(["check", file]));
+        assert!(ran.code == 0 && ran.stdout.contains(":main: race-free under vulkan"), "{ran:?}");
+    }
 }
