@@ -226,7 +226,7 @@ fn contents_that_cannot_be_enumerated_never_conform() {
 fn a_racy_shader_is_reported() {
     for device in devices() {
         let (ran, line) = run(device, &shader("racy"), &["--grid", "4"]);
-        assert_eq!((ran.code, &line["verdict"]), (0, &"undefined".into()), "{device}: {ran:?}");
+        assert_eq!((ran.code, &line["verdict"]), (1, &"undefined".into()), "{device}: {ran:?}");
         let detail = line["detail"].as_str().unwrap();
         assert!(detail.starts_with("every content is allowed: race: "), "{detail}");
         assert_eq!(line["race"], "racy", "{line}");
@@ -436,12 +436,12 @@ fn runs_of_shaders_are_recorded_and_resumed() {
         out.to_str().unwrap(),
     ];
     let first = Ran::run(vk_litmus(["run", &shader("message"), &shader("racy")]).args(arguments));
-    assert_eq!(first.code, 0, "{first:?}");
+    assert_eq!(first.code, 1, "{first:?}");
     assert!(first.stdout.contains("message:main on sim: "), "{first:?}");
     assert!(Path::new(&out).join("run.jsonl").is_file());
     let resumed =
         Ran::run(vk_litmus(["run", &shader("message"), &shader("racy"), "--resume"]).args(arguments));
-    assert_eq!((resumed.code, &resumed.stdout), (0, &first.stdout), "{resumed:?}");
+    assert_eq!((resumed.code, &resumed.stdout), (1, &first.stdout), "{resumed:?}");
     let page = folder.path().join("page.html");
     let report = Ran::run(&mut vk_litmus([
         "report",

@@ -304,7 +304,7 @@ fn every_analysis_reports_a_race_that_exists_with_any_contents() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["run", "--device", "sim", "--instances", "200", "--seed", "1", &file]);
     let ran = Ran::run(command.current_dir(folder.path()));
-    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
     assert!(
         ran.stdout.contains("undefined") && ran.stdout.contains("prints source lines and fixes"),
         "{ran:?}"

@@ -57,7 +57,8 @@ fn exit_effect(line: &RunLine, arguments: &Run, expected: &RunExpectations) -> E
                 VerdictWord::Violates => true,
                 VerdictWord::Inconclusive if has_reason(Reason::NotExercised) => arguments.strict,
                 VerdictWord::Inconclusive => !(arguments.allow_unfinished && has_reason(Reason::NoTime)),
-                VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => false,
+                VerdictWord::Undefined => line.shader.is_some(),
+                VerdictWord::Conforms | VerdictWord::Skipped => false,
             };
     if fails { ExitEffect::Fails } else { ExitEffect::Accepted }
 }
@@ -99,6 +100,7 @@ pub(super) fn judgement_outcome(
 ) -> Outcome {
     let mut outcome = Outcome::Success;
     let (mut violating, mut weak, mut unexercised, mut unfinished) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let mut undefined = 0_u64;
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let mut first_violation = None;
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
@@ -137,6 +139,10 @@ pub(super) fn judgement_outcome(
                 let is_gtest = arguments.format == OutputFormat::Gtest;
                 outcome.escalate_to(if is_gtest { Outcome::RuleBroken } else { Outcome::Environment });
             }
+            VerdictWord::Undefined if line.shader.is_some() => {
+                undefined += 1;
+                outcome.escalate_to(Outcome::RuleBroken);
+            }
             VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {}
         }
     }
@@ -158,6 +164,12 @@ pub(super) fn judgement_outcome(
     }
     if !undecided.is_empty() {
         print_message(&undecided_summary(&undecided, folder));
+    }
+    if undefined > 0 && arguments.format != OutputFormat::Gtest {
+        let shaders = number::plural(undefined, "shader");
+        print_message(&format!(
+            "error: undefined behavior in {shaders}, so the device was not judged: `vk-litmus race SHADER` explains it"
+        ));
     }
     if let Some(first) = first_violation.filter(|_| arguments.format != OutputFormat::Gtest) {
         print_message(&violation_summary(violating, weak, first, folder));
