@@ -357,6 +357,9 @@ pub struct Race {
     /// If the first schedule exceeds it, the result is undecided.
     #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::parse_duration)]
     pub time: Duration,
+    /// Time limit for all entry points; those without an answer by then are undecided.
+    #[arg(long, value_name = "DUR", value_parser = values::parse_duration, hide_short_help = true)]
+    pub total_time: Option<Duration>,
     /// Time limit for the model, which decides small grids that the schedules leave undecided.
     #[arg(long, value_name = "DUR", default_value = "3s", value_parser = values::parse_duration, hide_short_help = true)]
     pub timeout: Duration,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, ProofMode, RacePhase, StopFunction};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
@@ -107,6 +107,8 @@ pub struct RaceOptions<'a> {
     pub walk_timeout: Duration,
     /// Time limit for the model.
     pub model_timeout: Duration,
+    /// The end of every phase.
+    pub ends: Option<Instant>,
     /// How missing inputs are supplied.
     pub inputs: InputMode,
     /// The file for a case with the inputs of the first entry point.
@@ -127,6 +129,7 @@ impl<'a> RaceOptions<'a> {
         RaceOptions {
             walk_timeout: timeout,
             model_timeout: timeout,
+            ends: None,
             inputs,
             case_file: None,
             with_smallest_tests: false,
@@ -144,11 +147,15 @@ impl<'a> RaceOptions<'a> {
         analyze: impl FnOnce(&AnalysisRequest<'_>) -> T,
     ) -> T {
         let start_limit = |phase: RacePhase| -> StopFunction {
-            match phase {
+            let stop: StopFunction = match phase {
                 RacePhase::InputSearch => Arc::new(stop_after(self.walk_timeout / SEARCH_TIME_DIVISOR)),
                 RacePhase::Walks | RacePhase::Fixes => Arc::new(stop_after(self.walk_timeout)),
                 RacePhase::Model => Arc::new(stop_after_first_call(self.model_timeout)),
                 RacePhase::SmallestTest => Arc::new(stop_after(self.model_timeout)),
+            };
+            match self.ends {
+                Some(ends) => Arc::new(move || Instant::now() >= ends || stop()),
+                None => stop,
             }
         };
         let save = |path: &Path, options: &AnalysisOptions| {
@@ -181,4 +188,21 @@ pub fn analyze_module(
     race_options.with_request(file, model, |request| {
         answers::analyze_module(request, module, options, &|warning| tracing::warn!("{warning}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_ends_every_phase() -> Result<(), Box<dyn std::error::Error>> {
+        let model = Model::shipped("vulkan").ok_or("no such model")??;
+        let options = RaceOptions::new(Duration::from_secs(3600), InputMode::Auto);
+        for (ends, expected) in [(None, false), (Some(Instant::now()), true)] {
+            let options = RaceOptions { ends, ..options };
+            let is_over = |phase| options.with_request("", &model, |request| (request.start_limit)(phase)());
+            assert_eq!([RacePhase::Walks, RacePhase::Model].map(is_over), [expected; 2]);
+        }
+        Ok(())
+    }
 }

@@ -6,6 +6,7 @@ pub(crate) mod summary;
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::time::Instant;
 
 use campaign::compilers::kernels::numbered_path;
 use campaign::parallel::process_in_order_on;
@@ -52,7 +53,9 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     {
         let jobs = arguments.jobs.map(|jobs| jobs.get() as usize);
         let (format, fail_on) = (arguments.format, arguments.fail_on.clone());
-        let options = JudgeOptions { format, fail_on, time_limit: arguments.time, jobs, has_page: false };
+        let ends = arguments.total_time.map(|time| Instant::now() + time);
+        let options =
+            JudgeOptions { format, fail_on, time_limit: arguments.time, ends, jobs, has_page: false };
         return judge_recording(Path::new(recording), &options, quiet);
     }
     if arguments.out.is_some() && arguments.emit.is_none() {
@@ -69,6 +72,10 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     }
     let mut detector = RaceDetector::new().map_err(program::into_failure)?;
     detector = detector.time_limit(arguments.time).model_time_limit(arguments.timeout).seed(arguments.seed);
+    let ends = arguments.total_time.map(|time| Instant::now() + time);
+    if let Some(end) = ends {
+        detector = detector.ends_at(end);
+    }
     if let Some(schedules) = arguments.schedules {
         detector = detector.schedules(schedules);
     }
@@ -82,6 +89,12 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
         detector = detector.with_tests();
     }
     if let Some(path) = &arguments.save_case {
+        if path.exists() {
+            return Err(Failure::input_message(format!(
+                "--save-case: `{}` exists: remove it or give another name",
+                path.display()
+            )));
+        }
         detector = detector.save_case(path);
     }
     let given = arguments.kernel.shader_inputs(None)?;
@@ -104,7 +117,15 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     output.is_condensed = is_long && !verbose && arguments.emit.is_none();
     let mut summary = RaceSummary::default();
     let analyse = |file: &ShaderFile| {
-        let answers = analyse(file, &compilation, &detector, &inputs);
+        let answers = match ends.is_some_and(|end| Instant::now() >= end) {
+            true => vec![EntryAnswer {
+                answer: program::unanswered(&file.path),
+                refusal: Outcome::Environment,
+                is_skipped: false,
+                assumed: Vec::new(),
+            }],
+            false => analyse(file, &compilation, &detector, &inputs),
+        };
         bar.advance(&file.path);
         answers
     };
@@ -244,7 +265,7 @@ impl AnswerWriter<'_> {
         }
         match format {
             RaceFormat::Json => JsonLinesWriter::new(&mut self.out).write(line).map_err(output_failure)?,
-            RaceFormat::Text if self.is_condensed => {}
+            RaceFormat::Text if self.is_condensed || self.is_quiet && effect == Outcome::Success => {}
             RaceFormat::Text => {
                 let text = match self.snippets {
                     Some(style) => format_with_snippets(line, style),

@@ -76,7 +76,9 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
         return Ok(arguments.fail_on.outcome(FailureKind::Program, outcome));
     }
     let (format, fail_on) = (arguments.format, arguments.fail_on.clone());
-    let options = JudgeOptions { format, fail_on, time_limit: arguments.time, jobs: None, has_page: true };
+    let ends = Some(Instant::now() + arguments.total_time);
+    let options =
+        JudgeOptions { format, fail_on, time_limit: arguments.time, ends, jobs: None, has_page: true };
     judge_recording(&folder, &options, quiet)
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use answers::refused_line;
 use campaign::check::{self, CheckModels, CheckOptions};
 use campaign::models::LoadedModel;
 use campaign::shader::source::Compilation;
@@ -9,10 +10,12 @@ use campaign::source::TestSource;
 use campaign::{CommandOutcome, Failure};
 use frontend::{AnalysisOptions, InputMode};
 use model::progress::{Fairness, ProgressModel};
+use results::wire::{RaceLine, RaceVerdict};
 
 use super::check::{CheckAnswer, CheckStatus, Checker, to_answer};
 use super::error::Error;
 use super::inputs::ShaderInputs;
+use super::race::RaceAnswer;
 use super::shader::CompileOptions;
 
 /// Creates a checker with the settings of the command line.
@@ -46,6 +49,13 @@ pub fn shader_inputs(options: AnalysisOptions, mode: InputMode) -> ShaderInputs 
 /// Wraps the settings for compilers.
 pub fn compile_options(compilation: Compilation) -> CompileOptions {
     CompileOptions { compilation }
+}
+
+/// Returns the answer about a file that the time did not suffice for.
+pub fn unanswered(file: &str) -> RaceAnswer {
+    let why = "the time of `--total-time` was over".to_owned();
+    let line = refused_line(file, "", &AnalysisOptions::default(), why);
+    RaceAnswer { line: RaceLine { verdict: RaceVerdict::Undecided, ..line }, tests: Vec::new() }
 }
 
 /// Returns the effect of an answer on the exit code.

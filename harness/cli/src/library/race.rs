@@ -1,7 +1,7 @@
 //! The race detector: whole grids of shaders, interpreted.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use answers::{EditableSource, EntryAnswer, ProofMode, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
@@ -40,6 +40,7 @@ pub struct RaceDetector {
     model: Model,
     time_limit: Duration,
     model_time_limit: Duration,
+    ends: Option<Instant>,
     schedules: Option<u64>,
     seed: u64,
     has_lints: bool,
@@ -75,6 +76,7 @@ impl RaceDetector {
             model: AxiomaticModel::named("vulkan")?.chosen.model,
             time_limit: Duration::from_secs(60),
             model_time_limit: Duration::from_secs(3),
+            ends: None,
             schedules: None,
             seed: 0,
             has_lints: false,
@@ -112,6 +114,21 @@ impl RaceDetector {
     #[must_use]
     pub fn model_time_limit(mut self, limit: Duration) -> RaceDetector {
         self.model_time_limit = limit;
+        self
+    }
+
+    /// Sets the time at which every answer ends [default: none].
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// # use std::time::{Duration, Instant};
+    /// let detector = RaceDetector::new()?.ends_at(Instant::now() + Duration::from_secs(60));
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn ends_at(mut self, end: Instant) -> RaceDetector {
+        self.ends = Some(end);
         self
     }
 
@@ -229,6 +246,7 @@ impl RaceDetector {
         let race_options = RaceOptions {
             walk_timeout: self.time_limit,
             model_timeout: self.model_time_limit,
+            ends: self.ends,
             inputs: inputs.mode,
             case_file: self.case_file.as_deref(),
             with_smallest_tests: self.has_tests,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use campaign::shader::race::to_page;
 use explanation::{CommandClass, HazardMark, HazardSection, ProcessPicture, RecordingPage, TimelineCommand};
@@ -35,6 +35,8 @@ pub struct JudgeOptions {
     pub has_page: bool,
     /// Time limit for each case.
     pub time_limit: Duration,
+    /// The end of all answers about shaders.
+    pub ends: Option<Instant>,
     /// Number of kinds judged in parallel [default: processors].
     pub jobs: Option<usize>,
 }

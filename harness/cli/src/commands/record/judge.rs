@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Instant;
 
 use ::record::hazard::ResourceBytes;
 use ::record::hazards::find_hazards;
@@ -14,13 +15,14 @@ use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
 use frontend::grid::{self, accessed_bytes, declared_bindings};
-use frontend::{AnalysisOptions, inputs};
+use frontend::{AnalysisOptions, DeadlinePredicate, inputs};
 use results::wire::{
     HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord,
     UnjudgedCommand,
 };
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
 
+use super::super::race::summary::FileBar;
 use super::answers::{AnswerWriter, JudgeOptions};
 use super::hazard_lines::{hazard_line, redundant_line};
 use super::inventory::{KindNumbers, describe_command, entry_of, number_kinds, parse_case_name};
@@ -81,19 +83,28 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
     })?;
     let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
     let missing = missing_inputs(&processes);
-    let detector = RaceDetector::new().map_err(program::into_failure)?.time_limit(options.time_limit);
+    let mut detector = RaceDetector::new().map_err(program::into_failure)?.time_limit(options.time_limit);
+    if let Some(end) = options.ends {
+        detector = detector.ends_at(end);
+    }
+    let bar = FileBar::new(recording.kinds.len(), !quiet);
     let mut output = AnswerWriter::new(folder, &recording, options, quiet);
     let mut answers = BTreeMap::new();
     let workers = options.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let judge = |kind: &RecordedKind| judge_kind(folder, kind, &missing, &detector);
+    let judge = |kind: &RecordedKind| {
+        let answer = judge_kind(folder, kind, &missing, &detector, options.ends);
+        bar.advance(&format!("kinds/{}", kind.kind));
+        answer
+    };
     process_in_order_on(workers, &recording.kinds, judge, |answer: Result<KindAnswer, Failure>| {
         let mut answer = answer?;
         for line in std::mem::take(&mut answer.lines) {
-            output.add_shader(answer.kind, line)?;
+            bar.suspend(|| output.add_shader(answer.kind, line))?;
         }
         answers.insert(answer.kind, answer);
         Ok::<(), Failure>(())
     })?;
+    bar.finish();
     let (hazards, judgement) = judge_commands(&processes, &answers);
     output.finish(&hazards, &judgement)
 }
@@ -127,6 +138,7 @@ fn judge_kind(
     kind: &RecordedKind,
     missing: &BTreeMap<(u32, u64, u64), MissingInputs>,
     detector: &RaceDetector,
+    ends: Option<Instant>,
 ) -> Result<KindAnswer, Failure> {
     let mut answer =
         KindAnswer { kind: kind.kind, lines: Vec::new(), cases: BTreeMap::new(), declared: None };
@@ -145,7 +157,10 @@ fn judge_kind(
         let inputs = ShaderInputs::from_case(&text, &read_file).map_err(program::into_failure)?;
         let shader = ShaderModule::from_spirv(&name, module_bytes.clone());
         let bytes = match inputs::parse_case_file(&text, &read_file) {
-            Ok(case) => walk_case(&module_bytes, &case.options),
+            Ok(case) => {
+                let deadline = ends.map(|end| DeadlinePredicate::new(move || Instant::now() >= end));
+                walk_case(&module_bytes, &AnalysisOptions { deadline, ..case.options })
+            }
             Err(error) => Err(error.to_string()),
         };
         let mut lines: Vec<RaceLine> =
