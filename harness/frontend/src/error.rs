@@ -26,14 +26,14 @@ pub enum Problem {
     /// The uses that break validity rules, each as a text. Such a module has no defined meaning.
     #[error("invalid SPIR-V: {}", .0.join("; "))]
     Invalid(Vec<String>),
-    #[error("cannot lift: {0}")]
+    #[error("cannot analyze: {0}")]
     Unsupported(String),
     /// No such entry point, or none was named and several exist.
     #[error("{0}")]
     EntryPoint(String),
     /// Two overlapping accesses have different sizes.
     #[error(
-        "cannot lift: {name} is accessed with {first} bytes here and with {second} bytes elsewhere; use \
+        "cannot analyze: {name} is accessed with {first} bytes here and with {second} bytes elsewhere; use \
          one size"
     )]
     MixedSize {
@@ -44,7 +44,7 @@ pub enum Problem {
         second: u32,
     },
     #[error(
-        "cannot lift: {what} depends on a read value with an unbounded domain; fix the value with \
+        "cannot analyze: {what} depends on a read value with an unbounded domain; fix the value with \
          inputs"
     )]
     Unbounded {
@@ -52,14 +52,14 @@ pub enum Problem {
         what: String,
     },
     /// Control flow or an address depends on a float.
-    #[error("cannot lift: {what} is computed from floats or opaque values")]
+    #[error("cannot analyze: {what} is computed from floats or opaque values")]
     Opaque {
         /// The dependent operation.
         what: String,
     },
     /// The same in a graphics stage, where an input is not given.
     #[error(
-        "cannot lift: {what} is computed from floats or opaque values, such as the input at location \
+        "cannot analyze: {what} is computed from floats or opaque values, such as the input at location \
          {location}: set it under [input.{location}] in a --case file"
     )]
     MissingStageInput {
@@ -69,7 +69,7 @@ pub enum Problem {
     },
     /// The same, where the state of a sampler is not given.
     #[error(
-        "cannot lift: {what} is computed from floats or opaque values, such as a sampled value: set the \
+        "cannot analyze: {what} is computed from floats or opaque values, such as a sampled value: set the \
          filter with --sampler SET.BINDING=linear"
     )]
     Sampled {
@@ -77,17 +77,17 @@ pub enum Problem {
         what: String,
     },
     /// The final contents that a claim is about are computed from floats or opaque values.
-    #[error("cannot lift: the assertion about `{element}` is computed from floats or opaque values")]
+    #[error("cannot analyze: the assertion about `{element}` is computed from floats or opaque values")]
     OpaqueClaim { element: String },
     /// A limit of the size of a module or of its memory.
-    #[error("cannot lift: more than {bound} {what}")]
+    #[error("cannot analyze: more than {bound} {what}")]
     Budget {
         /// The limited quantity.
         what: &'static str,
         bound: usize,
     },
     /// A limit of the work of an analysis.
-    #[error("cannot lift: more than {bound} {what}{remedy}")]
+    #[error("cannot analyze: more than {bound} {what}{remedy}")]
     Exhausted {
         /// The limited quantity.
         what: &'static str,
@@ -95,7 +95,7 @@ pub enum Problem {
         /// The options to lower; empty if none helps.
         remedy: &'static str,
     },
-    #[error("cannot lift: more than {bound} invocations{}", if *one_workgroup { " (one workgroup alone exceeds the limit)" } else { "; lower --grid" })]
+    #[error("cannot analyze: more than {bound} invocations{}", if *one_workgroup { " (one workgroup alone exceeds the limit)" } else { "; lower --grid" })]
     Invocations {
         bound: usize,
         /// True if a single workgroup exceeds the limit.
