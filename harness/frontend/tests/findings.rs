@@ -65,6 +65,16 @@ fn barriers_order_within_their_scope_and_semantics() {
     assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), "race");
 }
 
+/// A race of equal stores has a cause of its own and is last, unless other invocations store other values there.
+#[test]
+fn stores_of_one_value_have_their_own_cause() {
+    let body = "%one = OpAccessChain %to_u32 %flags %0 %0\n%two = OpAccessChain %to_u32 %flags %0 %2\n\
+                %part = OpUDiv %u32 %me %2\nOpStore %one %3\nOpStore %two %part\n";
+    let report = walk_kernel(body, 1).unwrap();
+    let causes: Vec<&str> = report.findings.iter().map(|finding| finding.cause.name()).collect();
+    assert_eq!(causes, ["unordered", "equal-stores"]);
+}
+
 #[test]
 fn split_barriers_order_rounds() {
     let constants = "%3 = OpConstant %u32 3\n%258 = OpConstant %u32 258\n%260 = OpConstant %u32 260\n";

@@ -1,3 +1,4 @@
+// --inputs auto
 #version 450
 // Both arrays name one buffer at their element 1.
 layout(local_size_x = 64) in;

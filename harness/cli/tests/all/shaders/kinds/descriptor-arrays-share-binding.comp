@@ -1,3 +1,4 @@
+// --inputs auto
 #version 450
 // Arrays of descriptors at one binding are the same buffers, whatever their types and lengths.
 layout(local_size_x = 64) in;

@@ -1,3 +1,4 @@
+// --inputs auto
 #version 450
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 // The elements of workgroups that are 1,024 apart coincide.

@@ -1,3 +1,4 @@
+// --inputs auto
 #version 450
 // The contents depend on the order of atomics, and no schedule races.
 layout(local_size_x = 64) in;
