@@ -636,7 +636,7 @@ impl ClassifierBuilder {
 
     fn finish(mut self) -> ClassifierKernel {
         self.module.emit_void(Op::Return, []);
-        let FinishedModule { words, identity } = self.module.finish(self.workgroup_size);
+        let FinishedModule { words, identity, .. } = self.module.finish(self.workgroup_size);
         ClassifierKernel { words, bindings: self.bindings, salted_buffers: self.salted_buffers, identity }
     }
 }

@@ -167,6 +167,7 @@ pub(crate) fn compile(
         parallel: false,
         parameters: [None; Parameters::WORDS as usize],
     };
+    emitter.module.form = variant.form;
     emitter.find_workgroup_storages()?;
     emitter.list_results()?;
     emitter.declare_bindings()?;
@@ -188,7 +189,7 @@ pub(crate) fn compile(
         (flow::find_loops(thread).len() as u32).saturating_mul(config.loop_bound.saturating_add(1))
     };
     let (results, workgroup_bytes) = (emitter.written_slots(), emitter.workgroup_bytes());
-    let FinishedModule { words, identity } = emitter.module.finish_as(entry_point);
+    let FinishedModule { words, identity, added_iterations } = emitter.module.finish_as(entry_point);
     Ok(CompiledKernel {
         workgroup_size: layout.workgroup_size,
         lanes: layout.lanes,
@@ -204,7 +205,11 @@ pub(crate) fn compile(
         first_slot: context.first_slot,
         final_values: storages.final_values(test, &emitter.results).map_err(Rule::from)?,
         image_storages: in_image,
-        max_loop_iterations: test.threads.iter().map(max_iterations).fold(0, u32::saturating_add),
+        max_loop_iterations: test
+            .threads
+            .iter()
+            .map(max_iterations)
+            .fold(added_iterations, u32::saturating_add),
         requirements: Requirements {
             features,
             subgroup_size: layout.subgroup_size,

@@ -30,6 +30,7 @@
 //! | `memory`, `glsl`, `stage` | paths to memory; the meaning of a test in GLSL450, and without workgroups |
 //! | [`stress`] | workgroups that generate memory stress |
 //! | [`variant`] | the forms of a test for a compiler, including [workgroup sizes](variant::WorkgroupShape) |
+//! | [`transform`] | legal transformations of a kernel's module |
 //! | [`semantics`] | the valid memory semantics of each instruction |
 //! | `module`, `loops` | SPIR-V under construction, and its loops |
 //! | [`classify`] | kernels that reset memory and count outcomes on the device |
@@ -66,6 +67,7 @@ mod stage;
 pub mod stress;
 mod subgroup;
 mod thread;
+pub mod transform;
 pub mod variant;
 
 use rspirv::binary::Disassemble;
@@ -101,7 +103,7 @@ pub const STAGE_OPCODES: &[Op] = &[
     Op::EmitMeshTasksEXT,
 ];
 
-/// Every instruction of compute kernels.
+/// Every instruction of compute kernels without a [form](transform::KernelForm).
 ///
 /// Programs that execute or read kernels must support these and no others.
 pub const COMPUTE_OPCODES: &[Op] = &[

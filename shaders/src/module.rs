@@ -10,6 +10,8 @@ use rspirv::spirv::{
     ImageFormat, LoopControl, MemoryModel, Op, StorageClass, Word,
 };
 
+use crate::transform::{self, KernelForm};
+
 /// The declarations of a module before its types.
 pub(crate) struct Preamble {
     pub version: (u8, u8),
@@ -52,6 +54,8 @@ pub(crate) struct FinishedModule {
     pub words: Vec<u32>,
     /// The value of [`ModuleBuilder::identity_constant`]; 0 if the module does not use it.
     pub identity: u32,
+    /// The iterations of the loops that its form adds to a round.
+    pub added_iterations: u32,
 }
 
 /// A module under construction, with the ids of its types.
@@ -71,6 +75,8 @@ pub(crate) struct ModuleBuilder {
     /// The id of a constant that contains a hash of the module.
     identity: Option<Word>,
     function: Function,
+    /// The transformations of the finished module.
+    pub form: Option<KernelForm>,
     entry: Word,
     void: Word,
     pub u32: Word,
@@ -105,6 +111,7 @@ impl ModuleBuilder {
             interface: Vec::new(),
             identity: None,
             function: Function::new(),
+            form: None,
             entry,
             void,
             u32,
@@ -481,8 +488,11 @@ impl ModuleBuilder {
         ));
         self.function.end = Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new()));
         self.builder.module_mut().functions.push(self.function);
+        let added_iterations = self.form.map_or(0, |form| transform::apply(&mut self.builder, form));
         let mut module = self.builder.module();
-        let Some(id) = self.identity else { return FinishedModule { words: module.assemble(), identity: 0 } };
+        let Some(id) = self.identity else {
+            return FinishedModule { words: module.assemble(), identity: 0, added_iterations };
+        };
         // The hash covers the module with a zero in place of itself. rspirv would reuse the id of another zero.
         let declare = |value| {
             Instruction::new(Op::Constant, Some(self.u32), Some(id), vec![Operand::LiteralBit32(value)])
@@ -492,7 +502,7 @@ impl ModuleBuilder {
         if let Some(constant) = module.types_global_values.last_mut() {
             *constant = declare(identity);
         }
-        FinishedModule { words: module.assemble(), identity }
+        FinishedModule { words: module.assemble(), identity, added_iterations }
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use crate::shape::{WorkgroupCount, WorkgroupShape};
+use crate::transform::KernelForm;
 
 /// A variant of a test. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
 ///
@@ -41,6 +42,8 @@ pub struct Variant {
     pub workgroup_count: WorkgroupCount,
     /// The size of its subgroups, if the device has several.
     pub subgroup_size: SubgroupSize,
+    /// The transformations of its modules.
+    pub form: Option<KernelForm>,
 }
 
 /// [`Variant::default`] as a constant.
@@ -60,6 +63,7 @@ pub const DEFAULT: Variant = Variant {
     shape: WorkgroupShape::Fitting,
     workgroup_count: WorkgroupCount::Random,
     subgroup_size: SubgroupSize::Unspecified,
+    form: None,
 };
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -279,8 +283,8 @@ pub struct UnknownVariant {
     pub word: String,
 }
 
-/// Returns every word with its change to the default variant; of sizes and numbers of workgroups only
-/// examples.
+/// Returns every word with its change to the default variant, except those of [forms](KernelForm); of sizes and
+/// numbers of workgroups only examples.
 pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     let d = Variant::default();
     [
@@ -343,6 +347,7 @@ impl Variant {
             shape: choose(self.shape, other.shape),
             workgroup_count: choose(self.workgroup_count, other.workgroup_count),
             subgroup_size: choose(self.subgroup_size, other.subgroup_size),
+            form: choose(self.form, other.form),
         }
     }
 }
@@ -356,7 +361,8 @@ impl FromStr for Variant {
             let shape = || part.parse().ok().map(|shape| Variant { shape, ..DEFAULT });
             let filling = || part.parse().ok().map(|filling| Variant { workgroup_count: filling, ..DEFAULT });
             let found = words().find(|(word, _)| *word == part).map(|(_, one)| one);
-            let found = found.or_else(shape).or_else(filling);
+            let form = || part.parse().ok().map(|form| Variant { form: Some(form), ..DEFAULT });
+            let found = found.or_else(shape).or_else(filling).or_else(form);
             variant = variant.overridden_by(found.ok_or_else(|| UnknownVariant { word: part.to_owned() })?);
         }
         Ok(variant)
@@ -366,11 +372,16 @@ impl FromStr for Variant {
 /// Writes the words in the order of [`words`]; nothing for the default.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain =
-            Variant { shape: WorkgroupShape::Fitting, workgroup_count: WorkgroupCount::Random, ..*self };
+        let plain = Variant {
+            shape: WorkgroupShape::Fitting,
+            workgroup_count: WorkgroupCount::Random,
+            form: None,
+            ..*self
+        };
         let named =
             words().filter(|(_, one)| plain.overridden_by(*one) == plain).map(|(word, _)| word.to_owned());
-        let numbers = [self.shape.to_string(), self.workgroup_count.to_string()];
+        let form = self.form.map(|form| form.to_string()).unwrap_or_default();
+        let numbers = [self.shape.to_string(), self.workgroup_count.to_string(), form];
         let numbers = numbers.into_iter().filter(|word| !word.is_empty());
         f.write_str(&named.chain(numbers).collect::<Vec<_>>().join("."))
     }

@@ -5,6 +5,7 @@ mod checksum;
 mod classify;
 mod contract;
 mod corpus;
+mod forms;
 mod identity;
 mod kernels;
 mod matrix;

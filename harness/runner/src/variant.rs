@@ -6,6 +6,7 @@ use std::str::FromStr;
 use plan::{BufferMemory, Capabilities, Feature, MemoryKind};
 use shaders::carrier::Carrier;
 use shaders::host::SubmissionStart;
+use shaders::transform::KernelForm;
 use shaders::variant::{SeparateStorages, SubgroupSize};
 use shaders::{CompiledKernel, Pipelines, Program, Requirements};
 
@@ -67,6 +68,7 @@ impl RunVariant {
             .chain(Join::ALL.map(Join::name))
             .chain(MemoryKind::NAMED.map(|(word, _)| word))
             .chain(shaders::variant::words().map(|(word, _)| word))
+            .chain([KernelForm::EXAMPLE])
     }
 
     /// Returns the compile options of the variant.
@@ -308,7 +310,12 @@ mod tests {
     fn texts_and_variants_correspond() {
         let texts =
             ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"];
-        let more = ["split.event.nonlocal.volatile.phi", "glsl450", "split.size-3.workgroups-17"];
+        let more = [
+            "split.event.nonlocal.volatile.phi",
+            "glsl450",
+            "split.size-3.workgroups-17",
+            "split.form-7-0-3",
+        ];
         for text in texts.into_iter().chain(more) {
             assert_eq!(text.parse::<RunVariant>().unwrap().to_string(), text);
         }

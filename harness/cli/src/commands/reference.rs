@@ -74,6 +74,7 @@ const VARIANTS: &[(&str, &str)] = &[
     ("size-7x5x3", "workgroups of two or three dimensions"),
     ("size-limit", "workgroups as large as the device allows"),
     ("workgroups-256", "this many workgroups at a time, up to 65,535"),
+    ("form-1", "transformed for compilers: `form-1-0-4` has the first and the fifth of its transformations"),
 ];
 
 /// A kind of finding, from `findings.toml`.

@@ -133,6 +133,25 @@ fn the_suite_detects_every_visible_fault() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+#[test]
+fn a_sound_device_conforms_in_every_form() {
+    let device = SimDevice::new(Fault::None);
+    let mut runs = 0;
+    for (number, entry) in litmus::corpus::tests().into_iter().enumerate().step_by(2) {
+        let id = format!("{}@form-{number}", entry.id);
+        let Some(case) = race_free_case(id, entry.text, &device) else { continue };
+        let seen = case.run(&device, 500, 1).unwrap_or_else(|error| panic!("{}: {error}", case.id));
+        assert_eq!(
+            disallowed_outcomes(&case.test, &case.prediction, &seen),
+            Vec::<String>::new(),
+            "{}",
+            case.id
+        );
+        runs += usize::from(seen.accounted_instances() > 0);
+    }
+    assert!(runs > 150, "{runs}");
+}
+
 /// Faults that split read-modify-writes break neither their semantics nor, with one of them, the order of
 /// read-modify-writes of any size.
 #[test]
