@@ -19,6 +19,7 @@ mod failure;
 pub mod fault_injection;
 pub mod faults;
 pub mod files;
+pub mod forms;
 pub mod gtest;
 pub mod inputs;
 pub mod kinds;

@@ -171,6 +171,12 @@ pub struct Run {
     /// Intervals and `diff` then compare whole runs instead of parts of one; use at least 6.
     #[arg(long, value_name = "N", default_value = "1", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
+    /// Also compile each test in N transformed forms, drawn by --seed.
+    ///
+    /// The transformations keep the accesses and their order, so each form has the allowed outcomes of its test. After a
+    /// violation, those that it needs are searched for.
+    #[arg(long, value_name = "N", default_value = "0", hide_short_help = true, value_parser = clap::value_parser!(u16).range(..=1000))]
+    pub transform: u16,
     /// Seed of all random choices [default: random, printed; 1 with --shard].
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,

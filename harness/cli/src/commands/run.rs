@@ -23,7 +23,7 @@ use campaign::shader::source::is_shader;
 use campaign::shard::Shard;
 use campaign::source::LoadedTest;
 use campaign::targets::SimulatedFallback;
-use campaign::{inputs, models, shard, targets};
+use campaign::{forms, inputs, models, shard, targets};
 use clap::Parser;
 use litmus::corpus::PROGRESS_SUITE;
 use results::baseline;
@@ -46,15 +46,12 @@ use crate::output::{
 use outcome::{EffectWriter, bisect_exit_code, changed_files_outcome, judgement_outcome};
 use progress::RunProgressBar;
 
-/// The default suite.
 const DEFAULT_SUITE: &str = "quick";
-/// The default time.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
 /// Additional time for a run with the default time, so that every test runs on a busy machine.
 const DEFAULT_GRACE: Duration = Duration::from_secs(120);
 /// The share of the time for predictions, as a divisor.
 const PREDICTION_TIME_DIVISOR: u32 = 4;
-/// Environment variable with the default devices.
 const DEVICE_VARIABLE: &str = "VK_LITMUS_DEVICE";
 
 /// Runs the command.
@@ -140,6 +137,7 @@ fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
         jobs: recorded.jobs,
         retries: recorded.retries,
         repeat: recorded.repeat,
+        transform: recorded.transform,
         kernel: KernelArguments { compiler: arguments.kernel.compiler.clone(), ..recorded.kernel },
         ..arguments.clone()
     }
@@ -240,6 +238,7 @@ fn forward_progress(
             ("--cts-name", arguments.cts_name.is_some()),
             ("--save-baseline", arguments.save_baseline),
             ("--repeat", arguments.repeat > 1),
+            ("--transform", arguments.transform > 0),
             ("--gtest_list_tests", arguments.gtest_list_tests),
             ("--gtest_filter", arguments.gtest_filter.is_some()),
             ("--gtest_output", arguments.gtest_output.is_some()),
@@ -314,7 +313,6 @@ fn reject_flags(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
     }
 }
 
-/// Seed of shards without `--seed`.
 const SHARD_SEED: u64 = 1;
 
 /// Returns the results folder and the seed of a run.
@@ -499,6 +497,9 @@ impl LoadedRun<'_> {
         };
         collect_verdicts(&ended, self.verdicts);
         if !ended.is_interrupted {
+            if !quiet {
+                forms::reduce_forms(plan, &ended.lines, seed, &print_message)?;
+            }
             let known = results::read::read_machine_code(ended.folder.path()).map_err(read_failure)?;
             let codes = report_code::violation_records(plan, &ended.lines, known)?;
             ended.folder.write_machine_code(&codes).map_err(Failure::folder_error)?;
@@ -697,6 +698,7 @@ fn load_tests(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, F
             Err(rejected) => report_rejected(outcome, &rejected.failure),
         }
     }
+    let tests = forms::add_forms(tests, arguments.transform, arguments.seed.unwrap_or(0))?;
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
     let chosen = gtest::filter_tests(arguments.gtest_filter.as_deref(), tests);
     let number = chosen.len();

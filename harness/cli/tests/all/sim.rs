@@ -302,3 +302,22 @@ fn outcomes_beyond_the_histogram_are_not_violations() {
     let (past, all) = (line["unresolved"].as_u64().unwrap(), line["instances"].as_u64().unwrap());
     assert!(past > 0 && total + past == all, "{total} + {past}, {all}");
 }
+
+/// A violation in a form is tried without the form.
+#[test]
+fn violations_of_forms_are_reduced() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault = ["--fault", "acquire-no-invalidate", "--instances", "2000", "--seed", "2"];
+    let id = "avvis/MP+rel-acq.av-semvis";
+    let mut command = run_in(folder.path(), &[id, "--transform", "3", "--out", "results"]);
+    let ran = Ran::run(command.args(fault));
+    let lines = ran.json_lines();
+    assert_eq!((ran.code, lines.len()), (1, 4), "{}", ran.stderr);
+    let ids: Vec<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&id) && ids.contains(&format!("{id}@form-8").as_str()), "{ids:?}");
+    assert!(lines.iter().all(|line| line["verdict"] == "violates"));
+    let reduced = format!("{id}@form-6 on sim: the violation needs no transformation");
+    assert!(ran.stderr.contains(&reduced), "{}", ran.stderr);
+    let resumed = Ran::run(vk_litmus(["run", "--resume", "results"]).current_dir(folder.path()));
+    assert_eq!(resumed.code, 1, "{}", resumed.stderr);
+}

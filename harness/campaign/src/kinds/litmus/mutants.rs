@@ -20,8 +20,9 @@ pub struct MutantCandidate<'a, D> {
 pub fn find_mutants(items: &[PlannedTest], cells: &[DeviceTest]) -> Vec<Vec<String>> {
     let candidates: Vec<_> = (cells.iter())
         .map(|cell| {
-            let (test, prediction) =
-                (&items.get(cell.test_index)?.judged_test, cell.prediction.as_ref().ok()?);
+            // Forms of a mutant add nothing.
+            let item = items.get(cell.test_index).filter(|item| item.variant.shader.form.is_none())?;
+            let (test, prediction) = (&item.judged_test, cell.prediction.as_ref().ok()?);
             Some(MutantCandidate { device: cell.target_index, test, prediction })
         })
         .collect();

@@ -294,15 +294,27 @@ fn compute_hsa_comparisons(
     Ok(found)
 }
 
-/// Computes all predictions in parallel.
+/// Computes all predictions in parallel, one for all variants of a test with the same program.
 fn compute_predictions(
     items: &[PlannedTest],
     requested: &BTreeMap<(usize, String), Arc<LoadedModel>>,
     time: Option<Duration>,
 ) -> BTreeMap<(usize, String), PredictionResult> {
     let started = Instant::now();
-    let questions: Vec<(&PlannedTest, &model::Model)> =
-        requested.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
+    let mut questions: Vec<(&PlannedTest, &model::Model)> = Vec::new();
+    let mut known: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    let mut numbers = Vec::with_capacity(requested.len());
+    for ((index, name), chosen) in requested {
+        let item = &items[*index];
+        let known = known.entry((&item.hash, name)).or_default();
+        let is_same = |number: &&usize| questions[**number].0.judged_test == item.judged_test;
+        let number = known.iter().find(is_same).copied().unwrap_or(questions.len());
+        if number == questions.len() {
+            known.push(number);
+            questions.push((item, &chosen.model));
+        }
+        numbers.push(number);
+    }
     let answers = parallel_map(&questions, |(item, model)| {
         let remaining = time.map_or(PREDICTION_TIMEOUT, |time| time.saturating_sub(started.elapsed()));
         let stop = stop_after(remaining.min(PREDICTION_TIMEOUT));
@@ -318,5 +330,5 @@ fn compute_predictions(
         mark_filtered(&item.loaded.test, &mut prediction);
         Ok(Arc::new(prediction))
     });
-    requested.keys().cloned().zip(answers).collect()
+    requested.keys().cloned().zip(numbers.into_iter().map(|number| answers[number].clone())).collect()
 }

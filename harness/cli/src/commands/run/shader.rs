@@ -39,6 +39,7 @@ pub fn run_shaders(
             ("--cts-name", arguments.cts_name.is_some()),
             ("--save-baseline", arguments.save_baseline),
             ("--repeat", arguments.repeat > 1),
+            ("--transform", arguments.transform > 0),
             ("--format gtest", arguments.format == OutputFormat::Gtest),
             ("--gtest_list_tests", arguments.gtest_list_tests),
             ("--gtest_filter", arguments.gtest_filter.is_some()),

@@ -1,0 +1,116 @@
+//! Transformed forms of the tests of a run, and the transformations that a violation needs.
+
+use std::time::{Duration, Instant};
+
+use litmus::minimize::ddmin;
+use results::wire::{RunLine, VerdictWord};
+use runner::RunVariant;
+use shaders::Variant;
+use shaders::transform::KernelForm;
+
+use crate::Failure;
+use crate::kinds::litmus::plan::LitmusPlan;
+use crate::measure::{MeasuredTest, Measurement, run_trials};
+use crate::source::LoadedTest;
+use crate::targets::MessageSink;
+
+/// The limits of the time of one try, which is twice that of the run.
+const MIN_TRY_TIME: Duration = Duration::from_millis(250);
+const MAX_TRY_TIME: Duration = Duration::from_secs(10);
+/// The time of all tries of a run.
+const REDUCTION_TIME: Duration = Duration::from_secs(120);
+
+/// Adds `count` transformed forms after each test that is not one. Their seeds follow from that of the run.
+///
+/// # Errors
+/// If a variant is unknown.
+pub fn add_forms(tests: Vec<LoadedTest>, count: u16, seed: u64) -> Result<Vec<LoadedTest>, Failure> {
+    let mut all = Vec::new();
+    for loaded in tests {
+        let variant: RunVariant = loaded.source.variant.parse().map_err(Failure::input_error)?;
+        all.push(loaded.clone());
+        for number in 0..if variant.shader.form.is_none() { count } else { 0 } {
+            let form = KernelForm::new((seed as u16).wrapping_mul(count).wrapping_add(number));
+            let source =
+                loaded.source.clone().with_variant_replaced(&with_form(variant, Some(form)).to_string());
+            all.push(LoadedTest { source, ..loaded.clone() });
+        }
+    }
+    Ok(all)
+}
+
+fn with_form(variant: RunVariant, form: Option<KernelForm>) -> RunVariant {
+    RunVariant { shader: Variant { form, ..variant.shader }, ..variant }
+}
+
+/// Searches for a shortest list of transformations with which each test that violates the model in transformed
+/// forms still does, by delta debugging over the transformations of its first such form. Reports them with a
+/// command.
+///
+/// # Errors
+/// If no worker can be started.
+pub fn reduce_forms(
+    plan: &LitmusPlan,
+    lines: &[RunLine],
+    seed: u64,
+    on_message: MessageSink<'_>,
+) -> Result<(), Failure> {
+    let deadline = Instant::now() + REDUCTION_TIME;
+    let mut reduced = Vec::new();
+    let is_violation = |id: &str, device: &str| {
+        lines
+            .iter()
+            .find(|line| line.id == id && line.device == device && line.verdict == VerdictWord::Violates)
+    };
+    for cell in &plan.device_tests {
+        let (item, target) = (&plan.tests[cell.test_index], &plan.targets[cell.target_index]);
+        let source = &item.loaded.source;
+        let plain = with_form(item.variant, None);
+        let origin = (source.origin.clone(), plain, cell.target_index);
+        let (Some(line), Some(form), Ok(prediction)) =
+            (is_violation(&source.id, &target.name), item.variant.shader.form, &cell.prediction)
+        else {
+            continue;
+        };
+        if reduced.contains(&origin) {
+            continue;
+        }
+        reduced.push(origin);
+        let time = Duration::try_from_secs_f64(2.0 * line.seconds).unwrap_or(MAX_TRY_TIME);
+        let mut violates = |steps: &[u32]| -> Result<bool, Failure> {
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+            let variant = with_form(plain, (!steps.is_empty()).then(|| form.with_steps(steps)));
+            let subject = MeasuredTest {
+                id: source.id.clone(),
+                text: item.loaded.text.clone(),
+                variant: variant.to_string(),
+                test: item.judged_test.clone(),
+                prediction: prediction.as_ref().clone(),
+            };
+            let time = time.clamp(MIN_TRY_TIME, MAX_TRY_TIME);
+            let trial = Measurement { subject: &subject, stress: &target.stress, time, seed };
+            let ended = run_trials(target, &[trial], 3 * MAX_TRY_TIME)?;
+            Ok(ended.iter().flatten().any(|observed| subject.count_outcomes(observed).forbidden > 0))
+        };
+        let mut steps = form.steps();
+        let found = if violates(&[])? {
+            "the violation needs no transformation: the test without a form shows it too".to_owned()
+        } else if violates(&steps)? {
+            ddmin(&mut steps, &mut violates)?;
+            let (least, all) = (form.with_steps(&steps), form.steps().len());
+            let again = source.clone().with_variant_replaced(&with_form(plain, Some(least)).to_string());
+            format!(
+                "the violation needs {} of {all} transformations: {}\nagain: {}",
+                steps.len(),
+                least.names().join(", "),
+                line.replay.replace(&source.argument, &again.argument)
+            )
+        } else {
+            "the violation did not show again in the time of its reduction".to_owned()
+        };
+        on_message(&format!("{} on {}: {found}", source.id, target.name));
+    }
+    Ok(())
+}
