@@ -24,6 +24,9 @@ use tracing_subscriber::EnvFilter;
 use crate::arguments::CommandLine;
 use crate::exit::Outcome;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     #[cfg(unix)]
     if let Err(message) = limits::prepare_process() {
