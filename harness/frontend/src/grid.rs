@@ -32,8 +32,10 @@ mod launch_taint;
 mod machine;
 mod memory;
 mod program;
+mod race_check;
 mod race_classes;
 mod ray_query;
+mod register_variables;
 pub mod sampler;
 mod schedule;
 mod setup;
@@ -61,15 +63,12 @@ use crate::question;
 pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes, declared_bindings};
 pub(crate) use final_contents::pack_texels;
 pub use sampler::{AddressMode, Sampler};
-use schedule::SchedulePolicy;
+use schedule::{MAX_STEPS, SchedulePolicy};
 pub(crate) use setup::{MAX_INVOCATIONS, initial_texels};
-use state::Interpreter;
-
 use spirv_reader::{SpirvModule, SpirvOperation, Stage};
+use state::Interpreter;
 pub(crate) use trial::{Blocked, FindingKey, LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};
 
-/// Upper bound on the steps of all walks of a kernel.
-const MAX_STEPS: u64 = 150_000_000;
 /// Schedules to explore if the kernel is schedule-dependent and no number was requested.
 pub(crate) const DEFAULT_SCHEDULES: u64 = 12;
 /// Schedules to explore if they are cheap.
@@ -438,7 +437,8 @@ fn explore_schedules(
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
             let plan = SchedulePolicy::for_schedule(order, options.seed);
-            let result = machine.run_schedule(plan, most.saturating_sub(report.steps));
+            let budget = setup.step_budget(order, most).saturating_sub(report.steps);
+            let result = machine.run_schedule(plan, budget);
             report.schedules += 1;
             report.steps += machine.steps;
             report.is_schedule_dependent |= machine.is_schedule_dependent;

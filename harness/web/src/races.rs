@@ -21,7 +21,7 @@ use crate::question::{mistake_without_position, shipped_model};
 const MAX_TEXT_BYTES: usize = 1 << 20;
 /// Polls of the limit while interpreting, and while searching for inputs and fixes, unless the request has a limit:
 /// some seconds.
-const WALK_POLLS: u64 = 400_000;
+const WALK_POLLS: u64 = 10_000;
 /// Polls of the limit in the model, unless the request has a limit: some seconds.
 const MODEL_POLLS: u64 = 20_000;
 

@@ -4,15 +4,18 @@ use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
 use spirv_reader::MemoryOperands;
 
-use super::shadow::{AccessRecord, AccessSite, DefinedCollisions, MemoryAccessKind, RaceCheck, WORD_BYTES};
+use super::race_check::{
+    AccessOrder, AccessRecord, AccessSite, DefinedCollisions, MemoryAccessKind, RaceCheck, SelfVisibleWrites,
+};
+use super::shadow::{ShadowMemory, WORD_BYTES};
 use crate::error::{Problem, malformed, unsupported};
 use crate::finding::{FindingCause, InvocationId};
 use crate::order::access_strength;
 
-use super::happens_before::Epoch;
-use super::memory::{MemoryObject, address_of_byte, resolve_address};
+use super::happens_before::{ClassMap, Epoch, HappensBeforeView};
+use super::memory::{address_of_byte, resolve_address};
 use super::program::{DecodedInstruction, DecodedProgram};
-use super::state::{Interpreter, InvocationCtx, WORKGROUP_TAG, WorkgroupState};
+use super::state::{Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG, WalkSetup, WorkgroupState};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, NULL_OBJECT, PRIVATE_TAG, SITE_MASK, Taint};
@@ -86,6 +89,119 @@ pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, P
     };
     let bound = spirv_reader::MAX_PARTS;
     if count > bound as u64 { Err(Problem::Budget { what: "members of a value", bound }) } else { Ok(count) }
+}
+
+/// Returns the access kind of a plain load or store of a class, coherent or not.
+pub(super) fn plain_access_kind(
+    program: &DecodedProgram<'_>,
+    class: StorageClass,
+    (coherent, writes): (bool, bool),
+    operands: MemoryOperands,
+) -> Result<MemoryAccessKind, Problem> {
+    let number = |id| program.specialized.constant_number(id);
+    let access = access_strength(operands, class, program.module, coherent, writes, number)?;
+    let access_kind = MemoryAccessKind {
+        writes,
+        is_atomic: false,
+        is_wide: false,
+        is_private: access == Access::Private,
+        is_published: false,
+        scope: Scope::Device,
+        operation: 0,
+    };
+    Ok(match access {
+        Access::Coherent { scope } => MemoryAccessKind { is_published: true, scope, ..access_kind },
+        Access::Private | Access::NonPrivate | Access::Atomic { .. } => access_kind,
+    })
+}
+
+/// A race or an unpublished read that an access shows.
+#[derive(Clone, Debug)]
+pub(super) struct AccessConflict {
+    pub earlier: AccessRecord,
+    pub later: AccessRecord,
+    pub order: AccessOrder,
+    pub word: u64,
+    /// The taint of the stored value, if memory already held it.
+    pub repeated_store: Option<Taint>,
+}
+
+/// The parts of a race check that all accesses of an invocation between two synchronizations share.
+pub(super) struct Accessor<'v> {
+    epoch: Epoch,
+    subgroup: u32,
+    last_release: u32,
+    views: &'v ClassMap<HappensBeforeView>,
+    barrier_epochs: &'v ClassMap<u32>,
+    setup: &'v WalkSetup,
+    defines_collisions: bool,
+}
+
+impl<'v> Accessor<'v> {
+    pub fn new(
+        me: &Invocation,
+        views: &'v ClassMap<HappensBeforeView>,
+        barrier_epochs: &'v ClassMap<u32>,
+        setup: &'v WalkSetup,
+        defines_collisions: bool,
+    ) -> Accessor<'v> {
+        let (invocation, time, workgroup) = (me.number, me.current_time(), me.identity.workgroup_index);
+        let epoch =
+            Epoch { invocation, workgroup, time, barrier_epoch: 0, subgroup_start: invocation - me.lane };
+        let (subgroup, last_release) = (me.subgroup, me.last_release);
+        Accessor { epoch, subgroup, last_release, views, barrier_epochs, setup, defines_collisions }
+    }
+
+    /// Checks an access at every word and records it. Returns true if it is unordered with a non-commuting atomic,
+    /// and the first conflict.
+    ///
+    /// `seen` collects the writes that the access makes visible by itself.
+    pub fn record_access<'s>(
+        &self,
+        shadow: &mut ShadowMemory,
+        (class, offset, bytes): (StorageClass, u64, u32),
+        (site, repeated_store): (AccessSite, Option<Taint>),
+        self_visible: impl Fn(u64) -> Option<&'s SelfVisibleWrites>,
+        mut seen: Option<&mut Vec<(u64, (u32, u32))>>,
+    ) -> (bool, Option<AccessConflict>) {
+        let epoch = Epoch { barrier_epoch: self.barrier_epochs[class], ..self.epoch };
+        let of_stores = self.defines_collisions && class != StorageClass::Workgroup;
+        let collisions = DefinedCollisions {
+            of_loads: self.defines_collisions,
+            of_stores,
+            of_equal_stores: of_stores && repeated_store.is_some(),
+        };
+        let changes = site.kind.writes && repeated_store.is_none();
+        let end = offset + u64::from(bytes);
+        let (mut unordered, mut conflict) = (false, None);
+        for word in offset / WORD_BYTES..end.div_ceil(WORD_BYTES) {
+            // The bytes of the word that the access covers.
+            let first = offset.max(word * WORD_BYTES) - word * WORD_BYTES;
+            let last = end.min((word + 1) * WORD_BYTES) - word * WORD_BYTES;
+            let covered = (mask(last as u32) & !mask(first as u32)) as u8;
+            let record =
+                AccessRecord { epoch, subgroup: self.subgroup, site: AccessSite { mask: covered, ..site } };
+            let race_check = RaceCheck {
+                view: &self.views[class],
+                self_visible: self_visible(word),
+                has_fine_ordering: self.setup.has_fine_ordering,
+                last_release: self.last_release,
+                numbering: self.setup.numbering(),
+                collisions,
+            };
+            if let Some(seen) = &mut seen {
+                let writes = shadow.cell_mut(word).self_visible_writes(&record, race_check);
+                seen.extend(writes.map(|write| (word, write)));
+            }
+            let result = shadow.record_access(word, &record, changes, race_check);
+            unordered |= result.is_unordered;
+            // One report for each access is enough.
+            if let (Some((earlier, order)), None) = (result.conflict, &conflict) {
+                conflict = Some(AccessConflict { earlier, later: record, order, word, repeated_store });
+            }
+        }
+        (unordered, conflict)
+    }
 }
 
 impl Interpreter<'_> {
@@ -179,18 +295,6 @@ impl Interpreter<'_> {
                     sampler.map_or(ConcreteValue::NoBits(super::value::OPAQUE), ConcreteValue::Sampler)
                 );
             }
-            TypeLayout::Vector { count, kind: ScalarKind::Integer | ScalarKind::Float, bits, .. } => {
-                let (count, bytes) = (*count, bits.div_ceil(8));
-                // Private memory needs no race check, so its vectors are read as a whole.
-                if let Some(object) = self.private_object(ctx, pointer, count * bytes) {
-                    let part = |index: u32| {
-                        let (bits, taint) =
-                            object.read_scalar(pointer.offset + u64::from(index * bytes), bytes);
-                        ConcreteValue::Bits(bits, taint)
-                    };
-                    return Ok(ConcreteValue::from_components((0..count).map(part)));
-                }
-            }
             _ => {}
         }
         let count = part_count(self.program, pointer.ty)?;
@@ -235,20 +339,6 @@ impl Interpreter<'_> {
             self.store_value(ctx, &inner, &value, operands)?;
         }
         Ok(())
-    }
-
-    /// Returns the private object that contains a whole, densely stored vector, if any.
-    fn private_object<'m>(
-        &'m mut self,
-        ctx: &'m mut InvocationCtx<'_>,
-        pointer: &ConcretePointer,
-        bytes: u32,
-    ) -> Option<&'m mut MemoryObject> {
-        if pointer.is_out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.matrix_stride != 0 {
-            return None;
-        }
-        let object = self.object_mut(ctx, pointer.object)?;
-        (object.class.is_none() && object.contains_range(pointer.offset, bytes)).then_some(object)
     }
 
     fn load_scalar(
@@ -349,26 +439,6 @@ impl Interpreter<'_> {
         if let Some((_, bytes)) = self.scalar_layout(pointer.ty) {
             return self.store_scalar(ctx, pointer, value, bytes, operands);
         }
-        if let (
-            TypeLayout::Vector { kind: ScalarKind::Integer | ScalarKind::Float, bits, .. },
-            ConcreteValue::Composite(parts),
-        ) = (self.program.type_layout(pointer.ty)?, value)
-        {
-            let bytes = bits.div_ceil(8);
-            // A private vector is written as a whole: private memory takes part in no race.
-            let is_scalar_list = parts.iter().all(|part| matches!(part, ConcreteValue::Bits(..)));
-            if is_scalar_list
-                && pointer.object & PRIVATE_TAG != 0
-                && let Some(object) = self.private_object(ctx, pointer, parts.len() as u32 * bytes)
-            {
-                for (index, part) in (0..).zip(parts.iter()) {
-                    if let ConcreteValue::Bits(bits, taint) = part {
-                        object.write_scalar(pointer.offset + index * u64::from(bytes), bytes, *bits, *taint);
-                    }
-                }
-                return Ok(());
-            }
-        }
         let count = part_count(self.program, pointer.ty)?;
         for index in 0..count {
             let inner = part_pointer(self.program, pointer, index)?;
@@ -455,22 +525,7 @@ impl Interpreter<'_> {
         writes: bool,
         operands: MemoryOperands,
     ) -> Result<MemoryAccessKind, Problem> {
-        let program = self.program;
-        let number = |id| program.specialized.constant_number(id);
-        let access = access_strength(operands, class, program.module, coherent, writes, number)?;
-        let access_kind = MemoryAccessKind {
-            writes,
-            is_atomic: false,
-            is_wide: false,
-            is_private: access == Access::Private,
-            is_published: false,
-            scope: Scope::Device,
-            operation: 0,
-        };
-        Ok(match access {
-            Access::Coherent { scope } => MemoryAccessKind { is_published: true, scope, ..access_kind },
-            Access::Private | Access::NonPrivate | Access::Atomic { .. } => access_kind,
-        })
+        plain_access_kind(self.program, class, (coherent, writes), operands)
     }
 
     /// Checks an access for races at every word and reports the first. Returns true if it is unordered with a
@@ -495,65 +550,33 @@ impl Interpreter<'_> {
         if self.setup.skip_race_checks || self.is_probing() {
             return false;
         }
-        let epoch = ctx.workgroup.barrier_epochs[class];
-        let site = self.current_site(&ctx.workgroup.invocations[ctx.index]);
-        let me = &ctx.workgroup.invocations[ctx.index];
-        let (invocation, workgroup, time) = (me.number, me.identity.workgroup_index, me.current_time());
-        let access_epoch =
-            Epoch { invocation, workgroup, time, barrier_epoch: epoch, subgroup_start: invocation - me.lane };
-        let (subgroup, identity) = (me.subgroup, me.identity);
-        let calls = me.frames.last().map_or(0, |frame| frame.calls);
+        let instruction = self.current_site(&ctx.workgroup.invocations[ctx.index]);
         let place = self.location_key(ctx, pointer.object);
-        let WorkgroupState { invocations, objects, .. } = &mut *ctx.workgroup;
+        let WorkgroupState { invocations, objects, barrier_epochs, .. } = &mut *ctx.workgroup;
         let me = &invocations[ctx.index];
+        let calls = me.frames.last().map_or(0, |frame| frame.calls);
         let object = match pointer.object & WORKGROUP_TAG {
             0 => self.objects.get_mut(pointer.object as usize),
             _ => objects.get_mut((pointer.object & !WORKGROUP_TAG) as usize),
         };
         let Some(object) = object else { return false };
-        let (view, fine) = (&me.views[class], self.setup.has_fine_ordering);
-        let shape = self.setup.numbering();
-        let is_defined = self.program.module.defines_collisions();
-        let of_stores = is_defined && class != StorageClass::Workgroup;
-        let of_equal_stores = of_stores && self.repeated_store.is_some();
-        let collisions = DefinedCollisions { of_loads: is_defined, of_stores, of_equal_stores };
-        let changes = access_kind.writes && self.repeated_store.is_none();
-        let end = pointer.offset + u64::from(bytes);
-        let (mut unordered, mut conflict) = (false, None);
-        let (sees, mut seen) =
-            (self.setup.has_mixed_visibility && access_kind.is_published && reads, Vec::new());
-        for word in pointer.offset / WORD_BYTES..end.div_ceil(WORD_BYTES) {
-            // The bytes of the word that the access covers.
-            let first = pointer.offset.max(word * WORD_BYTES) - word * WORD_BYTES;
-            let last = end.min((word + 1) * WORD_BYTES) - word * WORD_BYTES;
-            let covered = (mask(last as u32) & !mask(first as u32)) as u8;
-            let record = AccessRecord {
-                epoch: access_epoch,
-                subgroup,
-                site: AccessSite { instruction: site, calls, kind: access_kind, mask: covered },
-            };
-            let self_visible = me.self_visible.get(&(place.0, place.1, word));
-            let race_check = RaceCheck {
-                view,
-                self_visible,
-                has_fine_ordering: fine,
-                last_release: me.last_release,
-                numbering: shape,
-                collisions,
-            };
-            let cell = object.shadow.cell_mut(word);
-            if sees {
-                seen.extend(cell.self_visible_writes(&record, race_check).map(|write| (word, write)));
-            }
-            let check_result = cell.record_access(&record, race_check);
-            if changes {
-                cell.set_last_writer(access_epoch.invocation);
-            }
-            unordered |= check_result.is_unordered;
-            if let (Some((earlier, standing)), None) = (check_result.conflict, &conflict) {
-                conflict = Some((earlier, record, standing, word));
-            }
-        }
+        let accessor = Accessor::new(
+            me,
+            &me.views,
+            barrier_epochs,
+            self.setup,
+            self.program.module.defines_collisions(),
+        );
+        let mut seen = Vec::new();
+        let sees = self.setup.has_mixed_visibility && access_kind.is_published && reads;
+        let site = AccessSite { instruction, calls, kind: access_kind, mask: 0 };
+        let (unordered, conflict) = accessor.record_access(
+            &mut object.shadow,
+            (class, pointer.offset, bytes),
+            (site, self.repeated_store),
+            |word| me.self_visible.get(&(place.0, place.1, word)),
+            sees.then_some(&mut seen),
+        );
         // Each write gets its own time, so that others may see it without the next one.
         if self.setup.has_mixed_visibility && access_kind.writes {
             invocations[ctx.index].clock += 1;
@@ -563,13 +586,21 @@ impl Interpreter<'_> {
             let known = known.entry((place.0, place.1, word)).or_default().entry(invocation).or_default();
             *known = time.max(*known);
         }
-        // One report for each access is enough.
-        if let Some((earlier, later, standing, word)) = conflict {
-            let name = self.element_name(ctx, pointer, word * WORD_BYTES);
-            let other = self.invocation_id(earlier.epoch.invocation);
-            self.report_race(&name, (&earlier, other), (&later, identity), standing);
+        if let Some(conflict) = conflict {
+            self.report_conflict(ctx, pointer, &conflict);
         }
         unordered
+    }
+
+    /// Reports the race of an access with an earlier one.
+    pub(super) fn report_conflict(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        conflict: &AccessConflict,
+    ) {
+        let name = self.element_name(ctx, pointer, conflict.word * WORD_BYTES);
+        self.report_race(&name, conflict);
     }
 
     pub(super) fn invocation_id(&self, number: u32) -> InvocationId {

@@ -3,6 +3,8 @@
 use arithmetic::{Computation, Instruction, MAX_OPERANDS, NumberShape};
 use rspirv::spirv::Op;
 
+use super::happens_before::ClassMap;
+use super::race_check::MemoryAccessKind;
 use super::slots::Slots;
 use super::type_layout::ScalarKind;
 
@@ -26,10 +28,10 @@ pub(super) enum DecodedOp {
     Jump(u32),
     /// A jump to one of two edges.
     Branch { condition: u32, yes: u32, no: u32 },
-    /// A scalar load from memory that no invocation shares.
-    Load { pointer: u32, to: u32, offset: u32, bytes: u32, is_bool: bool },
-    /// A scalar store to private memory.
-    Store { pointer: u32, value: u32, offset: u32, bytes: u32 },
+    /// A scalar load, with the index of its access kinds.
+    Load { pointer: u32, to: u32, offset: u32, access: u32, bytes: u8, is_bool: bool },
+    /// A scalar store, with the index of its access kinds.
+    Store { pointer: u32, value: u32, offset: u32, access: u32, bytes: u8 },
     /// An access chain, by index into [`DecodedFunction::chains`](super::program::DecodedFunction::chains).
     AccessChain { pointer: u32, to: u32, chain: u32 },
     /// A part of a composite, by index into [`DecodedFunction::extracts`](super::program::DecodedFunction::extracts).
@@ -47,6 +49,9 @@ pub(super) enum DecodedOp {
     /// The start of a block that is entered by fallthrough.
     Label(u32),
 }
+
+/// The access kinds of a load or store by class, for memory that is not coherent and that is; `None` for an invalid one.
+pub(super) type AccessKinds = ClassMap<[Option<MemoryAccessKind>; 2]>;
 
 /// An edge of the control-flow graph.
 #[derive(Clone, Debug, Default)]

@@ -6,12 +6,15 @@
 use arithmetic::{Instruction, MAX_OPERANDS, computation, sign_extend};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
-use spirv_reader::SpirvOperation;
+use spirv_reader::{MemoryOperands, SpirvOperation};
 
+use super::access::plain_access_kind;
 use super::bytecode::{
-    AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, DynamicIndex, ExtractOp, ReduceOp,
+    AccessChainOp, AccessKinds, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, DynamicIndex, ExtractOp,
+    ReduceOp,
 };
 use super::execute::MAX_FUNCTION_VARIABLE;
+use super::happens_before::CLASSES;
 use super::program::{DecodedFunction, DecodedInstruction, DecodedProgram};
 use super::slots::Slots;
 use super::type_layout::{ScalarKind, TypeLayout};
@@ -78,6 +81,7 @@ impl DecodedFunction<'_> {
             extracts: Vec::new(),
             constructs: Vec::new(),
             reductions: Vec::new(),
+            access_kinds: Vec::new(),
         };
         for inst in &self.code {
             if inst.operation == SpirvOperation::Label {
@@ -86,6 +90,12 @@ impl DecodedFunction<'_> {
             let decoded_op = self.decode_jump(inst, program, block).or_else(|| found.decode_op(inst));
             self.decoded.push(decoded_op.unwrap_or_default());
         }
+        self.following_nops = vec![0; self.decoded.len()];
+        for at in (1..self.decoded.len()).rev() {
+            if let DecodedOp::Nop = self.decoded[at] {
+                self.following_nops[at - 1] = self.following_nops[at].saturating_add(1);
+            }
+        }
         let Decoder {
             component_ops: several,
             chains,
@@ -93,8 +103,10 @@ impl DecodedFunction<'_> {
             extracts: parts,
             constructs: makings,
             reductions: wholes,
+            access_kinds,
             ..
         } = found;
+        self.access_kinds = access_kinds;
         (self.component_ops, self.chains, self.arithmetic) = (several, chains, numbers);
         (self.extracts, self.constructs, self.reductions) = (parts, makings, wholes);
     }
@@ -126,6 +138,7 @@ struct Decoder<'p> {
     extracts: Vec<ExtractOp>,
     constructs: Vec<ConstructOp>,
     reductions: Vec<ReduceOp>,
+    access_kinds: Vec<AccessKinds>,
 }
 
 /// An arithmetic instruction, with the kind and size of its operands and the size of its result.
@@ -163,27 +176,25 @@ impl Decoder<'_> {
             | SpirvOperation::LoopMerge { .. }
             | SpirvOperation::Nop
             | SpirvOperation::Phi { .. } => DecodedOp::Nop,
-            SpirvOperation::Load { pointer, .. } => {
+            SpirvOperation::Load { pointer, memory } => {
                 let (kind, bits, _) =
                     program.number_layout(inst.raw.ty).filter(|layout| layout.0 != ScalarKind::Address)?;
-                let (pointer, bytes) = (one(pointer)?, bits.div_ceil(8));
+                let (pointer, bytes, is_bool) = (one(pointer)?, bits.div_ceil(8), kind == ScalarKind::Bool);
+                let access = self.add_access_kinds(false, memory);
                 self.decode_per_component(inst.result, |_, index, to| {
-                    Some(DecodedOp::Load {
-                        pointer,
-                        to,
-                        offset: index as u32 * bytes,
-                        bytes,
-                        is_bool: kind == ScalarKind::Bool,
-                    })
+                    let (offset, bytes) = (index as u32 * bytes, bytes as u8);
+                    Some(DecodedOp::Load { pointer, to, offset, access, bytes, is_bool })
                 })?
             }
-            SpirvOperation::Store { pointer, value, .. } => {
+            SpirvOperation::Store { pointer, value, memory } => {
                 let (_, bits, _) = program
                     .number_layout(program.type_of(value))
                     .filter(|layout| layout.0 != ScalarKind::Address)?;
                 let (pointer, bytes) = (one(pointer)?, bits.div_ceil(8));
+                let access = self.add_access_kinds(true, memory);
                 self.decode_per_component(program.slots_of(value), |_, index, value| {
-                    Some(DecodedOp::Store { pointer, value, offset: index as u32 * bytes, bytes })
+                    let (offset, bytes) = (index as u32 * bytes, bytes as u8);
+                    Some(DecodedOp::Store { pointer, value, offset, access, bytes })
                 })?
             }
             SpirvOperation::CompositeExtract { composite, path } => {
@@ -245,6 +256,17 @@ impl Decoder<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// Adds the access kinds of a load or store and returns their index.
+    fn add_access_kinds(&mut self, writes: bool, memory: MemoryOperands) -> u32 {
+        let mut kinds = AccessKinds::default();
+        for class in CLASSES.iter() {
+            kinds[class] = [false, true]
+                .map(|coherent| plain_access_kind(self.program, class, (coherent, writes), memory).ok());
+        }
+        self.access_kinds.push(kinds);
+        (self.access_kinds.len() - 1) as u32
     }
 
     /// Decodes an operation for each component of a vector, or for a scalar.

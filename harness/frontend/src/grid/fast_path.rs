@@ -1,7 +1,7 @@
 //! The interpreter's fast path over pre-decoded instructions.
 //!
-//! An operation that returns `None` has changed nothing, and the general path in `execute.rs` executes the
-//! instruction instead. Only accesses to memory without race checks are decoded.
+//! An operation that returns `None` has changed nothing but what executing it again leaves the same, and the general
+//! path in `execute.rs` executes the instruction instead.
 
 use arithmetic::{Instruction, MAX_OPERANDS, NumberShape, Operand, sign_extend};
 use rustc_hash::FxHashMap;
@@ -10,14 +10,19 @@ use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, Decod
 use super::slots::{gather_slots, read_slot, scatter_value};
 use crate::error::malformed;
 
+use super::access::{AccessConflict, Accessor};
 use super::launch_taint::reduces_positions;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::DecodedFunction;
+use super::race_check::AccessSite;
 use super::state::{
-    BlockEntries, CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, WORKGROUP_TAG,
+    BlockEntries, CallFrame, DescriptorArray, Interpreter, InvocationCtx, WORKGROUP_TAG, WorkgroupState,
 };
 use super::step::{Step, StepInterrupt};
-use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, PRIVATE_TAG, Taint, UNDEFINED, result_taint};
+use super::value::{
+    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, INPUT_MASK, PRIVATE_TAG, SITE_MASK, Taint,
+    UNDEFINED, result_taint,
+};
 
 /// Upper bound on the components of all operands of a reduction.
 const MAX_COMPONENTS: usize = 48;
@@ -30,17 +35,39 @@ const NO_OPERAND: Operand<'_> = Operand {
 struct FastPathCtx<'m> {
     function: &'m DecodedFunction<'m>,
     globals: &'m [ConcreteValue],
-    objects: &'m [MemoryObject],
+    objects: &'m mut [MemoryObject],
+    workgroup_objects: &'m mut [MemoryObject],
     locals: &'m mut PrivateObjects,
+    /// The invocation as seen by race checks; `None` if the general path executes shared accesses.
+    accessor: Option<Accessor<'m>>,
+    /// The instruction and the call stack that race checks record.
+    instruction: u32,
+    calls: u32,
+    /// The number of shared accesses, and of those that changed memory.
+    accesses: u64,
+    changes: u64,
+    /// The conflict that the last access showed.
+    conflict: Option<(ConcretePointer, AccessConflict)>,
     /// Descriptor arrays, whose elements the general path selects.
     descriptors: &'m FxHashMap<u32, DescriptorArray>,
     /// True in a probe of the launch, where the general path records computations on positions.
     tracks_launch: bool,
 }
 
+/// Writes a number to a slot.
+#[inline(always)]
+fn set_bits(values: &mut [ConcreteValue], to: u32, bits: u64, taint: Taint) -> Option<()> {
+    match values.get_mut(to as usize)? {
+        // Without the tag and the check for a shared part.
+        ConcreteValue::Bits(old, known) => (*old, *known) = (bits, taint),
+        other => *other = ConcreteValue::Bits(bits, taint),
+    }
+    Some(())
+}
+
 impl FastPathCtx<'_> {
     /// Executes an operation; `None` means that nothing has changed and the general path must run.
-    #[inline]
+    #[inline(always)]
     fn execute_op(&mut self, decoded_op: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
         let value = |slot: u32| read_slot(values, self.globals, slot);
         let (to, result) = match *decoded_op {
@@ -65,7 +92,7 @@ impl FastPathCtx<'_> {
                 } else {
                     result_taint(Instruction::Core(op), &[(a, x), (b, y)], u32::BITS)
                 };
-                (to, ConcreteValue::Bits(compute(a, b)?, taint))
+                return set_bits(values, to, compute(a, b)?, taint);
             }
             DecodedOp::Arithmetic(number) => {
                 let numbers = self.function.arithmetic.get(number as usize)?;
@@ -82,41 +109,50 @@ impl FastPathCtx<'_> {
                 }
                 (to, value(if holds != 0 { yes } else { no })?.clone().with_taint(taint))
             }
-            DecodedOp::Load { pointer, to, offset, bytes, is_bool: truth } => {
-                let ConcreteValue::Pointer(pointer) = value(pointer)? else { return None };
+            DecodedOp::Load { pointer, to, offset, access, bytes, is_bool } => {
+                let ConcreteValue::Pointer(pointer) = *value(pointer)? else { return None };
                 // An address may depend on inputs alone; other taints are recorded by the general
                 // path.
                 if pointer.is_out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.row_major {
                     return None;
                 }
-                let object = match pointer.object & PRIVATE_TAG {
-                    0 => self.objects.get(pointer.object as usize)?,
-                    _ => self.locals.as_slice().get((pointer.object & !PRIVATE_TAG) as usize)?,
-                };
-                let offset = pointer.offset.wrapping_add(offset.into());
-                // Shared memory has a class, and needs the race checks of the general path.
-                if object.class.is_some() || !object.contains_range(offset, bytes) {
+                let at = (pointer.offset.wrapping_add(offset.into()), u32::from(bytes));
+                let object = self.object_mut(pointer.object)?;
+                if !object.contains_range(at.0, at.1) {
                     return None;
                 }
-                let (bits, taint) = object.read_scalar(offset, bytes);
-                let taint = taint | pointer.taint;
-                (to, ConcreteValue::Bits(if truth { u64::from(bits != 0) } else { bits }, taint))
+                let (bits, taint) = object.read_scalar(at.0, at.1);
+                if object.class.is_some() {
+                    self.check_access(&pointer, at, access, None)?;
+                }
+                let bits = if is_bool { u64::from(bits != 0) } else { bits };
+                return set_bits(values, to, bits, taint | pointer.taint);
             }
-            DecodedOp::Store { pointer, value: stored, offset, bytes } => {
-                let (ConcreteValue::Pointer(pointer), &ConcreteValue::Bits(bits, taint)) =
+            DecodedOp::Store { pointer, value: stored, offset, access, bytes } => {
+                let (&ConcreteValue::Pointer(pointer), &ConcreteValue::Bits(bits, taint)) =
                     (value(pointer)?, value(stored)?)
                 else {
                     return None;
                 };
-                if pointer.is_out_of_bounds || pointer.row_major || pointer.object & PRIVATE_TAG == 0 {
+                if pointer.is_out_of_bounds || pointer.row_major {
                     return None;
                 }
-                let offset = pointer.offset.wrapping_add(offset.into());
-                let object = self.locals.as_mut_slice().get_mut((pointer.object & !PRIVATE_TAG) as usize)?;
-                if object.class.is_some() || !object.contains_range(offset, bytes) {
+                let at = (pointer.offset.wrapping_add(offset.into()), u32::from(bytes));
+                let is_private = pointer.object & PRIVATE_TAG != 0;
+                let object = self.object_mut(pointer.object)?;
+                if !object.contains_range(at.0, at.1) || is_private != object.class.is_none() {
                     return None;
                 }
-                object.write_scalar(offset, bytes, bits, taint);
+                if !is_private {
+                    // The general path observes undefined and unwritten values.
+                    if taint & (SITE_MASK | COMPUTED_FROM_UNWRITTEN) != 0 {
+                        return None;
+                    }
+                    let is_same = object.read_scalar(at.0, at.1) == (bits, taint);
+                    self.check_access(&pointer, at, access, is_same.then_some(taint))?;
+                    self.changes += u64::from(!is_same);
+                }
+                self.object_mut(pointer.object)?.write_scalar(at.0, at.1, bits, taint);
                 return Some(());
             }
             DecodedOp::AccessChain { pointer, to, chain } => {
@@ -127,7 +163,12 @@ impl FastPathCtx<'_> {
                 if shared && !self.descriptors.is_empty() && self.descriptors.contains_key(&base.object) {
                     return None;
                 }
-                (to, ConcreteValue::Pointer(chain.apply_to(base, value)?))
+                let part = chain.apply_to(base, value)?;
+                match values.get_mut(to as usize)? {
+                    ConcreteValue::Pointer(old) => *old = part,
+                    other => *other = ConcreteValue::Pointer(part),
+                }
+                return Some(());
             }
             DecodedOp::Extract(part) => {
                 let ExtractOp { composite: of, path, to } = self.function.extracts.get(part as usize)?;
@@ -153,9 +194,9 @@ impl FastPathCtx<'_> {
                     ConcreteValue::Bits(bits, taint) => (*bits & u64::from(u32::MAX), *taint),
                     other => (0, other.combined_taint()),
                 };
-                (to, ConcreteValue::Bits(bits, taint))
+                return set_bits(values, to, bits, taint);
             }
-            DecodedOp::Undefine { to } => (to, ConcreteValue::Bits(0, UNDEFINED)),
+            DecodedOp::Undefine { to } => return set_bits(values, to, 0, UNDEFINED),
             DecodedOp::Variable { to, id, ty, bytes } => {
                 let at = self.locals.push_variable(id, bytes as usize);
                 (to, ConcreteValue::Pointer(ConcretePointer::at_object_start(PRIVATE_TAG | at as u32, ty)))
@@ -165,11 +206,48 @@ impl FastPathCtx<'_> {
         Some(())
     }
 
+    fn object_mut(&mut self, object: u32) -> Option<&mut MemoryObject> {
+        match object & (PRIVATE_TAG | WORKGROUP_TAG) {
+            0 => self.objects.get_mut(object as usize),
+            WORKGROUP_TAG => self.workgroup_objects.get_mut((object & !WORKGROUP_TAG) as usize),
+            _ => self.locals.as_mut_slice().get_mut((object & !PRIVATE_TAG) as usize),
+        }
+    }
+
+    /// Checks an access of shared memory and records it; `None` if the general path has to.
+    fn check_access(
+        &mut self,
+        pointer: &ConcretePointer,
+        (offset, bytes): (u64, u32),
+        access: u32,
+        repeated_store: Option<Taint>,
+    ) -> Option<()> {
+        let object = match pointer.object & WORKGROUP_TAG {
+            0 => self.objects.get_mut(pointer.object as usize)?,
+            _ => self.workgroup_objects.get_mut((pointer.object & !WORKGROUP_TAG) as usize)?,
+        };
+        let (class, accessor) = (object.class?, self.accessor.as_ref()?);
+        let kinds = &self.function.access_kinds.get(access as usize)?[class];
+        let kind = kinds[usize::from(object.coherent || pointer.coherent)]?;
+        if pointer.taint != 0 {
+            return None;
+        }
+        let site = AccessSite { instruction: self.instruction, calls: self.calls, kind, mask: 0 };
+        let (shadow, place) = (&mut object.shadow, (class, offset, bytes));
+        let (_, conflict) = accessor.record_access(shadow, place, (site, repeated_store), |_| None, None);
+        self.accesses += 1;
+        if self.conflict.is_none() {
+            self.conflict = conflict.map(|conflict| (*pointer, conflict));
+        }
+        Some(())
+    }
+
     fn is_recorded(&self, instruction: Instruction, taint: Taint) -> bool {
         self.tracks_launch && taint & INPUT_MASK != 0 && reduces_positions(instruction)
     }
 
     /// Recursion through a second function lets the compiler inline [`Self::execute_op`].
+    #[inline(never)]
     fn execute_op_outlined(&mut self, decoded_op: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
         self.execute_op(decoded_op, values)
     }
@@ -238,6 +316,7 @@ fn write_components<'n>(
 
 impl AccessChainOp {
     /// Applies the chain to a base pointer.
+    #[inline(always)]
     fn apply_to<'v>(
         &self,
         base: &ConcretePointer,
@@ -311,18 +390,41 @@ fn follow_edge(
 }
 
 impl Interpreter<'_> {
-    /// Executes decoded instructions, at most `most`, and returns their number.
-    pub(super) fn run_fast_path(&mut self, ctx: &mut InvocationCtx<'_>, most: u64) -> Step<u64> {
-        let Invocation { frames, locals, number, .. } = &mut ctx.workgroup.invocations[ctx.index];
-        self.block_entries.invocation = *number;
-        let frame = frames.last_mut().ok_or(StepInterrupt::Ended)?;
+    /// Executes decoded instructions, at most `most`. Returns false if the general path has to execute the next one.
+    pub(super) fn run_fast_path(&mut self, ctx: &mut InvocationCtx<'_>, most: u64) -> Step<bool> {
+        let has_plain_checks = !self.setup.skip_race_checks
+            && !self.setup.has_mixed_visibility
+            && !self.is_probing()
+            && self.accessed.is_none();
+        let WorkgroupState { invocations, objects, barrier_epochs, .. } = &mut *ctx.workgroup;
+        let me = &mut invocations[ctx.index];
+        self.block_entries.invocation = me.number;
+        let has_plain_checks = has_plain_checks && me.self_visible.is_empty();
+        let defines_collisions = self.program.module.defines_collisions();
+        let accessor = match has_plain_checks {
+            true => Some(Accessor::new(me, &me.views, barrier_epochs, self.setup, defines_collisions)),
+            false => None,
+        };
+        let frame = me.frames.last_mut().ok_or(StepInterrupt::Ended)?;
         let function = &self.program.functions[frame.function];
-        let (globals, objects) = (&self.globals[..], &self.objects[..]);
-        let descriptors = &self.descriptors;
-        let tracks_launch = self.setup.launch_taint.is_tracked();
-        let mut fast_path_ctx =
-            FastPathCtx { function, globals, objects, locals, descriptors, tracks_launch };
+        let globals = &self.globals[..];
+        let mut fast_path_ctx = FastPathCtx {
+            function,
+            globals,
+            objects: &mut self.objects,
+            workgroup_objects: objects,
+            locals: &mut me.locals,
+            accessor,
+            instruction: 0,
+            calls: frame.calls,
+            accesses: 0,
+            changes: 0,
+            conflict: None,
+            descriptors: &self.descriptors,
+            tracks_launch: self.setup.launch_taint.is_tracked(),
+        };
         let mut executed = 0;
+        let mut has_executed = true;
         let mut jump_result = Ok(());
         while executed < most {
             let Some(decoded_op) = function.decoded.get(frame.at) else { break };
@@ -352,11 +454,15 @@ impl Interpreter<'_> {
                     }
                 }
                 _ => {
-                    if fast_path_ctx.execute_op(decoded_op, &mut frame.values).is_none() {
+                    fast_path_ctx.instruction = function.first_site + frame.at as u32;
+                    has_executed = fast_path_ctx.execute_op(decoded_op, &mut frame.values).is_some();
+                    if !has_executed || fast_path_ctx.conflict.is_some() {
                         break;
                     }
-                    frame.at += 1;
-                    executed += 1;
+                    let nops = u64::from(function.following_nops[frame.at]);
+                    let length = 1 + nops.min(most - executed - 1);
+                    frame.at += length as usize;
+                    executed += length;
                     continue;
                 }
             };
@@ -367,8 +473,18 @@ impl Interpreter<'_> {
                 break;
             }
         }
-        self.steps += executed;
-        jump_result.map(|()| executed)
+        let FastPathCtx { accesses, changes, conflict, .. } = fast_path_ctx;
+        let mut is_done = executed >= most;
+        if let Some((pointer, conflict)) = conflict {
+            self.report_conflict(ctx, &pointer, &conflict);
+            if has_executed {
+                ctx.frame_mut()?.at += 1;
+                (executed, is_done) = (executed + 1, true);
+            }
+        }
+        (self.steps, self.accesses) = (self.steps + executed, self.accesses + accesses);
+        self.changes += changes;
+        jump_result.map(|()| is_done)
     }
 
     /// Jumps to another block.

@@ -10,8 +10,8 @@ use crate::finding::FindingCause;
 use super::compute::flatten_components;
 use super::memory::{ImageLayout, MemoryObject};
 use super::program::DecodedInstruction;
+use super::race_check::MemoryAccessKind;
 use super::sampler::Sampler;
-use super::shadow::MemoryAccessKind;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::ScalarKind;
@@ -124,9 +124,9 @@ impl Interpreter<'_> {
     /// Returns the layout of an image, and notes a default size. Chosen sizes are listed with the other inputs.
     fn note_assumed_size(&mut self, ctx: &mut InvocationCtx<'_>, object: u32) -> Option<ImageLayout> {
         let image = self.object_mut(ctx, object)?;
-        let (texels, name) = (image.texels?, image.name.clone());
+        let texels = image.texels?;
         if texels.is_default {
-            let [x, y, z] = texels.size;
+            let (name, [x, y, z]) = (image.name.clone(), texels.size);
             self.notes.insert(format!("image `{name}` is not given: {x}x{y}x{z} of zeros assumed"));
         }
         Some(texels)

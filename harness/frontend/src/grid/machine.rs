@@ -17,9 +17,10 @@ use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::finding::{FindingCause, FindingKind, InvocationId};
 use crate::undefined_result::undefined_result;
 
+use super::access::AccessConflict;
 use super::memory::MemoryObject;
 use super::program::DecodedInstruction;
-use super::shadow::{AccessOrder, AccessRecord};
+use super::race_check::{AccessOrder, AccessRecord};
 use super::slots::{GLOBAL_TAG, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
     COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, LAST_VALUE, OPAQUE, PRIVATE_TAG,
@@ -241,20 +242,16 @@ impl Interpreter<'_> {
     }
 
     /// Reports a race of two accesses.
-    pub fn report_race(
-        &mut self,
-        name: &str,
-        earlier: (&AccessRecord, InvocationId),
-        later: (&AccessRecord, InvocationId),
-        order: AccessOrder,
-    ) {
+    pub fn report_race(&mut self, name: &str, conflict: &AccessConflict) {
+        let [earlier, later] = [&conflict.earlier, &conflict.later]
+            .map(|record| (record, self.invocation_id(record.epoch.invocation)));
         let verb_of = |record: &AccessRecord| match (record.site.kind.is_atomic, record.site.kind.writes) {
             (true, true) => "atomically writes",
             (true, false) => "atomically reads",
             (false, true) => "writes",
             (false, false) => "reads",
         };
-        let (cause, why) = match order {
+        let (cause, why) = match conflict.order {
             AccessOrder::Unpublished => (
                 FindingCause::Unpublished,
                 "the write happens before, but is not made available and visible to the read",
@@ -280,7 +277,7 @@ impl Interpreter<'_> {
             _ => (FindingCause::Unordered, "the accesses are not ordered"),
         };
         let writes = |record: &AccessRecord| record.site.kind.writes && !record.site.kind.is_atomic;
-        let stored = self.repeated_store.filter(|_| writes(earlier.0) && writes(later.0));
+        let stored = conflict.repeated_store.filter(|_| writes(earlier.0) && writes(later.0));
         let is_equal = stored == Some(0) && cause == FindingCause::Unordered;
         let cause = if is_equal { FindingCause::EqualStores } else { cause };
         let same = match (stored, self.program.module.language) {
@@ -421,8 +418,9 @@ impl Interpreter<'_> {
     /// Returns the dynamic instance of the current instruction.
     ///
     /// It consists of the calls and loop iterations around it, in an order that puts earlier positions first.
-    pub fn dynamic_instance(&self, invocation: &Invocation) -> Rc<Vec<u32>> {
-        let mut all = Vec::new();
+    pub fn dynamic_instance(&mut self, invocation: &Invocation) -> Rc<Vec<u32>> {
+        let mut all = std::mem::take(&mut self.instance_buffer);
+        all.clear();
         // Lexicographic order: outer calls and loops first, so that a smaller list is an earlier
         // position in structured control flow.
         for frame in &invocation.frames {
@@ -433,7 +431,12 @@ impl Interpreter<'_> {
             }
             all.push(frame.at as u32);
         }
-        Rc::new(all)
+        // Most lanes wait at one instance.
+        if *self.last_instance != all {
+            self.last_instance = Rc::new(all.clone());
+        }
+        self.instance_buffer = all;
+        self.last_instance.clone()
     }
 
     /// Executes one instruction.
@@ -445,7 +448,7 @@ impl Interpreter<'_> {
     pub fn run_steps(&mut self, ctx: &mut InvocationCtx<'_>, most: u64) -> Step<()> {
         // The fast path stops at the first instruction that it does not handle, which is executed
         // below.
-        if self.run_fast_path(ctx, most)? >= most {
+        if self.run_fast_path(ctx, most)? {
             return Ok(());
         }
         let program = self.program;

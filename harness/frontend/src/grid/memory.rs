@@ -167,6 +167,7 @@ impl MemoryObject {
         self.taint.resize(bytes, UNDEFINED);
     }
 
+    #[inline]
     pub fn contains_range(&self, offset: u64, bytes: u32) -> bool {
         offset.checked_add(u64::from(bytes)).is_some_and(|end| end <= self.bytes.len() as u64)
     }
@@ -183,6 +184,7 @@ impl MemoryObject {
     }
 
     /// Reads a scalar; the caller has checked the bounds.
+    #[inline]
     pub fn read_scalar(&self, offset: u64, bytes: u32) -> (u64, Taint) {
         let start = offset as usize;
         // Most scalars have four bytes.
@@ -199,6 +201,7 @@ impl MemoryObject {
         (u64::from_le_bytes(all), taint)
     }
 
+    #[inline]
     pub fn write_scalar(&mut self, offset: u64, bytes: u32, value: u64, taint: Taint) {
         let start = offset as usize;
         let end = start + bytes.min(8) as usize;

@@ -1,6 +1,6 @@
 //! The decoded module of a walk: instructions with the slots of their operands, and type layouts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,7 +11,9 @@ use super::type_layout::{MemberLayout, ScalarKind, TypeLayout};
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::layout::Specialized;
 
-use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp};
+use super::bytecode::{
+    AccessChainOp, AccessKinds, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp,
+};
 use super::value::{ConcretePointer, ConcreteValue, Taint};
 
 /// Upper bound on the ids of a module.
@@ -66,6 +68,9 @@ pub(super) struct DecodedFunction<'m> {
     pub constructs: Vec<ConstructOp>,
     /// Decoded reductions.
     pub reductions: Vec<ReduceOp>,
+    pub access_kinds: Vec<AccessKinds>,
+    /// For each instruction, the number of instructions without effect that follow.
+    pub following_nops: Vec<u8>,
     /// The number of its first instruction in the module.
     pub first_site: u32,
 }
@@ -166,7 +171,7 @@ impl<'m> DecodedProgram<'m> {
     }
 
     /// Returns the number of slots for a vector; 0 for other types.
-    fn slot_count(&self, ty: u32) -> u8 {
+    pub(super) fn slot_count(&self, ty: u32) -> u8 {
         match self.type_layout(ty) {
             Ok(TypeLayout::Vector { count, .. }) if *count > 1 && *count as usize <= MAX_SPLIT_COMPONENTS => {
                 *count as u8
@@ -223,6 +228,8 @@ impl<'m> DecodedProgram<'m> {
             ..DecodedFunction::default()
         };
         decoded.loops = loops.into_iter().flatten().map(|(header, ends)| (*header, *ends)).collect();
+        self.add_register_variables(function, &mut decoded);
+        let uncopied = self.uncopied_loads(function);
         let parameters = function.parameters.iter().map(|id| (*id, None));
         let results = function.code.iter().map(|one| (one.result, Some(one)));
         let mut stored_ids = FxHashSet::default();
@@ -232,13 +239,14 @@ impl<'m> DecodedProgram<'m> {
                 return Err(malformed("an id above the bound"));
             }
             self.types[id as usize] = *ty;
-            self.slots[id as usize] =
-                instruction.and_then(|one| self.alias_slots(one)).unwrap_or_else(|| {
-                    stored_ids.insert(id);
-                    let slots = Slots::consecutive(decoded.slots, self.slot_count(*ty));
-                    decoded.slots += slots.as_slice().len() as u32;
-                    slots
-                });
+            let aliased = uncopied.get(&id).copied();
+            let aliased = aliased.or_else(|| instruction.and_then(|one| self.alias_slots(one)));
+            self.slots[id as usize] = aliased.unwrap_or_else(|| {
+                stored_ids.insert(id);
+                let slots = Slots::consecutive(decoded.slots, self.slot_count(*ty));
+                decoded.slots += slots.as_slice().len() as u32;
+                slots
+            });
         }
         decoded.parameters = function.parameters.iter().map(|id| self.slots_of(*id)).collect();
         let non_observable = crate::non_observable::non_observable_ids(self.module, function, false);
@@ -249,9 +257,14 @@ impl<'m> DecodedProgram<'m> {
                     decoded.non_observable[*slot as usize] = true;
                 }
             }
-            self.non_observable.extend((instruction.op == Op::Variable).then_some(instruction.result));
+            if instruction.op == Op::Variable {
+                self.non_observable.insert(instruction.result);
+                let register = self.register_variables.get(&instruction.result);
+                for slot in register.iter().flat_map(|slots| slots.as_slice()) {
+                    decoded.non_observable[*slot as usize] = true;
+                }
+            }
         }
-        self.add_register_variables(function, &mut decoded);
         for instruction in &function.code {
             let result = if stored_ids.contains(&instruction.result) {
                 self.slots_of(instruction.result)
@@ -262,77 +275,6 @@ impl<'m> DecodedProgram<'m> {
             decoded.code.push(DecodedInstruction { raw: *instruction, result, operation });
         }
         Ok(decoded)
-    }
-
-    /// Gives slots to the variables of numbers that are only loaded and stored, as a whole or by component.
-    ///
-    /// No pointer to them leaves the function, so that the slots replace their memory.
-    fn add_register_variables(
-        &mut self,
-        function: &spirv_reader::SpirvFunction,
-        decoded: &mut DecodedFunction<'m>,
-    ) {
-        let mut variables: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut chains: BTreeMap<u32, (u32, usize)> = BTreeMap::new();
-        for one in &function.code {
-            let operation = self.module.operation(one);
-            let index_of = |indices: &[u32]| match indices {
-                [index] => self.specialized.constant_number(*index),
-                _ => None,
-            };
-            match operation {
-                SpirvOperation::Variable { initializer: None } => {
-                    let found = self.pointee_of(one.ty).filter(|(class, _)| *class == StorageClass::Function);
-                    let ty = found.map(|(_, ty)| ty).filter(|ty| self.has_register_layout(*ty));
-                    variables.extend(ty.map(|ty| (one.result, ty)));
-                }
-                SpirvOperation::Load { .. } => {}
-                SpirvOperation::Store { value, .. } => {
-                    variables.remove(&value);
-                    if let Some((variable, _)) = chains.get(&value) {
-                        variables.remove(variable);
-                    }
-                }
-                SpirvOperation::AccessChain { base, element: None, indices }
-                    if variables.get(&base).is_some_and(|ty| {
-                        let count = u64::from(self.slot_count(*ty));
-                        index_of(indices).is_some_and(|index| index < count)
-                    }) =>
-                {
-                    let index = index_of(indices).unwrap_or(0);
-                    chains.insert(one.result, (base, index as usize));
-                }
-                _ => {
-                    for operand in self.module.operands_of(one) {
-                        variables.remove(operand);
-                        if let Some((variable, _)) = chains.get(operand) {
-                            variables.remove(variable);
-                        }
-                    }
-                }
-            }
-        }
-        for one in &function.code {
-            let Some(ty) = variables.get(&one.result) else { continue };
-            let slots = Slots::consecutive(decoded.slots, self.slot_count(*ty));
-            decoded.slots += slots.as_slice().len() as u32;
-            let is_non_observable = self.non_observable.contains(&one.result);
-            decoded.non_observable.resize(decoded.slots as usize, is_non_observable);
-            self.register_variables.insert(one.result, slots);
-        }
-        for (chain, (variable, index)) in chains {
-            let slots = self.register_variables.get(&variable).and_then(|slots| slots.component_slot(index));
-            self.register_variables.extend(slots.map(|slot| (chain, Slots::consecutive(slot, 0))));
-        }
-    }
-
-    /// Returns true for numbers of 32 bits, bools, and short vectors of them.
-    fn has_register_layout(&self, ty: u32) -> bool {
-        self.number_layout(ty).is_some_and(|(kind, bits, count)| {
-            kind != ScalarKind::Address
-                && bits == u32::BITS
-                && count.is_none_or(|count| count == u32::from(self.slot_count(ty)))
-        })
     }
 
     /// Returns the slots of an id.

@@ -24,15 +24,20 @@ use crate::order::{scope_from_number, semantics_from_number};
 use super::deadlock::SpinningInvocation;
 use super::program::{DecodedInstruction, DecodedProgram};
 use super::state::{
-    BarrierSemantics, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState,
+    BarrierSemantics, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WalkSetup,
+    WorkgroupState,
 };
 use super::step::{Step, StepInterrupt};
 use super::value::ConcreteValue;
 
+/// Upper bound on the steps of all walks of a kernel, except the first walk of a large grid.
+pub(super) const MAX_STEPS: u64 = 150_000_000;
+/// The first walk has this many steps for each invocation, if these are more.
+const STEPS_PER_INVOCATION: u64 = 1 << 13;
 /// Steps after which an invocation is preempted.
 const QUANTUM: u64 = 20_000;
-/// Invocations that run between two checks of the deadline.
-const TURNS_PER_CHECK: usize = 64;
+/// Steps between two checks of the deadline: a clock is slow beside an invocation of few steps.
+const STEPS_PER_CHECK: u64 = 1 << 13;
 /// Rounds without a change before the first deadlock check.
 const IDLE_ROUNDS: u32 = 3;
 /// Rounds without a change before lanes are forced past a lane whose loop does not repeat.
@@ -126,6 +131,17 @@ impl ScheduleRng {
     }
 }
 
+impl WalkSetup {
+    /// Returns the steps of a schedule, and of those before it, of at most `most` for a kernel.
+    pub(super) fn step_budget(&self, order: u64, most: u64) -> u64 {
+        if order > 0 || most < MAX_STEPS {
+            return most;
+        }
+        let invocations = u64::from(self.workgroup_count()) * u64::from(self.numbering().workgroup_size);
+        most.max(invocations * STEPS_PER_INVOCATION)
+    }
+}
+
 impl Interpreter<'_> {
     /// Executes the whole grid under one policy, within `budget` steps.
     pub(super) fn run_schedule(&mut self, plan: SchedulePolicy, budget: u64) -> Result<(), Refusal> {
@@ -177,21 +193,21 @@ impl Interpreter<'_> {
             // those that have not ended.
             let mut workgroup = match self.workgroups.remove(&index) {
                 Some(workgroup) => workgroup,
-                None => Box::new(
-                    self.start_workgroup(index)
-                        .map_err(|problem| problem.located_at(SourcePosition::Module))?,
-                ),
+                None => self
+                    .start_workgroup(index)
+                    .map_err(|problem| problem.located_at(SourcePosition::Module))?,
             };
             self.run_workgroup(&mut workgroup, plan, starved, random, budget)?;
             if workgroup.invocations.iter().any(|invocation| invocation.state != InvocationState::Ended) {
                 self.workgroups.insert(index, workgroup);
                 unfinished.push(index);
             } else {
-                // The memory of an ended workgroup is dropped; only its size is reported.
+                // The next workgroup reuses the memory of an ended one; only its size is reported.
                 let byte_counts = workgroup.objects.iter().map(|object| object.shadow.byte_counts());
                 let byte_counts = byte_counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
                 self.largest_shadow =
                     if byte_counts.1 > self.largest_shadow.1 { byte_counts } else { self.largest_shadow };
+                self.spare_workgroup = Some(workgroup);
             }
         }
         Ok(unfinished)
@@ -243,16 +259,17 @@ impl Interpreter<'_> {
                     1 + random.next_below(6) as u64
                 }
             };
-            for (turn, index) in order.into_iter().enumerate() {
+            for index in order {
                 if self.steps > budget {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
                     return Err(Problem::Exhausted { what: "steps", bound, remedy: "" }
                         .located_at(SourcePosition::Module));
                 }
-                // The clock is slow beside an invocation of few steps.
-                let is_checked = turn.is_multiple_of(TURNS_PER_CHECK);
-                if is_checked && self.setup.deadline.as_ref().is_some_and(DeadlinePredicate::has_passed) {
-                    return Err(Problem::OutOfTime.located_at(SourcePosition::Module));
+                if self.steps >= self.next_check {
+                    self.next_check = self.steps + STEPS_PER_CHECK;
+                    if self.setup.deadline.as_ref().is_some_and(DeadlinePredicate::has_passed) {
+                        return Err(Problem::OutOfTime.located_at(SourcePosition::Module));
+                    }
                 }
                 let number = workgroup.invocations[index].number;
                 let mut ctx = InvocationCtx { workgroup, index };
@@ -267,20 +284,17 @@ impl Interpreter<'_> {
                 self.run_invocation(&mut ctx, events.min(starved.delay))?;
                 starved.delay = starved.delay.saturating_sub(self.events - before);
             }
-            // Without short-circuit: each kind of meeting may be complete.
-            let has_completed_wait = self.complete_subgroup_operations(workgroup, false)?
-                | self.complete_split_waits(workgroup)?
-                | self.resume_interlock_waits(workgroup)?
-                | self.complete_workgroup_barrier(workgroup)?;
-            let is_any_running =
-                workgroup.invocations.iter().any(|invocation| invocation.state == InvocationState::Running);
-            if !has_completed_wait
-                && (is_any_running
-                    || workgroup.invocations.iter().all(|one| one.state == InvocationState::Ended))
-            {
+            let is_waiting = |one: &Invocation| matches!(one.state, InvocationState::Waiting(_));
+            if !workgroup.invocations.iter().any(is_waiting) {
                 return Ok(());
             }
-            if !has_completed_wait && !is_any_running {
+            // Without short-circuit: each kind of meeting may be complete.
+            let has_completed_other = !self.setup.has_only_workgroup_barriers
+                && self.complete_subgroup_operations(workgroup, false)?
+                    | self.complete_split_waits(workgroup)?
+                    | self.resume_interlock_waits(workgroup)?;
+            let has_completed_wait = has_completed_other | self.complete_workgroup_barrier(workgroup)?;
+            if !has_completed_wait {
                 return Ok(());
             }
             // Other workgroups get a turn, so that invocations of different workgroups interleave.
@@ -318,15 +332,15 @@ impl Interpreter<'_> {
     }
 
     /// Returns the instance, operation and site at which an invocation waits.
-    pub(super) fn waiting_at(
+    pub(super) fn waiting_at<'w>(
         &self,
-        workgroup: &WorkgroupState,
+        workgroup: &'w WorkgroupState,
         index: usize,
-    ) -> Option<(Rc<Vec<u32>>, SpirvOperation<'_>, u32)> {
+    ) -> Option<(&'w Rc<Vec<u32>>, SpirvOperation<'_>, u32)> {
         let invocation = &workgroup.invocations[index];
         let InvocationState::Waiting(instance) = &invocation.state else { return None };
         let site = self.current_site(invocation);
-        Some((instance.clone(), self.program.instruction_at(site)?.operation, site))
+        Some((instance, self.program.instruction_at(site)?.operation, site))
     }
 
     /// Returns execution scope, memory scope and semantics of the control barrier at a site.
@@ -391,8 +405,7 @@ impl Interpreter<'_> {
                     waiting.push((instance, index, is_barrier, site));
                 }
             }
-            let Some((instance, _, is_barrier, site)) =
-                waiting.iter().min_by_key(|one| one.0.clone()).cloned()
+            let Some((instance, _, is_barrier, site)) = waiting.iter().min_by_key(|one| one.0).copied()
             else {
                 continue;
             };
@@ -414,7 +427,7 @@ impl Interpreter<'_> {
 
     /// Completes a workgroup barrier if all invocations have arrived or ended.
     fn complete_workgroup_barrier(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
-        let mut waiting = Vec::new();
+        let mut waiting = Vec::with_capacity(workgroup.invocations.len());
         for index in 0..workgroup.invocations.len() {
             match (&workgroup.invocations[index].state, self.waiting_at(workgroup, index)) {
                 (InvocationState::Ended, _) => {}
@@ -430,7 +443,7 @@ impl Interpreter<'_> {
         }
         // Of several dynamic instances, the earliest one is completed first. The smallest dynamic instance is
         // the earliest position, so lagging lanes catch up before others continue.
-        let Some((instance, _, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned() else {
+        let Some((instance, _, site)) = waiting.iter().min_by_key(|one| one.0).copied() else {
             return Ok(false);
         };
         let together: Vec<usize> = waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();

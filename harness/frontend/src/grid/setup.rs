@@ -35,7 +35,7 @@ pub(crate) use objects::initial_texels;
 use super::value::{ConcreteValue, Taint, input_taint};
 
 /// Upper bound on the invocations of a grid.
-pub(crate) const MAX_INVOCATIONS: u64 = 1 << 20;
+pub(crate) const MAX_INVOCATIONS: u64 = 1 << 26;
 /// Upper bound on the invocations of a workgroup.
 const MAX_WORKGROUP_SIZE: u64 = 1 << 12;
 
@@ -128,6 +128,7 @@ pub(super) fn with_interpreter<T>(
         workgroup_variables: of_workgroup,
         private_variables: of_invocation,
         has_fine_ordering: has_fine_ordering(module, &specialized),
+        has_only_workgroup_barriers: has_only_workgroup_barriers(module, &specialized),
         has_mixed_visibility: has_mixed_visibility(module, &specialized),
         ray_queries: (options.ray_queries.unwrap_or_default(), ray_query_taint(&options.assumed)),
         launch_taint: LaunchTaint::from_inputs(options.assumed.iter().map(AssumedInput::launch_part)),
@@ -154,16 +155,20 @@ pub(super) fn with_interpreter<T>(
         influence,
         notes,
         steps: 0,
+        next_check: 0,
         changes: 0,
         events: 0,
         accesses: 0,
         repeated_store: None,
+        spare_workgroup: None,
         spare_memory: Vec::new(),
         barriers: RefCell::default(),
         last_semantics: (0, Semantics::RELAXED),
         private_templates: Vec::new(),
         spin_reads: None,
         accessed: None,
+        last_instance: Default::default(),
+        instance_buffer: Vec::new(),
         calls: Vec::new(),
         calls_by_site: FxHashMap::default(),
         rotation: 1,
@@ -313,6 +318,19 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
         }
     }
     atomics && wide
+}
+
+/// Returns true if invocations wait for each other only at control barriers of the workgroup.
+fn has_only_workgroup_barriers(module: &SpirvModule, specialized: &Specialized<'_>) -> bool {
+    let mut code = module.functions.values().flat_map(|function| &function.code);
+    code.all(|instruction| match module.operation(instruction) {
+        SpirvOperation::ControlBarrier { part, execution, .. } => {
+            part == BarrierPart::Whole
+                && constant_scope(module, specialized, execution) == Some(Scope::Workgroup)
+        }
+        SpirvOperation::Subgroup(_) | SpirvOperation::BeginInterlock => false,
+        _ => true,
+    })
 }
 
 fn constant_scope(module: &SpirvModule, specialized: &Specialized<'_>, id: u32) -> Option<Scope> {

@@ -4,17 +4,15 @@
 //! replaces them. Unlike FastTrack, reads of many invocations at one site are one record with a lane mask,
 //! because a grid executes the same instruction thousands of times.
 //!
-//! The check reports no false race. It may miss one if a bound on the number of records drops an access.
+//! A race may be missed if a bound on the number of records drops an access.
 
-use std::collections::BTreeMap;
-use std::iter::Chain;
-use std::option::IterMut as OptionIterMut;
-use std::slice::IterMut as SliceIterMut;
-
-use litmus::Scope;
 use rustc_hash::FxHashMap;
 
-use super::happens_before::{Epoch, HappensBeforeView, domain_level, nearest_shared_domain, scope_includes};
+use super::happens_before::Epoch;
+use super::race_check::{
+    AccessOrder, AccessRecord, AccessSite, InvocationNumbering, MemoryAccessKind, RaceCheck, RaceCheckResult,
+    classify_pair,
+};
 
 /// Bytes per word of the access history.
 pub(super) const WORD_BYTES: u64 = 4;
@@ -24,61 +22,6 @@ const MAX_WORKGROUPS_PER_KIND: usize = 3;
 const MAX_PER_WORKGROUP: usize = 2;
 /// Upper bound on the records of a word.
 const MAX_RECORDS: usize = 1 << 12;
-
-/// The properties of an access that decide how it conflicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MemoryAccessKind {
-    pub writes: bool,
-    pub is_atomic: bool,
-    /// True if it is larger than a word.
-    pub is_wide: bool,
-    /// True for a private access (without `NonPrivatePointer`), which nothing orders with other invocations.
-    pub is_private: bool,
-    /// True if it makes itself available or visible to its scope.
-    pub is_published: bool,
-    pub scope: Scope,
-    /// The read-modify-write operation if it commutes with itself; 0 otherwise.
-    pub operation: u8,
-}
-
-/// A recorded access.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AccessRecord {
-    pub epoch: Epoch,
-    pub subgroup: u32,
-    pub site: AccessSite,
-}
-
-impl MemoryAccessKind {
-    /// Returns the domain level of the access's own availability or visibility operation.
-    fn own_domain_level(&self) -> usize {
-        if self.is_published { domain_level(self.scope) } else { 0 }
-    }
-}
-
-impl AccessRecord {
-    fn domain_ids(&self) -> (u32, u32, u32) {
-        (self.epoch.invocation, self.epoch.workgroup, self.subgroup)
-    }
-}
-
-/// The properties that accesses of several invocations share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AccessSite {
-    pub instruction: u32,
-    /// Number of the call stack that led there.
-    pub calls: u32,
-    pub kind: MemoryAccessKind,
-    /// The accessed bytes of the word.
-    pub mask: u8,
-}
-
-impl AccessSite {
-    /// Returns true if a record of one can represent the other, at any position.
-    fn has_same_kind(&self, other: &AccessSite) -> bool {
-        self.kind == other.kind && self.mask == other.mask
-    }
-}
 
 /// Invocations per group: their numbers differ only in the low bits.
 const GROUP_SIZE: u32 = u32::BITS;
@@ -96,19 +39,13 @@ struct AccessGroup {
 }
 
 impl AccessGroup {
-    fn from_record(record: &AccessRecord) -> AccessGroup {
-        let Epoch { invocation, time, barrier_epoch: epoch, .. } = record.epoch;
+    fn new(invocation: u32, (time, barrier_epoch): (u32, u32), site: AccessSite) -> AccessGroup {
         let lane = invocation % GROUP_SIZE;
-        AccessGroup {
-            first_invocation: invocation - lane,
-            lanes: 1 << lane,
-            time,
-            barrier_epoch: epoch,
-            site: record.site,
-        }
+        AccessGroup { first_invocation: invocation - lane, lanes: 1 << lane, time, barrier_epoch, site }
     }
 
     /// Returns the bit of an invocation; 0 if it has no record.
+    #[inline]
     fn lane_bit(&self, invocation: u32) -> u32 {
         let room = invocation.checked_sub(self.first_invocation).filter(|lane| *lane < GROUP_SIZE);
         room.map_or(0, |lane| self.lanes & 1 << lane)
@@ -122,176 +59,19 @@ impl AccessGroup {
 
     /// Expands the group into records, each with its bit.
     fn records(self, shape: InvocationNumbering) -> impl Iterator<Item = (u32, AccessRecord)> {
-        let AccessGroup { first_invocation: first, time, barrier_epoch: epoch, site: way, mut lanes } = self;
+        let AccessGroup { first_invocation, time, barrier_epoch, site, mut lanes } = self;
         std::iter::from_fn(move || {
             let lane = (lanes != 0).then(|| lanes.trailing_zeros())?;
             lanes &= lanes - 1;
-            let invocation = first + lane;
-            let workgroup = invocation / shape.workgroup_size;
-            let subgroup = invocation % shape.workgroup_size / shape.subgroup_size;
-            let first = invocation - invocation % shape.workgroup_size % shape.subgroup_size;
-            let access_epoch =
-                Epoch { invocation, workgroup, time, barrier_epoch: epoch, subgroup_start: first };
-            Some((1 << lane, AccessRecord { epoch: access_epoch, subgroup, site: way }))
+            Some((1 << lane, shape.record_of(first_invocation + lane, (time, barrier_epoch), site)))
         })
-    }
-}
-
-/// The layout of invocation numbers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InvocationNumbering {
-    /// Invocations per workgroup.
-    pub workgroup_size: u32,
-    /// Invocations per subgroup.
-    pub subgroup_size: u32,
-}
-
-/// The relation of two conflicting accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AccessOrder {
-    Ordered,
-    /// Both are atomic, of one size, and in each other's scope.
-    MutualAtomics,
-    Race,
-    /// The earlier access happens before, but its write is not available or not visible.
-    Unpublished,
-}
-
-/// For each invocation, the time up to which its writes to a location are visible to an acquiring atomic.
-pub(super) type SelfVisibleWrites = BTreeMap<u32, u32>;
-
-/// The context of a race check.
-#[derive(Clone, Copy)]
-pub(super) struct RaceCheck<'v> {
-    pub view: &'v HappensBeforeView,
-    /// Writes to this location that are visible without a visibility operation.
-    pub self_visible: Option<&'v SelfVisibleWrites>,
-    /// True if more than workgroup barriers orders invocations.
-    pub has_fine_ordering: bool,
-    /// The accessing invocation's clock at its last release.
-    pub last_release: u32,
-    pub numbering: InvocationNumbering,
-    /// The collisions that the source language defines.
-    pub collisions: DefinedCollisions,
-}
-
-/// The unordered accesses of one word that are no data race by the source language.
-#[derive(Clone, Copy, Default)]
-pub(super) struct DefinedCollisions {
-    /// An atomic and a plain load.
-    pub of_loads: bool,
-    /// An atomic and a plain store.
-    pub of_stores: bool,
-    /// Two plain stores of the value that memory holds.
-    pub of_equal_stores: bool,
-}
-
-impl DefinedCollisions {
-    fn contains(self, one: &MemoryAccessKind, other: &MemoryAccessKind) -> bool {
-        match (one.is_atomic, other.is_atomic) {
-            (true, true) => false,
-            (false, false) => self.of_equal_stores && one.writes && other.writes,
-            (true, false) => {
-                if other.writes {
-                    self.of_stores
-                } else {
-                    self.of_loads
-                }
-            }
-            (false, true) => self.contains(other, one),
-        }
-    }
-}
-
-/// Classifies an access against an earlier one.
-pub(super) fn classify_pair(
-    earlier: &AccessRecord,
-    later: &AccessRecord,
-    race_check: RaceCheck<'_>,
-) -> AccessOrder {
-    let view = race_check.view;
-    let (a, b) = (&earlier.site.kind, &later.site.kind);
-    let same = earlier.epoch.invocation == later.epoch.invocation;
-    // One invocation's accesses are in program order, disjoint bytes do not overlap, and two reads
-    // do not conflict.
-    if same || earlier.site.mask & later.site.mask == 0 || !a.writes && !b.writes {
-        return AccessOrder::Ordered;
-    }
-    let (one, other) = (earlier.domain_ids(), later.domain_ids());
-    let joined = scope_includes(a.scope, one, other) && scope_includes(b.scope, one, other);
-    if a.is_atomic && b.is_atomic && joined && earlier.site.mask == later.site.mask && a.is_wide == b.is_wide
-    {
-        return AccessOrder::MutualAtomics;
-    }
-    let workgroup = later.epoch.workgroup;
-    let known = view.ordering.before.includes_epoch(workgroup, &earlier.epoch);
-    if !a.is_private && !b.is_private {
-        let (moment, near) = (&earlier.epoch, nearest_shared_domain(one, other));
-        let ordered = match (a.writes, b.writes) {
-            // A read before a write needs neither availability nor visibility, only happens-before
-            // (VK-LO-02).
-            (false, _) => known,
-            (true, true) => view.is_available(workgroup, moment, known, a.own_domain_level(), near),
-            (true, false) => {
-                view.is_visible(workgroup, moment, known, (a.own_domain_level(), b.own_domain_level()), near)
-            }
-        };
-        let self_visible_time = race_check.self_visible.and_then(|seen| seen.get(&earlier.epoch.invocation));
-        let is_self_visible =
-            a.writes && !b.writes && self_visible_time.is_some_and(|time| *time >= earlier.epoch.time);
-        if ordered || is_self_visible {
-            return AccessOrder::Ordered;
-        }
-    }
-    // Both are races of the model, which requires location order. A read that happens after a write
-    // but cannot see it has another cause and another fix, so it is reported as unpublished.
-    if known && a.writes && !b.writes { AccessOrder::Unpublished } else { AccessOrder::Race }
-}
-
-/// A list of groups. The first one needs no allocation: most words have no other.
-#[derive(Clone, Debug, Default)]
-struct AccessGroups {
-    /// `None` only for an empty list.
-    first: Option<AccessGroup>,
-    others: Vec<AccessGroup>,
-}
-
-impl AccessGroups {
-    #[inline]
-    fn iter(&self) -> impl Iterator<Item = &AccessGroup> {
-        self.first.iter().chain(&self.others)
-    }
-
-    #[inline]
-    fn iter_mut(&mut self) -> Chain<OptionIterMut<'_, AccessGroup>, SliceIterMut<'_, AccessGroup>> {
-        self.first.iter_mut().chain(&mut self.others)
-    }
-
-    fn push(&mut self, group: AccessGroup) {
-        match self.first {
-            None => self.first = Some(group),
-            Some(_) => {
-                // There are many lists, and most are short.
-                if self.others.len() == self.others.capacity() {
-                    self.others.reserve_exact(1 + self.others.len() / 4);
-                }
-                self.others.push(group);
-            }
-        }
-    }
-
-    fn remove_empty(&mut self) {
-        self.others.retain(|group| group.lanes != 0);
-        if self.first.take_if(|group| group.lanes == 0).is_some() && !self.others.is_empty() {
-            self.first = Some(self.others.remove(0));
-        }
     }
 }
 
 /// The access history of one word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShadowCell {
-    groups: AccessGroups,
+    groups: Vec<AccessGroup>,
     has_write: bool,
     /// The invocation that last changed the value, plus one; 0 for none.
     last_writer: u32,
@@ -299,35 +79,200 @@ pub(super) struct ShadowCell {
 
 /// Words per page, one bit each.
 const WORDS_PER_PAGE: u64 = u32::BITS as u64;
+/// Runs per page from which on a word without a run has a cell.
+const MAX_RUNS: usize = 8;
+/// The shift of a run of one invocation.
+const ONE_INVOCATION: u8 = WORDS_PER_PAGE.trailing_zeros() as u8;
+
+/// Accesses of neighbouring words that differ only in word and invocation, as lanes make them together.
+///
+/// A run starts with one invocation for all words (`shift` 5). The next invocation decides how many words each has.
+#[derive(Clone, Copy, Debug)]
+struct AccessRun {
+    /// One bit for each word, and the bit number of the first word that was accessed.
+    words: u32,
+    start: u8,
+    /// Each invocation accesses 2^`shift` words.
+    shift: u8,
+    /// The words whose value it changed last.
+    changed: u32,
+    first_invocation: u32,
+    time: u32,
+    barrier_epoch: u32,
+    site: AccessSite,
+}
+
+impl AccessRun {
+    fn from_record(word: u32, record: &AccessRecord) -> AccessRun {
+        let Epoch { invocation, time, barrier_epoch, .. } = record.epoch;
+        AccessRun {
+            words: 1 << word,
+            start: word as u8,
+            shift: ONE_INVOCATION,
+            changed: 0,
+            first_invocation: invocation,
+            time,
+            barrier_epoch,
+            site: record.site,
+        }
+    }
+
+    #[inline]
+    fn contains(&self, word: u32) -> bool {
+        self.words >> word & 1 != 0
+    }
+
+    /// Returns the invocation that accesses a word at or after the start.
+    #[inline]
+    fn invocation_at(&self, word: u32) -> u32 {
+        self.first_invocation + ((word - u32::from(self.start)) >> self.shift)
+    }
+
+    fn group_at(&self, word: u32) -> AccessGroup {
+        AccessGroup::new(self.invocation_at(word), (self.time, self.barrier_epoch), self.site)
+    }
+
+    /// Adds a word, if the record differs from the others only in word and invocation.
+    fn extend(&mut self, word: u32, record: &AccessRecord) -> bool {
+        let Epoch { invocation, time, barrier_epoch, .. } = record.epoch;
+        let Some(distance) = word.checked_sub(self.start.into()) else { return false };
+        if (self.time, self.barrier_epoch) != (time, barrier_epoch) || self.site != record.site {
+            return false;
+        }
+        let is_whole = self.words >> self.start == (1 << distance) - 1;
+        if invocation != self.invocation_at(word)
+            && is_whole
+            && self.shift == ONE_INVOCATION
+            && distance.is_power_of_two()
+        {
+            self.shift = distance.trailing_zeros() as u8;
+        }
+        let fits = invocation == self.invocation_at(word);
+        self.words |= u32::from(fits) << word;
+        fits
+    }
+}
 
 /// The access history of a range of words.
 #[derive(Clone, Debug, Default)]
 struct ShadowPage {
-    /// One bit for each word with a record.
-    words: u32,
-    /// The history of these words, in ascending order.
+    /// The words with a history in `runs`, of at most one record per kind.
+    in_runs: u32,
+    /// The words with a history in `cells`.
+    in_cells: u32,
+    /// In the order of the records of each word.
+    runs: Vec<AccessRun>,
+    /// The histories of these words, in ascending order.
     cells: Vec<ShadowCell>,
 }
 
 impl ShadowPage {
-    /// Returns whether a word has a history, and its index or insertion point.
-    fn cell_index(&self, word: u64) -> (bool, usize) {
-        let bit = 1 << (word % WORDS_PER_PAGE);
-        // The rank of the word among those with a history is its index in `cells`.
-        (self.words & bit != 0, (self.words & (bit - 1)).count_ones() as usize)
+    /// Returns the index of a word among those with a cell.
+    fn cell_index(&self, word: u32) -> usize {
+        (self.in_cells & ((1 << word) - 1)).count_ones() as usize
     }
 
-    fn cell_mut(&mut self, word: u64) -> &mut ShadowCell {
-        let (there, index) = self.cell_index(word);
-        if !there {
-            self.words |= 1 << (word % WORDS_PER_PAGE);
+    /// Returns the history of a word as a cell, creating it if needed.
+    fn cell_mut(&mut self, word: u32) -> &mut ShadowCell {
+        let index = self.cell_index(word);
+        if self.in_cells >> word & 1 == 0 {
+            self.in_cells |= 1 << word;
+            self.in_runs &= !(1 << word);
             // Neighbouring words are often accessed together.
             if self.cells.len() == self.cells.capacity() {
-                self.cells.reserve_exact(self.cells.len().max(1));
+                self.cells.reserve_exact(1 + self.cells.len() / 2);
             }
-            self.cells.insert(index, ShadowCell::default());
+            let mut cell = ShadowCell::default();
+            for run in self.runs.iter_mut().filter(|run| run.contains(word)) {
+                let group = run.group_at(word);
+                cell.has_write |= group.site.kind.writes;
+                if run.changed >> word & 1 != 0 {
+                    cell.set_last_writer(run.invocation_at(word));
+                }
+                cell.push_group(group);
+                run.words &= !(1 << word);
+            }
+            self.runs.retain(|run| run.words != 0);
+            if self.runs.is_empty() {
+                self.runs = Vec::new();
+            }
+            self.cells.insert(index, cell);
         }
         &mut self.cells[index]
+    }
+
+    /// Records an access as part of a run. Returns `None` if the history of the word needs a cell.
+    fn record_in_run(
+        &mut self,
+        word: u32,
+        new: &AccessRecord,
+        changes: bool,
+        race_check: RaceCheck<'_>,
+    ) -> Option<RaceCheckResult> {
+        let mut result = RaceCheckResult::default();
+        if self.in_cells >> word & 1 != 0 || new.site.kind.is_atomic {
+            return None;
+        }
+        // As in `drop_covered`, a write replaces what its invocation did to the word before.
+        let covers = new.site.kind.writes && !new.site.kind.is_private;
+        // The first run after those with the word: its records stay in order.
+        let mut next = 0;
+        if self.in_runs >> word & 1 != 0 {
+            for (index, run) in self.runs.iter().enumerate().filter(|(_, run)| run.contains(word)) {
+                if !run.site.is_compatible_with(&new.site) {
+                    let times = (run.time, run.barrier_epoch);
+                    let record = race_check.numbering.record_of(run.invocation_at(word), times, run.site);
+                    result.add_pair(&record, new, race_check);
+                }
+                next = index;
+                if covers {
+                    let is_own = run.invocation_at(word) == new.epoch.invocation;
+                    let is_covered = !run.site.kind.is_private && run.site.mask & !new.site.mask == 0;
+                    if !is_own || !is_covered {
+                        return None;
+                    }
+                } else if run.site.has_same_kind(&new.site) {
+                    let is_known = run.invocation_at(word) == new.epoch.invocation
+                        && (run.time, run.barrier_epoch) == (new.epoch.time, new.epoch.barrier_epoch)
+                        && run.site == new.site;
+                    if !is_known {
+                        return None;
+                    }
+                    next = usize::MAX;
+                    break;
+                }
+            }
+        }
+        let bit = 1 << word;
+        let mut changes = changes;
+        if next < usize::MAX {
+            if covers && self.in_runs & bit != 0 {
+                // The invocation that changed the value last is the same.
+                for run in &mut self.runs {
+                    changes |= run.changed & bit != 0;
+                    run.words &= !bit;
+                }
+                self.runs.retain(|run| run.words != 0);
+                next = 0;
+            }
+            if !self.runs.iter_mut().skip(next).any(|run| !run.contains(word) && run.extend(word, new)) {
+                if self.runs.len() >= MAX_RUNS && !covers {
+                    return None;
+                }
+                if self.runs.len() == self.runs.capacity() {
+                    self.runs.reserve_exact(1 + self.runs.len() / 2);
+                }
+                self.runs.push(AccessRun::from_record(word, new));
+            }
+            self.in_runs |= bit;
+        }
+        if changes {
+            let is_of = |run: &AccessRun| run.site == new.site && run.contains(word);
+            for run in &mut self.runs {
+                run.changed = run.changed & !bit | u32::from(is_of(run)) << word;
+            }
+        }
+        Some(result)
     }
 }
 
@@ -336,32 +281,66 @@ impl ShadowPage {
 pub(super) struct ShadowMemory {
     /// The first page that was used, with its number; many objects have only this one.
     first_page: (u32, ShadowPage),
-    other_pages: FxHashMap<u32, ShadowPage>,
+    other_pages: Vec<ShadowPage>,
+    /// The index of each other page by its number.
+    indices: FxHashMap<u32, u32>,
+    /// The number and index of the other page that was accessed last.
+    last: Option<(u32, u32)>,
 }
 
 impl ShadowMemory {
-    /// Returns the history of a word, creating it if needed.
-    pub fn cell_mut(&mut self, word: u64) -> &mut ShadowCell {
+    #[inline]
+    fn page_mut(&mut self, word: u64) -> &mut ShadowPage {
         let number = (word / WORDS_PER_PAGE) as u32;
         // An empty page may take any number.
-        if self.first_page.1.words == 0 {
+        if self.first_page.1.in_runs | self.first_page.1.in_cells == 0 {
             self.first_page.0 = number;
         }
-        let page = match self.first_page.0 == number {
-            true => &mut self.first_page.1,
-            false => self.other_pages.entry(number).or_default(),
+        if self.first_page.0 == number {
+            return &mut self.first_page.1;
+        }
+        let index = match self.last {
+            Some((last, index)) if last == number => index,
+            _ => *self.indices.entry(number).or_insert(self.other_pages.len() as u32),
         };
-        page.cell_mut(word)
+        self.last = Some((number, index));
+        if index as usize == self.other_pages.len() {
+            if index as usize == self.other_pages.capacity() {
+                self.other_pages.reserve_exact(1 + self.other_pages.len() / 4);
+            }
+            self.other_pages.push(ShadowPage::default());
+        }
+        &mut self.other_pages[index as usize]
+    }
+
+    /// Returns the history of a word, creating it if needed.
+    pub fn cell_mut(&mut self, word: u64) -> &mut ShadowCell {
+        self.page_mut(word).cell_mut((word % WORDS_PER_PAGE) as u32)
+    }
+
+    /// Checks an access against the history of a word and records it; `changes` if it changes the value.
+    pub fn record_access(
+        &mut self,
+        word: u64,
+        new: &AccessRecord,
+        changes: bool,
+        race_check: RaceCheck<'_>,
+    ) -> RaceCheckResult {
+        let (page, word) = (self.page_mut(word), (word % WORDS_PER_PAGE) as u32);
+        if let Some(result) = page.record_in_run(word, new, changes, race_check) {
+            return result;
+        }
+        let cell = page.cell_mut(word);
+        let result = cell.record_access(new, race_check);
+        if changes {
+            cell.set_last_writer(new.epoch.invocation);
+        }
+        result
     }
 
     /// Returns the invocation and instruction that last changed the word at a byte offset.
-    pub fn last_write(&self, offset: u64) -> Option<(u32, u32)> {
-        let word = offset / WORD_BYTES;
-        let number = (word / WORDS_PER_PAGE) as u32;
-        let page =
-            if self.first_page.0 == number { &self.first_page.1 } else { self.other_pages.get(&number)? };
-        let (there, index) = page.cell_index(word);
-        let cell = page.cells.get(index).filter(|_| there)?;
+    pub fn last_write(&mut self, offset: u64) -> Option<(u32, u32)> {
+        let cell = self.cell_mut(offset / WORD_BYTES);
         let writer = cell.last_writer.checked_sub(1)?;
         let writes = |group: &&AccessGroup| group.site.kind.writes && group.lane_bit(writer) != 0;
         let last = cell.groups.iter().filter(writes).max_by_key(|group| group.time)?;
@@ -371,24 +350,26 @@ impl ShadowMemory {
     /// Returns the number of accessed bytes and the size of the history.
     pub fn byte_counts(&self) -> (u64, u64) {
         let mut accessed = 0;
-        let mut bytes = self.other_pages.capacity() * size_of::<(u32, ShadowPage)>();
-        for page in std::iter::once(&self.first_page.1).chain(self.other_pages.values()) {
+        let index_bytes = size_of::<ShadowPage>() + size_of::<(u32, u32)>();
+        let mut bytes = self.other_pages.capacity() * index_bytes;
+        for page in std::iter::once(&self.first_page.1).chain(&self.other_pages) {
             bytes += page.cells.capacity() * size_of::<ShadowCell>();
+            bytes += page.runs.capacity() * size_of::<AccessRun>();
+            if let [run] = &page.runs[..] {
+                accessed += run.words.count_ones() * run.site.mask.count_ones();
+            } else {
+                for word in 0..u32::BITS {
+                    let runs = page.runs.iter().filter(|run| run.contains(word));
+                    accessed += runs.fold(0, |all, run| all | run.site.mask).count_ones();
+                }
+            }
             for cell in &page.cells {
                 accessed += cell.groups.iter().fold(0, |all, group| all | group.site.mask).count_ones();
-                bytes += cell.groups.others.capacity() * size_of::<AccessGroup>();
+                bytes += cell.groups.capacity() * size_of::<AccessGroup>();
             }
         }
         (u64::from(accessed), bytes as u64)
     }
-}
-
-/// The result of recording an access.
-#[derive(Debug, Default)]
-pub(super) struct RaceCheckResult {
-    pub conflict: Option<(AccessRecord, AccessOrder)>,
-    /// True if a mutual atomic that does not commute with it is unordered with it.
-    pub is_unordered: bool,
 }
 
 impl ShadowCell {
@@ -403,7 +384,7 @@ impl ShadowCell {
         // Two reads never conflict, so a word without writes needs no scan.
         if self.has_write || new.site.kind.writes {
             for group in self.groups.iter() {
-                if group.is_compatible_with(new) {
+                if group.site.is_compatible_with(&new.site) {
                     continue;
                 }
                 for (_, record) in group.records(sight.numbering) {
@@ -455,7 +436,7 @@ impl ShadowCell {
                 return;
             }
             group.lanes &= !group.lane_bit(moment.invocation);
-            self.groups.remove_empty();
+            self.groups.retain(|group| group.lanes != 0);
             self.push_record(new);
             return;
         }
@@ -511,7 +492,7 @@ impl ShadowCell {
                 }
             }
         }
-        self.groups.remove_empty();
+        self.groups.retain(|group| group.lanes != 0);
     }
 
     /// Marks earlier plain writes of the invocation as published by its atomic.
@@ -538,7 +519,7 @@ impl ShadowCell {
             }
         }
         if !moved.is_empty() {
-            self.groups.remove_empty();
+            self.groups.retain(|group| group.lanes != 0);
             moved.iter().for_each(|record| self.push_record(record));
         }
     }
@@ -573,61 +554,28 @@ impl ShadowCell {
         let is_full = count >= MAX_PER_WORKGROUP;
         let replaced = oldest.filter(|_| !new.site.kind.is_private && (is_full || !new.site.kind.writes));
         if let Some((_, index, bit)) = replaced {
-            self.groups.iter_mut().nth(index).into_iter().for_each(|group| group.lanes &= !bit);
-            self.groups.remove_empty();
+            self.groups[index].lanes &= !bit;
+            self.groups.retain(|group| group.lanes != 0);
             return true;
         }
         !is_full && (count > 0 || workgroups.len() < MAX_WORKGROUPS_PER_KIND)
     }
 
     fn push_record(&mut self, new: &AccessRecord) {
-        let one = AccessGroup::from_record(new);
+        let Epoch { invocation, time, barrier_epoch, .. } = new.epoch;
+        let one = AccessGroup::new(invocation, (time, barrier_epoch), new.site);
         if let Some(group) = self.groups.iter_mut().find(|group| group.can_merge(&one)) {
             group.lanes |= one.lanes;
             return;
         }
-        self.groups.push(one);
+        self.push_group(one);
     }
-}
 
-impl AccessGroup {
-    /// Returns true if no invocation's `new` access can conflict with this group.
-    fn is_compatible_with(&self, new: &AccessRecord) -> bool {
-        let (a, b) = (&self.site.kind, &new.site.kind);
-        // Device scope includes any two invocations, so the group needs no expansion into records.
-        let includes_all = |scope: Scope| scope_includes(scope, (0, 0, 0), (1, 1, 1));
-        let same = a.operation == b.operation && a.operation != 0 || !a.writes;
-        let mutual = a.is_atomic && b.is_atomic && self.site.mask == new.site.mask && a.is_wide == b.is_wide;
-        !a.writes && !b.writes
-            || self.site.mask & new.site.mask == 0
-            || mutual && same && includes_all(a.scope) && includes_all(b.scope)
-    }
-}
-
-impl RaceCheckResult {
-    /// Adds the relation to one earlier record.
-    fn add_pair(&mut self, record: &AccessRecord, new: &AccessRecord, race_check: RaceCheck<'_>) {
-        match classify_pair(record, new, race_check) {
-            AccessOrder::Ordered => {}
-            AccessOrder::MutualAtomics => {
-                let known =
-                    race_check.view.ordering.before.includes_epoch(new.epoch.workgroup, &record.epoch);
-                let (old, by) = (record.site.kind, new.site.kind);
-                let same = old.operation == by.operation && by.operation != 0;
-                self.is_unordered |= !known && !same && old.writes;
-            }
-            AccessOrder::Race if race_check.collisions.contains(&record.site.kind, &new.site.kind) => {}
-            found => {
-                // A race outweighs an unpublished read; otherwise the first conflict is reported.
-                let better = match &self.conflict {
-                    None => true,
-                    Some((_, AccessOrder::Unpublished)) => found == AccessOrder::Race,
-                    Some(_) => false,
-                };
-                if better {
-                    self.conflict = Some((*record, found));
-                }
-            }
+    fn push_group(&mut self, group: AccessGroup) {
+        // There are many lists, and most are short.
+        if self.groups.len() == self.groups.capacity() {
+            self.groups.reserve_exact(1 + self.groups.len() / 4);
         }
+        self.groups.push(group);
     }
 }

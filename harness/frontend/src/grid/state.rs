@@ -20,7 +20,7 @@ use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::DecodedProgram;
-use super::shadow::{InvocationNumbering, SelfVisibleWrites};
+use super::race_check::{InvocationNumbering, SelfVisibleWrites};
 use super::slots::Slots;
 use super::step::{Step, StepInterrupt};
 use super::value::{ConcreteValue, Taint};
@@ -62,6 +62,8 @@ pub(super) struct Interpreter<'a> {
     /// Assumptions to mention in the coverage.
     pub notes: BTreeSet<String>,
     pub steps: u64,
+    /// The number of steps at which the deadline is checked next.
+    pub next_check: u64,
     /// Number of changes of memory or state that other invocations can observe.
     pub changes: u64,
     /// Number of preemption points passed.
@@ -85,12 +87,17 @@ pub(super) struct Interpreter<'a> {
     pub largest_shadow: (u64, u64),
     /// Frames to reuse, by function.
     pub spare_frames: Vec<Vec<CallFrame>>,
+    /// The last workgroup that ended, to reuse.
+    pub spare_workgroup: Option<Box<WorkgroupState>>,
     /// The emptied call stacks and private objects of ended invocations, to reuse.
     pub spare_memory: Vec<(Vec<CallFrame>, PrivateObjects)>,
     /// Execution scope and semantics of the control barriers that were executed, by site.
     pub barriers: RefCell<FxHashMap<u32, (Scope, BarrierSemantics)>>,
     /// The semantics of the last atomic, with their number.
     pub last_semantics: (u64, Semantics),
+    /// The dynamic instance that an invocation last waited at, and the memory of the next.
+    pub last_instance: Rc<Vec<u32>>,
+    pub instance_buffer: Vec<u32>,
     /// Call stacks: the number of the caller's stack, and the site of the call.
     pub calls: Vec<(u32, u32)>,
     pub calls_by_site: FxHashMap<(u32, u32), u32>,
@@ -122,6 +129,8 @@ pub(super) struct WalkSetup {
     pub private_variables: Vec<u32>,
     /// True if more than barriers of whole workgroups orders invocations.
     pub has_fine_ordering: bool,
+    /// True if invocations wait for each other only at control barriers of the workgroup.
+    pub has_only_workgroup_barriers: bool,
     /// True if reads of one class differ in how far their own visibility operation reaches.
     pub has_mixed_visibility: bool,
     /// The taint of positions in the grid and in the workgroup.
@@ -160,7 +169,7 @@ impl WalkSetup {
 }
 
 /// A workgroup, with its invocations and shared variables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WorkgroupState {
     pub invocations: Vec<Invocation>,
     pub objects: Vec<MemoryObject>,
@@ -255,8 +264,12 @@ impl BlockEntries {
     }
 
     /// Counts an entry of the executing invocation.
+    #[inline]
     pub fn count_entry(&mut self, site: usize) {
         let Some(entries) = self.counts.get_mut(site) else { return };
+        if *entries == u8::MAX && self.is_shared[site] {
+            return;
+        }
         *entries = entries.saturating_add(1);
         match self.first[site] {
             0 => self.first[site] = self.invocation + 1,

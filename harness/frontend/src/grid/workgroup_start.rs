@@ -6,7 +6,9 @@ use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{SpirvConstant, Stage};
 
 use super::happens_before::ClassMap;
-use super::state::{Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WorkgroupState};
+use super::state::{
+    Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WalkSetup, WorkgroupState,
+};
 use crate::error::{Problem, malformed, unsupported};
 use crate::finding::InvocationId;
 use crate::interlock::InterlockState;
@@ -25,16 +27,15 @@ const MAX_PRIVATE_VARIABLE: usize = 1 << 18;
 
 impl Interpreter<'_> {
     /// Returns the initial state of a workgroup.
-    pub fn start_workgroup(&mut self, index: u32) -> Result<WorkgroupState, Problem> {
+    pub fn start_workgroup(&mut self, index: u32) -> Result<Box<WorkgroupState>, Problem> {
         let setup = self.setup;
         let count: u32 = setup.local_size.iter().product();
         let workgroup = setup.workgroup_position(index);
-        let mut state = WorkgroupState {
-            invocations: Vec::with_capacity(count as usize),
-            objects: Vec::new(),
-            barrier_epochs: ClassMap::default(),
-            split_rounds: BTreeMap::new(),
-        };
+        let mut state = self.spare_workgroup.take().unwrap_or_default();
+        state.invocations.clear();
+        state.objects.clear();
+        state.barrier_epochs = ClassMap::default();
+        state.split_rounds.clear();
         for variable in &setup.workgroup_variables {
             state.objects.push(self.variable_object(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
@@ -152,8 +153,32 @@ impl Interpreter<'_> {
             object.taint.clear();
             return Ok(());
         }
+        let taint = |built_in| self.setup.launch_taint.built_in_taint(built_in);
+        if let Some(built_in) = built_in.filter(|built_in| taint(*built_in) == [0; 3])
+            && let Some(position) = self.position(built_in, identity)
+            && let Some((words, [])) = object.bytes.as_chunks_mut().0.split_at_mut_checked(3)
+        {
+            words.iter_mut().zip(position).for_each(|(word, number)| *word = number.to_le_bytes());
+            object.taint.clear();
+            return Ok(());
+        }
         let value = self.built_in_value(built_in, ty, identity)?;
         self.fill_object(object, &ConcretePointer::at_object_start(0, ty), ty, &value)
+    }
+
+    /// Returns the value of a built-in vector.
+    fn position(&self, built_in: BuiltIn, identity: &InvocationId) -> Option<[u32; 3]> {
+        let WalkSetup { grid, local_size, .. } = *self.setup;
+        Some(match built_in {
+            BuiltIn::NumWorkgroups => grid,
+            BuiltIn::WorkgroupSize => local_size,
+            BuiltIn::WorkgroupId => identity.workgroup,
+            BuiltIn::LocalInvocationId => identity.local,
+            BuiltIn::GlobalInvocationId => [0, 1, 2].map(|axis: usize| {
+                identity.workgroup[axis].wrapping_mul(local_size[axis]).wrapping_add(identity.local[axis])
+            }),
+            _ => return None,
+        })
     }
 
     /// Writes a value to an object that no invocation can access yet.
@@ -241,16 +266,10 @@ impl Interpreter<'_> {
                 parts => Ok(ConcreteValue::from_components(parts.iter().map(part))),
             };
         }
+        if let Some(position) = self.position(built_in, identity) {
+            return Ok(vector(position));
+        }
         Ok(match built_in {
-            BuiltIn::NumWorkgroups => vector(setup.grid),
-            BuiltIn::WorkgroupSize => vector(setup.local_size),
-            BuiltIn::WorkgroupId => vector(identity.workgroup),
-            BuiltIn::LocalInvocationId => vector(identity.local),
-            BuiltIn::GlobalInvocationId => vector([0, 1, 2].map(|axis: usize| {
-                identity.workgroup[axis]
-                    .wrapping_mul(setup.local_size[axis])
-                    .wrapping_add(identity.local[axis])
-            })),
             BuiltIn::LocalInvocationIndex => scalar(identity.local_index),
             BuiltIn::SubgroupSize => scalar(size),
             BuiltIn::NumSubgroups => scalar(all.div_ceil(size)),
