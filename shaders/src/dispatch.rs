@@ -168,6 +168,7 @@ pub(crate) fn compile(
         parameters: [None; Parameters::WORDS as usize],
     };
     emitter.module.form = variant.form;
+    emitter.module.may_add_loops = layout.workgroup_size <= config.max_lanes_with_loops;
     emitter.find_workgroup_storages()?;
     emitter.list_results()?;
     emitter.declare_bindings()?;

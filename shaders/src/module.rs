@@ -77,6 +77,8 @@ pub(crate) struct ModuleBuilder {
     function: Function,
     /// The transformations of the finished module.
     pub form: Option<KernelForm>,
+    /// The form may add loops.
+    pub may_add_loops: bool,
     entry: Word,
     void: Word,
     pub u32: Word,
@@ -112,6 +114,7 @@ impl ModuleBuilder {
             identity: None,
             function: Function::new(),
             form: None,
+            may_add_loops: false,
             entry,
             void,
             u32,
@@ -488,7 +491,8 @@ impl ModuleBuilder {
         ));
         self.function.end = Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new()));
         self.builder.module_mut().functions.push(self.function);
-        let added_iterations = self.form.map_or(0, |form| transform::apply(&mut self.builder, form));
+        let added_iterations =
+            self.form.map_or(0, |form| transform::apply(&mut self.builder, form, self.may_add_loops));
         let mut module = self.builder.module();
         let Some(id) = self.identity else {
             return FinishedModule { words: module.assemble(), identity: 0, added_iterations };

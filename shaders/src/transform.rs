@@ -138,6 +138,9 @@ const TRANSFORMATIONS: [Transformation; 14] = [
         t.branch((block, place), code, condition, [Vec::new(), vec![own]]).map(|_| ())
     }),
     ("loop of one turn", |t| {
+        if !t.may_add_loops {
+            return None;
+        }
         let (block, at) = t.draw_site(|t, own| t.is_access(own) || is_barrier(own))?;
         let most = 1 + t.random.below(8);
         let blocks = t.blocks()?;
@@ -244,12 +247,13 @@ struct Transformer<'b> {
     variables: Vec<Instruction>,
     word: Word,
     bool: Word,
+    may_add_loops: bool,
     loop_turns: u32,
 }
 
 /// Applies the transformations of a form to the only function of a module. Returns the number of turns of loops
 /// that one round of an invocation may have in addition.
-pub(crate) fn apply(builder: &mut Builder, form: KernelForm) -> u32 {
+pub(crate) fn apply(builder: &mut Builder, form: KernelForm, may_add_loops: bool) -> u32 {
     let (word, bool) = (builder.type_int(32, 0), builder.type_bool());
     let mut transformer = Transformer {
         builder,
@@ -259,6 +263,7 @@ pub(crate) fn apply(builder: &mut Builder, form: KernelForm) -> u32 {
         variables: Vec::new(),
         word,
         bool,
+        may_add_loops,
         loop_turns: 0,
     };
     transformer.parameters = transformer.loaded_parameters();

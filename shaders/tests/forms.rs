@@ -24,13 +24,14 @@ fn words_of_forms_round_trip() {
 #[test]
 fn every_form_is_a_valid_module() {
     let mut validator = Validator::new();
-    let (mut changed, mut names) = (0, BTreeSet::new());
+    let narrow = KernelConfig { max_lanes_with_loops: NARROW.subgroup_size, ..NARROW };
+    let (mut changed, mut looping, mut names) = (0, 0, BTreeSet::new());
     for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let Ok(test) = litmus::convert::to_device_program(&test) else { continue };
         let stage =
             if test.interlock_order().is_some() { CarrierStage::Fragment } else { CarrierStage::Compute };
-        for (turn, config) in [LAVAPIPE, NARROW].into_iter().enumerate() {
+        for (turn, config) in [LAVAPIPE, narrow].into_iter().enumerate() {
             let form = KernelForm::new((2 * number + turn) as u16);
             let compile = |form| {
                 let variant = Variant { stage, form, ..config.variant };
@@ -40,6 +41,13 @@ fn every_form_is_a_valid_module() {
             assert!(plain.words != kernel.words && plain.identity != kernel.identity, "{}@{form}", entry.id);
             assert_eq!(kernel.words, compile(Some(form)).unwrap().words);
             assert_valid_uses(&kernel.words);
+            let adds_loops = plain.max_loop_iterations < kernel.max_loop_iterations;
+            assert!(
+                !adds_loops || kernel.workgroup_size <= config.max_lanes_with_loops,
+                "{}@{form}",
+                entry.id
+            );
+            looping += usize::from(adds_loops);
             changed += 1;
             names.extend(form.names());
             if number % 4 == 0 {
@@ -48,5 +56,5 @@ fn every_form_is_a_valid_module() {
         }
     }
     eprintln!("{changed} forms, {} through spirv-val", validator.validated);
-    assert!(changed > 300 && names.len() > 12, "{changed} {names:?}");
+    assert!(changed > 300 && looping > 50 && names.len() > 12, "{changed} {names:?}");
 }
