@@ -7,6 +7,7 @@ mod calls;
 mod condition;
 mod constants;
 mod declarations;
+mod foreign;
 mod header;
 pub mod hsa;
 mod ignored;
@@ -21,6 +22,8 @@ mod subgroup;
 mod table;
 mod words;
 
+pub use foreign::read_foreign;
+pub use header::ForeignSyntax;
 pub use ignored::{IgnoredWord, ignored_words};
 pub use print::print;
 pub use words::{Keyword, keywords_by_category, order_keyword};
@@ -90,7 +93,8 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
         }
         return if errors.is_empty() { Ok(test) } else { Err(errors.into_parse_errors(source_name, text)) };
     }
-    let Some(header) = header::parse_header(text, source_name, options.strict_metadata, &mut errors) else {
+    let Some(header) = header::parse_header(text, source_name, options.strict_metadata, None, &mut errors)
+    else {
         return Err(errors.into_parse_errors(source_name, text));
     };
     let tokens = lexer::tokenize(text, header.body, header.dialect, &mut errors);

@@ -24,6 +24,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use kernel::KernelArguments;
 pub use lists::{Clauses, Devices, Help, List, Models, Patterns, Reference, Tests};
+use litmus::syntax::ForeignSyntax;
 pub use measurement::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
 pub use record::Record;
@@ -596,6 +597,9 @@ pub struct Convert {
     /// Test files, folders, `-` for standard input, or ids and globs of embedded tests; or a shader.
     #[arg(value_name = "TEST|DIR|SHADER", required = true)]
     pub tests: Vec<String>,
+    /// The syntax of the tests: C11 of herd and OpenCL, or PTX of Dartagnan [default: one that `check` reads].
+    #[arg(long, value_name = "c11|ptx", value_parser = values::parse_foreign_syntax)]
+    pub from: Option<ForeignSyntax>,
     /// The output syntax.
     #[arg(long, value_enum)]
     pub to: Syntax,

@@ -38,7 +38,7 @@ pub enum ParseError {
     #[diagnostic(
         code(litmus::parse::unknown_dialect),
         help(
-            "`vk-litmus help port-tests` shows how to write tests of herd's C, PTX and other dialects in this one"
+            "`vk-litmus convert --from c11` or `--from ptx` converts herd's C and PTX tests; `vk-litmus help port-tests` has the mappings"
         )
     )]
     UnknownDialect {

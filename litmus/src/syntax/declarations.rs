@@ -46,6 +46,8 @@ impl Parser<'_> {
             if !register {
                 return if parser.is_hsa() {
                     parser.parse_hsa_declaration()
+                } else if parser.foreign.is_some() {
+                    parser.parse_foreign_declaration()
                 } else {
                     parser.parse_location_declaration()
                 };

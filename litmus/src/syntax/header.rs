@@ -9,6 +9,25 @@ use crate::outcome::Race;
 use crate::span::Span;
 use crate::test::Dialect;
 
+/// A syntax that is only read, to convert its tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignSyntax {
+    /// herd's C11, and OpenCL.
+    C11,
+    /// PTX.
+    Ptx,
+}
+
+impl ForeignSyntax {
+    /// Returns its dialect words, and these as a text.
+    fn keywords(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            ForeignSyntax::C11 => (&["C", "OPENCL", "OpenCL"], "`C` or `OPENCL`"),
+            ForeignSyntax::Ptx => (&["PTX", "ptx"], "`PTX`"),
+        }
+    }
+}
+
 /// The header of a test, and the start of its body.
 pub(super) struct Header {
     pub name: String,
@@ -23,6 +42,7 @@ pub(super) fn parse_header(
     text: &str,
     source_name: &str,
     strict_metadata: bool,
+    foreign: Option<ForeignSyntax>,
     errors: &mut ErrorList,
 ) -> Option<Header> {
     let mut region = blank_comments(text, errors)?;
@@ -46,7 +66,7 @@ pub(super) fn parse_header(
             break (trimmed.sub_piece(0, word.len()), trimmed);
         }
     };
-    let dialect = dialect_of(&word, errors)?;
+    let dialect = dialect_of(&word, foreign, errors)?;
     let rest = first.sub_piece(word.text.len(), first.text.len()).trim_with(&[]);
     let name = rest.text.split_whitespace().next().filter(|name| !name.starts_with('"')).unwrap_or("");
     let mut reader =
@@ -112,8 +132,20 @@ pub(super) fn file_stem(source_name: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-fn dialect_of(word: &TextPiece<'_>, errors: &mut ErrorList) -> Option<Dialect> {
+fn dialect_of(
+    word: &TextPiece<'_>,
+    foreign: Option<ForeignSyntax>,
+    errors: &mut ErrorList,
+) -> Option<Dialect> {
     let span = word.span();
+    if let Some((words, expected)) = foreign.map(ForeignSyntax::keywords) {
+        if words.contains(&word.text) {
+            return Some(Dialect::Vulkan);
+        }
+        let found = format!("`{}`", word.text.chars().take(40).collect::<String>());
+        errors.push(ParseError::Unexpected { found, expected, span });
+        return None;
+    }
     match word.text {
         "VULKAN" | "Vulkan" | "vulkan" => return Some(Dialect::Vulkan),
         "HSA" => return Some(Dialect::Hsa),

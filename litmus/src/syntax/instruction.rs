@@ -219,6 +219,9 @@ impl<'a> Parser<'a> {
         if self.is_hsa() {
             return self.parse_hsa_instruction(thread);
         }
+        if self.foreign.is_some() && self.parse_ptx_instruction(thread)? {
+            return Ok(());
+        }
         let start = self.peek();
         if start.kind != TokenKind::Word {
             return Err(self.unexpected_token("an instruction"));

@@ -1,6 +1,6 @@
 //! Parser state for the body of a test: tokens, numbers and names.
 
-use super::header::Header;
+use super::header::{ForeignSyntax, Header};
 use super::hsa;
 use super::lexer::{Token, TokenKind};
 use super::words::{is_label, is_location, is_register, is_thread};
@@ -33,6 +33,8 @@ pub(super) struct Parser<'a> {
     pub(super) calls: Vec<super::calls::ParsedCall>,
     /// Declared exclusive memory (`VK_SHARING_MODE_EXCLUSIVE`), whether a transfer names it or not.
     pub(super) exclusive: Vec<LocationId>,
+    /// The syntax of the text, if it is not native.
+    pub(super) foreign: Option<ForeignSyntax>,
 }
 
 impl<'a> Parser<'a> {
@@ -78,6 +80,7 @@ impl<'a> Parser<'a> {
             instruction_count: 0,
             calls: Vec::new(),
             exclusive: Vec::new(),
+            foreign: None,
         }
     }
 
@@ -384,7 +387,12 @@ impl<'a> Parser<'a> {
 
     /// Returns true if `word` is a valid register in a condition.
     pub(super) fn names_register(&self, word: &str) -> bool {
-        if self.is_hsa() { hsa::is_value_register(word) } else { is_register(word) }
+        match self.foreign {
+            // Any variable that is not a location.
+            Some(ForeignSyntax::C11) => !is_thread(word) && self.find_location(word).is_none(),
+            _ if self.is_hsa() => hsa::is_value_register(word),
+            _ => is_register(word),
+        }
     }
 
     /// Returns true if `word` is a valid location name.

@@ -1,6 +1,7 @@
 //! Parses the thread headers and splits the table into cells.
 
 use super::MAX_THREADS;
+use super::header::ForeignSyntax;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use crate::error::ParseError;
@@ -87,6 +88,9 @@ impl Parser<'_> {
     pub(super) fn parse_thread_header(&mut self) -> Parsed<(u32, ThreadPlace)> {
         if self.is_hsa() {
             return self.parse_hsa_thread_header();
+        }
+        if self.foreign == Some(ForeignSyntax::Ptx) {
+            return self.parse_ptx_thread_header();
         }
         let (number, _) = self.parse_thread_number()?;
         self.expect(TokenKind::At, "`@` and where the thread runs")?;

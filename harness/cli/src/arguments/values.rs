@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use litmus::syntax::ForeignSyntax;
+
 /// Parses a size in bytes: a number with the unit K, M or G (powers of 1024).
 pub(super) fn parse_memory_size(text: &str) -> Result<u64, String> {
     let expected = || "expected a number with the unit K, M or G, such as 512M or 4G".to_owned();
@@ -24,6 +26,15 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     };
     let expected = || "expected a duration above zero, such as 500ms, 15s or 2m".to_owned();
     duration.filter(|duration| !duration.is_zero()).ok_or_else(expected)
+}
+
+/// Parses a syntax that only `convert` reads.
+pub(super) fn parse_foreign_syntax(text: &str) -> Result<ForeignSyntax, String> {
+    match text {
+        "c11" => Ok(ForeignSyntax::C11),
+        "ptx" => Ok(ForeignSyntax::Ptx),
+        _ => Err("expected `c11` or `ptx`".to_owned()),
+    }
 }
 
 #[cfg(test)]

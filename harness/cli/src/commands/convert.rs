@@ -10,6 +10,7 @@ use campaign::shader::source::{is_shader, load};
 use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::to_glsl;
+use litmus::syntax::{ForeignSyntax, read_foreign};
 
 use super::refine::parse_open_terms;
 use crate::arguments::{Convert, Syntax};
@@ -40,7 +41,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     let mut data = StandardOutput::new();
     for source in sources {
         let (id, file) = (source.id.clone(), source.file.clone());
-        let text = match convert_test(source, arguments.to) {
+        let text = match convert_test(source, arguments.from, arguments.to) {
             Ok(text) => text,
             Err(failure) => {
                 print_diagnostic(failure.report());
@@ -61,16 +62,21 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
 }
 
 /// Converts a test and returns its text.
-fn convert_test(source: TestSource, to: Syntax) -> Result<String, Failure> {
-    let loaded = source.load().map_err(|rejected| rejected.failure)?;
+fn convert_test(source: TestSource, from: Option<ForeignSyntax>, to: Syntax) -> Result<String, Failure> {
+    let file = source.file.clone();
+    let test = match (from, &source.text) {
+        (Some(syntax), Ok(text)) => read_foreign(text, &file, syntax).map_err(Failure::input)?,
+        // A text that cannot be read is an error of the load too.
+        _ => source.load().map_err(|rejected| rejected.failure)?.test,
+    };
     let converted = match to {
-        Syntax::Litmus => to_vulkan(&loaded.test).map(|test| litmus::print(&test)),
-        Syntax::Khronos => to_khronos(&loaded.test).map(|test| litmus::print(&test)),
+        Syntax::Litmus => to_vulkan(&test).map(|test| litmus::print(&test)),
+        Syntax::Khronos => to_khronos(&test).map(|test| litmus::print(&test)),
         Syntax::Glsl => {
-            to_vulkan(&loaded.test).and_then(|test| to_glsl(&test)).map(|glsl| format_glsl_shader(&glsl))
+            to_vulkan(&test).and_then(|test| to_glsl(&test)).map(|glsl| format_glsl_shader(&glsl))
         }
     };
-    converted.map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))
+    converted.map_err(|error| Failure::input_message(format!("convert {}: {error}", file)))
 }
 
 /// Returns the file for a test below a folder, and creates its parents.

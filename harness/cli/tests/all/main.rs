@@ -21,6 +21,7 @@ mod families;
 mod faulty;
 mod figures;
 mod findings;
+mod foreign;
 mod glsl;
 mod graphics;
 mod gtest;
