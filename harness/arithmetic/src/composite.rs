@@ -68,12 +68,12 @@ pub(crate) fn compute(
     match instruction {
         Instruction::Unpack(format) => {
             let texel = operands.first()?.numbers.first()?;
-            Some(format.unpack(*texel as u32).to_vec())
+            Some(format.unpack((*texel).into()).to_vec())
         }
         Instruction::Pack(format) => {
             let numbers = operands.first()?.numbers;
             let component = |index: usize| format.quantize(index, numbers.get(index).copied().unwrap_or(0)).0;
-            Some(vec![format.pack(std::array::from_fn(component))?.into()])
+            Some(vec![format.pack(std::array::from_fn(component))? as u64])
         }
         Instruction::Core(Op::Bitcast) => bitcast(operands.first()?, *result.first()?),
         Instruction::Core(op @ (Op::Any | Op::All)) => {

@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod archive;
+pub mod device_contents;
 pub mod open_memory;
 pub mod race;
 pub mod refine;

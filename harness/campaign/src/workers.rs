@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -90,11 +91,23 @@ impl WorkerEnvironment {
     }
 }
 
-/// Returns the path of this executable.
+/// The program of workers, if it is not this executable.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Sets the program of workers for processes of the library; only the first call has an effect.
+pub fn set_program(path: PathBuf) {
+    // A later path is that of the same program.
+    let _ = PROGRAM.set(path);
+}
+
+/// Returns the path of the program of workers: by default this executable.
 ///
 /// # Errors
 /// If it is unknown.
 pub fn program_path() -> Result<PathBuf, Failure> {
+    if let Some(path) = PROGRAM.get() {
+        return Ok(path.clone());
+    }
     std::env::current_exe().map_err(Failure::environment_error)
 }
 

@@ -73,6 +73,7 @@
 
 mod library;
 
+pub use frontend::grid::{AddressMode, Sampler};
 pub use library::check::{CheckAnswer, CheckStatus, Checker};
 pub use library::error::{Error, ErrorKind};
 pub use library::inputs::ShaderInputs;
@@ -83,7 +84,9 @@ pub use library::program;
 pub use library::race::{RaceAnswer, RaceDetector};
 pub use library::results::{RunResults, read_results};
 pub use library::shader::{CompileOptions, ShaderModule};
-pub use library::shader_test::{ShaderTest, ShaderTestError, ShaderTestRun};
+pub use library::shader_test::{
+    PixelFormat, ShaderTest, ShaderTestError, ShaderTestRun, SmallestFailure, TestDevice,
+};
 pub use library::simulation::{SimulatedGpu, judge_counts};
 pub use library::test::LitmusTest;
 pub use library::wire;

@@ -372,6 +372,7 @@ fn build_image(
     let size = (width, (*dimension == 1).then_some(height));
     let count = u64::from(width) * u64::from(size.1.unwrap_or(1));
     let packed_texels = TexelFormat::from_spirv_format(*format)
+        .filter(|format| format.texel_bytes() == 4)
         .and_then(|format| pack_texels(format, &initial_texels(&given.texels, count, Some(format))?));
     let bytes = packed_texels
         .ok_or_else(|| unsupported_image("a format that is unknown or not 32 bits wide, of the image"))?;

@@ -61,7 +61,7 @@ use crate::options::AnalysisOptions;
 use crate::question;
 
 pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes, declared_bindings};
-pub(crate) use final_contents::pack_texels;
+pub use final_contents::{pack_texels, unpack_texels};
 pub use sampler::{AddressMode, Sampler};
 use schedule::{MAX_STEPS, SchedulePolicy};
 pub(crate) use setup::{MAX_INVOCATIONS, initial_texels};

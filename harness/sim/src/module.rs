@@ -199,7 +199,7 @@ impl<'m> LoadedModule<'m> {
         let format = match ImageFormat::from_u32(format) {
             Some(format) if !one.contains(&format) => {
                 let known = TexelFormat::from_spirv_format(format as u32)
-                    .filter(|known| known.pack([0; 4]).is_some());
+                    .filter(|known| known.texel_bytes() == 4 && known.pack([0; 4]).is_some());
                 Some(known.ok_or_else(|| LoadError::Unsupported(format!("images of format {format:?}")))?)
             }
             _ => None,

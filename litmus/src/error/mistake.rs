@@ -38,7 +38,7 @@ pub enum ParseError {
     #[diagnostic(
         code(litmus::parse::unknown_dialect),
         help(
-            "`vk-litmus convert --from c11` or `--from ptx` converts herd's C and PTX tests; `vk-litmus help port-tests` has the mappings"
+            "`vk-litmus convert --from c11` or `--from ptx` reads herd's C and PTX tests: `help port-tests`"
         )
     )]
     UnknownDialect {

@@ -121,6 +121,31 @@ pub struct AnalyzedShader {
 }
 
 impl AnalyzedShader {
+    /// Creates a shader that is not analysed.
+    pub(crate) fn new(id: String, file: String, entry: String) -> AnalyzedShader {
+        AnalyzedShader {
+            id,
+            file,
+            flags: Vec::new(),
+            compiler: None,
+            shader: runner::shader::Shader { entry, grid: [1; 3], ..runner::shader::Shader::default() },
+            buffer_names: Vec::new(),
+            word_names: Arc::new(|places| places.iter().map(|place| format!("{place:?}")).collect()),
+            local_size: [1; 3],
+            workgroup_bytes: 0,
+            required_features: Vec::new(),
+            unsupported_capabilities: Vec::new(),
+            has_loops: false,
+            expected: ExpectedContents::Unknown {
+                is_race_free: false,
+                why: "it was not analyzed".to_owned(),
+            },
+            claim: None,
+            notes: Vec::new(),
+            unavailable_reason: None,
+        }
+    }
+
     /// Hashes the module and its inputs.
     fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -145,7 +170,7 @@ impl AnalyzedShader {
     }
 
     /// Returns the first requirement that a device lacks.
-    fn missing_requirement(
+    pub(crate) fn missing_requirement(
         &self,
         identity: &plan::Identity,
         capabilities: &plan::Capabilities,

@@ -71,27 +71,10 @@ pub fn analyze_file(
             let options = &chosen.options;
             let entry = options.entry.clone().unwrap_or_default();
             let stem = shader_stem(file);
-            let mut analyzed = AnalyzedShader {
-                id: format!("{stem}:{entry}"),
-                file: file.to_owned(),
-                flags: shader_file.flags.to_vec(),
-                compiler: shader.compiler.clone(),
-                shader: runner::shader::Shader { entry, grid: [1; 3], ..runner::shader::Shader::default() },
-                buffer_names: Vec::new(),
-                word_names: Arc::new(|places| places.iter().map(|place| format!("{place:?}")).collect()),
-                local_size: [1; 3],
-                workgroup_bytes: 0,
-                required_features: Vec::new(),
-                unsupported_capabilities: Vec::new(),
-                has_loops: false,
-                expected: ExpectedContents::Unknown {
-                    is_race_free: false,
-                    why: "it was not analyzed".to_owned(),
-                },
-                claim: None,
-                notes: Vec::new(),
-                unavailable_reason: None,
-            };
+            let id = format!("{stem}:{entry}");
+            let mut analyzed = AnalyzedShader::new(id, file.to_owned(), entry);
+            analyzed.flags = shader_file.flags.to_vec();
+            analyzed.compiler.clone_from(&shader.compiler);
             match frontend::plan_dispatch(&module, options) {
                 Ok(dispatch)
                     if dispatch
@@ -215,6 +198,12 @@ fn analyze_dispatch(
         let places: Vec<_> = places.iter().map(place).collect();
         frontend::element_names(&module, &options, &places).unwrap_or_default()
     });
+    device_shader(analyzed, dispatch);
+    Ok(())
+}
+
+/// Stores what a device needs to dispatch a kernel.
+pub(super) fn device_shader(analyzed: &mut AnalyzedShader, dispatch: KernelDispatch) {
     analyzed.buffer_names = dispatch.buffers.iter().map(|buffer| buffer.name.clone()).collect();
     analyzed.shader = runner::shader::Shader {
         words: dispatch.words,
@@ -247,7 +236,6 @@ fn analyze_dispatch(
     analyzed.unsupported_capabilities = dispatch.unknown_capabilities;
     analyzed.has_loops = dispatch.has_loops;
     analyzed.notes = dispatch.notes;
-    Ok(())
 }
 
 fn name_numbers(

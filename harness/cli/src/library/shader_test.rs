@@ -1,32 +1,50 @@
 //! Tests of shaders on arrays: contents in, contents out, and a finding fails the test.
 //!
 //! The walk executes every invocation, detects races by happens-before, and yields the contents of the first
-//! schedule. No device is used. Contents that depend on the schedule are named in [`ShaderTestRun`].
+//! schedule. A device is used only with [`ShaderTest::on`]. Contents that depend on the schedule are named in [`ShaderTestRun`].
+//!
+//! Dispatches run in their order on the same memory. Two without a barrier between them must not access the same
+//! bytes if one writes. The accesses are those of one walk.
 
+mod device;
+mod memory;
+mod shrink;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use answers::{EntryOptions, entry_options, placed_refusal_text, race_line};
-use bytemuck::{NoUninit, Pod, bytes_of, cast_slice, cast_slice_mut};
+use bytemuck::{NoUninit, Pod, bytes_of, cast_slice_mut};
 use campaign::shader::source::{Compilation, load_text};
 use campaign::time_limit::stop_after;
-use frontend::grid::{GridReport, GridVerdict};
-use frontend::{AnalysisOptions, DeadlinePredicate, Refusal};
-use model::Budget;
-use results::wire::RaceLine;
+use frontend::grid::{
+    GridReport, GridVerdict, ResourceAccess, Sampler, accessed_bytes, declared_bindings, unpack_texels,
+};
+use frontend::inputs::{ImageInput, TexelInput};
+use frontend::{AnalysisOptions, DeadlinePredicate, Refusal, SpirvModule};
+use model::{Budget, Model};
+use results::wire::{CoverageLimit, RaceLine};
 use results::write::race::format_race;
 
 use super::error::Error;
 use super::model::AxiomaticModel;
 use super::shader::{ShaderModule, source_error};
+use memory::{BoundMemory, find_hazard};
+
+pub use device::TestDevice;
+pub use memory::PixelFormat;
+pub use shrink::SmallestFailure;
 
 /// Default limit of a run; see [`ShaderTest::time_limit`].
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Upper bound on the steps of the walk that records the accesses of a dispatch.
+const ACCESS_STEPS: u64 = 150_000_000;
 
-/// A dispatch of a shader on arrays, which fails if the shader has a race or other undefined behaviour.
+/// Dispatches of shaders on arrays, which fail if a shader has a race or other undefined behaviour.
 ///
 /// ```no_run
-/// use vk_litmus::ShaderTest;
+/// use vk_litmus::{AddressMode, PixelFormat, Sampler, ShaderTest};
 ///
 /// let square = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
 /// @compute @workgroup_size(1)
@@ -48,30 +66,69 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 ///     .seed(7)
 ///     .time_limit(std::time::Duration::from_secs(1))
 ///     .run()?;
+///
+/// // A texture, its sampler and a storage image; the second dispatch reads what the first one left.
+/// let mut blurred = [0_u8; 4 * 64];
+/// ShaderTest::spirv("blur", std::fs::read("blur.spv")?)
+///     .bind_texture(0, 0, PixelFormat::Rgba8Unorm, [8, 8, 1], &[255_u8; 4 * 64])
+///     .bind_sampler(0, 1, Sampler { is_linear: true, address_mode: AddressMode::Clamp })
+///     .bind_image(0, 2, PixelFormat::Rgba8Unorm, [8, 8, 1], &mut blurred)
+///     .then(ShaderTest::spirv("sum", std::fs::read("sum.spv")?).rebind(0, 0, (0, 2)).bind(0, 1, &mut data))
+///     .run()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct ShaderTest<'a> {
+    earlier: Vec<Dispatch>,
+    last: Dispatch,
+    bindings: Vec<Binding<'a>>,
+    time_limit: Duration,
+    device: Option<TestDevice>,
+}
+
+/// A set and a binding.
+type Descriptor = (u32, u32);
+/// The memory of the slices by the first descriptor of each.
+type Memory = BTreeMap<Descriptor, BoundMemory>;
+
+#[derive(Debug)]
+struct Dispatch {
     shader: Result<ShaderModule, Error>,
     text: Option<String>,
     options: AnalysisOptions,
-    bindings: Vec<Binding<'a>>,
-    time_limit: Duration,
+    /// Descriptors of memory that another one has in earlier dispatches.
+    rebound: BTreeMap<Descriptor, Descriptor>,
+    is_after_barrier: bool,
 }
 
 /// A slice that is bound to a descriptor.
 #[derive(Debug)]
 struct Binding<'a> {
-    at: (u32, u32),
-    bytes: &'a mut [u8],
+    /// The number of the dispatch that binds it first.
+    dispatch: usize,
+    at: Descriptor,
+    memory: BoundMemory,
+    slice: Option<&'a mut [u8]>,
+}
+
+/// A dispatch with its module, which has the entry point.
+struct LoadedDispatch {
+    file: String,
+    text: Option<String>,
+    module: SpirvModule,
+    options: AnalysisOptions,
+    rebound: BTreeMap<Descriptor, Descriptor>,
+    is_after_barrier: bool,
 }
 
 /// The result of a run besides the contents of the slices.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShaderTestRun {
-    /// Verdict and coverage, as `race --format json` prints them.
+    /// Verdict and coverage of the last dispatch, as `race --format json` prints them.
     pub line: RaceLine,
+    /// Those of the dispatches before it.
+    pub earlier: Vec<RaceLine>,
     /// The first element whose contents depend on the schedule although nothing races.
     pub order_dependent: Option<String>,
 }
@@ -81,7 +138,7 @@ pub struct ShaderTestRun {
 #[non_exhaustive]
 pub enum ShaderTestError {
     /// The shader has a finding.
-    #[error("{}", FindingText { line, text: text.as_deref(), seed: *seed })]
+    #[error("{}", FindingText { line, text: text.as_deref(), seed: *seed, smallest })]
     Finding {
         /// The findings.
         line: Box<RaceLine>,
@@ -89,6 +146,27 @@ pub enum ShaderTestError {
         text: Option<String>,
         /// The seed that repeats the schedules: [`ShaderTest::seed`].
         seed: u64,
+        /// Smaller inputs of the dispatch with the same findings.
+        smallest: SmallestFailure,
+    },
+    /// Two dispatches without a barrier between them access the same bytes.
+    #[error(
+        "dispatch {second} {what} dispatch {first} at set {set}, binding {binding}, byte {byte}, without a \
+         barrier between them; expected `then` in place of `then_unsynchronized`"
+    )]
+    Hazard {
+        /// The number of the first dispatch, from 1.
+        first: usize,
+        /// The number of the second dispatch.
+        second: usize,
+        /// The accesses, such as `reads what is written by`.
+        what: &'static str,
+        /// The descriptor set of the first binding of the memory.
+        set: u32,
+        /// Its binding.
+        binding: u32,
+        /// The first such byte; for images, of 16 bytes per texel.
+        byte: u64,
     },
     /// The walk reached a limit or something that it does not support.
     #[error("{}", format_race(.0))]
@@ -99,6 +177,24 @@ pub enum ShaderTestError {
     /// The shader or an input does not fit, with what was expected.
     #[error("{0}")]
     Input(String),
+    /// A device leaves other contents than the walk.
+    #[error(
+        "set {set}, binding {binding}, element {index}: {device} on {selector}; expected {walk}, which the walk computes"
+    )]
+    DeviceDiffers {
+        /// The device.
+        selector: String,
+        /// The descriptor set.
+        set: u32,
+        /// The binding.
+        binding: u32,
+        /// The first differing element; for images and elements that are no numbers, of 4 bytes.
+        index: usize,
+        /// Its value in the walk.
+        walk: String,
+        /// Its value on the device.
+        device: String,
+    },
     /// Two slices are bound to one descriptor.
     #[error("set {0}, binding {1} is bound twice; expected one slice for each binding")]
     BoundTwice(u32, u32),
@@ -139,69 +235,143 @@ impl<'a> ShaderTest<'a> {
     fn new(shader: Result<ShaderModule, Error>, text: Option<String>) -> ShaderTest<'a> {
         // A test without a grid is one of one workgroup.
         let options = AnalysisOptions { grid: Some([1; 3]), ..AnalysisOptions::default() };
-        ShaderTest { shader, text, options, bindings: Vec::new(), time_limit: TIME_LIMIT }
+        let last = Dispatch { shader, text, options, rebound: BTreeMap::new(), is_after_barrier: true };
+        ShaderTest { earlier: Vec::new(), last, bindings: Vec::new(), time_limit: TIME_LIMIT, device: None }
     }
 
     /// Sets the entry point; needed if there are several.
     #[must_use]
     pub fn entry(mut self, name: &str) -> ShaderTest<'a> {
-        self.options.entry = Some(name.to_owned());
+        self.last.options.entry = Some(name.to_owned());
         self
     }
 
     /// Sets the number of workgroups [default: one].
     #[must_use]
     pub fn grid(mut self, workgroups: [u32; 3]) -> ShaderTest<'a> {
-        self.options.grid = Some(workgroups);
+        self.last.options.grid = Some(workgroups);
         self
     }
 
     /// Sets the number of invocations of a subgroup [default: the workgroup].
     #[must_use]
     pub fn subgroup_size(mut self, invocations: u32) -> ShaderTest<'a> {
-        self.options.subgroup_size = Some(invocations);
+        self.last.options.subgroup_size = Some(invocations);
         self
     }
 
     /// Sets a specialization constant by its `SpecId`.
     #[must_use]
     pub fn specialization(mut self, id: u32, value: u64) -> ShaderTest<'a> {
-        self.options.specialization.insert(id, value);
+        self.last.options.specialization.insert(id, value);
         self
     }
 
     /// Sets push constants from offset 0.
     #[must_use]
     pub fn push<T: NoUninit>(mut self, constants: &T) -> ShaderTest<'a> {
-        self.options.push = (0..).zip(bytes_of(constants).iter().copied()).collect();
+        self.last.options.push = (0..).zip(bytes_of(constants).iter().copied()).collect();
         self
     }
 
-    /// Binds a slice to a buffer. After the run it has the contents that the shader left.
+    /// Binds a slice to a buffer. After the run it has the contents that the shaders left.
     #[must_use]
-    pub fn bind<T: Pod>(mut self, set: u32, binding: u32, data: &'a mut [T]) -> ShaderTest<'a> {
-        self.bindings.push(Binding { at: (set, binding), bytes: cast_slice_mut(data) });
-        self
+    pub fn bind<T: Pod>(self, set: u32, binding: u32, data: &'a mut [T]) -> ShaderTest<'a> {
+        let memory = BoundMemory::new(data, None);
+        self.bind_memory((set, binding), memory, Some(cast_slice_mut(data)))
     }
 
     /// Binds a copy of a slice to a buffer whose final contents are not needed.
     #[must_use]
-    pub fn bind_read<T: NoUninit>(mut self, set: u32, binding: u32, data: &[T]) -> ShaderTest<'a> {
-        self.options.buffers.insert((set, binding), cast_slice(data).to_vec());
+    pub fn bind_read<T: NoUninit>(self, set: u32, binding: u32, data: &[T]) -> ShaderTest<'a> {
+        self.bind_memory((set, binding), BoundMemory::new(data, None), None)
+    }
+
+    /// Binds a slice to a storage image by its format, and its width, height, and depth or layers.
+    #[must_use]
+    pub fn bind_image<T: Pod>(
+        self,
+        set: u32,
+        binding: u32,
+        format: PixelFormat,
+        size: [u32; 3],
+        data: &'a mut [T],
+    ) -> ShaderTest<'a> {
+        let memory = BoundMemory::new(data, Some((format, size)));
+        self.bind_memory((set, binding), memory, Some(cast_slice_mut(data)))
+    }
+
+    /// Binds a copy of a slice to an image whose final contents are not needed, such as a texture.
+    #[must_use]
+    pub fn bind_texture<T: NoUninit>(
+        self,
+        set: u32,
+        binding: u32,
+        format: PixelFormat,
+        size: [u32; 3],
+        data: &[T],
+    ) -> ShaderTest<'a> {
+        self.bind_memory((set, binding), BoundMemory::new(data, Some((format, size))), None)
+    }
+
+    /// Binds a sampler; for a combined image sampler, next to its texture.
+    #[must_use]
+    pub fn bind_sampler(mut self, set: u32, binding: u32, sampler: Sampler) -> ShaderTest<'a> {
+        self.last.options.samplers.insert((set, binding), sampler);
+        self
+    }
+
+    /// Binds the memory that earlier dispatches have at another set and binding.
+    #[must_use]
+    pub fn rebind(mut self, set: u32, binding: u32, earlier: (u32, u32)) -> ShaderTest<'a> {
+        self.last.rebound.insert((set, binding), earlier);
+        self
+    }
+
+    fn bind_memory(
+        mut self,
+        at: Descriptor,
+        memory: BoundMemory,
+        slice: Option<&'a mut [u8]>,
+    ) -> ShaderTest<'a> {
+        self.bindings.push(Binding { dispatch: self.earlier.len(), at, memory, slice });
+        self
+    }
+
+    /// Adds a dispatch after a barrier. Its descriptors have the memory of earlier ones, except for what it binds.
+    ///
+    /// Options that are set later are those of the added dispatch.
+    #[must_use]
+    pub fn then(self, next: ShaderTest<'a>) -> ShaderTest<'a> {
+        self.append(next, true)
+    }
+
+    /// Adds a dispatch that no barrier orders after the one before it: [`ShaderTestError::Hazard`].
+    #[must_use]
+    pub fn then_unsynchronized(self, next: ShaderTest<'a>) -> ShaderTest<'a> {
+        self.append(next, false)
+    }
+
+    fn append(mut self, mut next: ShaderTest<'a>, is_after_barrier: bool) -> ShaderTest<'a> {
+        next.earlier.first_mut().unwrap_or(&mut next.last).is_after_barrier = is_after_barrier;
+        self.earlier.push(std::mem::replace(&mut self.last, next.last));
+        next.bindings.iter_mut().for_each(|binding| binding.dispatch += self.earlier.len());
+        self.earlier.append(&mut next.earlier);
+        self.bindings.append(&mut next.bindings);
         self
     }
 
     /// Sets the number of schedules, which are all tried [default: a few, more for small grids].
     #[must_use]
     pub fn schedules(mut self, schedules: u64) -> ShaderTest<'a> {
-        self.options.schedules = Some(schedules);
+        self.last.options.schedules = Some(schedules);
         self
     }
 
     /// Sets the seed of the schedules; the message of a failure names it.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> ShaderTest<'a> {
-        self.options.seed = seed;
+        self.last.options.seed = seed;
         self
     }
 
@@ -212,69 +382,240 @@ impl<'a> ShaderTest<'a> {
         self
     }
 
-    /// Runs the dispatch, and writes the final contents to the bound slices.
+    /// Runs each dispatch on a device too, from the same contents, and compares what it leaves.
+    ///
+    /// Contents that depend on the schedule are not compared.
+    #[must_use]
+    pub fn on(mut self, device: TestDevice) -> ShaderTest<'a> {
+        self.device = Some(device);
+        self
+    }
+
+    /// Runs the dispatches, and writes the final contents to the bound slices.
     ///
     /// # Errors
-    /// If the shader has a finding, the answer is undecided, or the shader or an input is wrong. The slices are
+    /// If a shader has a finding, the answer is undecided, or a shader or an input is wrong. The slices are
     /// unchanged then.
     pub fn run(self) -> Result<ShaderTestRun, ShaderTestError> {
-        let ShaderTest { shader, text, mut options, bindings, time_limit } = self;
-        let ShaderModule { file, source, .. } = shader?;
-        for Binding { at, bytes } in &bindings {
-            if options.buffers.insert(*at, bytes.to_vec()).is_some() {
-                return Err(ShaderTestError::BoundTwice(at.0, at.1));
-            }
-        }
-        options.language = source.language;
-        options.by_language_rules = source.language.is_some();
-        options.keep_final = true;
-        options.deadline = Some(DeadlinePredicate::new(stop_after(time_limit)));
-        let refused = |refusal: Refusal| ShaderTestError::Input(placed_refusal_text(&file, &refusal));
-        let module = frontend::read_bound_module(&source.bytes, &options).map_err(refused)?;
-        let EntryOptions { mut entries, .. } = entry_options(&module, &options).map_err(refused)?;
-        let (Some(options), true) = (entries.pop(), entries.is_empty()) else {
-            let names = module.entry_points().join(", ");
-            return Err(ShaderTestError::Input(format!(
-                "{file}: expected the name of an entry point: {names}"
-            )));
-        };
+        let ShaderTest { mut earlier, last, bindings, time_limit, device } = self;
+        earlier.push(last);
+        let dispatches = earlier.into_iter().map(Dispatch::load).collect::<Result<Vec<_>, _>>()?;
+        let (mut memory, mut slices) = (Memory::new(), BTreeMap::new());
+        // An input that no dispatch has is an error of the one that binds it.
+        let mut unused = BTreeSet::new();
+        let mut bindings = bindings.into_iter().peekable();
         let model = AxiomaticModel::named("vulkan")?.chosen.model;
-        let stop = stop_after(time_limit);
-        let report = frontend::judge(&module, &options, &model, Budget::until(&stop)).map_err(refused)?;
-        let line = race_line(&file, &module, &options, report.clone());
-        match report.verdict {
-            GridVerdict::Racy => {
-                let (line, seed) = (Box::new(line), options.seed);
-                return Err(ShaderTestError::Finding { line, text, seed });
+        let (mut lines, mut order_dependent) = (Vec::new(), None);
+        let mut open: Vec<(usize, BTreeMap<Descriptor, ResourceAccess>)> = Vec::new();
+        for (number, dispatch) in dispatches.iter().enumerate() {
+            while let Some(Binding { at, memory: bound, slice, .. }) =
+                bindings.next_if(|binding| binding.dispatch == number)
+            {
+                bound.check_size(at)?;
+                let has_memory = |later: &LoadedDispatch| later.descriptor_of(at).is_some();
+                if !dispatches[number..].iter().any(has_memory) {
+                    unused.insert(at);
+                }
+                if memory.insert(at, bound).is_some() {
+                    return Err(ShaderTestError::BoundTwice(at.0, at.1));
+                }
+                slices.extend(slice.map(|slice| (at, slice)));
             }
-            GridVerdict::Undecided | GridVerdict::NeedsInputs => {
-                return Err(ShaderTestError::Undecided(Box::new(line)));
+            let options = dispatch.options_with(&memory, &unused, time_limit);
+            dispatch.check_formats(&memory)?;
+            let (options, report) = dispatch.walk(options, &model, time_limit)?;
+            let mut line = race_line(&dispatch.file, &dispatch.module, &options, report.clone());
+            match report.verdict {
+                GridVerdict::Racy => {
+                    let smallest = dispatch.shrink(&memory, &unused, &model, (&options, &report), time_limit);
+                    let (line, text) = (Box::new(line), dispatch.text.clone());
+                    return Err(ShaderTestError::Finding { line, text, seed: options.seed, smallest });
+                }
+                GridVerdict::Undecided | GridVerdict::NeedsInputs => {
+                    return Err(ShaderTestError::Undecided(Box::new(line)));
+                }
+                GridVerdict::Clean => {}
             }
-            GridVerdict::Clean => {}
+            if dispatch.is_after_barrier {
+                open.clear();
+            }
+            if !dispatch.is_after_barrier
+                || dispatches.get(number + 1).is_some_and(|next| !next.is_after_barrier)
+            {
+                let (accesses, note) = dispatch.accesses(&options)?;
+                line.coverage.limits.extend(note);
+                let mut before = open.iter();
+                if let Some(hazard) =
+                    before.find_map(|(first, all)| find_hazard(*first, number, all, &accesses))
+                {
+                    return Err(hazard);
+                }
+                open.push((number, accesses));
+            }
+            if let Some(device) = device.as_ref().filter(|_| report.order_dependent_element.is_none()) {
+                device.compare(dispatch, &options, &report, &memory)?;
+            }
+            let is_last = number + 1 == dispatches.len();
+            dispatch.update(&mut memory, &report, |at| !is_last || slices.contains_key(&at))?;
+            order_dependent = order_dependent.or(report.order_dependent_element);
+            lines.push(line);
         }
-        write_contents(&report, bindings)?;
-        Ok(ShaderTestRun { line, order_dependent: report.order_dependent_element })
+        for (at, slice) in slices {
+            if let Some(BoundMemory { bytes, .. }) = memory.get(&at) {
+                slice.copy_from_slice(bytes);
+            }
+        }
+        let line = lines.pop().ok_or_else(|| ShaderTestError::Input("no dispatch".to_owned()))?;
+        Ok(ShaderTestRun { line, earlier: lines, order_dependent })
     }
 }
 
-/// Writes the final contents of each bound buffer to its slice.
-fn write_contents(report: &GridReport, bindings: Vec<Binding<'_>>) -> Result<(), ShaderTestError> {
-    let contents = |at: (u32, u32)| report.final_buffers.iter().find(|buffer| buffer.at == (at.0, at.1, 0));
-    for Binding { at, .. } in &bindings {
-        // Without contents of any buffer, the first schedule did not end.
-        if report.final_buffers.is_empty() {
-            return Err(ShaderTestError::Unknown { set: at.0, binding: at.1, byte: 0 });
-        }
-        if let Some(byte) = contents(*at).and_then(|buffer| buffer.first_unknown_byte) {
-            return Err(ShaderTestError::Unknown { set: at.0, binding: at.1, byte });
+impl Dispatch {
+    fn load(self) -> Result<LoadedDispatch, ShaderTestError> {
+        let Dispatch { shader, text, mut options, rebound, is_after_barrier } = self;
+        let ShaderModule { file, source, .. } = shader?;
+        options.language = source.language;
+        options.by_language_rules = source.language.is_some();
+        options.keep_final = true;
+        let module = frontend::read_bound_module(&source.bytes, &options);
+        let module = module.map_err(|refusal| input_error(&file, &refusal))?;
+        let loaded = LoadedDispatch { file, text, module, options, rebound, is_after_barrier };
+        match loaded.rebound.values().find(|from| loaded.descriptor_of(**from) == Some(**from)) {
+            // One of them would be a copy.
+            Some((set, binding)) => Err(ShaderTestError::BoundTwice(*set, *binding)),
+            None => Ok(loaded),
         }
     }
-    for Binding { at, bytes } in bindings {
-        let Some(buffer) = contents(at) else { continue };
-        let length = bytes.len().min(buffer.bytes.len());
-        bytes[..length].copy_from_slice(&buffer.bytes[..length]);
+}
+
+fn input_error(file: &str, refusal: &Refusal) -> ShaderTestError {
+    ShaderTestError::Input(placed_refusal_text(file, refusal))
+}
+
+impl LoadedDispatch {
+    /// Returns the descriptor that has the memory of `at`, if the module has one.
+    fn descriptor_of(&self, at: Descriptor) -> Option<Descriptor> {
+        let declared = declared_bindings(&self.module);
+        let own = declared.contains_key(&at) && !self.rebound.contains_key(&at);
+        let rebound = self.rebound.iter().find(|(own, from)| **from == at && declared.contains_key(own));
+        own.then_some(at).or(rebound.map(|(own, _)| *own))
     }
-    Ok(())
+
+    /// Returns the options with the contents of `memory`, and a deadline.
+    fn options_with(
+        &self,
+        memory: &Memory,
+        unused: &BTreeSet<Descriptor>,
+        limit: Duration,
+    ) -> AnalysisOptions {
+        let mut options = self.options.clone();
+        options.deadline = Some(DeadlinePredicate::new(stop_after(limit)));
+        for (at, BoundMemory { bytes, image, .. }) in memory {
+            let at = unused.get(at).copied().or_else(|| self.descriptor_of(*at));
+            let Some(at) = at else { continue };
+            match image.and_then(|(format, size)| Some((format.texels()?, size))) {
+                None => _ = options.buffers.insert(at, bytes.clone()),
+                Some((format, size)) => {
+                    let texels = TexelInput::Bytes(unpack_texels(format, bytes));
+                    options.images.insert(at, ImageInput { size, levels: 1, texels });
+                }
+            }
+        }
+        options
+    }
+
+    /// Compares the formats of storage images with those of the module.
+    fn check_formats(&self, memory: &Memory) -> Result<(), ShaderTestError> {
+        for (at, bound) in memory {
+            let (Some((set, binding)), Some((given, _))) = (self.descriptor_of(*at), bound.image) else {
+                continue;
+            };
+            for (id, variable) in &self.module.variables {
+                let decorations = self.module.decorations_of(*id);
+                let is_here = (decorations.set.unwrap_or(0), decorations.binding) == (set, Some(binding));
+                // Operands 5 and 6 of an image type: used without a sampler (2), and the format.
+                let handle = self.module.handle_operands.get(&variable.ty).map(Vec::as_slice);
+                if let (true, Some([_, _, _, _, _, 2, format, ..])) = (is_here, handle)
+                    && *format != given as u32
+                {
+                    return Err(ShaderTestError::Input(format!(
+                        "{}: set {set}, binding {binding}: the format {given:?}; expected that of the declaration of `{}`",
+                        self.file,
+                        self.module.display_name(*id)
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn walk(
+        &self,
+        options: AnalysisOptions,
+        model: &Model,
+        limit: Duration,
+    ) -> Result<(AnalysisOptions, GridReport), ShaderTestError> {
+        let refused = |refusal: Refusal| input_error(&self.file, &refusal);
+        let EntryOptions { mut entries, .. } = entry_options(&self.module, &options).map_err(refused)?;
+        let (Some(options), true) = (entries.pop(), entries.is_empty()) else {
+            let names = self.module.entry_points().join(", ");
+            return Err(ShaderTestError::Input(format!(
+                "{}: expected the name of an entry point: {names}",
+                self.file
+            )));
+        };
+        let stop = stop_after(limit);
+        let report = frontend::judge(&self.module, &options, model, Budget::until(&stop)).map_err(refused)?;
+        Ok((options, report))
+    }
+
+    /// Returns the accesses by memory, and a note if another walk may have others.
+    fn accesses(
+        &self,
+        options: &AnalysisOptions,
+    ) -> Result<(BTreeMap<Descriptor, ResourceAccess>, Option<CoverageLimit>), ShaderTestError> {
+        let all = accessed_bytes(&self.module, options, ACCESS_STEPS);
+        let mut all = all.map_err(|refusal| input_error(&self.file, &refusal))?;
+        if !all.is_complete {
+            let text = format!("{}: the accesses are not known; expected a shorter dispatch", self.file);
+            return Err(ShaderTestError::Input(text));
+        }
+        let note =
+            "hazards between dispatches are those of one walk: contents or the schedule decide accesses";
+        let note = (!all.is_fixed).then(|| CoverageLimit::Note { text: note.to_owned() });
+        let bindings = std::mem::take(&mut all.bindings).into_iter().map(|((set, binding, _), access)| {
+            let at = (set, binding);
+            (self.rebound.get(&at).copied().unwrap_or(at), access)
+        });
+        Ok((bindings.collect(), note))
+    }
+
+    /// Updates `memory` with the final contents; those that `needs` names must be known.
+    fn update(
+        &self,
+        memory: &mut Memory,
+        report: &GridReport,
+        needs: impl Fn(Descriptor) -> bool,
+    ) -> Result<(), ShaderTestError> {
+        for (first, bound) in memory {
+            let Some(at) = self.descriptor_of(*first) else { continue };
+            let mut finals = report.final_buffers.iter();
+            let buffer = finals.find(|buffer| buffer.at == (at.0, at.1, 0));
+            // Without contents of any buffer, the first schedule did not end.
+            let unknown = match buffer {
+                Some(buffer) => buffer.first_unknown_byte,
+                None => report.final_buffers.is_empty().then_some(0),
+            };
+            if let Some(byte) = unknown.filter(|_| needs(*first)) {
+                return Err(ShaderTestError::Unknown { set: at.0, binding: at.1, byte });
+            }
+            if let Some(buffer) = buffer {
+                let length = bound.bytes.len().min(buffer.bytes.len());
+                bound.bytes[..length].copy_from_slice(&buffer.bytes[..length]);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The findings of a test, each place with its source line.
@@ -282,6 +623,7 @@ struct FindingText<'a> {
     line: &'a RaceLine,
     text: Option<&'a str>,
     seed: u64,
+    smallest: &'a SmallestFailure,
 }
 
 impl fmt::Display for FindingText<'_> {
@@ -297,6 +639,7 @@ impl fmt::Display for FindingText<'_> {
                 writeln!(f, "{number:5} | {text}")?;
             }
         }
+        writeln!(f, "{}", self.smallest)?;
         write!(f, "the same schedules again: `.seed({})`", self.seed)
     }
 }

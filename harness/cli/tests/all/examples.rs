@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use vk_litmus::{ShaderTest, ShaderTestError, ShaderTestRun};
+use vk_litmus::{ShaderTest, ShaderTestError, ShaderTestRun, TestDevice};
 
-use crate::common::installed;
+use crate::common::{binary, installed, software_drivers};
 
 #[derive(Deserialize)]
 struct ExampleCase {
@@ -30,12 +30,19 @@ const SEED: u64 = 5;
 
 impl ExampleCase {
     /// Executes a text of the kernel on a copy of its buffers; returns their final contents as well.
-    fn run(&self, text: &str) -> (Result<ShaderTestRun, ShaderTestError>, BTreeMap<String, Vec<u32>>) {
+    fn run(
+        &self,
+        text: &str,
+        driver: Option<&str>,
+    ) -> (Result<ShaderTestRun, ShaderTestError>, BTreeMap<String, Vec<u32>>) {
         let mut buffers = self.buffers.clone();
         let mut test = ShaderTest::source(&self.kernel, text).grid(self.grid).seed(SEED);
         for (name, data) in &mut buffers {
             let (set, binding) = name.split_once('.').unwrap();
             test = test.bind(set.parse().unwrap(), binding.parse().unwrap(), data);
+        }
+        if let Some(driver) = driver {
+            test = test.on(TestDevice::named(driver).program(binary()));
         }
         let result = test.run();
         (result, buffers)
@@ -49,11 +56,16 @@ fn examples_compute_their_contents_and_seeded_bugs_fail() {
     }
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/examples"));
     let cases = std::fs::read_to_string(folder.join("cases.json")).unwrap();
+    let drivers = software_drivers();
     let cases: Vec<ExampleCase> = serde_json::from_str(&cases).unwrap();
     for case in &cases {
         let kernel = &case.kernel;
         let text = std::fs::read_to_string(folder.join(kernel)).unwrap();
-        let (result, buffers) = case.run(&text);
+        for driver in &drivers {
+            let on_device = case.run(&text, Some(driver)).0;
+            assert!(on_device.is_ok(), "{kernel} on {driver}: {on_device:?}");
+        }
+        let (result, buffers) = case.run(&text, None);
         let run = result.unwrap_or_else(|error| panic!("{kernel}: {error}"));
         assert_eq!(run.order_dependent.is_some(), case.varies, "{kernel}");
         case.expected.iter().for_each(|(name, data)| assert_eq!(&buffers[name], data, "{kernel}"));
@@ -62,7 +74,7 @@ fn examples_compute_their_contents_and_seeded_bugs_fail() {
                 assert!(text.contains(from), "{kernel}: no {from}");
                 text.replacen(from, to, 1)
             });
-            match case.run(&broken) {
+            match case.run(&broken, None) {
                 (Ok(run), _) => {
                     assert!(bug.varies && run.order_dependent.is_some(), "{kernel}: {:?}", bug.edits)
                 }

@@ -1,6 +1,8 @@
 //! Tests of shaders on arrays, as users of the library write them.
 
-use vk_litmus::{ShaderTest, ShaderTestError};
+use vk_litmus::{AddressMode, PixelFormat, Sampler, ShaderTest, ShaderTestError, TestDevice};
+
+use crate::common::{binary, software_drivers};
 
 const PREFIX_SUM: &str = include_str!("shader_tests/sum.wgsl");
 
@@ -60,11 +62,12 @@ fn seeded_mistakes_fail_with_their_line() {
         let mut data = [1_u32; 64];
         let seeds = [0, 7, 7].map(|seed| {
             match ShaderTest::source(file, &text).bind(0, 0, &mut data).seed(seed).run() {
-                Err(ShaderTestError::Finding { line, text, seed }) => {
+                Err(error @ ShaderTestError::Finding { .. }) => {
+                    let message = error.to_string();
+                    let ShaderTestError::Finding { line, .. } = error else { unreachable!() };
                     let found = &line.findings[0];
                     assert_eq!(found.kind, kind, "{found:?}");
                     assert!(found.at.iter().any(|place| place.line == Some(number)), "{found:?}");
-                    let message = ShaderTestError::Finding { line, text, seed }.to_string();
                     assert!(message.contains(&format!("{number:5} | ")), "{message}");
                     message
                 }
@@ -101,4 +104,170 @@ fn wrong_inputs_name_what_was_expected() {
     let mut zero = [0_u32];
     let hang = ShaderTest::source("wait.wgsl", endless).bind(0, 0, &mut zero).run();
     assert!(hang.unwrap_err().to_string().contains("hang"));
+}
+
+const BLUR: &str = "@group(0) @binding(0) var source: texture_2d<f32>;
+@group(0) @binding(1) var smooth_sampler: sampler;
+@group(0) @binding(2) var blurred: texture_storage_2d<rgba8unorm, write>;
+@compute @workgroup_size(2, 2) fn main(@builtin(global_invocation_id) id: vec3u) {
+    let at = vec2f(id.xy) / 2.0;
+    textureStore(blurred, id.xy, textureSampleLevel(source, smooth_sampler, at + vec2f(0.5, 0.25), 0.0));
+}";
+/// Adds the red bytes of an image.
+const RED: &str = "@group(0) @binding(0) var image: texture_2d<f32>;
+@group(0) @binding(1) var<storage, read_write> sum: atomic<u32>;
+@compute @workgroup_size(2, 2) fn main(@builtin(global_invocation_id) id: vec3u) {
+    atomicAdd(&sum, u32(round(textureLoad(image, id.xy, 0).r * 255.0)));
+}";
+
+#[test]
+fn images_pass_between_dispatches() -> Result<(), ShaderTestError> {
+    let source: Vec<u8> = [0, 40, 80, 120].into_iter().flat_map(|red| [red, 7, 0, 255]).collect();
+    let sampler = Sampler { is_linear: true, address_mode: AddressMode::Clamp };
+    let (mut target, mut sum) = ([0_u8; 16], [5_u32]);
+    let blur = |source: &[u8]| {
+        ShaderTest::source("blur.wgsl", BLUR)
+            .bind_texture(0, 0, PixelFormat::Rgba8Unorm, [2, 2, 1], source)
+            .bind_sampler(0, 1, sampler)
+    };
+    let red = ShaderTest::source("red.wgsl", RED).rebind(0, 0, (0, 2)).bind(0, 1, &mut sum);
+    blur(&source).bind_image(0, 2, PixelFormat::Rgba8Unorm, [2, 2, 1], &mut target).then(red).run()?;
+    let row = |red: [u8; 2]| red.map(|red| [red, 7, 0, 255]).concat();
+    assert_eq!(target.to_vec(), [row([20, 40]), row([100, 120])].concat());
+    assert_eq!(sum, [5 + 20 + 40 + 100 + 120]);
+    for (format, size, expected) in [
+        (PixelFormat::Rgba8Unorm, [3, 2, 1], "expected 24 for an image of [3, 2, 1] texels of 4 bytes"),
+        (
+            PixelFormat::R32Uint,
+            [2, 2, 1],
+            "the format R32Uint; expected that of the declaration of `blurred`",
+        ),
+    ] {
+        let error = blur(&source).bind_image(0, 2, format, size, &mut target).run().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    Ok(())
+}
+
+/// `data[i]` of each invocation is read by the next one of the second dispatch.
+#[test]
+fn dispatches_without_a_barrier_between_them_must_not_conflict() -> Result<(), ShaderTestError> {
+    let text = |change: &str| {
+        format!(
+            "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@group(0) @binding(1) var<storage, read_write> copy: array<u32>;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3u) {{ {change} }}"
+        )
+    };
+    let dispatch = |change: &str| ShaderTest::source("step.wgsl", &text(change));
+    let (add, shift) = (dispatch("data[id.x] += 1u;"), "copy[id.x] = data[(id.x + 1u) % 4u];");
+    let (mut data, mut copy) = ([1_u32, 2, 3, 4], [0_u32; 4]);
+    let run = add.bind(0, 0, &mut data).then(dispatch(shift).bind(0, 1, &mut copy)).run()?;
+    assert_eq!((data, copy, run.earlier.len()), ([2, 3, 4, 5], [3, 4, 5, 2], 1));
+    let cases = [
+        (
+            "data[id.x] += 1u;",
+            shift,
+            Some("dispatch 2 reads what is written by dispatch 1 at set 0, binding 0, byte 0"),
+        ),
+        (
+            shift,
+            "data[id.x] = 7u;",
+            Some("dispatch 2 writes what is read by dispatch 1 at set 0, binding 0, byte 0"),
+        ),
+        (
+            shift,
+            "if (id.x == 0u) { copy[3] = 7u; }",
+            Some("writes what is written by dispatch 1 at set 0, binding 1, byte 12"),
+        ),
+        (shift, "if (data[id.x] == 99u) { copy[0] = 1u; }", None),
+    ];
+    for (first, second, hazard) in cases {
+        let test = dispatch(first).bind(0, 0, &mut data).bind(0, 1, &mut copy);
+        match (test.then_unsynchronized(dispatch(second)).run(), hazard) {
+            (Err(error @ ShaderTestError::Hazard { .. }), Some(hazard)) => {
+                assert!(error.to_string().contains(hazard), "{error}");
+            }
+            (Ok(run), None) => {
+                assert!(format!("{:?}", run.line.coverage.limits).contains("one walk"), "{run:?}")
+            }
+            (other, _) => panic!("{first} {second}: {other:?}"),
+        }
+    }
+    let twice = dispatch(shift).bind(0, 0, &mut data).bind(0, 1, &mut copy).rebind(0, 1, (0, 0)).run();
+    assert!(matches!(twice, Err(ShaderTestError::BoundTwice(0, 0))), "{twice:?}");
+    Ok(())
+}
+
+/// The race needs two workgroups, and the fifth element of `given`.
+#[test]
+fn a_failure_names_the_smallest_grid_and_slices() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@group(0) @binding(1) var<storage, read> given: array<u32>;
+@compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) { data[0] = given[4] + id.x; }";
+    let (mut data, given) = ([0_u32; 16], [1_u32; 64]);
+    let mut run = || {
+        let test = ShaderTest::source("race.wgsl", text).grid([9, 3, 1]).bind(0, 0, &mut data);
+        test.bind_read(0, 1, &given).run().unwrap_err()
+    };
+    let (first, again) = (run(), run());
+    assert_eq!(first.to_string(), again.to_string());
+    let ShaderTestError::Finding { smallest, .. } = first else { panic!("{first:?}") };
+    assert_eq!(
+        smallest.to_string(),
+        "smallest failure found: `.grid([1, 2, 1])`, 1 elements at set 0, binding 0, 5 elements at set 0, binding 1"
+    );
+}
+
+/// Devices leave the contents of the walk: numbers, floats, texels, push constants, two dispatches.
+#[test]
+fn software_drivers_leave_the_same_contents() -> Result<(), ShaderTestError> {
+    for driver in software_drivers() {
+        let device = || TestDevice::named(driver).program(binary());
+        let mut data = [1_u32; 64];
+        let doubled = ShaderTest::source("sum.wgsl", PREFIX_SUM);
+        ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut data).then(doubled).on(device()).run()?;
+        assert_eq!(data[63], 2080);
+        let (numbers, mut bins) = ((0..16).collect::<Vec<u32>>(), [0_u32; 4]);
+        let histogram = ShaderTest::source("histogram.wgsl", HISTOGRAM).grid([2, 1, 1]).push(&10_u32);
+        histogram.bind_read(0, 0, &numbers).bind(0, 1, &mut bins).on(device()).run()?;
+        let (a, mut c) = ([0.5_f32; 16], [0.0_f32; 16]);
+        let matrix = ShaderTest::source("matrix.comp", MATRIX).grid([2, 2, 1]);
+        matrix.bind_read(0, 0, &a).bind_read(0, 1, &a).bind(0, 2, &mut c).on(device()).run()?;
+        let store = "@group(0) @binding(0) var image: texture_storage_2d<rgba8unorm, write>;
+@compute @workgroup_size(4, 2) fn main(@builtin(global_invocation_id) id: vec3u) {
+    textureStore(image, id.xy, vec4f(f32(id.x) / 3.0, f32(id.y), 0.5, 1.0));
+}";
+        let mut texels = [0_u8; 32];
+        let image = ShaderTest::source("store.wgsl", store);
+        image.bind_image(0, 0, PixelFormat::Rgba8Unorm, [4, 2, 1], &mut texels).on(device()).run()?;
+    }
+    Ok(())
+}
+
+/// Drivers approximate powers.
+#[test]
+fn a_device_that_differs_is_an_error_with_both_values() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { data[i] = pow(f32(i) + 1.1, 7.7); }";
+    for driver in software_drivers() {
+        let mut data = [0.0_f32; 4];
+        let mut run = |ulps| {
+            let device = TestDevice::named(driver).program(binary()).float_tolerance(ulps);
+            ShaderTest::source("pow.wgsl", text).bind(0, 0, &mut data).on(device).run()
+        };
+        match run(0) {
+            Err(ShaderTestError::DeviceDiffers { selector, index, walk, device, .. }) => {
+                assert_eq!(selector, driver);
+                let [walk, device] = [walk, device].map(|number| number.parse::<f32>().unwrap());
+                assert!(walk != device && (walk / device - 1.0).abs() < 1e-3, "{index}: {walk} {device}");
+            }
+            other => panic!("{driver}: {other:?}"),
+        }
+        assert!(run(1 << 16).is_ok());
+    }
+    let mut data = [0.0_f32; 4];
+    let missing = ShaderTest::source("pow.wgsl", text).bind(0, 0, &mut data);
+    let missing = missing.on(TestDevice::named("no-such-device").program(binary())).run();
+    assert!(missing.unwrap_err().to_string().contains("no-such-device"));
 }

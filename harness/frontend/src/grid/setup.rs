@@ -30,7 +30,7 @@ use super::memory::MemoryObject;
 use super::program::DecodedProgram;
 use super::slots::GLOBAL_TAG;
 use objects::ObjectBuilder;
-pub(crate) use objects::initial_texels;
+pub(crate) use objects::{initial_texels, little_endian};
 
 use super::value::{ConcreteValue, Taint, input_taint};
 

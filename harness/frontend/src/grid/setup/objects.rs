@@ -380,6 +380,6 @@ pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<Texe
 }
 
 /// Decodes up to 8 little-endian bytes.
-fn little_endian(bytes: &[u8]) -> u64 {
+pub(crate) fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }

@@ -1,0 +1,123 @@
+//! Compares the contents of a walk with those that a Vulkan device leaves.
+//!
+//! Drivers may crash or hang, so the dispatch runs in a worker process of the program `vk-litmus`.
+
+use std::path::PathBuf;
+
+use campaign::shader::device_contents::run_on_device;
+use campaign::workers::set_program;
+use frontend::AnalysisOptions;
+use frontend::grid::GridReport;
+
+use super::{BoundMemory, LoadedDispatch, Memory, ShaderTestError, input_error};
+use crate::library::error::Error;
+
+/// A device on which a test runs as well: [`ShaderTest::on`](super::ShaderTest::on).
+#[derive(Clone, Debug)]
+pub struct TestDevice {
+    selector: String,
+    program: Option<PathBuf>,
+    ulps: u32,
+}
+
+impl TestDevice {
+    /// Creates a device by its name, as `--device` takes it.
+    pub fn named(selector: &str) -> TestDevice {
+        TestDevice { selector: selector.to_owned(), program: None, ulps: 0 }
+    }
+
+    /// Creates Mesa's processor driver.
+    pub fn lavapipe() -> TestDevice {
+        TestDevice::named("lavapipe")
+    }
+
+    /// Creates Google's processor driver.
+    pub fn swiftshader() -> TestDevice {
+        TestDevice::named("swiftshader")
+    }
+
+    /// Sets the program that calls the driver [default: `$VK_LITMUS`, else `vk-litmus`]. All tests of a process share
+    /// the first one.
+    #[must_use]
+    pub fn program(mut self, path: impl Into<PathBuf>) -> TestDevice {
+        self.program = Some(path.into());
+        self
+    }
+
+    /// Sets the units in the last place by which elements of `f32` slices may differ [default: 0].
+    #[must_use]
+    pub fn float_tolerance(mut self, ulps: u32) -> TestDevice {
+        self.ulps = ulps;
+        self
+    }
+
+    pub(super) fn compare(
+        &self,
+        dispatch: &LoadedDispatch,
+        options: &AnalysisOptions,
+        report: &GridReport,
+        memory: &Memory,
+    ) -> Result<(), ShaderTestError> {
+        let named =
+            || std::env::var_os("VK_LITMUS").map_or_else(|| PathBuf::from("vk-litmus"), PathBuf::from);
+        set_program(self.program.clone().unwrap_or_else(named));
+        let plan = frontend::plan_dispatch(&dispatch.module, options);
+        let plan = plan.map_err(|refusal| input_error(&dispatch.file, &refusal))?;
+        let on_device = run_on_device(&self.selector, plan);
+        let on_device = on_device.map_err(|failure| Error::for_file(&dispatch.file, failure))?;
+        for buffer in on_device {
+            let [set, binding, element] = buffer.at;
+            let mut finals = report.final_buffers.iter();
+            let Some(walked) = finals.find(|walked| walked.at == (set, binding, element)) else { continue };
+            let bound = memory.iter().find(|(at, _)| dispatch.descriptor_of(**at) == Some((set, binding)));
+            let (unit, ty) = bound.map_or((4, ""), |(_, bound)| bound.compared_unit());
+            let known = walked.first_unknown_byte.unwrap_or(walked.bytes.len()) / unit;
+            let pairs = walked.bytes.chunks(unit).zip(buffer.bytes.chunks(unit)).take(known);
+            let mut differing =
+                pairs.enumerate().filter(|(_, (walk, device))| !self.is_equal(ty, walk, device));
+            if let Some((index, (walk, device))) = differing.next() {
+                let [walk, device] = [walk, device].map(|bytes| format_element(ty, bytes));
+                let selector = self.selector.clone();
+                return Err(ShaderTestError::DeviceDiffers { selector, set, binding, index, walk, device });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_equal(&self, ty: &str, walk: &[u8], device: &[u8]) -> bool {
+        // In this order, adjacent floats have adjacent numbers.
+        let rank = |bits: u32| if bits >> 31 == 0 { i64::from(bits) } else { -i64::from(bits & 0x7fff_ffff) };
+        walk == device
+            || ty == "f32" && {
+                let [walk, device] = [walk, device].map(|bytes| little_endian(bytes) as u32);
+                rank(walk).abs_diff(rank(device)) <= self.ulps.into()
+            }
+    }
+}
+
+impl BoundMemory {
+    /// Returns the bytes that are compared at a time, and the type of the slice if it is one number.
+    fn compared_unit(&self) -> (usize, &'static str) {
+        match self.element_bytes {
+            1 | 2 | 4 | 8 if self.image.is_none() => (self.element_bytes, self.element_type),
+            _ => (4, ""),
+        }
+    }
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+fn format_element(ty: &str, bytes: &[u8]) -> String {
+    let bits = little_endian(bytes);
+    match ty {
+        "f32" => f32::from_bits(bits as u32).to_string(),
+        "f64" => f64::from_bits(bits).to_string(),
+        "i8" | "i16" | "i32" | "i64" => {
+            let shift = 64 - 8 * bytes.len();
+            ((bits << shift) as i64 >> shift).to_string()
+        }
+        _ => bits.to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+//! Memory of slices, formats of texels, and conflicts between dispatches.
+
+use std::collections::BTreeMap;
+
+use arithmetic::TexelFormat;
+use bytemuck::{NoUninit, cast_slice};
+use frontend::grid::ResourceAccess;
+
+use super::{Descriptor, ShaderTestError};
+
+/// Contents of a buffer or an image.
+#[derive(Clone, Debug)]
+pub(super) struct BoundMemory {
+    pub(super) bytes: Vec<u8>,
+    pub(super) element_bytes: usize,
+    pub(super) element_type: &'static str,
+    pub(super) image: Option<(PixelFormat, [u32; 3])>,
+}
+
+/// A format of texels. The components are in the order of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of WGSL")]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum PixelFormat {
+    Rgba32Float = 1,
+    Rgba16Float = 2,
+    R32Float = 3,
+    Rgba8Unorm = 4,
+    Rgba8Snorm = 5,
+    Rg32Float = 6,
+    R8Unorm = 15,
+    Rgba32Sint = 21,
+    Rgba16Sint = 22,
+    Rgba8Sint = 23,
+    R32Sint = 24,
+    Rg32Sint = 25,
+    Rgba32Uint = 30,
+    Rgba16Uint = 31,
+    Rgba8Uint = 32,
+    R32Uint = 33,
+    Rg32Uint = 35,
+}
+
+impl PixelFormat {
+    pub(super) fn texels(self) -> Option<TexelFormat> {
+        TexelFormat::from_spirv_format(self as u32)
+    }
+}
+
+impl BoundMemory {
+    pub(super) fn new<T: NoUninit>(data: &[T], image: Option<(PixelFormat, [u32; 3])>) -> BoundMemory {
+        let (element_bytes, element_type) = (size_of::<T>().max(1), std::any::type_name::<T>());
+        BoundMemory { bytes: cast_slice(data).to_vec(), element_bytes, element_type, image }
+    }
+
+    pub(super) fn check_size(&self, (set, binding): Descriptor) -> Result<(), ShaderTestError> {
+        let Some((format, size)) = self.image else { return Ok(()) };
+        let texel = format.texels().map_or(0, TexelFormat::texel_bytes) as u64;
+        let expected = size.iter().fold(texel, |all, axis| all.saturating_mul((*axis).into()));
+        if expected > 0 && self.bytes.len() as u64 == expected {
+            return Ok(());
+        }
+        Err(ShaderTestError::Input(format!(
+            "set {set}, binding {binding}: {} bytes; expected {expected} for an image of {size:?} texels of {texel} bytes",
+            self.bytes.len()
+        )))
+    }
+}
+
+/// Returns the first byte that two dispatches access although no barrier orders them.
+pub(super) fn find_hazard(
+    first: usize,
+    second: usize,
+    before: &BTreeMap<Descriptor, ResourceAccess>,
+    after: &BTreeMap<Descriptor, ResourceAccess>,
+) -> Option<ShaderTestError> {
+    let overlap = |one: &[(u64, u64)], other: &[(u64, u64)]| {
+        let pairs = one
+            .iter()
+            .flat_map(|one| other.iter().map(move |other| (one.0.max(other.0), one.1.min(other.1))));
+        pairs.filter(|(start, end)| start < end).map(|(start, _)| start).min()
+    };
+    before.iter().find_map(|((set, binding), earlier)| {
+        let later = after.get(&(*set, *binding))?;
+        let (what, byte) = [
+            ("reads what is written by", overlap(&earlier.writes, &later.reads)),
+            ("writes what is written by", overlap(&earlier.writes, &later.writes)),
+            ("writes what is read by", overlap(&earlier.reads, &later.writes)),
+        ]
+        .into_iter()
+        .find_map(|(what, byte)| Some((what, byte?)))?;
+        let (first, second) = (first + 1, second + 1);
+        Some(ShaderTestError::Hazard { first, second, what, set: *set, binding: *binding, byte })
+    })
+}
