@@ -97,10 +97,10 @@ fn fit_values<'t, E>(
 
 /// Steps of the attempts with the encoding of all paths. The first ones cost a tenth of a second at most, later ones, which
 /// resolve conflicts, up to a hundred times as much.
-const ENCODING_STEPS: [u64; 3] = [10_000, 50_000, 400_000];
+const ENCODING_STEPS: [u64; 3] = [10_000, 56_000, 400_000];
 
 /// Steps of the searches path by path that follow these attempts.
-const SEARCH_STEPS: [u64; 3] = [20_000, 1_000_000, 8_000_000];
+const SEARCH_STEPS: [u64; 3] = [20_000, 200_000, 8_000_000];
 
 /// Steps of the solver that take about as long as one step of a search.
 const SOLVER_STEPS_PER_STEP: u64 = 64;
