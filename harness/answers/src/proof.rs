@@ -2,6 +2,8 @@
 //!
 //! A counterexample sets only inputs that no option supplies. It is reported if a walk with these inputs finds a race.
 
+use std::collections::BTreeMap;
+
 use frontend::grid::{GridFinding, GridReport, GridVerdict, analyze_grid};
 use frontend::{AnalysisOptions, CoverageLimit, FindingKind, SpirvModule};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
@@ -35,7 +37,17 @@ pub(crate) fn prove_entry(
     if !options.aliases.is_empty() || options.open.is_some() {
         return Ok(None);
     }
+    let push = options.push.iter().map(|(at, byte)| (InputMemory::PushConstants, *at, vec![*byte]));
+    let mut given = Vec::from_iter(push);
+    for (&(set, binding), bytes) in &options.buffers {
+        let whole = BTreeMap::from([(0, bytes.len() as u32)]);
+        for (from, size) in options.given_members.get(&(set, binding)).unwrap_or(&whole) {
+            let part = bytes.iter().skip(*from as usize).take(*size as usize);
+            given.push((InputMemory::Buffer(set, binding, 0), *from, part.copied().collect()));
+        }
+    }
     let options = ProofOptions {
+        given,
         entry: options.entry.clone(),
         specialization: options.specialization.clone(),
         grid: options.grid,
@@ -46,9 +58,6 @@ pub(crate) fn prove_entry(
     let is_unread = |one: &&Unproved| matches!(one.reason, UnprovedReason::Condition { .. });
     if let Some(unread) = report.unproved.iter().find(is_unread) {
         return Err(unread.reason.to_string());
-    }
-    if let Some([x, y, z]) = options.grid {
-        report.conditions.insert(0, format!("the grid is {x},{y},{z}"));
     }
     report.conditions.extend(overrides);
     if !options.specialization.is_empty() {
@@ -68,18 +77,14 @@ pub(crate) fn walk_proof(
     proof: &ProofReport,
     known: &GridReport,
 ) -> Option<ProofWalk> {
-    let walk = |inputs: &RacyInputs| {
-        let (options, inputs) = inputs_of(options, inputs)?;
-        let report = analyze_grid(module, &options).ok()?;
-        Some(ProofWalk { report, options, inputs })
-    };
     let is_barrier = |found: &GridFinding| found.kind == FindingKind::DivergentBarrier;
+    // Chosen inputs may violate given conditions.
+    let has_conditions = !options.conditions.is_empty();
     let is_chosen = known.verdict == GridVerdict::Racy
         && !known.chosen_inputs.is_empty()
-        && !known.findings.iter().any(is_barrier);
-    // Chosen inputs may violate given conditions.
+        && (has_conditions || !known.findings.iter().any(is_barrier));
     let is_open = matches!(known.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
-    if is_open || is_chosen && !proof.is_proved && !options.conditions.is_empty() {
+    if is_open || is_chosen && !proof.is_proved && has_conditions {
         // A shader that does the same in every workgroup is meant for one.
         let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
         let is_defect = |(why, inputs): &&(Unproved, RacyInputs)| {
@@ -87,11 +92,30 @@ pub(crate) fn walk_proof(
                 && (!is_for_one || inputs.grid == [1; 3])
         };
         let counterexamples = proof.counterexamples.iter().filter(is_defect);
-        let mut walks = counterexamples.filter_map(|(_, counterexample)| walk(counterexample));
-        return walks.find(|walk| walk.report.findings.iter().any(is_disproof));
+        let found = replay(module, options, counterexamples);
+        if found.is_some() || is_open {
+            return found;
+        }
     }
-    let example = proof.example.as_ref().filter(|_| proof.is_proved && is_chosen)?;
-    walk(example).filter(|walk| walk.report.verdict == GridVerdict::Clean)
+    let example = proof.example.as_ref().filter(|_| is_chosen && (proof.is_proved || has_conditions))?;
+    let is_better = |walk: &ProofWalk| has_conditions || walk.report.verdict == GridVerdict::Clean;
+    walk_inputs(module, options, example).filter(is_better)
+}
+
+/// Walks counterexamples up to the first for which the walk finds what a proof excludes.
+pub(crate) fn replay<'a>(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    counterexamples: impl IntoIterator<Item = &'a (Unproved, RacyInputs)>,
+) -> Option<ProofWalk> {
+    let walks = counterexamples.into_iter().filter_map(|(_, inputs)| walk_inputs(module, options, inputs));
+    walks.into_iter().find(|walk| walk.report.findings.iter().any(is_disproof))
+}
+
+fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInputs) -> Option<ProofWalk> {
+    let (options, inputs) = inputs_of(options, inputs)?;
+    let report = analyze_grid(module, &options).ok()?;
+    Some(ProofWalk { report, options, inputs })
 }
 
 /// Returns true for a finding that a proof excludes.

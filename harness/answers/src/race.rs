@@ -24,7 +24,7 @@ use results::write::race::describe_need;
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
-use crate::proof::{is_disproof, prove_entry, walk_proof};
+use crate::proof::{is_disproof, prove_entry, replay, walk_proof};
 use crate::repair::{EditableSource, RepairWalks, WalkedSource, repair_source};
 use crate::shader::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_location, source_refusal_text,
@@ -209,20 +209,24 @@ fn analyze_further(
     let proof = if request.proofs == ProofMode::None { None } else { prove_entry(module, requested)? };
     // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
     let is_exact = request.proofs == ProofMode::Required || !requested.conditions.is_empty();
-    if let Some(proof) = proof.as_ref().filter(|_| is_exact) {
-        let limit = start_limit(RacePhase::Walks);
+    let with_limit = |phase| {
+        let limit = start_limit(phase);
         let deadline = Some(DeadlinePredicate::new(move || limit()));
-        let limited = AnalysisOptions { deadline, ..requested.clone() };
-        if let Some(walk) = walk_proof(module, &limited, proof, &report) {
+        AnalysisOptions { deadline, ..requested.clone() }
+    };
+    if let Some(proof) = proof.as_ref().filter(|_| is_exact) {
+        if let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report) {
             (report, options) = (walk.report, walk.options);
             report.chosen_inputs = vec![walk.inputs];
         }
     }
     if let Some(save) = request.save_inputs {
+        let mut saved = options.clone();
         if let Some(proof) = proof.as_ref().filter(|proof| proof.is_proved) {
-            options.conditions.clone_from(&proof.assumable);
+            saved.conditions.clone_from(&proof.assumable);
         }
-        save(&options)?;
+        // The saved inputs may violate inferred conditions.
+        save(if prove_entry(module, &saved).is_ok() { &saved } else { &options })?;
     }
     let test = |(number, finding): (usize, &GridFinding)| {
         let stop = start_limit(RacePhase::SmallestTest);
@@ -233,15 +237,28 @@ fn analyze_further(
     let tested_findings = report.findings.iter().enumerate().filter(|_| request.creates_tests);
     let tests = tested_findings.map(test).collect();
     let mut pairs = report.findings.iter().map(GridFinding::racing_pair).collect();
-    // The conditions of a proof exclude the race.
-    if report.is_open_by_share && proof.as_ref().is_some_and(|proof| proof.is_proved) {
+    // A proof answers what unreached lines and divergent branches leave open; its conditions exclude a race by share.
+    let is_answered = |need: &NeededInput| match &need.finding {
+        Some(found) => is_disproof(found),
+        None => request.proofs == ProofMode::Required && !need.lines.is_empty(),
+    };
+    let is_answered = report.verdict == GridVerdict::NeedsInputs
+        // Inputs that show an open race violate given conditions of a proof.
+        && (!requested.conditions.is_empty() || !report.open_findings.iter().any(is_disproof))
+        && !report.needs.is_empty()
+        && report.needs.iter().all(is_answered);
+    if (report.is_open_by_share || is_answered) && proof.as_ref().is_some_and(|proof| proof.is_proved) {
         report.verdict = GridVerdict::Clean;
         report.needs.clear();
     }
     let (refusal, needs) = (report.refusal.clone(), report.needs.clone());
     let mut line = race_line(file, module, &options, report.clone());
     if let Some(proof) = proof.filter(|_| !report.findings.iter().any(is_disproof)) {
-        add_proof(&mut line, module, proof, request.proofs);
+        add_proof(&mut line, module, &proof, request.proofs);
+        if let Some(published) = line.proof.as_mut().filter(|_| !proof.counterexamples.is_empty()) {
+            let walk = replay(module, &with_limit(RacePhase::Walks), &proof.counterexamples);
+            published.counterexample = walk.map_or_else(Vec::new, |walk| walk.inputs);
+        }
     }
     if request.searches_fixes {
         let walked =
@@ -313,7 +330,7 @@ fn walk_by_language(
 }
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
-fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport, mode: ProofMode) {
+fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: &ProofReport, mode: ProofMode) {
     let is_open = line.verdict == RaceVerdict::Clean || mode == ProofMode::Required;
     if line.verdict == RaceVerdict::Racy && !proof.is_proved || !is_open {
         return;
@@ -334,19 +351,14 @@ fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: ProofReport, mode
         }
         return;
     }
-    let is_for_lines = |need: &NeededRecord| !need.lines.is_empty() && need.finding.is_none();
-    let is_needed_for_lines = !line.needs.is_empty() && line.needs.iter().all(is_for_lines);
-    if mode == ProofMode::Required && line.verdict == RaceVerdict::NeedsInputs && is_needed_for_lines {
-        line.verdict = RaceVerdict::Clean;
-        line.needs.clear();
-    }
     // Other findings do not contradict that there is no race.
     if matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::Racy) {
         if line.verdict == RaceVerdict::Clean {
             line.inputs = CoveredInputs::Every;
         }
-        let ProofReport { conditions, assumptions, .. } = proof;
-        line.proof = Some(RaceProof { conditions, assumptions, solver: "batsat".to_owned() });
+        let ProofReport { grid, conditions, assumptions, .. } = proof.clone();
+        let (solver, counterexample) = ("batsat".to_owned(), Vec::new());
+        line.proof = Some(RaceProof { grid, conditions, counterexample, assumptions, solver });
     }
 }
 

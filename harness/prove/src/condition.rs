@@ -3,19 +3,22 @@
 //! The templates relate the scalar inputs in refuted obligations to each other, to sizes of the workgroup and the grid,
 //! and to constants that the shader computes with. A candidate must be violated by the counterexample, so some input
 //! without it conflicts. One, or two together, are accepted if they prove each refuted obligation and if two invocations
-//! still execute the accesses of each; otherwise the proof would say nothing. Weaker templates come first. No template
-//! sets an input to one value: it would hide races of ordinary inputs.
+//! still execute the accesses of each; otherwise the proof would say nothing. Weaker templates come first. None sets an
+//! input to one value, alone or with another: it would hide races of ordinary inputs.
 
 use std::collections::BTreeSet;
 
 use crate::decide::{SMALL_INPUTS, TermModel};
+use crate::input::GivenValue;
 use crate::names::{is_signed, symbol_name, term_text, variable_name};
 use crate::prover::{Answer, Claim, Prover, Query};
 use crate::term::{FunctionKind, Operator, TermArena, TermId};
 
 /// Upper bounds on the scalars and constants that candidates relate.
 const MAX_SCALARS: usize = 8;
-const MAX_CONSTANTS: usize = 6;
+const MAX_CONSTANTS: usize = 8;
+/// The largest input among those that show how many values conditions leave.
+const MAX_SMALL: u64 = 1_024;
 
 /// A condition on inputs, with its text.
 #[derive(Clone, Debug)]
@@ -62,6 +65,8 @@ impl Prover<'_> {
 
             self.conditions.truncate(before);
             match result {
+                // Together they may leave an input one value.
+                Ok(_) if self.leaves_one_value(&conditions) => {}
                 Ok((exact, example)) => return Some(Sufficient { conditions, exact, example }),
                 Err(Some(counterexample)) => violations.push(self.violations(&candidates, &counterexample)),
                 // Under this one alone, nothing is executed, or nothing is known.
@@ -70,6 +75,26 @@ impl Prover<'_> {
             }
         }
         None
+    }
+
+    /// Returns true if some input has one value in all small inputs that satisfy conditions.
+    fn leaves_one_value(&self, conditions: &[Condition]) -> bool {
+        let terms = &self.summary.terms;
+        let claims = conditions.iter().filter_map(|one| match one.claim {
+            Claim::Term(term) => Some(term),
+            Claim::DistinctContents(_) => None,
+        });
+        let (claims, mut inputs) = (Vec::from_iter(claims), BTreeSet::new());
+        terms.for_each_application(&claims, |id, _| _ = inputs.insert(id));
+        inputs.iter().any(|input| {
+            let holds = |value: u64, rest: u64| {
+                let at = |id: TermId| if id == *input { value } else { rest };
+                claims.iter().all(|claim| terms.evaluate(*claim, &at) == Some(1))
+            };
+            let values =
+                (0..=MAX_SMALL).filter(|value| [1, 64, MAX_SMALL].iter().any(|rest| holds(*value, *rest)));
+            values.take(2).count() == 1
+        })
     }
 
     /// Returns for each candidate whether a counterexample violates it.
@@ -147,7 +172,7 @@ impl Prover<'_> {
     }
 
     /// Returns values for which two invocations execute the accesses of a query under the conditions.
-    fn execute(&mut self, query: &Query, exact: &BTreeSet<TermId>) -> Option<TermModel> {
+    pub fn execute(&mut self, query: &Query, exact: &BTreeSet<TermId>) -> Option<TermModel> {
         let without_overlap = Query { conjuncts: query.execution.clone(), ..query.clone() };
         let mut all = without_overlap.conjuncts.clone();
         all.extend(self.side_facts(&without_overlap));
@@ -168,6 +193,8 @@ impl Prover<'_> {
                     {
                         let is_fixed = term.arguments.iter().all(|one| terms.constant_of(*one).is_some());
                         match terms.function(*function).kind {
+                            FunctionKind::Contents(variable, _) | FunctionKind::BufferElements(variable)
+                                if self.summary.is_given(variable) => {}
                             FunctionKind::Contents(variable, _) if !is_fixed => _ = contents.insert(variable),
                             FunctionKind::Contents(..)
                             | FunctionKind::Specialization(_)
@@ -182,6 +209,13 @@ impl Prover<'_> {
                     Operator::Constant(value) if term.width == 32 && (2..=1 << 16).contains(value) => {
                         constants.insert(value + u64::from((value + 1).is_power_of_two()));
                     }
+                    Operator::Less | Operator::LessSigned | Operator::Equal => {
+                        let limits = term.arguments.iter().filter_map(|one| terms.constant_of(*one));
+                        constants.extend(
+                            limits.filter(|limit| (1..1 << 16).contains(limit)).map(|limit| limit + 1),
+                        );
+                    }
+                    Operator::ShiftLeft => constants.extend([8]),
                     _ => {}
                 }
             });
@@ -192,7 +226,8 @@ impl Prover<'_> {
         sizes.extend(constants.map(|value| self.summary.terms.constant(32, value)));
         sizes.retain(|size| self.summary.terms.constant_of(*size) != Some(1));
         let names = |of: &[TermId]| of.iter().map(|one| term_text(&self.summary, *one)).collect::<Vec<_>>();
-        let sizes: Vec<TermId> = sizes.into_iter().collect();
+        let mut sizes: Vec<TermId> = sizes.into_iter().collect();
+        sizes.sort_by_key(|size| self.summary.terms.constant_of(*size));
         let is_signed_input = |id: &TermId| is_signed(&self.summary, *id);
         let signed: BTreeSet<TermId> = scalars.iter().copied().filter(is_signed_input).collect();
         let (scalars, sizes): (Vec<_>, Vec<_>) = (
@@ -220,17 +255,24 @@ impl Prover<'_> {
         let (zero, one) = (terms.constant(32, 0), terms.constant(32, 1));
         for (a, name) in &scalars {
             let is_signed = signed.contains(a);
+            if is_signed {
+                add(at_least(terms, *a, zero, true), format!("{name} >= 0"));
+            }
+            let is_zero = terms.equal(*a, zero);
+            add(terms.not(is_zero), format!("{name} != 0"));
             for (size, other) in &sizes {
                 add(at_least(terms, *a, *size, is_signed), format!("{name} >= {other}"));
+            }
+            for (size, other) in sizes.iter().rev() {
                 add(at_least(terms, *size, *a, is_signed), format!("{name} <= {other}"));
+            }
+            for (size, other) in &sizes {
                 // The rest of a negative number is that of its bits only for powers of two.
                 if terms.constant_of(*size).is_some_and(|size| !is_signed || size.is_power_of_two()) {
                     let rest = terms.binary(Operator::Remainder, *a, *size);
                     add(terms.equal(rest, zero), format!("{name} % {other} == 0"));
                 }
             }
-            let is_zero = terms.equal(*a, zero);
-            add(terms.not(is_zero), format!("{name} != 0"));
             let below = terms.subtract(*a, one);
             let common = terms.binary(Operator::And, *a, below);
             add(terms.equal(common, zero), format!("{name} & ({name} - 1) == 0"));
@@ -299,7 +341,13 @@ impl Prover<'_> {
     fn named_symbols(&mut self) -> Vec<(String, TermId)> {
         (0..3).for_each(|axis| _ = self.summary.group_count(axis));
         let ids = self.summary.terms.ids();
-        ids.filter_map(|id| Some((symbol_name(&self.summary, id)?, id))).collect()
+        let mut all: Vec<_> = ids.filter_map(|id| Some((symbol_name(&self.summary, id)?, id))).collect();
+        for (name, value) in &self.summary.used {
+            if let GivenValue::Integer(value) = value {
+                all.push((name.clone(), self.summary.terms.constant(64, *value as u64)));
+            }
+        }
+        all
     }
 
     /// Parses a given condition, such as `pc.stride >= pc.width and pc.n % 16 == 0`.

@@ -1,10 +1,10 @@
 //! Counterexamples: the inputs of a model, small ones first, for a walk that replays them.
 
 use crate::decide::{SMALL_INPUTS, TermModel};
+use crate::input::{InputMemory, InputValue, RacyInputs};
 use crate::names::scalar_name;
 use crate::prover::{Prover, Query};
 use crate::term::{FunctionKind, Operator, TermId};
-use crate::{InputMemory, InputValue, RacyInputs};
 
 /// Upper bound on the offsets of accesses, the size of buffers without given contents.
 const MAX_OFFSET: u64 = (1 << 16) - 64;
@@ -57,11 +57,7 @@ impl Prover<'_> {
                     // A boolean takes four bytes.
                     let bytes = if width == 1 { 4 } else { bytes };
                     let name = scalar_name(self.summary.module, self.summary.specialized, variable, offset);
-                    let decorations = self.summary.module.decorations_of(variable);
-                    let memory = match decorations.binding {
-                        Some(binding) => InputMemory::Buffer(decorations.set.unwrap_or(0), binding, element),
-                        None => InputMemory::PushConstants,
-                    };
+                    let memory = InputMemory::of_variable(self.summary.module, variable, element);
                     found.inputs.push(InputValue { memory, offset, bytes, value, name });
                 }
                 FunctionKind::BufferElements(_)

@@ -18,6 +18,7 @@ use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvOperation, Spi
 use vocabulary::{Scope, Semantics, StorageClass};
 
 use crate::graph::{Graph, NodeEnd};
+use crate::input::{GivenValue, InputMemory};
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{
     Function, FunctionId, FunctionKind, Operator, Substitution, TermArena, TermId, Uniformity,
@@ -147,6 +148,9 @@ pub(crate) struct Summary<'m> {
     pub loop_continues: Vec<TermId>,
     pub closed_forms: Vec<ClosedForm>,
     pub local_size: [TermId; 3],
+    /// Given bytes of inputs, and the scalars that are loaded from them, by name.
+    pub given: Vec<(InputMemory, u64, Vec<u8>)>,
+    pub used: BTreeMap<String, GivenValue>,
     /// True if a divisor is not known to differ from zero.
     pub assumes_divisors: bool,
 }
@@ -265,6 +269,8 @@ impl<'m> Executor<'m> {
                 loop_continues: vec![truth; count],
                 closed_forms: Vec::new(),
                 local_size,
+                given: Vec::new(),
+                used: BTreeMap::new(),
                 assumes_divisors: false,
             },
             values: FxHashMap::default(),

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use arithmetic::{Instruction, mask};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op, StorageClass};
 use spirv_reader::{ImageQuery, SpirvConstant, SpirvInstruction, SpirvOperation, SpirvType};
+use vocabulary::Scope;
 
 use crate::execute::{Barrier, Executor};
 use crate::refusal::{Unproved, UnprovedReason};
@@ -237,7 +238,7 @@ impl Executor<'_> {
             return Err(self.unproved(UnprovedReason::Instruction("a barrier of unknown scope".to_owned())));
         };
         // A barrier of a subgroup orders nothing between other invocations of the workgroup.
-        if execution != vocabulary::Scope::Subgroup {
+        if !matches!(execution, Scope::Subgroup | Scope::Invocation) {
             let (node, reach, line, place) = (self.node, self.reach, self.line, self.place);
             let history = self.terms().truth(true);
             self.summary.barriers.push(Barrier { node, scope, semantics, reach, history, line, place });

@@ -15,6 +15,7 @@ mod counterexample;
 mod decide;
 mod execute;
 mod graph;
+mod input;
 mod instruction;
 mod intervals;
 mod memory;
@@ -24,14 +25,15 @@ mod refusal;
 mod term;
 mod value;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{Specialized, SpirvConstant, SpirvModule, SpirvType, Stage};
 
 use crate::execute::Executor;
 use crate::graph::Graph;
-use crate::prover::{Answer, Prover, Query};
+pub use crate::input::{InputMemory, InputValue, RacyInputs};
+use crate::prover::{Answer, PairKind, Prover, Query};
 pub use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionKind, Operator, TermArena, TermId, Uniformity};
 
@@ -52,38 +54,12 @@ pub struct ProofOptions {
     pub specialization: HashMap<u32, u64>,
     /// The number of workgroups. Default: any.
     pub grid: Option<[u32; 3]>,
+    /// Given bytes of inputs, from an offset.
+    pub given: Vec<(InputMemory, u64, Vec<u8>)>,
     /// Conditions on the inputs, such as `pc.stride >= pc.width`.
     pub assumed: Vec<String>,
     /// Upper bound on the steps of the solver; 0 for the default. The search for conditions has as many again.
     pub steps: u64,
-}
-
-/// The memory of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InputMemory {
-    PushConstants,
-    /// A buffer, by set, binding and index in an array of descriptors.
-    Buffer(u32, u32, u64),
-}
-
-/// A byte range of an input with its value, in a counterexample.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct InputValue {
-    pub memory: InputMemory,
-    pub offset: u64,
-    pub bytes: u32,
-    pub value: u64,
-    /// Its name in the source.
-    pub name: String,
-}
-
-/// Inputs for which two invocations may conflict.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RacyInputs {
-    pub grid: [u32; 3],
-    pub inputs: Vec<InputValue>,
-    /// Specialization constants by `SpecId`.
-    pub specialization: BTreeMap<u32, u64>,
 }
 
 /// The result of an attempt to prove an entry point.
@@ -91,6 +67,8 @@ pub struct RacyInputs {
 pub struct ProofReport {
     /// True if no two invocations race under the conditions and assumptions.
     pub is_proved: bool,
+    /// The number of workgroups of each dimension; `None` for any.
+    pub grid: [Option<u32>; 3],
     /// Conditions on the inputs.
     pub conditions: Vec<String>,
     /// Given and inferred conditions in the form of [`ProofOptions::assumed`].
@@ -137,16 +115,12 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
         .ok_or_else(|| malformed("a local size that is not three numbers".to_owned()))?;
     let mut executor = Executor::new(module, &specialized, graph, terms, local_size);
     executor.symbolic_constants = symbolic;
+    executor.summary.given.clone_from(&options.given);
     let summary = executor.run()?;
     let steps = if options.steps == 0 { DEFAULT_STEPS } else { options.steps };
-    let mut used = used_dimensions(&summary);
-    // A proof about the only workgroup would say nothing of a grid.
-    used[0] |= used == [false; 3];
-    let grid = [0, 1, 2].map(|axis: usize| match options.grid {
-        Some(grid) => Some(grid[axis]),
-        None => (!used[axis]).then_some(1),
-    });
-    let mut prover = Prover::new(summary, grid, steps);
+    let used = used_dimensions(&summary);
+    let given = options.grid.map_or([None; 3], |grid| grid.map(Some));
+    let mut prover = Prover::new(summary, given, steps);
     for text in &options.assumed {
         let conditions = prover.parse_condition(text).map_err(|(column, expected)| {
             Unproved::new(UnprovedReason::Condition { text: text.clone(), column, expected })
@@ -164,8 +138,20 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
         }));
     }
     prover.find_exact_forms();
+    let mut conflicts = prover.conflict_queries()?;
+    let are_different = |query: &Query| query.kind == PairKind::DifferentWorkgroups;
+    let unused = (0..3).filter(|axis| !used[*axis] && options.grid.is_none());
+    let unused: Vec<usize> = unused.collect();
+    // Workgroups that differ in an unused dimension do the same. Without a used one, the shader is meant for one workgroup.
+    let mut across = conflicts.iter().filter(|query| are_different(query));
+    if !unused.is_empty() && across.all(|query| matches!(prover.answer(query), Answer::Proved)) {
+        conflicts.retain(|query| !are_different(query));
+    } else if !unused.is_empty() {
+        unused.iter().for_each(|axis| prover.grid[*axis] = Some(1));
+        conflicts = prover.conflict_queries()?;
+    }
     let mut queries = prover.barrier_queries();
-    queries.extend(prover.conflict_queries()?);
+    queries.extend(conflicts);
     let (mut exact, mut refuted) = (BTreeSet::new(), Vec::new());
     for query in queries {
         match prover.answer(&query) {
@@ -206,14 +192,17 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     if report.example.is_none() && !options.assumed.is_empty() {
         report.example = prover.example().map(|model| prover.read_inputs(&model));
     }
-    report.conditions.clone_from(&report.assumable);
+    report.conditions =
+        prover.summary.used.iter().map(|(name, value)| format!("{name} == {value}")).collect();
+    report.conditions.extend_from_slice(&report.assumable);
     let wraps = exact.iter().map(|term| names::wrap_text(&prover.summary, *term));
     report.conditions.extend(wraps.collect::<BTreeSet<String>>());
     report.conditions.extend(fixed);
     let unbounded = prover.unbounded_names();
     report.queries = prover.queries;
     report.is_proved = report.unproved.is_empty();
-    report.assumptions = assumptions(&prover, options, grid);
+    report.grid = prover.grid;
+    report.assumptions = assumptions(&prover);
     report.assumptions.extend(unbounded.iter().map(|name| format!("indices of `{name}` are in bounds")));
     Ok(())
 }
@@ -338,29 +327,23 @@ fn used_dimensions(summary: &execute::Summary<'_>) -> [bool; 3] {
 }
 
 /// Returns the assumptions of a proof as sentences' parts.
-fn assumptions(prover: &Prover<'_>, options: &ProofOptions, grid: [Option<u32>; 3]) -> Vec<String> {
+fn assumptions(prover: &Prover<'_>) -> Vec<String> {
     let summary = &prover.summary;
     let mut all = Vec::new();
-    if options.grid.is_none() {
-        let names = ["x", "y", "z"];
-        let fixed: Vec<&str> = (0..3).filter(|axis| grid[*axis] == Some(1)).map(|axis| names[axis]).collect();
-        if !fixed.is_empty() {
-            all.push(format!("one workgroup in {}, which the shader does not use", fixed.join(" and ")));
-        }
-        if grid.contains(&None) {
-            all.push(format!("at most {} workgroups in each dimension", execute::MAX_GROUPS));
-        }
+    if prover.grid.contains(&None) {
+        let limit = format!("at most {} workgroups in each dimension, counted from 0", execute::MAX_GROUPS);
+        all.push(limit);
     }
-    let buffers: BTreeSet<u32> = summary.accesses.iter().map(|access| access.descriptor.variable).collect();
     let module = summary.module;
-    let others = module.variables.iter().filter(|(_, variable)| {
-        matches!(variable.class, StorageClass::StorageBuffer | StorageClass::UniformConstant)
+    let descriptors = module.variables.iter().filter(|(_, variable)| {
+        use StorageClass::{StorageBuffer, Uniform, UniformConstant};
+        matches!(variable.class, StorageBuffer | UniformConstant | Uniform)
     });
-    let written = summary
-        .accesses
-        .iter()
-        .any(|access| access.writes && access.class != vocabulary::StorageClass::Workgroup);
-    if written && others.filter(|(id, _)| !buffers.contains(id)).count() + buffers.len() > 1 {
+    let place = |id: &u32| (module.decorations_of(*id).set, module.decorations_of(*id).binding);
+    let places: BTreeSet<_> = descriptors.map(|(id, _)| place(id)).collect();
+    let mut accesses = summary.accesses.iter();
+    if places.len() > 1 && accesses.any(|one| one.writes && one.class != vocabulary::StorageClass::Workgroup)
+    {
         all.push("different descriptors are different memory".to_owned());
     }
     if summary.local_size.iter().any(|size| summary.terms.constant_of(*size).is_none()) {

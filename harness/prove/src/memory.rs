@@ -311,6 +311,14 @@ impl Executor<'_> {
     ) -> Result<Value, Unproved> {
         let (variable, element) = (descriptor.variable, descriptor.element);
         self.build_at(ty, offset, &mut |executor, offset, width| {
+            let summary = &mut executor.summary;
+            let number = |of: TermId| summary.terms.constant_of(of);
+            let place = element.map_or(Some(0), number).zip(number(offset));
+            if let Some(given) =
+                place.and_then(|(element, at)| summary.given_scalar(variable, element, at, width))
+            {
+                return given;
+            }
             let terms = executor.terms();
             let kind = FunctionKind::Contents(variable, width);
             let function = terms.named_function(kind, width, (0, mask(width)), Uniformity::Grid);

@@ -1,9 +1,11 @@
 //! Texts of terms, as a reader of the shader would write them.
 
+use arithmetic::sign_extend;
 use rspirv::spirv::StorageClass;
 use spirv_reader::{ArgumentPlace, Specialized, SpirvModule, SpirvType, is_synthetic_name};
 
 use crate::execute::Summary;
+use crate::input::{GivenValue, InputMemory};
 use crate::term::{FunctionKind, Operator, TermId};
 
 /// Upper bound on the depth of a text.
@@ -56,6 +58,40 @@ pub(crate) fn scalar_name(
     if name.is_empty() { module.variable_name(variable, declared.ty) } else { name }
 }
 
+impl Summary<'_> {
+    /// Returns a given scalar of a read-only variable.
+    pub fn given_scalar(&mut self, variable: u32, element: u64, offset: u64, width: u32) -> Option<TermId> {
+        let memory = InputMemory::of_variable(self.module, variable, element);
+        let byte = |at: u64| {
+            let mut ranges = self.given.iter().filter(|range| range.0 == memory);
+            ranges.find_map(|(_, from, bytes)| bytes.get(at.checked_sub(*from)? as usize))
+        };
+        let bytes = u64::from(width / 8);
+        let bits =
+            (0..bytes).rev().try_fold(0, |bits, at| Some(bits << 8 | u64::from(*byte(offset + at)?)))?;
+        let value = match scalar_type(self, variable, offset) {
+            Some(SpirvType::Float { .. }) if width == 32 => {
+                GivenValue::Float(f32::from_bits(bits as u32).into())
+            }
+            Some(SpirvType::Integer { signed: true, .. }) => {
+                GivenValue::Integer(sign_extend(bits, width).into())
+            }
+            _ => GivenValue::Integer(bits.into()),
+        };
+        self.used.insert(scalar_name(self.module, self.specialized, variable, offset), value);
+        Some(self.terms.constant(width, bits))
+    }
+
+    /// Returns true if options set a part of a variable.
+    pub fn is_given(&self, variable: u32) -> bool {
+        let memory = |element| InputMemory::of_variable(self.module, variable, element);
+        self.given.iter().any(|range| match range.0 {
+            InputMemory::Buffer(.., element) => range.0 == memory(element),
+            InputMemory::PushConstants => false,
+        })
+    }
+}
+
 /// Returns the name of an input, or of the size of the grid or of a buffer.
 pub(crate) fn symbol_name(summary: &Summary<'_>, id: TermId) -> Option<String> {
     let term = summary.terms.term(id);
@@ -81,20 +117,25 @@ pub(crate) fn is_signed(summary: &Summary<'_>, id: TermId) -> bool {
     let (module, term) = (summary.module, summary.terms.term(id));
     let Operator::Apply(function) = term.operator else { return false };
     let ty = match summary.terms.function(function).kind {
-        FunctionKind::Specialization(id) => module.constants.get(&id).map(|(ty, _)| *ty),
+        FunctionKind::Specialization(id) => {
+            module.constants.get(&id).and_then(|(ty, _)| module.types.get(ty))
+        }
         FunctionKind::Contents(variable, _) => {
             let offset = term.arguments.last().and_then(|offset| summary.terms.constant_of(*offset));
-            module.variables.get(&variable).zip(offset).map(|(variable, mut rest)| {
-                let mut ty = variable.ty;
-                while let Ok(Some((_, part))) = summary.specialized.part_at(ty, rest, u64::MAX) {
-                    (ty, rest) = (part.ty, rest.saturating_sub(part.offset));
-                }
-                ty
-            })
+            offset.and_then(|offset| scalar_type(summary, variable, offset))
         }
         _ => None,
     };
-    matches!(ty.and_then(|ty| module.types.get(&ty)), Some(SpirvType::Integer { signed: true, .. }))
+    matches!(ty, Some(SpirvType::Integer { signed: true, .. }))
+}
+
+/// Returns the type of a scalar in a variable.
+pub(crate) fn scalar_type<'m>(summary: &Summary<'m>, variable: u32, offset: u64) -> Option<&'m SpirvType> {
+    let (mut ty, mut rest) = (summary.module.variables.get(&variable)?.ty, offset);
+    while let Ok(Some((_, part))) = summary.specialized.part_at(ty, rest, u64::MAX) {
+        (ty, rest) = (part.ty, rest.saturating_sub(part.offset));
+    }
+    summary.module.types.get(&ty)
 }
 
 /// Returns the condition that a product or sum does not wrap.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
-use spirv_reader::SourcePosition;
+use spirv_reader::{SourcePosition, SpirvType};
 use vocabulary::{Scope, StorageClass};
 
 use crate::decide::{Decision, Products, Question, SMALL_INPUTS, SmallInputs, TermModel, decide};
@@ -407,6 +407,15 @@ impl<'m> Prover<'m> {
         self.terms().every(&not)
     }
 
+    /// Returns the length of an array of descriptors, if it is fixed.
+    fn descriptors_of(&self, variable: u32) -> Option<u64> {
+        let (module, specialized) = (self.summary.module, self.summary.specialized);
+        match module.types.get(&module.variables.get(&variable)?.ty)? {
+            SpirvType::Array { length, .. } => specialized.constant_number(*length),
+            _ => None,
+        }
+    }
+
     /// Returns the query of a conflict, unless it is impossible by the form of the addresses.
     fn conflict(
         &mut self,
@@ -425,17 +434,17 @@ impl<'m> Prover<'m> {
         let second = self.instance(&parts(b, second_path), shared, true, two);
         let mut conjuncts: Vec<TermId> = first[..3].iter().chain(&second[..3]).copied().collect();
         conjuncts.push(distinct);
-        let (execution, mut offsets) = (conjuncts.clone(), Vec::new());
+        let (mut execution, mut offsets) = (conjuncts.clone(), Vec::new());
+        let descriptors = self.descriptors_of(a.descriptor.variable);
         let terms = &mut self.summary.terms;
         match (&a.location, &b.location) {
             (Location::Bytes { size, .. }, Location::Bytes { size: other, .. }) => {
-                conjuncts.push(overlap(terms, (first[3], *size), (second[3], *other)));
                 // An access in bounds is below the limit of a descriptor's range.
                 let limit = terms.constant(64, 1 << 32);
                 offsets = vec![first[3], second[3]];
-                for offset in [first[3], second[3]] {
-                    conjuncts.push(terms.binary(Operator::Less, offset, limit));
-                }
+                execution.extend(offsets.iter().map(|offset| terms.binary(Operator::Less, *offset, limit)));
+                conjuncts.clone_from(&execution);
+                conjuncts.push(overlap(terms, (first[3], *size), (second[3], *other)));
             }
             (Location::Texel { .. }, Location::Texel { .. }) => {
                 for (x, y) in first[3..].iter().zip(&second[3..]) {
@@ -449,6 +458,10 @@ impl<'m> Prover<'m> {
         if let (Some(_), Some(_)) = (a.descriptor.element, b.descriptor.element) {
             let (x, y) = (first[first.len() - 1], second[second.len() - 1]);
             conjuncts.push(terms.equal(x, y));
+            if let Some(length) = descriptors {
+                let length = terms.constant(terms.width(x), length);
+                execution.push(terms.binary(Operator::Less, x, length));
+            }
         }
         let all = terms.every(&conjuncts);
         if terms.constant_of(all) == Some(0) {
@@ -675,11 +688,13 @@ impl<'m> Prover<'m> {
                     needed.insert(source);
                 }
             }
-            return if needed.is_empty() {
-                Answer::Proved
-            } else {
-                Answer::ProvedIfExact(needed.into_iter().collect())
-            };
+            if needed.is_empty() {
+                return Answer::Proved;
+            }
+            // A condition that no execution of both satisfies would hide them.
+            if self.execute(query, &needed).is_some() {
+                return Answer::ProvedIfExact(needed.into_iter().collect());
+            }
         }
         let mut answer = first;
         if has_products {

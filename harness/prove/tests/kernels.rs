@@ -8,11 +8,16 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 fn answer(module: &SpirvModule) -> String {
     let report = prove(module, &ProofOptions::default());
     let reasons: Vec<String> = report.unproved.iter().map(|one| one.reason.to_string()).collect();
-    match (report.is_proved, report.conditions.as_slice()) {
-        (false, _) => format!("not proved: {}", reasons.join("; ")),
-        (true, []) => "proved".to_owned(),
-        (true, conditions) => format!("proved if {}", conditions.join(" and ")),
+    if !report.is_proved {
+        return format!("not proved: {}", reasons.join("; "));
     }
+    let list = |word: &str, parts: &[String], separator: &str| match parts {
+        [] => String::new(),
+        parts => format!(" {word} {}", parts.join(separator)),
+    };
+    let conditions = list("if", &report.conditions, " and ");
+    let grid = report.grid.map(|count| count.map_or("*".to_owned(), |count| count.to_string())).join(",");
+    format!("proved for {grid}{conditions}{}", list("assuming", &report.assumptions, "; "))
 }
 
 fn is_blessed() -> bool {

@@ -190,8 +190,7 @@ fn satisfies(report: &ProofReport, grid: u32, a: u32, b: u32) -> Option<bool> {
         "groups.x" => Some(grid),
         word => word.parse().ok(),
     };
-    let is_one_group = report.assumptions.iter().any(|text| text.starts_with("one workgroup in x"));
-    let mut all = grid == 1 || !is_one_group;
+    let mut all = report.grid[0].is_none_or(|count| count == grid);
     for condition in &report.conditions {
         let words: Vec<&str> = condition.split(' ').collect();
         all &= match words.as_slice() {

@@ -106,8 +106,14 @@ pub enum CoveredInputs {
 /// A proof that a verdict holds for every input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RaceProof {
+    /// The number of workgroups of each dimension; null for any.
+    #[serde(default)]
+    pub grid: [Option<u32>; 3],
     /// The conditions under which it holds.
     pub conditions: Vec<String>,
+    /// Inputs without the conditions for which a walk finds a race or a divergent barrier; empty if none is known.
+    #[serde(default)]
+    pub counterexample: Vec<String>,
     /// The assumptions that it rests on.
     pub assumptions: Vec<String>,
     /// The solver.

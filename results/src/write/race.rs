@@ -16,7 +16,7 @@ pub fn format_race(line: &RaceLine) -> String {
 pub fn format_head(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, headline(line));
-    if let Some(note) = describe_proof(line) {
+    for note in describe_proof(line) {
         text += &format!("  {note}\n");
     }
     if let Some(coverage) = describe_coverage(line) {
@@ -82,16 +82,22 @@ pub fn format_places(at: &[FindingPlace]) -> String {
     at.iter().map(line).collect()
 }
 
-/// Describes the assumptions of a proof, or the first reason why there is none.
-pub fn describe_proof(line: &RaceLine) -> Option<String> {
+/// Describes the conditions and assumptions of a proof, or the first reason why there is none.
+pub fn describe_proof(line: &RaceLine) -> Vec<String> {
     if let Some(proof) = &line.proof {
-        let assumed = proof.assumptions.join("; ");
-        return Some(format!("assumed: {assumed}")).filter(|_| !assumed.is_empty());
+        let mut notes = Vec::new();
+        if !proof.counterexample.is_empty() {
+            notes.push(format!("not clean with {}", proof.counterexample.join(", ")));
+        }
+        if !proof.assumptions.is_empty() {
+            notes.push(format!("assumed: {}", proof.assumptions.join("; ")));
+        }
+        return notes;
     }
-    let place = line.unproved.first()?;
+    let Some(place) = line.unproved.first() else { return Vec::new() };
     let file = place.file.as_deref().unwrap_or(&line.file);
     let number = place.line.map_or_else(String::new, |number| format!("{number}:"));
-    Some(format!("{file}:{number} not proved for every input: {}", place.reason))
+    vec![format!("{file}:{number} not proved for every input: {}", place.reason)]
 }
 
 /// Returns true for a race of two stores of one value, which does not depend on inputs.
@@ -102,9 +108,12 @@ fn is_of_equal_stores(finding: &FindingRecord) -> bool {
 /// Returns the verdict; without a race, the kinds of the findings.
 pub fn headline(line: &RaceLine) -> String {
     if let Some(proof) = line.proof.as_ref().filter(|_| line.verdict == RaceVerdict::Clean) {
-        let conditions = proof.conditions.join(" and ");
-        let condition = if conditions.is_empty() { " and grid" } else { " if " };
-        return format!("clean for every input{condition}{conditions}");
+        let names = ["X", "Y", "Z"].into_iter().zip(proof.grid);
+        let grid: Vec<String> =
+            names.map(|(name, count)| count.map_or(name.to_owned(), |count| count.to_string())).collect();
+        let grid = if proof.grid == [None; 3] { String::new() } else { format!(" {}", grid.join(",")) };
+        let condition = if proof.conditions.is_empty() { "" } else { " if " };
+        return format!("clean for every input and grid{grid}{condition}{}", proof.conditions.join(" and "));
     }
     if let (Some(RaceVerdict::Clean), Some(RaceVerdict::Racy), Some(language)) =
         (line.language_verdict, line.module_verdict, &line.language)

@@ -1,0 +1,60 @@
+//! Inputs of an entry point, and their values.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use spirv_reader::SpirvModule;
+
+/// The memory of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InputMemory {
+    PushConstants,
+    /// A buffer, by set, binding and index in an array of descriptors.
+    Buffer(u32, u32, u64),
+}
+
+impl InputMemory {
+    /// Returns the memory of a variable, or of an element of an array of descriptors.
+    pub(crate) fn of_variable(module: &SpirvModule, variable: u32, element: u64) -> InputMemory {
+        let decorations = module.decorations_of(variable);
+        decorations.binding.map_or(InputMemory::PushConstants, |binding| {
+            InputMemory::Buffer(decorations.set.unwrap_or(0), binding, element)
+        })
+    }
+}
+
+/// A byte range of an input with its value, in a counterexample.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InputValue {
+    pub memory: InputMemory,
+    pub offset: u64,
+    pub bytes: u32,
+    pub value: u64,
+    /// Its name in the source.
+    pub name: String,
+}
+
+/// Inputs for which two invocations may conflict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RacyInputs {
+    pub grid: [u32; 3],
+    pub inputs: Vec<InputValue>,
+    /// Specialization constants by `SpecId`.
+    pub specialization: BTreeMap<u32, u64>,
+}
+
+/// A given scalar.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum GivenValue {
+    Integer(i128),
+    Float(f64),
+}
+
+impl fmt::Display for GivenValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GivenValue::Integer(value) => value.fmt(f),
+            GivenValue::Float(value) => value.fmt(f),
+        }
+    }
+}
