@@ -43,7 +43,10 @@ use crate::output::{
     StandardOutput, create_folder, output_failure, print_diagnostic, print_message, refuse_file_name,
     report_rejected, text_layout, write_file,
 };
-use outcome::{EffectWriter, bisect_exit_code, changed_files_outcome, judgement_outcome};
+use outcome::{
+    EffectWriter, bisect_exit_code, changed_files_outcome, collect_verdicts, judgement_outcome,
+    report_empty_shard,
+};
 use progress::RunProgressBar;
 
 const DEFAULT_SUITE: &str = "quick";
@@ -552,11 +555,6 @@ impl LoadedRun<'_> {
     }
 }
 
-/// Reports that a shard has no test. This is not an error, and is printed even with `--quiet`.
-fn report_empty_shard(part: Shard, count: u64, noun: &str) {
-    print_message(&format!("part {part} of {} is empty", number::plural(count, noun)));
-}
-
 /// Returns true if the command line uses the Google Test protocol.
 fn uses_gtest(arguments: &Run) -> bool {
     arguments.format == OutputFormat::Gtest
@@ -571,11 +569,6 @@ fn write_output(output: &gtest::ResultFile, cases: &[GtestCase]) -> Result<(), F
         create_folder(folder)?;
     }
     write_file(&output.path, output.format_cases(cases)?.as_bytes())
-}
-
-/// Collects verdicts for a bisection.
-fn collect_verdicts(ended: &RunResult, verdicts: &mut Vec<(VerdictWord, bool)>) {
-    verdicts.extend(ended.lines.iter().map(|line| (line.verdict, line.exercised)));
 }
 
 /// Opens the devices of a run, with the injected fault.

@@ -27,7 +27,7 @@ use crate::join::Join;
 use crate::readback::{CheckedWords, ExpectedWords, LocationWord, ReadBuffer, ReadbackCheck};
 use crate::sampling::KernelLimits;
 
-/// What a plan is built for.
+/// The input of a plan.
 pub(crate) struct PlanRequest<'a> {
     pub program: &'a Program,
     /// The host threads of the test.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use campaign::expectations::RunExpectations;
 use campaign::run::RunResult;
+use campaign::shard::Shard;
 use results::Reason;
 use results::wire::{RunLine, VerdictWord};
 use results::write::{ExitEffect, OutputFormat, RunWriter, number};
@@ -25,6 +26,16 @@ pub(super) fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome)
         |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
     let all_good = !verdicts.is_empty() && verdicts.iter().all(is_good);
     if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
+}
+
+/// Collects verdicts for a bisection.
+pub(super) fn collect_verdicts(ended: &RunResult, verdicts: &mut Vec<(VerdictWord, bool)>) {
+    verdicts.extend(ended.lines.iter().map(|line| (line.verdict, line.exercised)));
+}
+
+/// Reports that a shard has no test. This is not an error, and is printed even with `--quiet`.
+pub(super) fn report_empty_shard(part: Shard, count: u64, noun: &str) {
+    print_message(&format!("part {part} of {} is empty", number::plural(count, noun)));
 }
 
 /// Reports files of the results folder that another process changed, and returns their effect on the exit code.
