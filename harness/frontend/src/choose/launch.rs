@@ -38,8 +38,6 @@ const MAX_WRAPPING_LAUNCHES: usize = 3;
 const MAX_RUNNING_PER_AXIS: u32 = 64;
 /// Upper bound on the numbers that are used at each end of those compared with.
 const MAX_COMPARED_NUMBERS: usize = 4;
-/// Upper bound on the workgroups along an axis: what every device supports (`maxComputeWorkGroupCount`).
-const MAX_WORKGROUPS: u32 = 65535;
 /// Workgroups after the first that satisfies a comparison: one for a strict comparison, and one that shares its code.
 const EXTRA_WORKGROUPS: u64 = 3;
 /// Factors for an axis on which a function of the position did not change.
@@ -420,7 +418,11 @@ impl LaunchSearch<'_, '_> {
                 let mut grid = options.grid.unwrap_or([1; 3]);
                 let local = u64::from(self.launch.local_size[axis]);
                 let old = u64::from(grid[axis]) * local;
-                grid[axis] = u32::try_from(value).ok().filter(|count| *count <= MAX_WORKGROUPS)?;
+                // Positions have 32 bits.
+                if value.saturating_mul(local) > 1 << 32 {
+                    return None;
+                }
+                grid[axis] = u32::try_from(value).ok()?;
                 launch.grid = Some(grid);
                 if !options.workgroups.is_empty() || self.invocation_count(&launch) > MAX_INVOCATIONS {
                     launch.workgroups = running_workgroups(options, axis, grid[axis]);
