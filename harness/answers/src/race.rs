@@ -214,11 +214,11 @@ fn analyze_further(
         let deadline = Some(DeadlinePredicate::new(move || limit()));
         AnalysisOptions { deadline, ..requested.clone() }
     };
-    if let Some(proof) = proof.as_ref().filter(|_| is_exact) {
-        if let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report) {
-            (report, options) = (walk.report, walk.options);
-            report.chosen_inputs = vec![walk.inputs];
-        }
+    if let Some(proof) = proof.as_ref().filter(|_| is_exact)
+        && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
+    {
+        (report, options) = (walk.report, walk.options);
+        report.chosen_inputs = vec![walk.inputs];
     }
     if let Some(save) = request.save_inputs {
         let mut saved = options.clone();
