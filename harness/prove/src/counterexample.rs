@@ -67,7 +67,8 @@ impl Prover<'_> {
                 | FunctionKind::LastIteration(_)
                 | FunctionKind::Carried
                 | FunctionKind::Computation(_)
-                | FunctionKind::Arbitrary => {}
+                | FunctionKind::Arbitrary
+                | FunctionKind::Unwritten => {}
             }
         }
         found.inputs.sort();

@@ -249,7 +249,8 @@ impl Blaster<'_> {
             FunctionKind::LocalId(_)
             | FunctionKind::Carried
             | FunctionKind::Computation(_)
-            | FunctionKind::Arbitrary => 64,
+            | FunctionKind::Arbitrary
+            | FunctionKind::Unwritten => 64,
         });
         let bits = term.width.min(limit).min(64 - high.leading_zeros());
         let result = circuit.variable(bits as usize).resize(term.width as usize);

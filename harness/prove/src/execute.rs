@@ -153,6 +153,8 @@ pub(crate) struct Summary<'m> {
     pub used: BTreeMap<String, GivenValue>,
     /// True if a divisor is not known to differ from zero.
     pub assumes_divisors: bool,
+    /// True if what a load of a variable returns may be unwritten.
+    pub assumes_written: bool,
 }
 
 impl Summary<'_> {
@@ -272,6 +274,7 @@ impl<'m> Executor<'m> {
                 given: Vec::new(),
                 used: BTreeMap::new(),
                 assumes_divisors: false,
+                assumes_written: false,
             },
             values: FxHashMap::default(),
             symbolic_constants: BTreeSet::new(),
@@ -304,7 +307,7 @@ impl<'m> Executor<'m> {
         for (id, variable) in &self.summary.module.variables {
             if matches!(variable.class, StorageClassWord::Private | StorageClassWord::Output) {
                 let value = match variable.initializer {
-                    0 => self.arbitrary_value(variable.ty)?,
+                    0 => self.unwritten_value(variable.ty)?,
                     initializer => self.constant_value(initializer),
                 };
                 state.insert((0, *id), value);

@@ -54,7 +54,7 @@ impl Executor<'_> {
                 let pointee = self.pointee(ty)?;
                 let initial = match initializer {
                     Some(initializer) => self.value(initializer),
-                    None => self.arbitrary_value(pointee)?,
+                    None => self.unwritten_value(pointee)?,
                 };
                 self.state.insert((frame, result), initial);
                 Value::Pointer(Rc::new(Pointer::Local {
@@ -321,6 +321,14 @@ impl Executor<'_> {
             | SpirvType::Function { .. }
             | SpirvType::Handle(_) => Some(1),
         }
+    }
+
+    /// Returns the contents of a variable before its first store.
+    pub fn unwritten_value(&mut self, ty: u32) -> Result<Value, Unproved> {
+        self.build(ty, &mut |executor, width| {
+            let range = (0, mask(width));
+            executor.unknown(FunctionKind::Unwritten, width, range, Uniformity::Invocation, Vec::new())
+        })
     }
 
     pub fn arbitrary_value(&mut self, ty: u32) -> Result<Value, Unproved> {

@@ -355,6 +355,17 @@ fn assumptions(prover: &Prover<'_>) -> Vec<String> {
     if summary.assumes_divisors {
         all.push("no quotient is undefined".to_owned());
     }
+    let reads_workgroup = summary.accesses.iter().any(|access| {
+        let initializer =
+            module.variables.get(&access.descriptor.variable).map(|variable| variable.initializer);
+        access.class == vocabulary::StorageClass::Workgroup && !access.writes && initializer == Some(0)
+    });
+    if summary.assumes_written || reads_workgroup {
+        all.push("variables are written before they are read".to_owned());
+    }
+    if !summary.graph.loops.is_empty() {
+        all.push("loops end".to_owned());
+    }
     if prover.uses_tickets {
         all.push("counters do not wrap".to_owned());
     }

@@ -14,13 +14,15 @@ use vocabulary::{Scope, StorageClass};
 use crate::execute::{Access, Bound, Executor, Location, Strength, Ticket};
 use crate::instruction::MAX_LOCAL_SIZE;
 use crate::refusal::{Unproved, UnprovedReason};
-use crate::term::{FunctionKind, TermId, Uniformity};
+use crate::term::{FunctionKind, Operator, TermId, Uniformity};
 use crate::value::{Descriptor, Pointer, Value};
 
 /// Upper bound on the separate ranges of an access to a composite.
 const MAX_RANGES: usize = 64;
 /// Upper bound on the elements of a local array among which a store with an unknown index selects.
 const MAX_SELECTED: usize = 64;
+/// Upper bound on the nested selections of a value that are searched for unwritten contents.
+const MAX_SELECTIONS: u32 = 16;
 
 impl Executor<'_> {
     pub fn access_chain(
@@ -269,13 +271,38 @@ impl Executor<'_> {
         match &*self.pointer_of(pointer)? {
             Pointer::Local { key, path, .. } => {
                 let whole = self.local_value(*key)?;
-                self.load_part(&whole, path, ty)
+                let value = self.load_part(&whole, path, ty)?;
+                value.map_terms(&mut |term| {
+                    let is_unwritten = self.may_be_unwritten(term, MAX_SELECTIONS);
+                    self.summary.assumes_written |= is_unwritten;
+                    term
+                });
+                Ok(value)
             }
             Pointer::Image { descriptor } => {
                 Ok(Value::Pointer(Rc::new(Pointer::Image { descriptor: descriptor.clone() })))
             }
             Pointer::Memory { descriptor, offset, .. } => self.load_memory(descriptor, *offset, ty, memory),
             Pointer::Texel { .. } => Err(self.unproved(UnprovedReason::UnknownPointer)),
+        }
+    }
+
+    /// Returns true if a value may be what a variable contains before its first store.
+    fn may_be_unwritten(&self, term: TermId, depth: u32) -> bool {
+        let terms = &self.summary.terms;
+        let Some(depth) = depth.checked_sub(1) else { return true };
+        let term = terms.term(term);
+        match term.operator {
+            Operator::Select => term.arguments.iter().skip(1).any(|one| self.may_be_unwritten(*one, depth)),
+            Operator::Apply(function) => match terms.function(function).kind {
+                FunctionKind::Unwritten => true,
+                FunctionKind::Carried => {
+                    let mut sources = terms.function(function).sources.iter();
+                    sources.next().is_some_and(|initial| self.may_be_unwritten(*initial, depth))
+                }
+                _ => false,
+            },
+            _ => false,
         }
     }
 

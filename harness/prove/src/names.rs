@@ -194,7 +194,8 @@ fn text_within(summary: &Summary<'_>, id: TermId, depth: u32) -> String {
                 | FunctionKind::BufferElements(_)
                 | FunctionKind::Carried
                 | FunctionKind::Computation(_)
-                | FunctionKind::Arbitrary => "value".to_owned(),
+                | FunctionKind::Arbitrary
+                | FunctionKind::Unwritten => "value".to_owned(),
             }
         }),
         Operator::Sum { coefficients, constant } => {

@@ -50,6 +50,8 @@ pub enum FunctionKind {
     Computation(String),
     /// Any value.
     Arbitrary,
+    /// The contents of a variable before its first store: any value.
+    Unwritten,
 }
 
 /// An uninterpreted function with a result of a width.
