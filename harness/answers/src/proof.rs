@@ -46,6 +46,7 @@ pub(crate) fn prove_entry(
             given.push((InputMemory::Buffer(set, binding, 0), *from, part.copied().collect()));
         }
     }
+    let has_assertion = options.assertion.is_some();
     let options = ProofOptions {
         given,
         entry: options.entry.clone(),
@@ -62,6 +63,9 @@ pub(crate) fn prove_entry(
     report.conditions.extend(overrides);
     if !options.specialization.is_empty() {
         report.assumptions.push("the given specialization constants".to_owned());
+    }
+    if has_assertion {
+        report.assumptions.push("the assertion for inputs that did not run".to_owned());
     }
     Ok(Some(report))
 }
