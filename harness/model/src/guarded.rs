@@ -23,19 +23,25 @@ mod program;
 
 use std::rc::Rc;
 
-use litmus::{LocationId, Observable, Race, ResolvedCondition, Test};
-use solver::{BatsatSolver, Bit, Budget, BudgetTracker, Circuit, CircuitSolver};
+#[cfg(feature = "testing")]
+use litmus::Race;
+use litmus::{LocationId, Observable, ResolvedCondition, Test};
+#[cfg(feature = "testing")]
+use solver::Budget;
+use solver::{BatsatSolver, Bit, BudgetTracker, Circuit, CircuitSolver};
 
 use self::encoding::GuardedEncoding;
 pub(crate) use self::goal_query::{GoalEvidence, SkeletonEncoding, grounded_flags};
 use self::program::GuardedProgram;
+#[cfg(feature = "testing")]
+use crate::Model;
+use crate::PredictError;
 use crate::flags::Flags;
 use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::Findings;
 use crate::path::unroll::{PossibleValues, ValueSet};
 use crate::prepared::{ModelPlans, PreparedPlan};
 use crate::skeleton::ExecutionSemantics;
-use crate::{Model, PredictError};
 
 /// Rounds of the analysis of possible values before sets that still grow have all of them.
 const MAX_EXACT_ROUNDS: usize = 20;
@@ -170,6 +176,7 @@ pub(crate) fn decide_in_turns(
 }
 
 /// The answers of the encoding of a whole program.
+#[cfg(feature = "testing")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodedAnswer {
     pub race: Race,
@@ -186,6 +193,7 @@ pub struct EncodedAnswer {
 /// # Errors
 ///
 /// As for [`predict`](crate::predict).
+#[cfg(feature = "testing")]
 pub fn decide_by_encoding(
     test: &Test,
     model: &Model,
