@@ -62,9 +62,8 @@ fn seeded_mistakes_fail_with_their_line() {
         let mut data = [1_u32; 64];
         let seeds = [0, 7, 7].map(|seed| {
             match ShaderTest::source(file, &text).bind(0, 0, &mut data).seed(seed).run() {
-                Err(error @ ShaderTestError::Finding { .. }) => {
+                Err(ref error @ ShaderTestError::Finding { ref line, .. }) => {
                     let message = error.to_string();
-                    let ShaderTestError::Finding { line, .. } = error else { unreachable!() };
                     let found = &line.findings[0];
                     assert_eq!(found.kind, kind, "{found:?}");
                     assert!(found.at.iter().any(|place| place.line == Some(number)), "{found:?}");
