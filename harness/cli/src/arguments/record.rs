@@ -34,7 +34,7 @@ pub struct Record {
     /// Time limit for each kind of dispatch.
     #[arg(long, value_name = "DUR", default_value = "20s", value_parser = parse_duration)]
     pub time: Duration,
-    /// Time limit for all kinds; those without an answer by then are undecided.
+    /// Time limit for all answers; what has none by then is undecided.
     #[arg(long, value_name = "DUR", default_value = "2m", value_parser = parse_duration)]
     pub total_time: Duration,
 }
