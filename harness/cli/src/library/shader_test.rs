@@ -68,12 +68,13 @@ const ACCESS_STEPS: u64 = 150_000_000;
 ///     .run()?;
 ///
 /// // A texture, its sampler and a storage image; the second dispatch reads what the first one left.
-/// let mut blurred = [0_u8; 4 * 64];
+/// let (mut blurred, mut other) = ([0_u8; 4 * 64], [3_u32]);
 /// ShaderTest::spirv("blur", std::fs::read("blur.spv")?)
 ///     .bind_texture(0, 0, PixelFormat::Rgba8Unorm, [8, 8, 1], &[255_u8; 4 * 64])
 ///     .bind_sampler(0, 1, Sampler { is_linear: true, address_mode: AddressMode::Clamp })
 ///     .bind_image(0, 2, PixelFormat::Rgba8Unorm, [8, 8, 1], &mut blurred)
 ///     .then(ShaderTest::spirv("sum", std::fs::read("sum.spv")?).rebind(0, 0, (0, 2)).bind(0, 1, &mut data))
+///     .then_unsynchronized(ShaderTest::source("square.wgsl", square).bind(0, 0, &mut other))
 ///     .run()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
