@@ -299,7 +299,7 @@ mod tests {
         // The meaning of these flags depends on the command.
         let exceptions = [
             "format", "out", "time", "timeout", "seed", "suite", "device", "emit", "form", "progress",
-            "jobs", "stress", "threads", "shard", "fix",
+            "jobs", "stress", "threads", "shard", "fix", "from",
         ];
         let mut texts: BTreeMap<String, (String, String)> = BTreeMap::new();
         for command in visible_commands() {

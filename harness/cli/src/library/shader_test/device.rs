@@ -13,6 +13,17 @@ use super::{BoundMemory, LoadedDispatch, Memory, ShaderTestError, input_error};
 use crate::library::error::Error;
 
 /// A device on which a test runs as well: [`ShaderTest::on`](super::ShaderTest::on).
+///
+/// ```no_run
+/// use vk_litmus::{ShaderTest, TestDevice};
+///
+/// let mut data = [1.0_f32; 64];
+/// let device = TestDevice::named("AMD").program("target/release/vk-litmus").float_tolerance(2);
+/// for device in [TestDevice::lavapipe(), TestDevice::swiftshader(), device] {
+///     ShaderTest::spirv("scale", std::fs::read("scale.spv")?).bind(0, 0, &mut data).on(device).run()?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TestDevice {
     selector: String,
