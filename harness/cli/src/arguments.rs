@@ -27,7 +27,7 @@ pub use lists::{Clauses, Devices, Help, List, Models, Patterns, Reference, Tests
 use litmus::syntax::ForeignSyntax;
 pub use measurement::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
-pub use race::{FailOn, FailureKind, Race, RaceEmit, RaceFormat};
+pub use race::{FailOn, FailureKind, Race, RaceFormat};
 pub use record::Record;
 pub use refine::{Refine, RefineFormat};
 pub use repro::{Repro, ReproFormat};
