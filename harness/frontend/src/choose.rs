@@ -124,6 +124,12 @@ pub struct InputNeeds {
     pub decide_findings: bool,
 }
 
+/// Returns true if an input is a specialization constant with the value of its declaration.
+fn is_declared(options: &AnalysisOptions, input: usize) -> bool {
+    let place = options.assumed.get(input).map(|assumed| &assumed.place);
+    matches!(place, Some(InputPlace::Constant(id)) if !options.specialization.contains_key(id))
+}
+
 impl InputChoice {
     /// Returns the choice that reaches the most, and the options as given if zeros reach everything.
     pub fn primary(&self, given: &AnalysisOptions) -> AnalysisOptions {
@@ -271,6 +277,9 @@ impl InputChoice {
                 self.conventions.is_satisfied_by(options) && trial.findings.contains_key(&key)
             };
             return !self.trials.iter().any(|trial| has_zeros(&trial));
+        }
+        if found.kind.is_race() {
+            inputs.retain(|input| !is_declared(options, *input));
         }
         if inputs.is_empty() && control.is_empty() {
             return false;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::conventions::{has_degenerate_number, is_beyond_positions};
+use super::is_declared;
 use super::saturating_product;
 use super::search::{Candidate, InputSearch, reaches_new_block};
 use crate::finding::FindingKind;
@@ -24,7 +25,10 @@ impl InputSearch<'_> {
                 let by_branches = trial.compared.keys().copied().filter(|_| has_control);
                 direct.chain(by_branches).collect()
             };
+            // A race with the declared specialization constants is one of the shader as written.
+            let is_declared = |input: &usize| is_declared(&self.trials[primary].0, *input);
             let untried = suspicious.into_iter().filter(|input| !tried.contains(&(primary, *input)));
+            let untried = untried.filter(|input| !is_declared(input));
             let next = untried.min_by_key(|input| !self.is_contents(*input));
             let Some(input) = next.filter(|_| !self.is_budget_spent()) else { return primary };
             tried.insert((primary, input));
