@@ -65,7 +65,7 @@ fn barriers_order_within_their_scope_and_semantics() {
     assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), "race");
 }
 
-/// A race of equal stores has a cause of its own and is last, unless other invocations store other values there.
+/// A race of equal stores has a separate cause and is last, unless other invocations store other values there.
 #[test]
 fn stores_of_one_value_have_their_own_cause() {
     let body = "%one = OpAccessChain %to_u32 %flags %0 %0\n%two = OpAccessChain %to_u32 %flags %0 %2\n\

@@ -222,6 +222,24 @@ fn contents_that_cannot_be_enumerated_never_conform() {
     }
 }
 
+/// Every output shows a failed assertion, and none calls contents allowed that the model did not judge.
+#[test]
+fn a_failed_assertion_fails_in_every_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |format: &str, assertion: &str| {
+        let mut command = vk_litmus(["run", &shader("tickets"), "--device", "sim", "--seed", "1"]);
+        command.args(["--instances", "40", "--grid", "64", "--format", format, "--out", format]);
+        Ran::run(command.args(["--assert", assertion]).current_dir(folder.path()))
+    };
+    let failed = run("junit", "tickets.next == 63");
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(failed.stdout.contains("failures=\"1\"") && failed.stdout.contains("failed in 40 dispatches"));
+    let report = Ran::run(vk_litmus(["report", "junit", "--out", "page.html"]).current_dir(folder.path()));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("1 assertion failed") && page.contains("not judged"), "{report:?}");
+    assert!(!run("csv", "tickets.next == 64").stdout.contains(",true,"));
+}
+
 #[test]
 fn a_racy_shader_is_reported() {
     for device in devices() {

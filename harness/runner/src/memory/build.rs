@@ -65,7 +65,7 @@ pub(super) struct PlanBuilder<'a> {
     separate_readback: Option<BufferId>,
     separate_source: Option<BufferId>,
     initial_buffers: Vec<InitialBuffer>,
-    /// Memory with salts of its own, by their numbers.
+    /// Memory with separate salts, by their numbers.
     numbered: Vec<(SaltedMemory, u32)>,
     /// The images, each with the buffer of its initial values.
     filled_images: Vec<(ImageId, BufferId)>,
@@ -177,7 +177,7 @@ impl<'a> PlanBuilder<'a> {
         buffer
     }
 
-    /// Adds a buffer of initial values for memory with salts of its own.
+    /// Adds a buffer of initial values for memory with separate salts.
     fn add_initial_buffer(&mut self, memory: SaltedMemory) -> BufferId {
         let number = self.numbered.len() as u32 + 1;
         let id = self.add_location_sized(BufferMemory::Shared, "more initial values");
