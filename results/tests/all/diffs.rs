@@ -59,6 +59,8 @@ fn corruption_and_new_violating_tests_are_new_violations() {
     assert_eq!(found.only_new, ["sb/SB+forbidden", "sb/SB+corrupt"]);
     assert_eq!(found.changes[0].old_verdict, None);
     assert!(format_diff(&found).starts_with("NEWLY BROKEN RULE"), "{}", format_diff(&found));
+    let unlike = format_diff(&DiffRecord { compared: 0, ..found });
+    assert!(unlike.starts_with("BROKEN RULE in the new run") && unlike.contains("nothing is comparable"));
 }
 
 #[test]
