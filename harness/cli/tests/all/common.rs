@@ -54,6 +54,13 @@ impl Ran {
     pub fn json_lines(&self) -> Vec<serde_json::Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+
+    /// Returns both outputs as words between single spaces: messages are broken between words, where depends
+    /// on the length of the paths in them.
+    pub fn words(&self) -> String {
+        let both = self.stdout.split_whitespace().chain(self.stderr.split_whitespace());
+        both.filter(|word| !["│", "×"].contains(word)).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl From<Output> for Ran {

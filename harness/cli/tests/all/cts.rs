@@ -100,7 +100,7 @@ fn names_about_layout_are_refused() {
         ("dEQP-VK.memory_model.padding.test", "a layout test of blocks"),
     ] {
         let ran = Ran::run(&mut vk_litmus(["run", "--cts-name", name]));
-        let messages = ran.stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let messages = ran.words();
         assert!(messages.contains(why), "{messages}");
     }
 }

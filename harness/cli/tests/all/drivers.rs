@@ -94,9 +94,7 @@ fn each_case_has_its_expected_answer() {
         }
         let path = folder.join(file);
         let ran = Ran::run(vk_litmus(command.iter().copied()).arg(&path));
-        // Messages are wrapped at the width of the terminal.
-        let text = format!("{}{}", ran.stdout, ran.stderr);
-        let text = text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        let text = ran.words();
         if ran.code != *code || !words.iter().all(|word| text.contains(word)) {
             wrong.push(format!("{file}, {command:?}: expected {code} and {words:?}: {ran:?}"));
         }
