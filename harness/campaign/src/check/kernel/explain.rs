@@ -1,15 +1,18 @@
 //! Explains shaders: each finding, its cause and a fix.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use answers::{EntryAnswer, placed_refusal_text};
 use explanation::ShaderAnswer;
-use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, RaceSpot, Refusal};
+use frontend::{
+    AnalysisOptions, FindingKind, InputGrid, InputMode, InvocationId, MissingSync, ModelQuery, RaceSpot,
+    Refusal,
+};
 use litmus::Race;
 use model::Budget;
 use results::wire::{ChangeRecord, FindingRecord, RaceVerdict};
 use results::write::change::describe_placed_change;
-use results::write::race::{describe_need, format_places, format_race as race_text};
+use results::write::race::{describe_need, format_finding, format_head, format_lints, format_places};
 
 use super::LiftedEntryPoint;
 use crate::shader::race::{findings_page, to_page};
@@ -79,37 +82,53 @@ fn explain_races(
         RaceVerdict::Clean => CommandOutcome::Success,
         RaceVerdict::NeedsInputs | RaceVerdict::Undecided => CommandOutcome::Environment,
     };
-    let (mut text, mut page) = (race_text(&line), to_page(&line));
+    let mut page = to_page(&line);
+    let reasons = explain_pairs(entry, &options, &pairs, time).into_iter().chain(std::iter::repeat(None));
+    let mut text = format_head(&line);
+    for ((record, found), reason) in line.findings.iter().zip(&mut page.findings).zip(reasons) {
+        text += &format_finding(line.verdict, record);
+        if found.kind == FindingKind::Race.name() {
+            let missing = reason.unwrap_or(MissingSync::HappensBefore);
+            text += &format!("    why: {}\n", missing.description());
+            found.reason = Some(format!("Why: {}.", missing.description()));
+        }
+    }
+    text += &format_lints(&line);
     if let Some(note) = entry.compiler_note() {
         text += &format!("  {note}\n");
         page.notes.push(note);
     }
-    // Two racing invocations race with any others present, so the cause is computed for the pair only.
-    let started = Instant::now();
-    let mut is_first = true;
-    for race in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {
-        race.reason = Some("Why: no synchronization orders the two accesses.".to_owned());
-    }
-    let pairs = pairs.iter().enumerate().filter_map(|(finding, pair)| Some((finding, (*pair)?)));
-    for (finding, pair) in pairs.take(MAX_PAIRS) {
-        if started.elapsed() > time {
-            break;
-        }
-        let options = AnalysisOptions { only_invocations: pair.to_vec(), ..options.clone() };
-        let Ok(lifted) = frontend::lift(entry.module, &options) else { continue };
-        let of_pair = LiftedEntryPoint { entry, options: &options, lifted: &lifted };
-        let explanation = of_pair.explain_with_model(time, false);
-        let is_racy = |explanation: &EntryExplanation| explanation.outcome == CommandOutcome::RuleBroken;
-        let Some(explanation) = explanation.ok().filter(is_racy) else { continue };
-        let reason = explanation.page.findings.into_iter().next().and_then(|found| found.reason);
-        if let Some(page_finding) = page.findings.get_mut(finding) {
-            page_finding.reason = reason.or(page_finding.reason.take());
-        }
-        if std::mem::take(&mut is_first) {
-            text += &format!("\nThe two invocations alone are {}", explanation.text);
-        }
-    }
     Ok(EntryExplanation { text, page, outcome })
+}
+
+/// Returns the synchronization that each pair of racing invocations lacks, by the model on these invocations alone:
+/// they race with any others present. `None` for a finding without a pair, and beyond the time or [`MAX_PAIRS`].
+fn explain_pairs(
+    entry: EntryPoint<'_>,
+    options: &AnalysisOptions,
+    pairs: &[Option<[InvocationId; 2]>],
+    time: Duration,
+) -> Vec<Option<MissingSync>> {
+    let stop = stop_after(time);
+    let query = ModelQuery {
+        budget: Budget::until(&stop),
+        decide_race: true,
+        decide_question: false,
+        locate_race: true,
+    };
+    let explain = |pair: [InvocationId; 2]| {
+        let options = AnalysisOptions { only_invocations: pair.to_vec(), ..options.clone() };
+        let lifted = frontend::lift(entry.module, &options).ok()?;
+        frontend::answer_with_model(&lifted, entry.model, &query).ok()?.race_spot?;
+        frontend::find_missing_sync(&lifted, entry.model, &query).ok()
+    };
+    let mut explained = 0;
+    let reason = |pair: &Option<[InvocationId; 2]>| {
+        let pair = pair.filter(|_| explained < MAX_PAIRS && !stop())?;
+        explained += 1;
+        explain(pair)
+    };
+    pairs.iter().map(reason).collect()
 }
 
 /// Explains the answer of the model for one choice of inputs.
@@ -122,8 +141,7 @@ fn explain_by_model(entry: EntryPoint<'_>, time: Duration) -> Result<EntryExplan
     let chosen = entry.choose_inputs(InputGrid::One, None).map_err(refused)?;
     let lifted = frontend::lift(module, &chosen.options).map_err(refused)?;
     let lifted_entry = LiftedEntryPoint { entry, options: &chosen.options, lifted: &lifted };
-    let explanation =
-        lifted_entry.explain_with_model(time, true).map_err(|error| format!("{file}: {error}"))?;
+    let explanation = lifted_entry.explain_with_model(time).map_err(|error| format!("{file}: {error}"))?;
     let EntryExplanation { mut text, mut page, mut outcome } = explanation;
     let choice = chosen.choice_note();
     page.notes.extend(choice.clone());
@@ -146,7 +164,6 @@ const MAX_PAIRS: usize = 4;
 
 struct EntryExplanation {
     text: String,
-    /// The reason of a race is that of its first finding.
     page: ShaderAnswer,
     outcome: CommandOutcome,
 }
@@ -161,8 +178,8 @@ fn describe_answer(holds: Option<bool>) -> &'static str {
 }
 
 impl LiftedEntryPoint<'_> {
-    /// Explains the answer of the model, with changes of the test if `searches_fixes`.
-    fn explain_with_model(&self, time: Duration, searches_fixes: bool) -> Result<EntryExplanation, String> {
+    /// Explains the answer of the model, with changes of the test.
+    fn explain_with_model(&self, time: Duration) -> Result<EntryExplanation, String> {
         let EntryPoint { file, model, .. } = self.entry;
         let lifted = self.lifted;
         let (half, stop) = (stop_after(time / 2), stop_after(time));
@@ -226,7 +243,7 @@ impl LiftedEntryPoint<'_> {
         }
         if is_broken && has_divergent_barrier {
             text += "  Fix the divergent barrier first.\n";
-        } else if is_broken && searches_fixes {
+        } else if is_broken {
             let changes = self.find_litmus_fix(answer.race_spot.as_ref(), &query, &mut text)?;
             if !changes.is_empty() {
                 let claim =
