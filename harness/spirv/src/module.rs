@@ -834,6 +834,9 @@ impl SpirvModule {
     /// Returns the named entry point, or the only one.
     pub fn find_entry(&self, name: Option<&str>) -> Result<&ModuleEntryPoint, SpirvError> {
         let mut found = self.entry_points.iter().filter(|entry| name.is_none_or(|name| entry.name == name));
+        let names = || {
+            self.entry_points.iter().map(|entry| format!("`{}`", entry.name)).collect::<Vec<_>>().join(", ")
+        };
         let problem = match (found.next(), found.next(), name) {
             (Some(entry), None, _) | (Some(entry), Some(_), Some(_)) => {
                 match Stage::from_execution_model(entry.model) {
@@ -842,8 +845,10 @@ impl SpirvModule {
                 }
             }
             (Some(_), Some(_), None) => {
-                let names: Vec<&str> = self.entry_points.iter().map(|entry| entry.name.as_str()).collect();
-                SpirvProblem::EntryPoint(format!("several entry points ({}): name one", names.join(", ")))
+                SpirvProblem::EntryPoint(format!("several entry points ({}): name one", names()))
+            }
+            (None, _, Some(name)) if !self.has_no_entry_point() => {
+                SpirvProblem::EntryPoint(format!("no entry point `{name}`; expected one of {}", names()))
             }
             (None, _, Some(name)) => SpirvProblem::EntryPoint(format!("no entry point `{name}`")),
             (None, _, None) => SpirvProblem::EntryPoint("no entry point".to_owned()),

@@ -507,12 +507,13 @@ impl ShaderSource<'_> {
     fn compile(&self, unit: &CompileUnit) -> Result<SourceModule, SourceError> {
         let file = || self.file.to_owned();
         let of_language = || COMPILERS.iter().filter(|compiler| compiler.language == self.language);
-        let listed = |word: fn(&Compiler) -> String| of_language().map(word).collect::<Vec<_>>().join(" or ");
         let named = self.compilation.compiler.as_deref();
         let is_chosen = |compiler: &&Compiler| named.is_none_or(|name| compiler.is_named(name));
         if let Some(program) = named.filter(|_| !of_language().any(|compiler| is_chosen(&compiler))) {
             let program = program.to_owned();
-            let known = listed(|compiler| format!("`{}`", compiler.program));
+            let known: Vec<String> =
+                of_language().map(|compiler| format!("`{}`", compiler.program)).collect();
+            let known = known.join(" or ");
             return Err(SourceError::NotOfLanguage { file: file(), program, known });
         }
         let (mut first_error, mut others) = (None, Vec::new());
@@ -545,8 +546,15 @@ impl ShaderSource<'_> {
             }
             Some(other) => Err(other),
             None => {
-                let wanted = listed(|compiler| format!("`{}` ({})", compiler.program, compiler.install_hint));
-                Err(SourceError::NoCompiler { file: file(), wanted })
+                let wanted: Vec<String> = of_language()
+                    .filter(is_chosen)
+                    .map(|compiler| format!("`{}` ({})", compiler.program, compiler.install_hint))
+                    .collect();
+                let what = if named.is_some() { "not installed" } else { "no compiler for it is installed" };
+                Err(SourceError::NoCompiler {
+                    file: file(),
+                    what: format!("{what}: {}", wanted.join(" or ")),
+                })
             }
         }
     }

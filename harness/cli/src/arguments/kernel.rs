@@ -174,6 +174,9 @@ fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+/// The words for contents of buffers.
+const BUFFER_FILLS: &str = "zeros, ones, iota, small, random, pairs, spaced, floats or wide-floats";
+
 /// Returns the contents of a buffer: a fill word with an optional size, or a file.
 fn parse_contents(value: &str) -> Result<Vec<u8>, Failure> {
     let (word, bytes) = match value.rsplit_once(':').map(|(word, bytes)| (word, bytes.parse().ok())) {
@@ -187,7 +190,13 @@ fn parse_contents(value: &str) -> Result<Vec<u8>, Failure> {
             &format!("more than {} bytes", inputs::MAX_BYTES),
         ));
     }
-    inputs::fill_bytes(word, bytes).map_or_else(|| read_input("--buffer", value), Ok)
+    let read = || {
+        read_limited(value.as_ref()).map_err(|why| {
+            let why = format!("{why}; expected a file, or {BUFFER_FILLS}, with a size as in `zeros:1024`");
+            invalid_value_failure("--buffer", value, &why)
+        })
+    };
+    inputs::fill_bytes(word, bytes).map_or_else(read, Ok)
 }
 
 /// Returns true for numbers separated by commas, unless a file has this name.

@@ -44,8 +44,9 @@ pub enum SourceError {
         "{file}: the content is SPIR-V, but the extension is that of a source; expected .spv: rename the file"
     )]
     BinaryModule { file: String },
-    #[error("{file}: no compiler for it is installed: {wanted}")]
-    NoCompiler { file: String, wanted: String },
+    /// No compiler of the language is installed, or not the one that was named.
+    #[error("{file}: {what}")]
+    NoCompiler { file: String, what: String },
     #[error("{file}: `{program}` is none of its compilers: {known}")]
     NotOfLanguage { file: String, program: String, known: String },
     /// The compiler has no preprocessor.
