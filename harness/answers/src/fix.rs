@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use frontend::{ChangeKind, KernelChange, ShaderLanguage, SpirvModule, WalkFixes, variable_label};
+use entry_point::accessed_variable::variable_label;
+use frontend::{ChangeKind, KernelChange, WalkFixes};
 use litmus::{Scope, StorageClass};
 use results::wire::{
     ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, RaceLine, ReplacedAccesses,
@@ -10,6 +11,7 @@ use results::wire::{
 };
 use results::write::change::fix_title;
 use similar::TextDiff;
+use spirv_reader::{ShaderLanguage, SpirvModule};
 
 use crate::shader::source_location;
 

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use entry_point::{AnalysisOptions, FindingKind};
+use frontend::CoverageLimit;
 use frontend::grid::{GridFinding, GridReport, GridVerdict, analyze_grid};
-use frontend::{AnalysisOptions, CoverageLimit, FindingKind, SpirvModule};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
+use spirv_reader::SpirvModule;
 
 /// Bytes of a buffer that a counterexample sets in part.
 const BUFFER_BYTES: usize = 64 * 1024;

@@ -5,13 +5,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use entry_point::{AnalysisOptions, DeadlinePredicate, InvocationId, Refusal};
 use frontend::grid::{
     FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid,
 };
-use frontend::{
-    AnalysisOptions, DeadlinePredicate, InputChoiceReport, InputGrid, InputMode, InvocationId, Refusal,
-    ShaderLanguage, SourcePosition, SpirvModule, WiderGridFinding, fix_walk_findings,
-};
+use frontend::{InputChoiceReport, InputGrid, InputMode, WiderGridFinding, fix_walk_findings};
 use litmus::Test;
 use model::{Budget, Model};
 use prove::ProofReport;
@@ -21,6 +19,7 @@ use results::wire::{
     UnprovedPlace,
 };
 use results::write::race::describe_need;
+use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
@@ -124,7 +123,7 @@ pub fn analyze_module(
 ) -> Vec<EntryAnswer> {
     let file = request.file;
     let read = || {
-        let module = frontend::read_bound_module(module, options)?;
+        let module = entry_point::inputs::read_bound_module(module, options)?;
         let entries = entry_options(&module, options)?;
         Ok((module, entries))
     };
@@ -287,7 +286,7 @@ fn add_all_fixes(
     };
     walked.line = line.clone();
     let walk = |bytes: &[u8]| {
-        let module = frontend::read_bound_module(bytes, requested).ok()?;
+        let module = entry_point::inputs::read_bound_module(bytes, requested).ok()?;
         let InputChoiceReport { report, options } = walk_entry(request, &module, requested, &stop).ok()?;
         let line = race_line(file, &module, &options, report.clone());
         Some(WalkedSource { module, options, report, line })
@@ -296,7 +295,7 @@ fn add_all_fixes(
     let deadline = Some(DeadlinePredicate::new(move || limit()));
     let find = |bytes: &[u8], inputs: &AnalysisOptions| {
         let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
-        let module = frontend::read_bound_module(bytes, &options).ok()?;
+        let module = entry_point::inputs::read_bound_module(bytes, &options).ok()?;
         let report = analyze_grid(&module, &options).ok()?;
         Some(race_line(file, &module, &options, report))
     };
@@ -373,7 +372,7 @@ fn walk_entry(
     stop: &StopFunction,
 ) -> Result<InputChoiceReport, Refusal> {
     let AnalysisRequest { model, start_limit, .. } = *request;
-    frontend::check_claim(module, options)?;
+    entry_point::question::check_claim(module, options)?;
     let with_limit = |phase| {
         let (limit, stop) = (start_limit(phase), stop.clone());
         AnalysisOptions {

@@ -20,10 +20,12 @@ mod wgsl_atomic;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use entry_point::AnalysisOptions;
+use frontend::fix_walk_findings;
 use frontend::grid::GridReport;
-use frontend::{AnalysisOptions, ShaderLanguage, SpirvModule, fix_walk_findings};
 use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
+use spirv_reader::{ShaderLanguage, SpirvModule};
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;

@@ -1,6 +1,8 @@
 //! Entry points and refusals of user shaders, in the same format for every command.
 
-use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule, ValidityRule};
+use entry_point::{AnalysisOptions, Problem, Refusal};
+use frontend::ValidityRule;
+use spirv_reader::{SourcePosition, SpirvModule};
 
 use crate::similar::did_you_mean;
 

@@ -6,7 +6,7 @@
 #[cfg(feature = "naga")]
 mod compile;
 
-use frontend::{OverrideRole, OverrideValue, UnsetOverride};
+use entry_point::input_place::{OverrideRole, OverrideValue, UnsetOverride};
 
 use crate::scan::{has_word, words};
 

@@ -11,7 +11,9 @@ pub(crate) mod shader_analysis;
 pub mod source;
 
 use answers::{EntryOptions, entry_options};
-use frontend::{AnalysisOptions, Refusal, SpirvModule, UnsetOverride};
+use entry_point::input_place::UnsetOverride;
+use entry_point::{AnalysisOptions, Refusal};
+use spirv_reader::SpirvModule;
 
 /// Returns the options for each entry point of a module, or for the one that they name. Warns of inputs that
 /// the module does not use. `unset` has the overrides whose values its compiler assumed.

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use entry_point::{AnalysisOptions, inputs};
+use frontend::grid;
 use frontend::grid::GridReport;
-use frontend::{AnalysisOptions, SpirvModule, grid, inputs};
+use spirv_reader::SpirvModule;
 
 /// Kernels of the project: name, workgroups, schedules. The third schedule of a lock runs all workgroups
 /// concurrently.
@@ -65,7 +67,7 @@ fn main() {
         |name: &str| only.is_empty() || only.iter().any(|wanted| name.contains(wanted.as_str()));
     let (mut steps, mut time, mut blind) = (0, Duration::ZERO, Duration::ZERO);
     for (name, bytes, options) in all.into_iter().filter(|(name, ..)| is_selected(name)) {
-        let module = frontend::read_module(&bytes).unwrap();
+        let module = entry_point::read_module(&bytes).unwrap();
         let (kernel_steps, kernel_time, unchecked_time) = measure_kernel(name, &module, &options, yardstick);
         steps += kernel_steps;
         time += kernel_time;

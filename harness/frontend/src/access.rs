@@ -7,16 +7,15 @@ use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{MemoryOperands, PointerComparison, SpirvInstruction, SpirvType, TypePart};
 
 use crate::emit::{self, SCRATCH_REGISTER};
-use crate::error::{Problem, unsupported};
-use crate::finding::FindingCause;
-use crate::layout::is_storage_image;
-use crate::order::access_strength;
-use crate::stage;
 use crate::state::PathState;
-use crate::value::{
-    MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin, ValueSet,
-};
+use crate::value::{NumberDomain, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin, ValueSet};
 use crate::walk::{Step, Walk};
+use entry_point::FindingCause;
+use entry_point::layout::is_storage_image;
+use entry_point::order::access_strength;
+use entry_point::stage;
+use entry_point::{MemoryCell, ObjectId};
+use entry_point::{Problem, unsupported};
 
 /// Upper bound on the scalars of one access to private memory.
 const MAX_LEAVES: usize = 1 << 14;

@@ -10,12 +10,11 @@ use model::{
     Budget, EventOwner, ExplainOptions, FoundRace, Model, PredictError, PredictOptions, explain_outcome,
     predict, predict_without_outcomes,
 };
-use spirv_reader::Stage;
 
 use crate::emit;
-use crate::finding::{FindingCause, InvocationId, LiftFinding, Spot};
 use crate::lifted::{Lifted, LiftedCase};
 use crate::suspicion::confirm_suspicions;
+use entry_point::{FindingCause, InvocationId, LiftFinding, Spot};
 
 /// Model steps for the first check of all invocations.
 const FIRST_CHECK_STEPS: u64 = 20_000;
@@ -87,19 +86,6 @@ impl RaceSpot {
             describe_invocation(&self.at[0]),
             describe_invocation(&self.at[1])
         )
-    }
-}
-
-impl std::fmt::Display for InvocationId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ([a, b, c], [x, y, z]) = (self.workgroup, self.local);
-        match self.stage {
-            Stage::Compute | Stage::Task | Stage::Mesh => {
-                write!(f, "({x},{y},{z}) of workgroup ({a},{b},{c})")
-            }
-            Stage::Vertex => write!(f, "vertex {a} of instance {b}"),
-            Stage::Fragment => write!(f, "fragment {c} of pixel ({a},{b})"),
-        }
     }
 }
 

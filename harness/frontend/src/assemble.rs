@@ -7,16 +7,17 @@ use litmus::{
     Placement, Reference, Register, RegisterInit, Scope, Span, StorageClass, Term, Test, Thread, ThreadPlace,
 };
 
-use crate::accessed_variable::accessed_variable;
 use crate::context::LiftContext;
 use crate::emit::{self, END_LABEL, ENTRY_REGISTER};
-use crate::error::{Problem, unsupported};
-use crate::finding::{FindingCause, InvocationId, LiftFinding, Spot};
-use crate::layout::element_name_in;
 use crate::lifted::LiftedCase;
-use crate::question::ResolvedQuestion;
 use crate::round::{Emitted, EmittedThread, Round};
-use crate::value::{MemoryCell, NumberDomain, SymbolicNumber};
+use crate::value::{NumberDomain, SymbolicNumber};
+use entry_point::MemoryCell;
+use entry_point::accessed_variable::accessed_variable;
+use entry_point::layout::element_name_in;
+use entry_point::question::ResolvedQuestion;
+use entry_point::{FindingCause, InvocationId, LiftFinding, Spot};
+use entry_point::{Problem, unsupported};
 
 /// Assembles the test from the last fixpoint iteration.
 pub(crate) fn assemble_case(
@@ -145,7 +146,7 @@ fn initial_value_of(context: &LiftContext<'_>, cell: MemoryCell) -> Result<u64, 
 fn line_of(context: &LiftContext<'_>, emitted: &Emitted) -> u32 {
     let line = context.module().lines.get(emitted.line as usize).map_or(0, |line| line.line);
     match (line, emitted.place) {
-        (0, crate::error::SourcePosition::Line(line)) => line,
+        (0, spirv_reader::SourcePosition::Line(line)) => line,
         (line, _) => line,
     }
 }
@@ -284,7 +285,7 @@ fn assemble_thread(
     missing: &[Emitted],
 ) -> Result<ThreadCode, Problem> {
     let plain =
-        |kind: InstructionKind| Emitted { kind, line: 0, place: crate::error::SourcePosition::Module };
+        |kind: InstructionKind| Emitted { kind, line: 0, place: spirv_reader::SourcePosition::Module };
     let mut code = Vec::new();
     for index in sort_segments(walked)? {
         let segment = &walked.segments[index];

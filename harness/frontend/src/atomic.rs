@@ -6,11 +6,11 @@ use litmus::ArithmeticOperation;
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, SpirvInstruction, SpirvType};
 
 use crate::emit;
-use crate::error::{Problem, unsupported};
-use crate::order::{scope_from_number, semantics_from_number};
 use crate::state::{PathState, PerformedRmw};
 use crate::value::{SymbolicNumber, SymbolicValue};
 use crate::walk::{Step, Walk};
+use entry_point::order::{scope_from_number, semantics_from_number};
+use entry_point::{Problem, unsupported};
 
 impl Walk<'_> {
     pub(crate) fn execute_atomic(
@@ -108,7 +108,7 @@ impl Walk<'_> {
             if writes && (!compare || old == expected) {
                 let number = match &new {
                     SymbolicValue::Register(register) => SymbolicNumber::Register(*register),
-                    other => SymbolicNumber::Known(crate::layout::known_number(other).unwrap_or(0)),
+                    other => SymbolicNumber::Known(crate::constants::known_number(other).unwrap_or(0)),
                 };
                 if self.storage_class(cell.object).is_some() {
                     self.note_stored(cell, &state.domain_of(number));

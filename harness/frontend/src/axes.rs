@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{AtomicKind, MemoryEffect, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
-use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_ordering};
+use entry_point::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_ordering};
 
 /// A set of axes: bits 0 to 2 for positions in the grid, bits 3 to 5 for positions in the workgroup.
 pub(crate) type AxisSet = u8;

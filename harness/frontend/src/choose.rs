@@ -27,19 +27,21 @@ use self::launch::{
     LaunchFindings, LaunchSearch, MissingLaunch, add_samplers, choose_launch, large_grid_workgroups,
 };
 use self::search::InputSearch;
-use crate::assumed::{
-    atomic_bindings, ends_in_runtime_array, has_atomic_pointees, missing_inputs, missing_launch,
-};
 use crate::axes::AxisUse;
 use crate::dispatch::uses_subgroups;
-use crate::error::{Problem, Refusal, SourcePosition};
-use crate::finding::{FindingCause, FindingKind};
 use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
-use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
-use crate::launch::{LaunchParameters, wider_grid};
-use crate::layout::{Specialized, local_size_of};
 use crate::needs::{list_choice, needed_inputs};
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::assumed::{
+    atomic_bindings, ends_in_runtime_array, has_atomic_pointees, missing_inputs, missing_launch,
+};
+use entry_point::input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, SetBinding};
+use entry_point::launch::{LaunchParameters, wider_grid};
+use entry_point::layout::local_size_of;
+use entry_point::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::{FindingCause, FindingKind};
+use entry_point::{Problem, Refusal};
+use spirv_reader::SourcePosition;
+use spirv_reader::Specialized;
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
 const MAX_BLOCK: u64 = 1 << 24;
@@ -545,7 +547,7 @@ fn search_inputs(
         &launch.values_by_result,
         Some(launch.local_size),
     )
-    .map_err(without_position)?;
+    .map_err(|problem| without_position(problem.into()))?;
     start.assumed = missing_inputs(module, &specialized, &start, function).map_err(without_position)?;
     if start.assumed.is_empty() && parts.is_empty() {
         return Ok(InputChoice::without_assumptions(start));
@@ -564,7 +566,7 @@ fn search_inputs(
         // A count bounds all vertices or fragments of a draw.
         sizes[0] = saturating_product(wider_grid(stage).0.map(u64::from)).max(saturating_product(sizes));
     }
-    let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
+    let atomics: BTreeSet<SetBinding> = atomic_bindings(module, function).into_iter().collect();
     let conventions = Conventions::of_entry(module, &specialized, (function, &atomics), &start);
     let mut code = module.functions.values().flat_map(|function| &function.code);
     let synchronizes = code.any(|one| {
@@ -625,7 +627,7 @@ fn has_sections(module: &SpirvModule) -> bool {
 ///
 /// Sizes that the caller gave may belong to one workgroup.
 fn is_grid_free(module: &SpirvModule, options: &AnalysisOptions) -> bool {
-    let is_whole = |at: &Binding| !options.given_members.contains_key(at);
+    let is_whole = |at: &SetBinding| !options.given_members.contains_key(at);
     let given = options.buffers.keys().any(is_whole) || !options.images.is_empty();
     let annotated = module.annotations != spirv_reader::annotations::Annotations::default();
     !annotated && !given && options.grid.is_none()
@@ -635,7 +637,7 @@ fn is_grid_free(module: &SpirvModule, options: &AnalysisOptions) -> bool {
 pub(super) fn member_at(
     module: &SpirvModule,
     specialized: &Specialized<'_>,
-    binding: Binding,
+    binding: SetBinding,
     offset: u64,
 ) -> Option<u64> {
     let is_bound = |(id, variable): &(&u32, &GlobalVariable)| {
@@ -655,7 +657,7 @@ pub(super) fn member_at(
 pub(crate) fn block_size(
     module: &SpirvModule,
     specialized: &Specialized<'_>,
-    binding: Binding,
+    binding: SetBinding,
 ) -> Option<u64> {
     let bound = module.variables.iter().filter(|(id, variable)| {
         let decorations = module.decorations_of(**id);

@@ -5,11 +5,11 @@ use spirv_reader::{SpirvInstruction, SpirvModule, annotations::Annotations};
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::coverage::CoverageLimit;
 use crate::dispatch::uses_subgroups;
-use crate::finding::{FindingCause, InvocationId};
 use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
 use crate::lint::divergent_barriers;
 use crate::needs::needed_inputs;
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::{FindingCause, InvocationId};
 
 impl NeededInput {
     /// Returns true if a subgroup size decides a finding.

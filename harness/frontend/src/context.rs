@@ -7,18 +7,21 @@ use std::rc::Rc;
 use arithmetic::mask;
 use rspirv::spirv::StorageClass;
 
-use crate::contents::ImageInput;
-use crate::deadline::DeadlinePredicate;
-use crate::error::{Problem, Refusal, SourcePosition, malformed};
-use crate::interlock::InterlockExecutionMode;
-use crate::layout::{Specialized, is_descriptor_array, is_storage_image, known_number, local_size_of};
+use crate::constants::{SymbolicModule, known_number};
 use crate::liveness::dead_variables;
-use crate::open_memory::OpenMemory;
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 use crate::state::PathState;
-use crate::value::{MemoryCell, ObjectId, UndefOrigin};
+use crate::value::UndefOrigin;
+use entry_point::DeadlinePredicate;
+use entry_point::inputs::ImageInput;
+use entry_point::interlock::InterlockExecutionMode;
+use entry_point::layout::{is_descriptor_array, is_storage_image, local_size_of};
+use entry_point::open_memory::OpenMemory;
+use entry_point::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::{MemoryCell, ObjectId};
+use entry_point::{Problem, Refusal, malformed};
+use spirv_reader::SourcePosition;
 use spirv_reader::annotations::Initial;
-use spirv_reader::{SpirvModule, SpirvOperation, SpirvType, Stage, memory_class};
+use spirv_reader::{SpirvModule, SpirvType, Stage, memory_class};
 
 /// One choice of unspecified values.
 pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
@@ -28,7 +31,7 @@ type DeadVariables = RefCell<HashMap<(u32, u32), Rc<HashSet<u32>>>>;
 
 /// The context that all symbolic executors share.
 pub(crate) struct LiftContext<'a> {
-    pub specialized: &'a Specialized<'a>,
+    pub specialized: &'a SymbolicModule<'a>,
     pub stage: Stage,
     /// See [`AnalysisOptions::stage_inputs`].
     pub stage_inputs: &'a BTreeMap<u32, Vec<u8>>,
@@ -262,7 +265,7 @@ pub(crate) fn with_context<T>(
     let (by_id, by_result) = (&options.specialization, HashMap::new());
     let local_size = local_size_of(module, by_id, &by_result, function).map_err(without_position)?;
     let specialized =
-        Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(without_position)?;
+        SymbolicModule::new(module, by_id, &by_result, Some(local_size)).map_err(without_position)?;
     then(&LiftContext {
         specialized: &specialized,
         stage,
@@ -289,28 +292,4 @@ pub(crate) fn with_context<T>(
         loops: HashMap::new(),
         dead_variables: RefCell::default(),
     })
-}
-
-/// Returns the loops of each function: header, merge block (0 if undeclared), and last back edge.
-pub(crate) fn find_loops(module: &SpirvModule) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
-    let mut all = HashMap::new();
-    for (id, function) in &module.functions {
-        let mut found: HashMap<u32, (u32, usize)> = HashMap::new();
-        let mut block = 0;
-        for (at, instruction) in function.code.iter().enumerate() {
-            match module.operation(instruction) {
-                SpirvOperation::Label => block = instruction.result,
-                SpirvOperation::LoopMerge { merge, .. } => found.entry(block).or_default().0 = merge,
-                _ => {}
-            }
-            for target in module.successors(&function.types, instruction) {
-                if function.labels.get(&target).is_some_and(|position| *position <= at) {
-                    let entry = found.entry(target).or_default();
-                    entry.1 = entry.1.max(at);
-                }
-            }
-        }
-        all.insert(*id, found);
-    }
-    all
 }

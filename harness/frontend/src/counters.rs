@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 
-use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts};
+use entry_point::dataflow::{Analysis, COMPONENTS, DataFlow, Facts};
 
 /// A set of counters, a bit each. The last bit represents all further counters.
 pub(crate) type CounterSet = u64;

@@ -1,6 +1,6 @@
 //! What a report covers: the chosen inputs, and the limits of its answer.
 
-use crate::finding::FindingKind;
+use entry_point::FindingKind;
 
 /// A limit of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,15 +12,16 @@ use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 use spirv_reader::{BarrierPart, MemoryOperands, SpirvInstruction, SpirvOperation, SpirvType};
 
 use crate::access::AccessFlags;
+use crate::constants::known_number;
 use crate::emit;
-use crate::error::{Problem, malformed, unknown_instruction, unsupported};
 use crate::function::FunctionCode;
-use crate::layout::known_number;
-use crate::order::{scope_from_number, semantics_from_number};
 use crate::relation::relation;
 use crate::state::PathState;
-use crate::value::{ObjectId, SymbolicNumber, SymbolicPointer, SymbolicTruth, SymbolicValue, UndefOrigin};
+use crate::value::{SymbolicNumber, SymbolicPointer, SymbolicTruth, SymbolicValue, UndefOrigin};
 use crate::walk::{Step, Walk};
+use entry_point::ObjectId;
+use entry_point::order::{scope_from_number, semantics_from_number};
+use entry_point::{Problem, malformed, unknown_instruction, unsupported};
 
 impl Walk<'_> {
     pub(crate) fn value_of_id(&mut self, state: &PathState, id: u32) -> Step<SymbolicValue> {

@@ -19,14 +19,14 @@ use litmus::{
 use model::{Model, PredictError};
 use spirv_reader::SpirvModule;
 
-use crate::accessed_variable::accessed_variable;
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit;
-use crate::finding::{FindingCause, Spot};
 use crate::grid::GridFinding;
 use crate::lift::lift;
 use crate::lifted::Lifted;
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::accessed_variable::accessed_variable;
+use entry_point::{FindingCause, Spot};
 
 use apply::apply_changes;
 use candidates::ModuleCandidates;

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, BranchRelation};
 
+use crate::constants::known_number;
 use crate::emit;
-use crate::error::{Problem, malformed, unsupported};
-use crate::finding::FindingCause;
-use crate::layout::known_number;
 use crate::state::{PathState, RegisterDefinition};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue, UndefOrigin};
 use crate::walk::{PathInterrupt, PendingPath, Step, Walk};
+use entry_point::FindingCause;
+use entry_point::{Problem, malformed, unsupported};
 
 impl Walk<'_> {
     /// Returns a known number, forking over the possible values.

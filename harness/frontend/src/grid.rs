@@ -36,7 +36,6 @@ mod race_check;
 mod race_classes;
 mod ray_query;
 mod register_variables;
-pub mod sampler;
 mod schedule;
 mod setup;
 mod shadow;
@@ -54,15 +53,15 @@ pub mod vector_clock;
 mod workgroup_start;
 
 use crate::coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
-use crate::error::{Problem, Refusal, SourcePosition};
-use crate::finding::{FindingCause, FindingKind, InvocationId, Spot};
 use crate::lifted::Lifted;
-use crate::options::AnalysisOptions;
-use crate::question;
+use entry_point::AnalysisOptions;
+use entry_point::question;
+use entry_point::{FindingCause, FindingKind, InvocationId, Spot};
+use entry_point::{Problem, Refusal};
+use spirv_reader::SourcePosition;
 
 pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes, declared_bindings};
 pub use final_contents::{pack_texels, unpack_texels};
-pub use sampler::{AddressMode, Sampler};
 use schedule::{MAX_STEPS, SchedulePolicy};
 pub(crate) use setup::{MAX_INVOCATIONS, initial_texels};
 use spirv_reader::{SpirvModule, SpirvOperation, Stage};
@@ -560,7 +559,7 @@ fn violated_claim(
         .iter()
         .map(|((set, binding, element), offset, _)| (*set, *binding, *element, *offset))
         .collect();
-    let names = crate::element_names::element_names(module, options, &places).unwrap_or_default();
+    let names = entry_point::element_names(module, options, &places).unwrap_or_default();
     let mut values = Vec::with_capacity(claim.places.len());
     let mut value_texts = Vec::new();
     for (index, (at, offset, bytes)) in claim.places.iter().enumerate() {
@@ -595,8 +594,7 @@ fn differing_element(
             bytes.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte))
         };
         let (set, binding, element) = one.at;
-        let names =
-            crate::element_names::element_names(module, options, &[(set, binding, element, word as u64)]);
+        let names = entry_point::element_names(module, options, &[(set, binding, element, word as u64)]);
         let name = names.ok()?.pop()?;
         let (one, other) = (number(one), number(other));
         Some(format!(

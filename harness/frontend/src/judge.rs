@@ -13,14 +13,14 @@ use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes};
 use crate::coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
-use crate::error::{Problem, Refusal};
-use crate::finding::{FindingCause, FindingKind};
 use crate::grid::{self, GridFinding, GridReport, GridVerdict, NeededInput, line_ranges, unreached_limit};
-use crate::input_place::{AssumedInput, InputPlace};
-use crate::launch::wider_grid;
 use crate::lift::lift;
 use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::input_place::{AssumedInput, InputPlace};
+use entry_point::launch::wider_grid;
+use entry_point::{FindingCause, FindingKind};
+use entry_point::{Problem, Refusal};
 
 /// Upper bound on the findings that an answer lists for inputs that it needs.
 const MAX_LISTED: usize = 3;

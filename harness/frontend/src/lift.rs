@@ -10,19 +10,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::assemble;
 use crate::candidate_values;
-use crate::context::{Assignment, LiftContext, find_loops};
-use crate::error::{Problem, Refusal, SourcePosition, malformed};
-use crate::finding::{InvocationId, LiftFinding};
-use crate::interlock::InterlockExecutionMode;
-use crate::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
-use crate::layout::Specialized;
+use crate::constants::SymbolicModule;
+use crate::context::{Assignment, LiftContext};
 use crate::lifted::{Lifted, LiftedCase};
-use crate::options::AnalysisOptions;
-use crate::question::ResolvedQuestion;
 use crate::round::{CellAccess, EmittedThread, Round, SharedMemoryFacts};
-use crate::stage;
-use crate::value::{MemoryCell, UndefOrigin};
+use crate::value::UndefOrigin;
 use crate::walk::Walk;
+use entry_point::AnalysisOptions;
+use entry_point::MemoryCell;
+use entry_point::dataflow::find_loops;
+use entry_point::interlock::InterlockExecutionMode;
+use entry_point::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
+use entry_point::question::{NameScope, ResolvedQuestion};
+use entry_point::stage;
+use entry_point::{InvocationId, LiftFinding};
+use entry_point::{Problem, Refusal, malformed};
+use spirv_reader::SourcePosition;
 use spirv_reader::{SpirvModule, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
@@ -58,8 +61,8 @@ fn lift_entry(
         config,
         is_annotated: annotated,
     } = LaunchParameters::new(module, options, function).map_err(without_position)?;
-    let specialized =
-        Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(without_position)?;
+    let specialized = SymbolicModule::new(module, &by_id, &by_result, config.map(|_| local_size))
+        .map_err(without_position)?;
     let invocations = match options.only_invocations.len() {
         0 => running_workgroups(options, stage, grid)
             .and_then(|running| enumerate_invocations(grid, running, local_size, stage))
@@ -113,7 +116,8 @@ fn lift_entry(
         dead_variables: RefCell::default(),
     };
     setting.push = reflected_push_constants(&specialized, grid, local_size);
-    let question = ResolvedQuestion::new(&setting, options)?;
+    let names = NameScope { specialized: &specialized, canonical: &setting.canonical };
+    let question = ResolvedQuestion::new(&names, options)?;
     setting.observed = question.cells.clone();
 
     let mut notes = Vec::new();

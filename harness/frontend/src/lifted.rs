@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use litmus::Test;
 
-use crate::finding::{InvocationId, LiftFinding, Spot};
-use crate::value::{MemoryCell, NumberDomain};
+use crate::value::NumberDomain;
+use entry_point::MemoryCell;
+use entry_point::{InvocationId, LiftFinding, Spot};
 
 /// A kernel as litmus tests.
 #[derive(Clone, Debug)]

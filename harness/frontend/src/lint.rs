@@ -13,7 +13,7 @@ use rspirv::spirv::{MemorySemantics, StorageClass};
 use spirv_reader::{BarrierPart, SpirvConstant, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 use self::divergence::Divergence;
-use crate::finding::Spot;
+use entry_point::Spot;
 
 pub use validity::{InvalidUse, ValidityRule, invalid_uses};
 

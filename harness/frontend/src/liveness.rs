@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvFunction, SpirvModule, SpirvOperation};
 
-use crate::non_observable::non_observable_ids;
+use entry_point::non_observable_ids;
 
 /// The uses of variables in a basic block, and its successors.
 #[derive(Default)]

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use spirv_reader::SpirvModule;
 
-use crate::assumed::constant_name;
 use crate::grid::{Blocked, NeededInput, line_ranges};
-use crate::input_place::{AssumedInput, InputPlace};
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::assumed::constant_name;
+use entry_point::input_place::{AssumedInput, InputPlace};
 
 /// Returns true for a descriptor of storage buffers.
 fn is_storage_buffer(module: &SpirvModule, at: (u32, u32)) -> bool {
@@ -165,10 +165,9 @@ pub(crate) fn list_choice(
             _ if deciding.contains(&index) && (value == "0" || value == "zeros") => false,
             InputPlace::Push(..) | InputPlace::Scalar(..) => value == "0",
             InputPlace::Contents(_) => value == "zeros",
-            InputPlace::Length(at) => chosen
-                .buffers
-                .get(&at)
-                .is_none_or(|bytes| bytes.len() as u64 == crate::options::DEFAULT_BYTES),
+            InputPlace::Length(at) => {
+                chosen.buffers.get(&at).is_none_or(|bytes| bytes.len() as u64 == entry_point::DEFAULT_BYTES)
+            }
             InputPlace::Image(at) => !chosen.images.contains_key(&at),
             InputPlace::Constant(_)
             | InputPlace::Override(_)

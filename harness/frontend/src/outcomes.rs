@@ -10,12 +10,12 @@ use model::{Budget, Model, predict};
 use spirv_reader::SpirvModule;
 
 use crate::dispatch::KernelDispatch;
-use crate::error::Refusal;
-use crate::finding::FindingKind;
 use crate::grid::{FinalBuffer, GridReport, GridVerdict};
 use crate::lift::lift;
 use crate::lifted::{Lifted, LiftedCase};
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::FindingKind;
+use entry_point::Refusal;
 
 /// A number in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{InstructionKind, LocationId};
 
-use crate::error::SourcePosition;
-use crate::finding::LiftFinding;
 use crate::state::PathState;
-use crate::value::{MemoryCell, NumberDomain, UndefOrigin};
+use crate::value::{NumberDomain, UndefOrigin};
+use entry_point::LiftFinding;
+use entry_point::MemoryCell;
+use spirv_reader::SourcePosition;
 
 /// The results of one fixpoint iteration over all threads.
 #[derive(Default)]

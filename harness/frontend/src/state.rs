@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use litmus::ArithmeticOperation;
 
-use crate::interlock::InterlockState;
-use crate::value::{MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicTruth, SymbolicValue};
+use crate::value::{NumberDomain, SymbolicNumber, SymbolicTruth, SymbolicValue};
+use entry_point::interlock::InterlockState;
+use entry_point::{MemoryCell, ObjectId};
 
 /// Private memory: size and value of each cell.
 pub(crate) type PrivateMemory = BTreeMap<(ObjectId, u64), (u32, SymbolicValue)>;

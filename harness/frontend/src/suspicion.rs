@@ -11,8 +11,8 @@ use litmus::{
 use model::{Budget, Model, PredictOptions, predict};
 
 use crate::emit::{self, COUNT_REGISTER};
-use crate::finding::LiftFinding;
 use crate::lifted::{Lifted, LiftedCase};
+use entry_point::LiftFinding;
 
 /// Model steps for one suspicion.
 const MODEL_STEPS: u64 = 50_000;

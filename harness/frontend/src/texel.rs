@@ -10,13 +10,13 @@ use rspirv::spirv::{ImageFormat, ImageOperands};
 use spirv_reader::TexelOperands;
 
 use crate::access::AccessFlags;
-use crate::contents::{ImageInput, TexelInput, default_image};
 use crate::context::LiftContext;
-use crate::error::{Problem, malformed, unsupported};
-use crate::layout::{STORAGE_IMAGE, is_storage_image};
 use crate::state::PathState;
 use crate::value::{SymbolicPointer, SymbolicValue};
 use crate::walk::{Step, Walk};
+use entry_point::inputs::{ImageInput, TexelInput, default_image};
+use entry_point::layout::{STORAGE_IMAGE, is_storage_image};
+use entry_point::{Problem, malformed, unsupported};
 
 const TEXEL_BYTES: u64 = 4;
 /// Dimensions of an image type: one, two and three axes, and texel buffers.

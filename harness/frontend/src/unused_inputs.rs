@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
-use crate::address_offset::address_offset_in;
-use crate::assumed::{BlockScalar, block_scalars};
 use crate::choose::block_size;
-use crate::contents::AddressTarget;
-use crate::error::{Problem, Refusal, SourcePosition};
-use crate::input_place::Binding;
-use crate::layout::Specialized;
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::address_offset::address_offset_in;
+use entry_point::assumed::{BlockScalar, block_scalars};
+use entry_point::input_place::SetBinding;
+use entry_point::inputs::AddressTarget;
+use entry_point::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::{Problem, Refusal};
+use spirv_reader::SourcePosition;
+use spirv_reader::Specialized;
 
 /// The kinds of resources at a binding.
 const BUFFER: &str = "a buffer";
@@ -128,9 +129,9 @@ fn resolve_members(module: &SpirvModule, options: &mut AnalysisOptions) -> Resul
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
         let without_block = |known: &str| known.split_once('.').is_some_and(|(_, member)| is_part(member));
-        let mut parts: Vec<&(Option<Binding>, BlockScalar)> =
+        let mut parts: Vec<&(Option<SetBinding>, BlockScalar)> =
             scalars.iter().filter(|(_, one)| is_part(&one.name) || without_block(&one.name)).collect();
-        let list = |parts: &[&(Option<Binding>, BlockScalar)]| {
+        let list = |parts: &[&(Option<SetBinding>, BlockScalar)]| {
             let names: Vec<&str> = parts.iter().map(|(_, scalar)| scalar.name.as_str()).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };

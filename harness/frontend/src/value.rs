@@ -2,16 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::open_memory::OpenMemory;
-
-/// The identity of a memory object as one invocation sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ObjectId {
-    /// The id of the variable, or of the first variable with the same binding.
-    pub variable: u32,
-    /// The element of a descriptor array, the workgroup's copy, or the activation of the function.
-    pub instance: u64,
-}
+use entry_point::open_memory::OpenMemory;
+use entry_point::{MemoryCell, ObjectId};
 
 /// A pointer into an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +26,7 @@ pub(crate) enum UndefOrigin {
     Memory(ObjectId, u64, Option<u16>),
     /// The result of an instruction (by its line or word) in one invocation.
     Instruction(u32, u16),
-    /// The undefined result of an instruction for its operands ([`crate::undefined_result`]).
+    /// The undefined result of an instruction for its operands ([`entry_point`]).
     UndefinedResult(u32, u16),
 }
 
@@ -230,29 +222,5 @@ impl NumberDomain {
         }
         let values: ValueSet = left.iter().flat_map(|l| right.iter().map(|r| function(*l, *r))).collect();
         if values.len() > MAX_VALUES { NumberDomain::Any } else { NumberDomain::Values(Rc::new(values)) }
-    }
-}
-
-/// A location in shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct MemoryCell {
-    pub object: ObjectId,
-    pub offset: u64,
-    pub bytes: u32,
-}
-
-/// The offsets of cells whose position depends on read values: above those of buffers.
-const VARIABLE_OFFSETS: u64 = 1 << 62;
-
-impl MemoryCell {
-    /// Returns the cell for all accesses of an object at variable positions.
-    pub fn at_variable_offset(object: ObjectId, bytes: u32) -> MemoryCell {
-        // Cells of different sizes do not overlap.
-        MemoryCell { object, offset: VARIABLE_OFFSETS | u64::from(bytes) << 32, bytes }
-    }
-
-    /// Returns true if the position depends on read values.
-    pub fn has_variable_offset(self) -> bool {
-        self.offset >= VARIABLE_OFFSETS
     }
 }

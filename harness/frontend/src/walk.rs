@@ -14,18 +14,19 @@ use std::rc::Rc;
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use spirv_reader::{BarrierPart, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases};
 
+use crate::constants::{SymbolicModule, part_of_value};
 use crate::context::LiftContext;
-use crate::deadline::DeadlinePredicate;
 use crate::emit::{self, COUNT_REGISTER, END_LABEL};
-use crate::error::{Problem, Refusal, SourcePosition, malformed};
-use crate::finding::{FindingCause, InvocationId, LiftFinding};
-use crate::interlock::InterlockState;
-use crate::layout::{Specialized, part_of_value};
 use crate::round::{Emitted, EmittedThread, Round, Segment, SharedMemoryFacts};
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
-use crate::value::{
-    MemoryCell, NumberDomain, ObjectId, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue,
-};
+use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue};
+use entry_point::DeadlinePredicate;
+use entry_point::interlock::InterlockState;
+use entry_point::undefined_result;
+use entry_point::{FindingCause, InvocationId, LiftFinding};
+use entry_point::{MemoryCell, ObjectId};
+use entry_point::{Problem, Refusal, malformed};
+use spirv_reader::SourcePosition;
 
 mod barrier;
 mod spin_loop;
@@ -124,7 +125,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub fn specialized(&self) -> &'a Specialized<'a> {
+    pub fn specialized(&self) -> &'a SymbolicModule<'a> {
         self.context.specialized
     }
 
@@ -310,9 +311,21 @@ impl<'a> Walk<'a> {
     }
 
     fn new_finding(&self, cause: FindingCause, message: String, element: String) -> LiftFinding {
-        let at =
-            crate::finding::Spot { thread: self.thread, line: self.at.0, place: self.at.1, writes: None };
+        let at = entry_point::Spot { thread: self.thread, line: self.at.0, place: self.at.1, writes: None };
         LiftFinding { cause, element, message, at: vec![at] }
+    }
+
+    /// Reports the instruction whose undefined result is observed.
+    pub(crate) fn report_undefined_result(&mut self, state: &mut PathState, id: u32) -> Step<()> {
+        let mut code = self.context.module().functions.values().flat_map(|function| &function.code);
+        let undefined_instruction = code.find(|instruction| instruction.result == id);
+        let undefined = undefined_instruction
+            .and_then(|instruction| Some((instruction, undefined_result(instruction.op)?)));
+        let (instruction, (cause, message)) = undefined.ok_or_else(|| malformed("unknown instruction"))?;
+        let here = std::mem::replace(&mut self.at, (instruction.line, instruction.place));
+        let reported = self.report_conditionally(state, cause, message, String::new());
+        self.at = here;
+        reported
     }
 
     /// Reports a finding if the current path is feasible.

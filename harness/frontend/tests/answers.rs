@@ -4,8 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use frontend::{AnalysisOptions, ChangeKind, ModelQuery, SpirvModule, parse_formula};
+use entry_point::AnalysisOptions;
+use frontend::{ChangeKind, ModelQuery};
 use model::{Budget, Model};
+use spirv_reader::SpirvModule;
+use spirv_reader::annotations::parse_formula;
 
 /// Kernels with their grids and assertions.
 const KERNELS: [(&str, u32, Option<&str>); 8] = [
@@ -24,7 +27,7 @@ fn tests_folder() -> PathBuf {
 }
 
 fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
-    let module = frontend::read_module(bytes).unwrap();
+    let module = entry_point::read_module(bytes).unwrap();
     let assertion = assertion.map(|text| parse_formula(text).unwrap());
     let options = AnalysisOptions { grid: Some([workgroups, 1, 1]), assertion, ..AnalysisOptions::default() };
     let lifted = frontend::lift(&module, &options).unwrap();
@@ -45,7 +48,7 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
     if let Some(question) = &lifted.question {
         text += &format!("\n{question}: {:?}", answer.holds);
     }
-    let line = |spot: &frontend::Spot| {
+    let line = |spot: &entry_point::Spot| {
         module.source_line(spot.line).map_or(String::new(), |line| format!("{}:{}", line.file, line.line))
     };
     if let Some(found) = &answer.race_spot {
@@ -83,7 +86,7 @@ fn describe_change(module: &SpirvModule, change: &ChangeKind) -> String {
             format!("{scope:?} barrier for {class:?} {side:?} {anchor:?}")
         }
         ChangeKind::MakeCoherent { root, .. } => {
-            format!("coherent {}", frontend::variable_label(module, *root))
+            format!("coherent {}", entry_point::accessed_variable::variable_label(module, *root))
         }
         ChangeKind::StrengthenOrder { anchor, more, .. } => format!("{anchor:?} {more:?}"),
         other => format!("{other:?}"),

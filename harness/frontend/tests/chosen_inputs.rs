@@ -3,10 +3,9 @@
 //! Each kernel has three push constants: a count `n`, a stride `s` and a distance `o`. It is a guard, a target and
 //! a source in prefix notation, optionally in a loop over `k` from 0 to `s`.
 
+use entry_point::{AnalysisOptions, FindingKind, read_module};
 use frontend::grid::{GridVerdict, analyze_grid};
-use frontend::{
-    AnalysisOptions, FindingKind, InputGrid, InputMode, choose_inputs, judge_choice, read_module,
-};
+use frontend::{InputGrid, InputMode, choose_inputs, judge_choice};
 use model::{Budget, Model};
 
 const GUARDS: [&str; 4] = ["", "< i n", "< * i s n", "< l n"];

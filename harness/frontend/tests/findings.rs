@@ -1,11 +1,10 @@
 //! Findings of grid walks: one kernel for each class, and near misses without a finding.
 
+use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind, Refusal};
 use frontend::grid::GridVerdict;
-use frontend::{
-    AnalysisOptions, ChangeKind, DeadlinePredicate, FindingKind, KernelChange, ModelQuery, Refusal,
-    SourcePosition, grid,
-};
+use frontend::{ChangeKind, KernelChange, ModelQuery, grid};
 use model::{Budget, Model};
+use spirv_reader::SourcePosition;
 
 /// Returns a kernel of 64 invocations with the given body.
 fn kernel_text(body: &str) -> String {
@@ -17,7 +16,7 @@ const BARRIER: &str = "OpControlBarrier %2 %2 %264\n";
 const READ: &str = "%got = OpLoad %u32 %its\n";
 
 fn walk_kernel(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal> {
-    let module = frontend::read_module(kernel_text(body).as_bytes())?;
+    let module = entry_point::read_module(kernel_text(body).as_bytes())?;
     let mut options = AnalysisOptions {
         grid: Some([workgroups, 1, 1]),
         subgroup_size: Some(32),
@@ -80,7 +79,7 @@ fn split_barriers_order_rounds() {
     let constants = "%3 = OpConstant %u32 3\n%258 = OpConstant %u32 258\n%260 = OpConstant %u32 260\n";
     let found = |body: &[&str]| {
         let text = kernel_text(&body.concat()).replace("%3 = OpConstant %u32 3\n", constants);
-        let module = frontend::read_module(text.as_bytes()).expect("a module");
+        let module = entry_point::read_module(text.as_bytes()).expect("a module");
         let options =
             AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..AnalysisOptions::default() };
         let report = grid::analyze_grid(&module, &options).expect("a walk");
@@ -150,7 +149,7 @@ fn elements_and_calls_are_named() {
         kernel_text("%one = OpFunctionCall %void %f %me\n%two = OpFunctionCall %void %f %near\n") + shared;
     let text = text.replace("%function =", "%of = OpTypeFunction %void %u32\n%function =");
     let line = |of: &str| text.lines().position(|line| line.starts_with(of)).expect("a line") + 1;
-    let module = frontend::read_module(text.as_bytes()).expect("a module");
+    let module = entry_point::read_module(text.as_bytes()).expect("a module");
     let report = grid::analyze_grid(&module, &AnalysisOptions::default()).expect("a walk");
     let message = &report.findings[0].message;
     let calls = [line("%one ="), line("%two =")].map(|line| format!("writes it in the call of line {line}"));
@@ -198,7 +197,7 @@ fn lanes_that_wait_for_lanes() {
     let own = ["%place = OpAccessChain %to_u32 %flags %0 %me\n", &own].concat();
     assert_eq!(find_classes(&own, 1), "");
     let rules = |body: &str| {
-        let module = frontend::read_module(kernel_text(body).as_bytes()).expect("a module");
+        let module = entry_point::read_module(kernel_text(body).as_bytes()).expect("a module");
         let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule.name()).collect();
         rules.join(" ")
     };
@@ -276,7 +275,7 @@ fn cheap_schedules_are_tried_in_large_numbers() {
     // the schedule.
     let first = "%may = OpIEqual %bool %me %0\n";
     let locked = kernel_text(&conditional_lock(first)).replace("LocalSize 64", "LocalSize 4");
-    let module = frontend::read_module(locked.as_bytes()).expect("a module");
+    let module = entry_point::read_module(locked.as_bytes()).expect("a module");
     let of = |workgroups| AnalysisOptions { grid: Some([workgroups, 1, 1]), ..AnalysisOptions::default() };
     let tried = |report: Result<grid::GridReport, Refusal>| {
         let report = report.expect("a walk");
@@ -323,7 +322,7 @@ fn subgroups_and_large_grids() {
     assert_eq!(find_classes(same, 1), "race");
     // 256 workgroups of 64: 16,384 invocations that each write one element.
     let own = "%start = OpIMul %u32 %wg %64\n%at = OpIAdd %u32 %start %me\n%place = OpAccessChain %to_u32 %flags %0 %at\n";
-    let module = frontend::read_module(kernel_text(&[own, "OpStore %place %me\n"].concat()).as_bytes())
+    let module = entry_point::read_module(kernel_text(&[own, "OpStore %place %me\n"].concat()).as_bytes())
         .expect("a module");
     let mut options = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
     options.buffers.insert((0, 1), vec![0; 4 * 64 * 256]);
@@ -342,7 +341,7 @@ fn values_that_are_not_computed_are_refused_in_branches() {
     let walk = |used: &str| {
         let text = kernel_text(&[WRITE, derived, used].concat());
         grid::analyze_grid(
-            &frontend::read_module(text.as_bytes()).expect("a module"),
+            &entry_point::read_module(text.as_bytes()).expect("a module"),
             &AnalysisOptions::default(),
         )
     };
@@ -358,7 +357,7 @@ fn annotations_set_the_initial_state_of_a_walk() {
     let text = include_str!("shaders/slots-too-few.spvasm");
     let walk = |text: &str| {
         grid::analyze_grid(
-            &frontend::read_module(text.as_bytes()).expect("a module"),
+            &entry_point::read_module(text.as_bytes()).expect("a module"),
             &AnalysisOptions::default(),
         )
     };
@@ -380,10 +379,11 @@ fn annotations_set_the_initial_state_of_a_walk() {
 
 /// Returns the findings of `check` other than races: class, message and lines.
 fn lifted_findings(body: &str) -> Result<Vec<(FindingKind, String, SourcePosition)>, Refusal> {
-    let module = frontend::read_module(kernel_text(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
+    let module =
+        entry_point::read_module(kernel_text(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
     let options =
         AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(2), ..AnalysisOptions::default() };
-    let summary = |found: &frontend::LiftFinding| (found.kind(), found.message.clone(), found.at[0].place);
+    let summary = |found: &entry_point::LiftFinding| (found.kind(), found.message.clone(), found.at[0].place);
     Ok(frontend::lift(&module, &options)?.findings.iter().map(summary).collect())
 }
 
@@ -482,7 +482,7 @@ fn pointers_are_compared_and_subtracted() {
         );
         let text = kernel_text(&body).replace("LocalSize 64", "LocalSize 2");
         let text = text.replace("%true = ", "%nowhere = OpConstantNull %to_shared\n%true = ");
-        let module = frontend::read_module(text.as_bytes()).unwrap();
+        let module = entry_point::read_module(text.as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
         let mut walked: Vec<_> =
             grid::analyze_grid(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
@@ -533,7 +533,7 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
     );
     let text = text
         .replace("%flags = OpVariable", "%words = OpVariable %to_block StorageBuffer\n%flags = OpVariable");
-    let module = frontend::read_module(text.as_bytes()).unwrap();
+    let module = entry_point::read_module(text.as_bytes()).unwrap();
     let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
     let report = grid::analyze_grid(&module, &options).unwrap();
     assert!(report.findings[0].message.contains("`words["), "{:?}", report.findings);
@@ -541,7 +541,7 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
     let declares_words = |changes: &[KernelChange]| {
         changes.iter().any(|change| match change.kind {
             ChangeKind::MakeCoherent { root, is_left_out: false } => {
-                frontend::variable_label(&module, root) == "words"
+                entry_point::accessed_variable::variable_label(&module, root) == "words"
             }
             _ => false,
         })
@@ -568,14 +568,16 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
 fn copies_are_made_coherent() {
     let text = include_str!("shaders/message-copied.spvasm");
     let changes = |text: &str| {
-        let module = frontend::read_module(text.as_bytes()).unwrap();
+        let module = entry_point::read_module(text.as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([2, 1, 1]), ..AnalysisOptions::default() };
         let report = grid::analyze_grid(&module, &options).unwrap();
         assert_eq!(report.verdict, GridVerdict::Racy, "{:?}", report.findings);
         let fixes = frontend::fix_walk_findings(&module, &options, &report, &|| false);
         assert!(fixes.is_clean);
         let coherent_name = |change: KernelChange| match change.kind {
-            ChangeKind::MakeCoherent { root, .. } => frontend::variable_label(&module, root),
+            ChangeKind::MakeCoherent { root, .. } => {
+                entry_point::accessed_variable::variable_label(&module, root)
+            }
             kind => format!("{kind:?}"),
         };
         fixes.changes.into_iter().flatten().map(coherent_name).collect::<Vec<String>>()

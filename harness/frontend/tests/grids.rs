@@ -3,7 +3,9 @@
 //! The test also counts the racy kernels that 1, 10 and 100 schedules find. `VK_LITMUS_RANDOM_KERNELS` is the
 //! number of kernels, or a range of seeds: `1-20000`.
 
-use frontend::{AnalysisOptions, FindingKind, ModelQuery, Problem, Refusal, grid, grid::GridVerdict};
+use entry_point::{AnalysisOptions, FindingKind, Problem, Refusal};
+use frontend::grid::GridVerdict;
+use frontend::{ModelQuery, grid};
 use litmus::Race;
 use model::{Budget, Model};
 
@@ -403,7 +405,7 @@ fn races_within_a_phase_are_found_after_many_phases() {
     for seed in 1..=100 {
         for is_fine in [false, true] {
             let (text, is_racy) = random_phases(&mut Random::new(seed), is_fine);
-            let module = frontend::read_module(text.as_bytes()).unwrap();
+            let module = entry_point::read_module(text.as_bytes()).unwrap();
             let walked = grid::analyze_grid(&module, &options).unwrap();
             assert_eq!(has_race(&walked), is_racy, "seed {seed}: {:?}\n{text}", walked.findings);
         }
@@ -436,13 +438,13 @@ fn walks_agree_with_the_model_on_subgroup_barriers() {
 #[test]
 fn shadow_memory_has_at_most_32_bytes_per_byte() {
     let shaders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
-    let read = |path: std::path::PathBuf| frontend::read_module(&std::fs::read(path).unwrap()).unwrap();
+    let read = |path: std::path::PathBuf| entry_point::read_module(&std::fs::read(path).unwrap()).unwrap();
     let lock = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
     let mut all = vec![("lock-right", read(shaders.join("lock-right.spvasm")), lock)];
     if let Some(corpora) = std::env::var_os("VK_LITMUS_CORPORA") {
         let folder = std::path::PathBuf::from(corpora).join("kernels/granite_binning");
         let case = std::fs::read_to_string(folder.join("case.toml")).unwrap();
-        let case = frontend::inputs::parse_case_file(&case, &|name| Err(name.to_owned())).unwrap();
+        let case = entry_point::inputs::parse_case_file(&case, &|name| Err(name.to_owned())).unwrap();
         all.push(("granite_binning", read(folder.join("k.spv")), case.options));
     }
     for (name, module, options) in all {
@@ -533,7 +535,7 @@ fn model_only_races_need_a_read_of_a_later_write() {
         let [from, to] = beyond.replacement;
         assert_eq!(text.matches(from).count(), 1, "seed {}", beyond.seed);
         for (text, expected) in [(text.clone(), Race::Racy), (text.replace(from, to), Race::Free)] {
-            let module = frontend::read_module(text.as_bytes()).unwrap();
+            let module = entry_point::read_module(text.as_bytes()).unwrap();
             let answer =
                 frontend::answer_with_model(&frontend::lift(&module, &options).unwrap(), &model, &query)
                     .unwrap();
@@ -561,7 +563,8 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
     for seed in (first..=last).chain(once.iter().copied()) {
         let (text, options) = random_kernel(seed, meeting);
         let body = text.split_once("%groups = OpLoad").map_or("", |(_, body)| body);
-        let module = frontend::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let module =
+            entry_point::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let walked = grid::analyze_grid(&module, &options)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         let lifted = match frontend::lift(&module, &options) {

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use entry_point::inputs;
 use frontend::grid::{GridReport, GridVerdict};
-use frontend::{SpirvModule, inputs, judge};
+use frontend::judge;
 use model::{Budget, Model};
+use spirv_reader::SpirvModule;
 
 /// Rows with another result than expected, each with a reason.
 const KNOWN_DIFFERENCES: [(&str, &str); 1] = [(
@@ -80,7 +82,7 @@ fn kernels_have_their_expected_verdicts() {
         let case = inputs::parse_case_file(&text, &|name| Err(format!("{name} is not there")))
             .expect("a case that is understood");
         let bytes = std::fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).expect("a module");
-        let module = frontend::read_module(&bytes).expect("a module that is read");
+        let module = entry_point::read_module(&bytes).expect("a module that is read");
         let judged = judge(&module, &case.options, &model, Budget::default().with_step_limit(2_000_000));
         let line = match &judged {
             Ok(report) => summarize_report(&module, report),
@@ -149,7 +151,7 @@ fn lint_reports_nothing_for_correct_kernels() {
     let mut count = 0;
     for row in correct {
         let bytes = std::fs::read(corpus.join(&row.id).join("k.spv")).expect("a module");
-        let module = frontend::read_module(&bytes).expect("a module that is read");
+        let module = entry_point::read_module(&bytes).expect("a module that is read");
         count += 1;
         if !frontend::lint(&module).is_empty() {
             linted.push(row.id);

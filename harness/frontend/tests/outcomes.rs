@@ -2,13 +2,14 @@
 //! schedule.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use frontend::{AnalysisOptions, FinalContents, final_contents, plan_dispatch};
+use entry_point::AnalysisOptions;
+use frontend::{FinalContents, final_contents, plan_dispatch};
 use model::{Budget, Model};
 use vocabulary::Feature;
 
 fn contents_of_file(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> FinalContents {
     let path = format!("{}/{path}.spvasm", env!("CARGO_MANIFEST_DIR"));
-    let module = frontend::read_module(&std::fs::read(path).unwrap()).unwrap();
+    let module = entry_point::read_module(&std::fs::read(path).unwrap()).unwrap();
     let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let buffers = buffers.iter().map(|(at, words)| (*at, bytes(words))).collect();
     let options = AnalysisOptions { grid: Some([grid, 1, 1]), buffers, ..AnalysisOptions::default() };
@@ -108,9 +109,9 @@ fn dispatches_without_an_effect_are_unknown() {
 fn a_dispatch_has_the_words_of_the_module() {
     let path = format!("{}/{DISPATCH}/reduction.spvasm", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read(path).unwrap();
-    let module = frontend::read_module(&text).unwrap();
+    let module = entry_point::read_module(&text).unwrap();
     let of = plan_dispatch(&module, &AnalysisOptions::default()).unwrap();
-    assert_eq!(of.words, frontend::assemble_text(std::str::from_utf8(&text).unwrap()).unwrap().words);
+    assert_eq!(of.words, spirv_reader::assemble_text(std::str::from_utf8(&text).unwrap()).unwrap().words);
     let buffers: Vec<_> =
         of.buffers.iter().map(|b| (b.set, b.binding, b.is_uniform, b.name.as_str(), b.bytes.len())).collect();
     assert_eq!(buffers, [(0, 0, false, "given", 65_536), (1, 2, false, "result", 4)]);
@@ -122,8 +123,9 @@ fn a_dispatch_has_the_words_of_the_module() {
             && of.unknown_capabilities.is_empty(),
         "{of:?}"
     );
-    let names = frontend::element_names(&module, &AnalysisOptions::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)])
-        .unwrap();
+    let names =
+        entry_point::element_names(&module, &AnalysisOptions::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)])
+            .unwrap();
     assert_eq!(names, ["given.values[3]", "result.total"]);
 }
 
@@ -138,7 +140,7 @@ fn rotations_require_their_features() {
              %function = OpTypeFunction %void\n%main = OpFunction %void None %function\n%entry = OpLabel\n\
              %turned = OpGroupNonUniformRotateKHR %u32 %3 %2 %2 {cluster}\nOpReturn\nOpFunctionEnd\n"
         );
-        plan_dispatch(&frontend::read_module(text.as_bytes()).unwrap(), &AnalysisOptions::default())
+        plan_dispatch(&entry_point::read_module(text.as_bytes()).unwrap(), &AnalysisOptions::default())
             .unwrap()
             .required_features
             .concat()

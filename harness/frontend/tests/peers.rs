@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use frontend::{AnalysisOptions, ModelQuery};
+use entry_point::AnalysisOptions;
+use frontend::ModelQuery;
 use litmus::Race;
 use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, Model};
@@ -46,14 +47,14 @@ fn assembled_words_equal_those_of_spirv_as() {
     let mut differ = Vec::new();
     for path in find_texts(&folder) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let assembled_words = match frontend::assemble_text(&text) {
+        let assembled_words = match spirv_reader::assemble_text(&text) {
             Ok(assembled) => assembled.words,
             Err(refusal) => {
                 differ.push(format!("{}:{refusal}", path.display()));
                 continue;
             }
         };
-        if let Err(refusal) = frontend::read_module(text.as_bytes()) {
+        if let Err(refusal) = entry_point::read_module(text.as_bytes()) {
             differ.push(format!("{}:{refusal}", path.display()));
         }
         if !witness {
@@ -136,7 +137,7 @@ const FEW_STEPS: u64 = 50_000;
 
 fn answer_row(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict, String> {
     let bytes = std::fs::read(folder.join(&row.path)).unwrap();
-    let module = frontend::read_module(&bytes).map_err(|refusal| refusal.to_string())?;
+    let module = entry_point::read_module(&bytes).map_err(|refusal| refusal.to_string())?;
     let options = AnalysisOptions {
         unroll: Some(row.bound),
         ignore_filter: row.check.ends_with("-false"),
@@ -236,9 +237,9 @@ fn kernels_of_projects_are_read() {
         let name = kernel.file_name().unwrap().to_str().unwrap();
         let case = std::fs::read_to_string(kernel.join("case.toml")).unwrap();
         let case =
-            frontend::inputs::parse_case_file(&case, &|name| Err(format!("{name} is not there"))).unwrap();
+            entry_point::inputs::parse_case_file(&case, &|name| Err(format!("{name} is not there"))).unwrap();
         let bytes = std::fs::read(kernel.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
-        let module = match frontend::read_module(&bytes) {
+        let module = match entry_point::read_module(&bytes) {
             Ok(module) => module,
             Err(refusal) => {
                 wrong.push(format!("{name} is not read: {refusal}"));

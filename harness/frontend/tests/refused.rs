@@ -1,6 +1,6 @@
 //! A malformed or unsupported module gives a diagnostic with a position, within bounds on memory and time.
 
-use frontend::{AnalysisOptions, Problem, Refusal};
+use entry_point::{AnalysisOptions, Problem, Refusal};
 
 /// Returns a kernel of one invocation with the given declarations and body.
 fn kernel_text(declarations: &str, body: &str) -> String {
@@ -9,7 +9,7 @@ fn kernel_text(declarations: &str, body: &str) -> String {
 }
 
 fn lift_text(text: &str) -> Result<frontend::Lifted, Refusal> {
-    frontend::read_module(text.as_bytes())
+    entry_point::read_module(text.as_bytes())
         .and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
 }
 
@@ -66,7 +66,8 @@ fn encode_module(instructions: &[&[u32]]) -> Vec<u8> {
 }
 
 fn error_message(bytes: &[u8]) -> String {
-    match frontend::read_module(bytes).and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
+    match entry_point::read_module(bytes)
+        .and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
     {
         Ok(_) => "lifted".to_owned(),
         Err(refusal) => refusal.to_string(),
@@ -133,7 +134,7 @@ OpBranch %head
 /// Random words after a header, and a kernel with random words: no panic.
 #[test]
 fn random_words_cause_no_panic() {
-    let assembled = frontend::assemble_text(&kernel_text("", "OpStore %mine %1")).unwrap().words;
+    let assembled = spirv_reader::assemble_text(&kernel_text("", "OpStore %mine %1")).unwrap().words;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
         state ^= state << 13;
@@ -153,7 +154,7 @@ fn random_words_cause_no_panic() {
             };
         }
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let module = frontend::read_module(&bytes);
+        let module = entry_point::read_module(&bytes);
         read += usize::from(module.is_ok());
         if let Ok(module) = module {
             let _ = frontend::lift(&module, &AnalysisOptions::default());
@@ -173,7 +174,7 @@ fn random_words_cause_no_panic() {
                 _ => bytes[random() as usize % text.len()],
             };
         }
-        if let Ok(module) = frontend::read_module(&bytes) {
+        if let Ok(module) = entry_point::read_module(&bytes) {
             let _ = frontend::lift(&module, &AnalysisOptions::default());
         }
     }
@@ -199,7 +200,7 @@ fn sections_are_executed_once() {
         let text = kernel_text("", body)
             .replace("GLCompute", "Fragment")
             .replace("LocalInvocationIndex", "PrimitiveId");
-        let module = frontend::read_module(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
+        let module = entry_point::read_module(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([1, 1, 2]), ..AnalysisOptions::default() };
         let lifted = frontend::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
         let walked =
@@ -224,7 +225,7 @@ fn sections_are_executed_once() {
 #[test]
 fn walks_refuse_unknown_side_effects() {
     let walked = |body: &str| {
-        let module = frontend::read_module(kernel_text("", body).as_bytes()).unwrap();
+        let module = entry_point::read_module(kernel_text("", body).as_bytes()).unwrap();
         frontend::grid::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)
     };
     assert_eq!(walked("OpNop"), Ok(frontend::grid::GridVerdict::Clean));

@@ -1,7 +1,8 @@
 //! Accesses that are out of bounds for some values only.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use frontend::{AnalysisOptions, FindingKind, ModelQuery};
+use entry_point::{AnalysisOptions, FindingKind};
+use frontend::ModelQuery;
 use litmus::Race;
 use model::{Budget, Model};
 
@@ -11,7 +12,7 @@ const TOO_FEW_LOCKS: &str = include_str!("../../cli/tests/all/shaders/annotated/
 
 /// Returns true if an out-of-bounds access is reported, and the race verdict.
 fn out_of_bounds(text: &str, budget: Budget<'_>) -> (bool, Race) {
-    let module = frontend::read_module(text.as_bytes()).unwrap();
+    let module = entry_point::read_module(text.as_bytes()).unwrap();
     let lifted = frontend::lift(&module, &AnalysisOptions::default()).unwrap();
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let query = ModelQuery { budget, decide_race: true, decide_question: false, locate_race: false };

@@ -8,8 +8,11 @@
 //! transformations. Long because both tables have the same steps.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use frontend::{AnalysisOptions, OpenPart, OpenParts, RefinementQuery, RefinementVerdict, SpirvModule};
+use entry_point::AnalysisOptions;
+use entry_point::open_memory::{OpenPart, OpenParts};
+use frontend::{RefinementQuery, RefinementVerdict};
 use model::{Budget, Model};
+use spirv_reader::SpirvModule;
 
 use crate::grids::Random;
 
@@ -236,7 +239,7 @@ fn module_of(steps: &[Step]) -> SpirvModule {
         text += &format!("OpBranch %end{at}\n%end{at} = OpLabel\n");
     }
     text += "OpReturn\nOpFunctionEnd\n";
-    frontend::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    entry_point::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Returns the verdict if other invocations may access words and flags.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use campaign::contained_path::path_inside;
 use campaign::inputs::embedded_tests;
-use frontend::inputs::parse_case_file;
+use entry_point::inputs::parse_case_file;
 use language::words::{self, Topic};
 use language::{
     DocumentLanguage, Severity, TextProblem, labelled_problem, line_range, model_problems, offset_at,

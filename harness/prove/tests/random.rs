@@ -3,11 +3,12 @@
 //! Kernels have one or two symbolic push constants, a workgroup of four and up to three workgroups, nested branches and
 //! loops, barriers of different strength, workgroup memory, a buffer and a counter. `VK_LITMUS_KERNELS` sets their number.
 
+use entry_point::{AnalysisOptions, FindingKind};
 use frontend::grid::analyze_grid;
-use frontend::{AnalysisOptions, FindingKind, SpirvModule};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, prove};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use spirv_reader::SpirvModule;
 
 /// The values of each push constant.
 const VALUES: u32 = 4;
@@ -217,7 +218,7 @@ fn proofs_of_random_kernels_hold_in_the_walk() {
     let mut failures = Vec::new();
     for seed in first..first + count {
         let (text, depends_on_memory) = random_kernel(seed);
-        let module = frontend::read_module(text.as_bytes()).unwrap_or_else(|why| panic!("{why}\n{text}"));
+        let module = entry_point::read_module(text.as_bytes()).unwrap_or_else(|why| panic!("{why}\n{text}"));
         let report = prove(&module, &ProofOptions { steps: 20_000, ..ProofOptions::default() });
         let mut racy = 0;
         for (grid, a, b) in

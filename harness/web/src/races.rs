@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use answers::scan::blank_comments;
 use answers::wgsl::{self, OverrideValues};
 use answers::{AnalysisRequest, EditableSource, FixEdits, ProofMode, RacePhase, StopFunction, fix_edits};
-use frontend::{AnalysisOptions, InputMode, ShaderLanguage};
+use entry_point::AnalysisOptions;
+use frontend::InputMode;
 use results::wire::{
     ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,
     RaceVerdict, RejectedLine,
 };
+use spirv_reader::ShaderLanguage;
 
 use results::write::race::describe_coverage;
 

@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use frontend::ShaderLanguage;
 use results::wire::{
     ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, ShaderChange,
 };
+use spirv_reader::ShaderLanguage;
 
 use super::divergence::BarrierNames;
 use super::edit::{SourceEdit, SourceFix, split_outside_brackets};

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use frontend::ShaderLanguage;
 use results::wire::ShaderChange;
+use spirv_reader::ShaderLanguage;
 
 use super::edit::{SourceEdit, SourceFix, guard_statement, negate, reindent, split_outside_brackets};
 use super::text::{ShaderStatement, ShaderText, StatementKind, identifiers};

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use frontend::ShaderLanguage;
 use results::wire::ShaderChange;
+use spirv_reader::ShaderLanguage;
 
 use super::text::ShaderText;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use frontend::ShaderLanguage;
 use results::wire::{ReplacedAccesses, ShaderChange};
+use spirv_reader::ShaderLanguage;
 
 use super::divergence::{parse_declaration, variable_names};
 use super::edit::{SourceEdit, SourceFix, guard_statement, reindent, split_outside_brackets};

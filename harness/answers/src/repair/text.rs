@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use frontend::ShaderLanguage;
+use spirv_reader::ShaderLanguage;
 
 /// A statement.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use frontend::ShaderLanguage;
 use results::wire::{ReplacedAccesses, ShaderChange};
+use spirv_reader::ShaderLanguage;
 
 use super::divergence::{parse_declaration, variable_names};
 use super::edit::{SourceEdit, SourceFix, split_outside_brackets};

@@ -188,7 +188,7 @@ mod tests {
         let text = "struct S { n: u32, list: array<u32, 4>, }\n\
                     @group(0) @binding(0) var<storage, read_write> s: S;\n\
                     @compute @workgroup_size(4) fn main() {\n    s.list[0] += 1u;\n    s.list[1] = 2u;\n    s.n = s.list[2];\n}\n";
-        let source = ShaderText::parse(frontend::ShaderLanguage::Wgsl, text);
+        let source = ShaderText::parse(spirv_reader::ShaderLanguage::Wgsl, text);
         let update = text.find("s.list[0]").unwrap();
         let path = AtomicPath::parse("s.list[0]").unwrap();
         let range = update..update + "s.list[0] += 1u;".len();

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use answers::{
     EntryAnswer, ProofMode, invalid_use_texts, placed_refusal_text, refusal_text, source_location,
 };
-use frontend::{
-    AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, FindingKind, InputGrid, LiftFinding, Lifted,
-    ModelQuery, Refusal, SourcePosition, Spot,
+use entry_point::{
+    AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, FindingKind, LiftFinding, Refusal, Spot,
 };
+use frontend::{InputGrid, Lifted, ModelQuery};
 use litmus::Race;
 use model::Budget;
 use model::progress::{ProgressLimits, check_termination};
@@ -24,6 +24,7 @@ use results::wire::{
     RaceLine, RaceVerdict, RaceWord, RejectedLine, ScheduleReason,
 };
 use results::write::race::{describe_coverage, describe_limit, describe_need};
+use spirv_reader::SourcePosition;
 
 use self::undecided::describe_refusal;
 use super::{CheckOptions, CheckResult};
@@ -91,7 +92,7 @@ fn reject_refusal(file: &str, refusal: &Refusal, invalid: &[String]) -> CheckRes
 /// The refusal of the lifter, or that of the interpreter if it says more.
 fn check_entry_point(entry: EntryPoint<'_>, check_options: CheckOptions) -> Result<CheckResult, Refusal> {
     let started = Instant::now();
-    frontend::check_claim(entry.module, entry.given)?;
+    entry_point::question::check_claim(entry.module, entry.given)?;
     EntryPointCheck { entry, check_options, started }.answer()
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use answers::{placed_refusal_text, source_refusal_text};
-use frontend::{
-    AnalysisOptions, FinalCell, FinalContents, InputGrid, KernelDispatch, Problem, Refusal, SpirvModule,
-};
+use entry_point::{AnalysisOptions, Problem, Refusal};
+use frontend::{FinalCell, FinalContents, InputGrid, KernelDispatch};
 use model::Model;
 use results::wire::RaceVerdict;
 use results::write::race::describe_need;
 use runner::shader::{InputImage, InputShape, ShaderInput};
+use spirv_reader::SpirvModule;
 
 use super::shader_analysis::{EntryPoint, read_entry_points};
 use super::source::{Compilation, load_all, shader_stem};
@@ -32,7 +32,7 @@ pub struct ShaderFileInputs<'a> {
     pub compilation: Compilation,
     /// How missing inputs are supplied.
     pub inputs: frontend::InputMode,
-    pub options: &'a frontend::AnalysisOptions,
+    pub options: &'a entry_point::AnalysisOptions,
 }
 
 /// Makes the ids of shaders unique by adding the file name.
@@ -127,7 +127,7 @@ fn analyze_dispatch(
     analyzed: &mut AnalyzedShader,
     dispatch: KernelDispatch,
     module: &Arc<SpirvModule>,
-    options: &frontend::AnalysisOptions,
+    options: &entry_point::AnalysisOptions,
     model: &Model,
     timeout: Duration,
 ) -> Result<(), Refusal> {
@@ -142,12 +142,14 @@ fn analyze_dispatch(
     let buffer_index = |at: (u32, u32, u32)| {
         writable.iter().position(|descriptor| *descriptor == at).map(|number| number as u32)
     };
-    if let Some(claim) = frontend::resolve_claim(module, &options)? {
+    if let Some(claim) = entry_point::question::resolve_claim(module, &options)? {
         let mut cells = Vec::with_capacity(claim.places.len());
         for (at, offset, bytes) in &claim.places {
             let Some(buffer) = buffer_index(*at) else {
                 let what = "the assertion is about memory that a dispatch does not write for the host";
-                return Err(Problem::Annotation(what.to_owned()).located_at(frontend::SourcePosition::Module));
+                return Err(
+                    Problem::Annotation(what.to_owned()).located_at(spirv_reader::SourcePosition::Module)
+                );
             };
             cells.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
         }
@@ -196,7 +198,7 @@ fn analyze_dispatch(
             (set, binding, element, 4 * word)
         };
         let places: Vec<_> = places.iter().map(place).collect();
-        frontend::element_names(&module, &options, &places).unwrap_or_default()
+        entry_point::element_names(&module, &options, &places).unwrap_or_default()
     });
     device_shader(analyzed, dispatch);
     Ok(())
@@ -242,14 +244,14 @@ fn name_numbers(
     cells: &mut [FinalNumber],
     writable: &[(u32, u32, u32)],
     module: &SpirvModule,
-    options: &frontend::AnalysisOptions,
+    options: &entry_point::AnalysisOptions,
 ) -> Result<(), Refusal> {
     let place = |cell: &FinalNumber| {
         let (set, binding, element) = writable.get(cell.buffer as usize).copied().unwrap_or_default();
         (set, binding, element, cell.offset)
     };
     let places: Vec<_> = cells.iter().map(place).collect();
-    for (cell, name) in cells.iter_mut().zip(frontend::element_names(module, options, &places)?) {
+    for (cell, name) in cells.iter_mut().zip(entry_point::element_names(module, options, &places)?) {
         cell.name = name;
     }
     Ok(())

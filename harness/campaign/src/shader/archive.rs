@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read, Seek, SeekFrom};
 
-use frontend::AnalysisOptions;
+use entry_point::AnalysisOptions;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use serde::Deserialize;
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use answers::placed_refusal_text;
-use frontend::{AnalysisOptions, Formula, FormulaTerm, OpenPart, OpenParts, SpirvModule};
+use entry_point::AnalysisOptions;
+use entry_point::open_memory::{OpenPart, OpenParts};
+use spirv_reader::SpirvModule;
+use spirv_reader::annotations::{Formula, FormulaTerm};
 
 use crate::Failure;
 
@@ -20,17 +23,17 @@ impl OpenTerm {
     /// Parses `SET.BINDING` or the path of a scalar, such as `SET.BINDING[INDEX]`; `None` if malformed.
     pub fn parse(text: &str) -> Option<OpenTerm> {
         let new_term = |at, element| OpenTerm { text: text.to_owned(), at, element };
-        if let Some(at) = frontend::inputs::parse_binding(text) {
+        if let Some(at) = entry_point::inputs::parse_binding(text) {
             return Some(new_term(at, None));
         }
         // The parser of claims needs a comparison.
         let Ok(Formula::Compare(term @ FormulaTerm::Element(..), ..)) =
-            frontend::parse_formula(&format!("{text} == 0"))
+            spirv_reader::annotations::parse_formula(&format!("{text} == 0"))
         else {
             return None;
         };
         let FormulaTerm::Element(name, _) = &term else { return None };
-        Some(new_term(frontend::inputs::parse_binding(name)?, Some(term)))
+        Some(new_term(entry_point::inputs::parse_binding(name)?, Some(term)))
     }
 
     /// Returns the term as its author wrote it.
@@ -69,7 +72,7 @@ pub fn resolve_open_terms(
         };
         parts.insert(match &term.element {
             None => OpenPart { set, binding, scalar: None },
-            Some(element) => frontend::resolve_open_part(module, options, element)
+            Some(element) => entry_point::question::resolve_open_part(module, options, element)
                 .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?,
         });
     }

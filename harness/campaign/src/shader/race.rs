@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, ProofMode, RacePhase, StopFunction};
+use entry_point::{AnalysisOptions, FindingKind};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
-use frontend::{AnalysisOptions, FindingKind, InputMode};
+use frontend::InputMode;
 use model::Model;
 use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
 use results::write::change::describe_placed_change;
@@ -159,7 +160,7 @@ impl<'a> RaceOptions<'a> {
             }
         };
         let save = |path: &Path, options: &AnalysisOptions| {
-            let case = frontend::inputs::write_case_file(options);
+            let case = entry_point::inputs::write_case_file(options);
             std::fs::write(path, case).map_err(|error| format!("{}: {error}", path.display()))
         };
         let save = self.case_file.map(|path| move |options: &AnalysisOptions| save(path, options));

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use answers::{needed_sentence, placed_refusal_text, source_location};
 use codegen::shrink;
-use frontend::{
-    AnalysisOptions, DeadlinePredicate, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery,
-    RefinementVerdict, SpirvModule, Spot, UnsetOverride,
-};
+use entry_point::input_place::UnsetOverride;
+use entry_point::open_memory::OpenParts;
+use entry_point::{AnalysisOptions, DeadlinePredicate, Spot};
+use frontend::{InputGrid, InputMode, Refinement, RefinementQuery, RefinementVerdict};
 use litmus::Test;
 use litmus::minimize::ddmin;
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
+use spirv_reader::SpirvModule;
 
 use super::analysis::require_whole_grid;
 use super::entry_point_options;
@@ -91,7 +92,7 @@ fn read_module_file<'a>(
 ) -> Result<ModuleFile<'a>, Failure> {
     let source = load(file, compilation).map_err(|error| error.to_failure())?;
     let options = source.with_given_inputs(options);
-    let module = frontend::read_bound_module(&source.bytes, &options)
+    let module = entry_point::inputs::read_bound_module(&source.bytes, &options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
     Ok(ModuleFile { named: NamedModule { file, module, unset: source.unset }, bytes: source.bytes, options })
 }
@@ -122,7 +123,7 @@ fn compare_modules(
     open: Option<&OpenParts>,
 ) -> Result<Vec<RefineLine>, Failure> {
     let to_failure =
-        |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
+        |refusal: &entry_point::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
     let known = entry_point_options(before.file, &before.module, &before.unset, options)
         .map_err(|refusal| to_failure(&refusal))?;
     let others = after.module.entry_points();
@@ -379,7 +380,7 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     } else {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        let assembled = frontend::assemble_text(&text)
+        let assembled = spirv_reader::assemble_text(&text)
             .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal.into())))?;
         assembled.words
     };
@@ -421,7 +422,7 @@ fn run_compiler(
             "the command wrote no {{out}}{printed}; expected a SPIR-V module: run `{command}` by hand"
         )));
     }
-    frontend::read_bound_module(&bytes, options)
+    entry_point::inputs::read_bound_module(&bytes, options)
         .map_err(|refusal| CompilerFailure::from(format!("the command wrote an invalid module: {refusal}")))
 }
 

@@ -11,14 +11,15 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use frontend::{AnalysisOptions, Formula, FormulaTerm};
+use entry_point::AnalysisOptions;
+use spirv_reader::annotations::{Formula, FormulaTerm};
 
 pub(crate) use lexer::Lexer;
 pub(crate) use values::{Comparator, Tolerance, compare_value};
 pub use values::{DataType, Scalar};
 
 /// Upper bound on the bytes of a buffer, and on the values that a script expects.
-const MAX_BUFFER_BYTES: u64 = frontend::inputs::MAX_BYTES;
+const MAX_BUFFER_BYTES: u64 = entry_point::inputs::MAX_BYTES;
 const MAX_EXPECTED: usize = 1 << 16;
 
 /// A script with one dispatch.

@@ -8,10 +8,12 @@
 use std::time::Duration;
 
 use answers::{EditableSource, EntryAnswer, ProofMode, needed_record};
-use frontend::annotations::Annotations;
-use frontend::{AnalysisOptions, DeadlinePredicate, InputChoice, InputGrid, InputMode, Refusal, SpirvModule};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal};
+use frontend::{InputChoice, InputGrid, InputMode};
 use model::Model;
 use results::wire::NeededRecord;
+use spirv_reader::SpirvModule;
+use spirv_reader::annotations::Annotations;
 
 use super::entry_point_options;
 use super::race::RaceOptions;
@@ -28,7 +30,7 @@ pub(crate) fn read_entry_points(
     options: &AnalysisOptions,
 ) -> Result<(SpirvModule, Vec<AnalysisOptions>), Refusal> {
     let options = &AnalysisOptions { language: shader.language, ..shader.with_given_inputs(options) };
-    let module = frontend::read_bound_module(&shader.bytes, options)?;
+    let module = entry_point::inputs::read_bound_module(&shader.bytes, options)?;
     let entries = entry_point_options(file, &module, &shader.unset, options)?;
     Ok((module, entries))
 }

@@ -28,11 +28,13 @@ use std::sync::Arc;
 use answers::scan;
 use answers::wgsl::{self, OverrideValues};
 use compilers::{COMPILERS, Compiler};
+use entry_point::AnalysisOptions;
+use entry_point::input_place::UnsetOverride;
+use entry_point::inputs::merge_options;
 use entry_points::EntryPoint;
-use frontend::inputs::merge_options;
-use frontend::{AnalysisOptions, ShaderLanguage, UnsetOverride};
 use includes::{IncludeTree, decode_text, find_folder, folder_of};
 use scan::{blank_comments, has_call, has_word};
+use spirv_reader::ShaderLanguage;
 use stage::{COMPUTE, SourceStage};
 
 pub use archives::ArchiveCache;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use campaign::contained_path::path_inside;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use clap::Args;
-use frontend::{AnalysisOptions, InputMode, RayResults, inputs};
+use entry_point::ray_queries::RayResults;
+use entry_point::{AnalysisOptions, inputs};
+use frontend::InputMode;
 use vk_litmus::{ShaderInputs, program};
 
 use crate::exit::Failure;
@@ -451,7 +453,7 @@ impl KernelArguments {
             }
         }
         for (name, value) in &self.sampler {
-            let sampler = frontend::grid::Sampler::parse(value);
+            let sampler = entry_point::sampler::Sampler::parse(value);
             let sampler = sampler.ok_or_else(|| {
                 invalid_value_failure("--sampler", value, "expected a sampler such as linear,clamp")
             })?;
@@ -462,7 +464,7 @@ impl KernelArguments {
         }
         options.ray_queries = self.rays;
         if let Some(text) = &self.assert {
-            let formula = frontend::parse_formula(text);
+            let formula = spirv_reader::annotations::parse_formula(text);
             options.assertion =
                 Some(formula.map_err(|error| invalid_value_failure("--assert", text, &error.to_string()))?);
         }

@@ -125,11 +125,12 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.out.is_some() {
         return Err(Failure::not_available("`--out` with a shader"));
     }
-    let to_failure = |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
+    let to_failure =
+        |refusal: &entry_point::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
     let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.to_failure())?;
     let options = arguments.kernel.to_options(arguments.unroll)?;
-    let module =
-        frontend::read_bound_module(&shader.bytes, &options).map_err(|refusal| to_failure(&refusal))?;
+    let module = entry_point::inputs::read_bound_module(&shader.bytes, &options)
+        .map_err(|refusal| to_failure(&refusal))?;
     let options = match parse_open_terms(&arguments.open)? {
         Some(terms) => {
             let parts = resolve_open_terms(file, &module, &options, &terms)?;

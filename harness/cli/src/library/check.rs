@@ -198,7 +198,7 @@ impl Checker {
             Ok(chosen) => chosen,
             Err(failure) => return vec![Err(Error::for_file(&shader.file, failure))],
         };
-        let options = frontend::AnalysisOptions { unroll: self.options.unroll, ..inputs.options.clone() };
+        let options = entry_point::AnalysisOptions { unroll: self.options.unroll, ..inputs.options.clone() };
         let check_options = CheckOptions { inputs: inputs.mode, ..self.options };
         let source = Ok(shader.source.clone());
         let checked = kernel::check_module(&shader.file, source, &options, &chosen.model, check_options);

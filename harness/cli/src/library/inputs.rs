@@ -1,7 +1,8 @@
 //! The inputs of a shader: its dispatch, its constants, and the initial contents of its memory.
 
 use campaign::Failure;
-use frontend::{AnalysisOptions, InputMode, inputs};
+use entry_point::{AnalysisOptions, inputs};
+use frontend::InputMode;
 
 use super::error::Error;
 
@@ -205,7 +206,7 @@ impl ShaderInputs {
     /// assert!(vk_litmus::ShaderInputs::new().assertion("data[0] ==").is_err());
     /// ```
     pub fn assertion(mut self, text: &str) -> Result<ShaderInputs, Error> {
-        let formula = frontend::parse_formula(text);
+        let formula = spirv_reader::annotations::parse_formula(text);
         let formula =
             formula.map_err(|error| Error::for_file(text, Failure::input_message(error.to_string())))?;
         self.options.assertion = Some(formula);

@@ -8,7 +8,8 @@ use campaign::models::LoadedModel;
 use campaign::shader::source::Compilation;
 use campaign::source::TestSource;
 use campaign::{CommandOutcome, Failure};
-use frontend::{AnalysisOptions, InputMode};
+use entry_point::AnalysisOptions;
+use frontend::InputMode;
 use model::progress::{Fairness, ProgressModel};
 use results::wire::{RaceLine, RaceVerdict};
 

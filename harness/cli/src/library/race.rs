@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use answers::{EditableSource, EntryAnswer, ProofMode, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::source::{compile_edited_text, read_editable_text};
-use frontend::AnalysisOptions;
+use entry_point::AnalysisOptions;
 use model::Model;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use answers::{placed_refusal_text, source_location};
 use campaign::Failure;
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
-use frontend::{Lint, OverrideRole, SpirvModule};
+use entry_point::input_place::OverrideRole;
+use frontend::Lint;
 use results::wire::{FindingPlace, FindingRecord, RejectedLine};
+use spirv_reader::SpirvModule;
 
 use super::error::{Error, ErrorKind};
 
@@ -231,7 +233,7 @@ impl ShaderModule {
     }
 
     fn read(&self) -> Result<SpirvModule, Error> {
-        frontend::read_module(&self.source.bytes).map_err(|refusal| {
+        entry_point::read_module(&self.source.bytes).map_err(|refusal| {
             Error::for_file(&self.file, Failure::input_message(placed_refusal_text(&self.file, &refusal)))
         })
     }

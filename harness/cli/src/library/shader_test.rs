@@ -18,14 +18,16 @@ use answers::{EntryOptions, entry_options, placed_refusal_text, race_line};
 use bytemuck::{NoUninit, Pod, bytes_of, cast_slice_mut};
 use campaign::shader::source::{Compilation, load_text};
 use campaign::time_limit::stop_after;
+use entry_point::inputs::{ImageInput, TexelInput};
+use entry_point::sampler::Sampler;
+use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal};
 use frontend::grid::{
-    GridReport, GridVerdict, ResourceAccess, Sampler, accessed_bytes, declared_bindings, unpack_texels,
+    GridReport, GridVerdict, ResourceAccess, accessed_bytes, declared_bindings, unpack_texels,
 };
-use frontend::inputs::{ImageInput, TexelInput};
-use frontend::{AnalysisOptions, DeadlinePredicate, Refusal, SpirvModule};
 use model::{Budget, Model};
 use results::wire::{CoverageLimit, RaceLine};
 use results::write::race::format_race;
+use spirv_reader::SpirvModule;
 
 use super::error::Error;
 use super::model::AxiomaticModel;
@@ -478,7 +480,7 @@ impl Dispatch {
         options.language = source.language;
         options.by_language_rules = source.language.is_some();
         options.keep_final = true;
-        let module = frontend::read_bound_module(&source.bytes, &options);
+        let module = entry_point::inputs::read_bound_module(&source.bytes, &options);
         let module = module.map_err(|refusal| input_error(&file, &refusal))?;
         let loaded = LoadedDispatch { file, text, module, options, rebound, is_after_barrier };
         match loaded.rebound.values().find(|from| loaded.descriptor_of(**from) == Some(**from)) {

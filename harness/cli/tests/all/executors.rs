@@ -7,8 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use frontend::{AnalysisOptions, DeadlinePredicate, Problem, SpirvModule, assemble_text};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Problem};
 use plan::{Buffer, BufferBinding, BufferMemory, Device, DeviceError, Interface, Kernel, Plan, Queue};
+use spirv_reader::{SpirvModule, assemble_text};
 
 /// Number of calls of the stop function before a lifting or a walk is stopped.
 const MAX_STOP_CALLS: u32 = 20;
@@ -47,7 +48,7 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
     };
     let lifted = frontend::lift(module, &options).err();
     let walked = frontend::grid::analyze_grid(module, &options).map_or_else(Some, |report| report.refusal);
-    let answer_of = |refusal: Option<frontend::Refusal>| {
+    let answer_of = |refusal: Option<entry_point::Refusal>| {
         refusal.map_or_else(|| "answers".to_owned(), |refusal| missing_feature(&refusal.what))
     };
     let bindings: Vec<BufferBinding> = module
@@ -86,7 +87,7 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
 fn table(file: &Path, words: &[u32]) -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let name = file.file_name().unwrap().to_string_lossy();
-    let module = match frontend::read_module(&bytes) {
+    let module = match entry_point::read_module(&bytes) {
         Ok(module) => module,
         Err(error) => return format!("{name}: read {}\n", error.what),
     };

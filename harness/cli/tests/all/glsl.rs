@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use frontend::{AnalysisOptions, ModelQuery};
+use entry_point::AnalysisOptions;
+use frontend::ModelQuery;
 use litmus::glsl::{GlslShader, to_glsl};
 use litmus::{Dialect, InstructionKind, Prediction, QuestionKind, Race, Test};
 use model::{Budget, Model};
@@ -64,11 +65,11 @@ fn holds(test: &Test, prediction: &Prediction) -> Option<bool> {
 /// Converts to GLSL and back; returns the difference, or `None` if a prediction is missing.
 fn round_trip(test: &Test, glsl: &GlslShader, module: &[u8], model: &Model) -> Option<Result<(), String>> {
     let wrong = |what: String| Some(Err(what));
-    let module = match frontend::read_module(module) {
+    let module = match entry_point::read_module(module) {
         Ok(module) => module,
         Err(refusal) => return wrong(refusal.to_string()),
     };
-    let assertion = glsl.claim.as_ref().map(|claim| frontend::parse_formula(claim).unwrap());
+    let assertion = glsl.claim.as_ref().map(|claim| spirv_reader::annotations::parse_formula(claim).unwrap());
     let options = AnalysisOptions {
         grid: Some(glsl.grid),
         subgroup_size: glsl.subgroup_size,

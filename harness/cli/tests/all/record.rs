@@ -121,11 +121,11 @@ fn a_recorded_case_equals_the_dispatched_one() {
         assert!(text.contains("grid = [2, 1, 1]\n") && !text.contains('#'), "{driver}: {text}");
         // Half, 1, 2 and 3 are unchanged; texels are rounded to their 8-bit format.
         assert_eq!(words(found, "buffer.\"0.2\""), [0.5_f32, 1.0, 2.0, 3.0].map(f32::to_bits), "{driver}");
-        let numbers = frontend::inputs::fill_bytes("random", 256).unwrap();
+        let numbers = entry_point::inputs::fill_bytes("random", 256).unwrap();
         let recorded: Vec<u8> =
             words(found, "buffer.\"0.0\"").iter().flat_map(|word| word.to_le_bytes()).collect();
         assert_eq!(recorded, numbers, "{driver}");
-        let floats = frontend::inputs::fill_bytes("floats", 16 * 2 * 16).unwrap();
+        let floats = entry_point::inputs::fill_bytes("floats", 16 * 2 * 16).unwrap();
         let texels = floats.chunks_exact(4).map(|word| {
             let value = f32::from_le_bytes(word.try_into().unwrap()).clamp(0.0, 1.0);
             ((value * 255.0).round() / 255.0).to_bits()

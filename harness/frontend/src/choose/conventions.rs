@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use spirv_reader::SpirvModule;
 
 use super::member_at;
-use crate::assumed::{StartValue, atomic_members, start_values, written_members};
-use crate::finding::FindingKind;
 use crate::grid::Trial;
-use crate::input_place::{AssumedInput, Binding, InputPlace};
-use crate::layout::Specialized;
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::FindingKind;
+use entry_point::assumed::{StartValue, atomic_members, start_values, written_members};
+use entry_point::input_place::{AssumedInput, InputPlace, SetBinding};
+use spirv_reader::Specialized;
 
 /// The inputs that programs start as zeros: buffers with counters, flags and locks.
 ///
@@ -34,7 +34,7 @@ impl Conventions {
     pub(super) fn of_entry(
         module: &SpirvModule,
         specialized: &Specialized<'_>,
-        (function, atomics): (u32, &BTreeSet<Binding>),
+        (function, atomics): (u32, &BTreeSet<SetBinding>),
         start: &AnalysisOptions,
     ) -> Conventions {
         let written = written_members(module, function, true);
@@ -44,7 +44,7 @@ impl Conventions {
             InputPlace::Scalar(at, offset, _) => Some((at, member_at(module, specialized, at, offset)?)),
             _ => None,
         };
-        let scalars: BTreeSet<(Binding, u64)> = start.assumed.iter().filter_map(member_of).collect();
+        let scalars: BTreeSet<(SetBinding, u64)> = start.assumed.iter().filter_map(member_of).collect();
         let is_only_read = |input: &AssumedInput| {
             member_of(input).is_some_and(|(at, member)| {
                 !written.contains(&(at, None)) && !written.contains(&(at, Some(member)))

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::search::{Candidate, InputSearch, set_contents};
 use crate::grid::FindingKey;
-use crate::input_place::{AssumedInput, InputKind, InputPlace};
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
 
 /// Fill words whose elements differ, for floats and for other numbers.
 const DISTINCT_FILL_WORDS: [(&str, &str); 2] = [("floats", "random"), ("iota", "iota")];

@@ -12,17 +12,18 @@ use spirv_reader::{SpirvModule, SpirvType};
 
 use super::InputChoice;
 use super::search::{InputSearch, reaches_new_block, rescale};
-use crate::assumed::local_size_constants;
 use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::grid::{
-    Blocked, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput, Sampler, Trial,
+    Blocked, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput, Trial,
     line_ranges, probe_launch,
 };
-use crate::input_place::{AssumedInput, InputPlace};
-use crate::launch::{end_coordinates, positions_at};
-use crate::launch_part::LaunchPart;
-use crate::layout::local_size_of;
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::assumed::local_size_constants;
+use entry_point::input_place::LaunchPart;
+use entry_point::input_place::{AssumedInput, InputPlace};
+use entry_point::launch::{end_coordinates, positions_at};
+use entry_point::layout::local_size_of;
+use entry_point::sampler::Sampler;
 
 /// Upper bounds on the running invocations of a chosen launch, on the steps of one probe, and of all probes.
 const MAX_INVOCATIONS: u64 = 1 << 16;

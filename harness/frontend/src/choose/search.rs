@@ -8,13 +8,13 @@ use spirv_reader::{SpirvModule, SpirvType};
 
 use super::conventions::Conventions;
 use super::{InputChoice, LaunchChoice, saturating_product};
-use crate::assumed::separate_scalars;
-use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use crate::counters::CounterUse;
-use crate::finding::FindingKind;
 use crate::grid::{FindingKey, Trial, TrialFinding, run_trial};
-use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::FindingKind;
+use entry_point::assumed::separate_scalars;
+use entry_point::input_place::{AssumedInput, InputKind, InputPlace, SetBinding};
+use entry_point::inputs::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
+use entry_point::{AnalysisOptions, DEFAULT_BYTES};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
 const MAX_TRIALS: usize = 120;
@@ -37,7 +37,7 @@ const MAX_CANDIDATES: usize = 14;
 pub(super) struct InputSearch<'m> {
     pub(super) module: &'m SpirvModule,
     /// Buffers with counters, flags or locks, which start as zeros.
-    pub(super) atomics: BTreeSet<Binding>,
+    pub(super) atomics: BTreeSet<SetBinding>,
     /// True if the code accesses memory at an address atomically: all such memory starts as zeros.
     pub(super) has_atomic_pointees: bool,
     /// The inputs that start as zeros.
@@ -309,7 +309,7 @@ impl InputSearch<'_> {
     /// Returns true if the deadline of the search has passed.
     pub(super) fn is_past_deadline(&self) -> bool {
         let deadline = self.trials.first().and_then(|(options, _)| options.deadline.as_ref());
-        deadline.is_some_and(crate::deadline::DeadlinePredicate::has_passed)
+        deadline.is_some_and(entry_point::DeadlinePredicate::has_passed)
     }
 
     /// Walks with inputs; returns the index of the trial.
@@ -663,7 +663,7 @@ pub(super) fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bi
 }
 
 /// Fills a buffer, except for the scalars that are separate inputs.
-pub(super) fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &str) {
+pub(super) fn set_contents(options: &mut AnalysisOptions, at: SetBinding, word: &str) {
     let Some(known) = options.buffers.get(&at).cloned() else { return };
     let mut contents = fill_bytes(word, known.len() as u64).unwrap_or_default();
     for (offset, bytes) in separate_scalars(options, at) {
@@ -675,7 +675,7 @@ pub(super) fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &st
     options.buffers.insert(at, contents);
 }
 
-fn default_size(module: &SpirvModule, binding: Binding) -> Option<[u32; 3]> {
+fn default_size(module: &SpirvModule, binding: SetBinding) -> Option<[u32; 3]> {
     let (_, variable) = module.variables.iter().find(|(id, variable)| {
         let decorations = module.decorations_of(**id);
         variable.class == StorageClass::UniformConstant

@@ -6,8 +6,8 @@ use super::conventions::{has_degenerate_number, is_beyond_positions};
 use super::is_declared;
 use super::saturating_product;
 use super::search::{Candidate, InputSearch, reaches_new_block};
-use crate::finding::FindingKind;
-use crate::input_place::InputKind;
+use entry_point::FindingKind;
+use entry_point::input_place::InputKind;
 
 /// Upper bound on the integers with which findings are compared.
 const MAX_USUAL: u64 = 1 << 20;

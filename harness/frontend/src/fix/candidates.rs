@@ -14,13 +14,13 @@ use spirv_reader::{ShaderLanguage, SpirvFunction, SpirvInstruction, SpirvModule,
 
 use super::apply::apply_changes;
 use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
-use crate::accessed_variable::{
+use crate::emit::AddedSemantics;
+use crate::grid::{GridFinding, GridSpot};
+use entry_point::FindingKind;
+use entry_point::accessed_variable::{
     ChangeSite, accessed_class, accessed_pointer, is_private, is_shared_elsewhere, root_variable,
 };
-use crate::emit::AddedSemantics;
-use crate::finding::FindingKind;
-use crate::grid::{GridFinding, GridSpot};
-use crate::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
+use entry_point::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
 
 /// Upper bound on the call depth at which a caller may synchronize.
 const MAX_CALLS: u32 = 4;

@@ -3,10 +3,10 @@
 use litmus::{Scope, StorageClass};
 use rspirv::spirv::{Op, StorageClass as Class};
 
-use crate::accessed_variable::ChangeSite;
 use crate::emit::AddedSemantics;
-use crate::error::SourcePosition;
-use crate::update::{ImageUpdate, PlainUpdate};
+use entry_point::accessed_variable::ChangeSite;
+use entry_point::update::{ImageUpdate, PlainUpdate};
+use spirv_reader::SourcePosition;
 
 /// A change of a shader with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]

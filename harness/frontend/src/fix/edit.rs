@@ -9,9 +9,9 @@ use spirv_reader::{
     scope_from_word, scope_word, semantics_from_word, semantics_word,
 };
 
-use crate::accessed_variable::root_variable;
 use crate::emit::AddedSemantics;
-use crate::update::{ImageUpdate, PlainUpdate};
+use entry_point::accessed_variable::root_variable;
+use entry_point::update::{ImageUpdate, PlainUpdate};
 
 /// A module with pending edits. All positions refer to the original module.
 pub(super) struct ModuleEdit<'m> {

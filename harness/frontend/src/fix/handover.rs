@@ -10,8 +10,8 @@ use spirv_reader::SpirvOperation;
 
 use super::candidates::ModuleCandidates;
 use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
-use crate::accessed_variable::{ChangeSite, accessed_class, root_variable};
 use crate::emit::AddedSemantics;
+use entry_point::accessed_variable::{ChangeSite, accessed_class, root_variable};
 
 /// Upper bound on the pairs of atomics to try.
 const MAX_HANDOVERS: usize = 24;

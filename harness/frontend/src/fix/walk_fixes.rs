@@ -10,10 +10,10 @@ use spirv_reader::SpirvModule;
 use super::apply::apply_changes;
 use super::candidates::{FoundFix, ModuleCandidates};
 use super::change::KernelChange;
-use crate::error::SourcePosition;
-use crate::finding::FindingKind;
 use crate::grid::{self, GridFinding, GridReport, GridVerdict};
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::FindingKind;
+use spirv_reader::SourcePosition;
 
 /// Upper bound on the changed modules.
 const MAX_TRIALS: usize = 400;

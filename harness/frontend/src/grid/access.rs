@@ -8,9 +8,9 @@ use super::race_check::{
     AccessOrder, AccessRecord, AccessSite, DefinedCollisions, MemoryAccessKind, RaceCheck, SelfVisibleWrites,
 };
 use super::shadow::{ShadowMemory, WORD_BYTES};
-use crate::error::{Problem, malformed, unsupported};
-use crate::finding::{FindingCause, InvocationId};
-use crate::order::access_strength;
+use entry_point::order::access_strength;
+use entry_point::{FindingCause, InvocationId};
+use entry_point::{Problem, malformed, unsupported};
 
 use super::happens_before::{ClassMap, Epoch, HappensBeforeView};
 use super::memory::{address_of_byte, resolve_address};

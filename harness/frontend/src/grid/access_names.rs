@@ -2,7 +2,7 @@
 
 use spirv_reader::{SpirvOperation, is_synthetic_name};
 
-use crate::accessed_variable::accessed_variable;
+use entry_point::accessed_variable::accessed_variable;
 
 use super::state::{Interpreter, InvocationCtx};
 use super::type_layout::TypeLayout;

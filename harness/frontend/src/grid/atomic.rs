@@ -6,9 +6,9 @@ use arithmetic::mask;
 use litmus::{Semantics, StorageClass};
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
-use crate::error::{malformed, unsupported};
-use crate::finding::FindingCause;
-use crate::order::{scope_from_number, semantics_from_number};
+use entry_point::FindingCause;
+use entry_point::order::{scope_from_number, semantics_from_number};
+use entry_point::{malformed, unsupported};
 
 use super::access::NO_BUFFER;
 use super::happens_before::Epoch;

@@ -5,7 +5,7 @@
 
 use spirv_reader::SpirvOperation;
 
-use crate::error::SourcePosition;
+use spirv_reader::SourcePosition;
 
 use super::state::{Interpreter, Invocation, InvocationCtx};
 use super::step::{Step, StepInterrupt};

@@ -3,7 +3,7 @@
 use arithmetic::{Instruction, MAX_OPERANDS, NumberShape, Operand, float_from_bits, float_to_bits};
 use spirv_reader::MemoryOperands;
 
-use crate::error::{malformed, unsupported};
+use entry_point::{malformed, unsupported};
 
 use super::program::{DecodedInstruction, DecodedProgram};
 use super::state::{Interpreter, InvocationCtx};

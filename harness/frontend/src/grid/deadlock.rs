@@ -11,7 +11,7 @@ use litmus::Scope;
 use spirv_reader::{AtomicKind, SpirvOperation};
 
 use super::state::{Interpreter, InvocationCtx, InvocationState, SiteFinding, SpinRead};
-use crate::finding::{FindingCause, InvocationId};
+use entry_point::{FindingCause, InvocationId};
 
 use super::sync::is_whole_barrier;
 use super::value::ConcretePointer;

@@ -7,8 +7,8 @@ use litmus::InterlockEnd;
 use rspirv::spirv::{GlslStd450Op, StorageClass};
 use spirv_reader::{BarrierPart, MatrixAccess, PointerComparison, SpirvOperation};
 
-use crate::error::{malformed, unknown_instruction, unsupported};
-use crate::order::{scope_from_number, semantics_from_number};
+use entry_point::order::{scope_from_number, semantics_from_number};
+use entry_point::{malformed, unknown_instruction, unsupported};
 
 use super::image::NOT_SAMPLED;
 use super::program::DecodedInstruction;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp};
 use super::slots::{gather_slots, read_slot, scatter_value};
-use crate::error::malformed;
+use entry_point::malformed;
 
 use super::access::{AccessConflict, Accessor};
 use super::launch_taint::reduces_positions;

@@ -4,18 +4,18 @@ use arithmetic::{TexelFormat, float_from_bits, float_to_bits, mask};
 use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
-use crate::error::{Problem, malformed, unsupported};
-use crate::finding::FindingCause;
+use entry_point::FindingCause;
+use entry_point::{Problem, malformed, unsupported};
 
 use super::compute::flatten_components;
 use super::memory::{ImageLayout, MemoryObject};
 use super::program::DecodedInstruction;
 use super::race_check::MemoryAccessKind;
-use super::sampler::Sampler;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::ScalarKind;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
+use entry_point::sampler::Sampler;
 
 /// The note for sampled values that are not computed.
 pub(super) const NOT_SAMPLED: &str = "filtered samples are not computed";

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::value::{Taint, inputs_in};
-use crate::finding::FindingKind;
-use crate::input_place::{AssumedInput, InputPlace, OverrideValue};
+use entry_point::FindingKind;
+use entry_point::input_place::{AssumedInput, InputPlace, OverrideValue};
 
 /// Upper bound on the numbers that are recorded for an input.
 const MAX_NUMBERS: usize = 48;

@@ -7,9 +7,9 @@ use litmus::{InterlockEnd, InterlockOrder, Scope};
 use spirv_reader::SpirvOperation;
 
 use super::state::{Interpreter, InvocationCtx, InvocationState, PixelInterlock, WalkSetup, WorkgroupState};
-use crate::error::Refusal;
-use crate::finding::{FindingCause, InvocationId};
-use crate::interlock::{InterlockExecutionMode, interlock_semantics};
+use entry_point::Refusal;
+use entry_point::interlock::{InterlockExecutionMode, interlock_semantics};
+use entry_point::{FindingCause, InvocationId};
 
 use super::step::{Step, StepInterrupt};
 

@@ -6,7 +6,7 @@ use arithmetic::Instruction;
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
 
 use super::value::{Taint, input_taint};
-use crate::launch_part::LaunchPart;
+use entry_point::input_place::LaunchPart;
 
 /// Returns true for computations with one result for positions that differ by more than an operand: a modulus, a
 /// mask, an upper bound, a shift, which ends a hash, and a narrower result.

@@ -13,9 +13,10 @@ use super::state::{
 };
 use super::step::{Step, StepInterrupt};
 use super::trial::STORED_UNWRITTEN;
-use crate::error::{Problem, SourcePosition, malformed, unsupported};
-use crate::finding::{FindingCause, FindingKind, InvocationId};
-use crate::undefined_result::undefined_result;
+use entry_point::undefined_result;
+use entry_point::{FindingCause, FindingKind, InvocationId};
+use entry_point::{Problem, malformed, unsupported};
+use spirv_reader::SourcePosition;
 
 use super::access::AccessConflict;
 use super::memory::MemoryObject;

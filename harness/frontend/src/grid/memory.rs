@@ -3,9 +3,9 @@
 use arithmetic::TexelFormat;
 use litmus::StorageClass;
 
-use super::sampler::Sampler;
 use super::shadow::ShadowMemory;
 use super::value::{ConcretePointer, Taint, UNDEFINED, UNWRITTEN};
+use entry_point::sampler::Sampler;
 
 /// Upper bound on the size of all objects of a dispatch.
 pub(super) const MAX_BYTES: u64 = 1 << 31;

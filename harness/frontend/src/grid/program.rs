@@ -8,8 +8,9 @@ use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, swi
 
 use super::slots::{GLOBAL_TAG, MAX_SPLIT_COMPONENTS, Slots};
 use super::type_layout::{MemberLayout, ScalarKind, TypeLayout};
-use crate::error::{Problem, SourcePosition, malformed, unsupported};
-use crate::layout::Specialized;
+use entry_point::{Problem, malformed, unsupported};
+use spirv_reader::SourcePosition;
+use spirv_reader::{ConstantValue, Specialized};
 
 use super::bytecode::{
     AccessChainOp, AccessKinds, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp,
@@ -249,7 +250,7 @@ impl<'m> DecodedProgram<'m> {
             });
         }
         decoded.parameters = function.parameters.iter().map(|id| self.slots_of(*id)).collect();
-        let non_observable = crate::non_observable::non_observable_ids(self.module, function, false);
+        let non_observable = entry_point::non_observable_ids(self.module, function, false);
         decoded.non_observable = vec![false; decoded.slots as usize];
         for instruction in function.code.iter().filter(|one| non_observable.contains(&one.result)) {
             if stored_ids.contains(&instruction.result) {
@@ -378,29 +379,23 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns a constant as a value.
     fn constant_value(&self, id: u32, ty: u32) -> Result<ConcreteValue, Problem> {
-        let value = self.specialized.constant_value(id).ok_or_else(|| malformed("no such constant"))?;
+        let value = self.specialized.constants().get(&id).ok_or_else(|| malformed("no such constant"))?;
         self.convert_constant(value, ty, 0)
     }
 
-    fn convert_constant(
-        &self,
-        value: &crate::value::SymbolicValue,
-        ty: u32,
-        depth: u32,
-    ) -> Result<ConcreteValue, Problem> {
-        use crate::value::SymbolicValue as Known;
+    fn convert_constant(&self, value: &ConstantValue, ty: u32, depth: u32) -> Result<ConcreteValue, Problem> {
         if depth > 64 {
             return Err(malformed("constants nested too deep"));
         }
         Ok(match value {
-            Known::Known(bits) => match self.type_layout(ty)? {
+            ConstantValue::Number(bits) => match self.type_layout(ty)? {
                 // A cooperative matrix with all components equal.
                 TypeLayout::Handle => ConcreteValue::NoBits(0),
                 _ => ConcreteValue::Bits(*bits, 0),
             },
-            Known::Null => self.filled_value(ty, 0)?,
-            Known::Undefined(_) => self.filled_value(ty, super::value::UNDEFINED)?,
-            Known::Composite(parts) => {
+            ConstantValue::Null => self.filled_value(ty, 0)?,
+            ConstantValue::Undefined(_) => self.filled_value(ty, super::value::UNDEFINED)?,
+            ConstantValue::Composite(parts) => {
                 if matches!(self.type_layout(ty)?, TypeLayout::Handle) {
                     return Ok(ConcreteValue::NoBits(0));
                 }
@@ -410,7 +405,6 @@ impl<'m> DecodedProgram<'m> {
                 });
                 ConcreteValue::from_components(parts.collect::<Result<Vec<_>, _>>()?)
             }
-            _ => ConcreteValue::Bits(0, super::value::OPAQUE),
         })
     }
 

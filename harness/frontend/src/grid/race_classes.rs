@@ -3,7 +3,7 @@
 use spirv_reader::SourcePosition;
 
 use super::{GridFinding, GridSpot};
-use crate::finding::{FindingCause, FindingKind};
+use entry_point::{FindingCause, FindingKind};
 
 /// Turns lockstep races into races if other invocations race on the same lines. Puts stores of one value last.
 ///

@@ -4,12 +4,12 @@
 //! triangle as candidate and the next one false; the triangle is committed with the end of the query. Every number that a
 //! query returns is 0. All of it depends on the assumed input [`InputPlace::RayQueries`], unless an option gives the results.
 //!
-//! [`InputPlace::RayQueries`]: crate::input_place::InputPlace::RayQueries
-//! [`RayResults`]: crate::ray_queries::RayResults
+//! [`InputPlace::RayQueries`]: entry_point::input_place::InputPlace::RayQueries
+//! [`RayResults`]: entry_point::ray_queries::RayResults
 
 use spirv_reader::RayQueryFunction;
 
-use crate::ray_queries::{RayQueries, RayQueryState};
+use entry_point::ray_queries::{RayQueries, RayQueryState};
 
 use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx};

@@ -16,10 +16,11 @@ use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
 use super::sync::{self, is_whole_barrier};
-use crate::deadline::DeadlinePredicate;
-use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
-use crate::finding::FindingCause;
-use crate::order::{scope_from_number, semantics_from_number};
+use entry_point::DeadlinePredicate;
+use entry_point::FindingCause;
+use entry_point::order::{scope_from_number, semantics_from_number};
+use entry_point::{Problem, Refusal, malformed, unsupported};
+use spirv_reader::SourcePosition;
 
 use super::deadlock::SpinningInvocation;
 use super::program::{DecodedInstruction, DecodedProgram};

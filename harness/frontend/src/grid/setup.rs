@@ -13,15 +13,16 @@ use spirv_reader::{
 };
 
 use super::state::{BlockEntries, Interpreter, TrialBudget, WalkSetup};
-use crate::context::find_loops;
-use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
-use crate::input_place::{AssumedInput, InputPlace};
-use crate::interlock::InterlockExecutionMode;
-use crate::launch::{LaunchParameters, reflected_push_constants, running_workgroups};
-use crate::layout::Specialized;
-use crate::options::AnalysisOptions;
-use crate::order::{scope_from_number, semantics_from_number};
-use crate::stage;
+use entry_point::AnalysisOptions;
+use entry_point::dataflow::find_loops;
+use entry_point::input_place::{AssumedInput, InputPlace};
+use entry_point::interlock::InterlockExecutionMode;
+use entry_point::launch::{LaunchParameters, reflected_push_constants, running_workgroups};
+use entry_point::order::{scope_from_number, semantics_from_number};
+use entry_point::stage;
+use entry_point::{Problem, Refusal, malformed, unsupported};
+use spirv_reader::SourcePosition;
+use spirv_reader::Specialized;
 
 use super::happens_before::{CLASSES, ClassMap};
 use super::influence::InputInfluence;
@@ -60,8 +61,8 @@ pub(super) fn with_interpreter<T>(
         config,
         is_annotated: annotated,
     } = LaunchParameters::new(module, options, function).map_err(without_position)?;
-    let specialized =
-        Specialized::new(module, &by_id, &by_result, Some(local_size)).map_err(without_position)?;
+    let specialized = Specialized::new(module, &by_id, &by_result, Some(local_size))
+        .map_err(|problem| without_position(problem.into()))?;
     let mut annotated_values = FxHashMap::default();
     for (variable, declared) in &module.variables {
         if let Some(initial) = inputs.get(variable) {

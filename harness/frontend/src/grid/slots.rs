@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::error::malformed;
+use entry_point::malformed;
 
 use super::step::Step;
 use super::value::{ConcreteValue, Taint};

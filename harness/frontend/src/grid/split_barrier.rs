@@ -7,8 +7,8 @@
 use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
-use crate::error::Refusal;
-use crate::finding::FindingCause;
+use entry_point::FindingCause;
+use entry_point::Refusal;
 
 use super::state::{
     BarrierSemantics, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState,

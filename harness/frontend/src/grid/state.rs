@@ -9,10 +9,10 @@ use rspirv::spirv::BuiltIn;
 use rustc_hash::FxHashMap;
 use spirv_reader::Stage;
 
-use crate::deadline::DeadlinePredicate;
-use crate::finding::{FindingCause, FindingKind, InvocationId};
-use crate::interlock::{InterlockExecutionMode, InterlockState};
-use crate::ray_queries::{RayQueries, RayResults};
+use entry_point::DeadlinePredicate;
+use entry_point::interlock::{InterlockExecutionMode, InterlockState};
+use entry_point::ray_queries::{RayQueries, RayResults};
+use entry_point::{FindingCause, FindingKind, InvocationId};
 
 use super::access_recorder::AccessRecorder;
 use super::happens_before::{ClassMap, Epoch, HappensBeforeView, ReleaseMessage, ReleaseSet};

@@ -2,7 +2,7 @@
 
 use spirv_reader::SpirvProblem;
 
-use crate::error::Problem;
+use entry_point::Problem;
 
 /// Why a step did not complete.
 pub(super) enum StepInterrupt {

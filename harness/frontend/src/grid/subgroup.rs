@@ -4,7 +4,7 @@ use arithmetic::{Instruction, mask};
 use rspirv::spirv::GroupOperation;
 use spirv_reader::{BallotQuery, SpirvOperation, SubgroupFunction, reduction_identity};
 
-use crate::error::{Problem, malformed, unsupported};
+use entry_point::{Problem, malformed, unsupported};
 
 use super::compute::flatten_components;
 use super::program::DecodedInstruction;

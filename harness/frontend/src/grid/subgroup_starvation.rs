@@ -8,7 +8,7 @@
 //!
 //! A finding is sound for the walked schedule. The budget bounds the trials, so loops may be missed.
 
-use crate::finding::{FindingCause, InvocationId};
+use entry_point::{FindingCause, InvocationId};
 
 use super::schedule::{SchedulePolicy, ScheduleRng, StarvedLanes};
 use super::state::{Interpreter, InvocationCtx, InvocationState, SiteFinding};

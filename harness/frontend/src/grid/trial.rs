@@ -6,11 +6,11 @@ use arithmetic::Instruction;
 use rspirv::spirv::Op;
 use spirv_reader::{SpirvModule, SpirvOperation};
 
-use crate::dataflow::is_ordering;
-use crate::error::Refusal;
-use crate::finding::{FindingCause, FindingKind};
-use crate::input_place::{OverrideRole, OverrideValue};
-use crate::options::AnalysisOptions;
+use entry_point::AnalysisOptions;
+use entry_point::Refusal;
+use entry_point::dataflow::is_ordering;
+use entry_point::input_place::{OverrideRole, OverrideValue};
+use entry_point::{FindingCause, FindingKind};
 
 use super::atomic::BEYOND_ASSUMED_SIZE;
 use super::influence::InputInfluence;

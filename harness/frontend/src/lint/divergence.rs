@@ -1,6 +1,6 @@
 //! Control barriers in divergent control flow, by a uniformity analysis.
 //!
-//! A data-flow analysis ([`crate::dataflow`]) finds the conditions that differ between invocations of a
+//! A data-flow analysis ([`entry_point::dataflow`]) finds the conditions that differ between invocations of a
 //! workgroup. A barrier is reported if it depends on such a branch by control dependence (Ferrante,
 //! Ottenstein and Warren, TOPLAS 1987, <https://doi.org/10.1145/24039.24041>), which covers selections, early
 //! returns and loops. WGSL rejects the same programs (WGSL, section 15.2).
@@ -16,9 +16,11 @@ use spirv_reader::{
     BarrierPart, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
 };
 
-use crate::assumed::written_members;
-use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_equality, is_ordering};
-use crate::input_place::Binding;
+use entry_point::assumed::written_members;
+use entry_point::dataflow::{
+    Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_equality, is_ordering,
+};
+use entry_point::input_place::SetBinding;
 
 /// The inputs for which the invocations of a workgroup take different sides of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +120,7 @@ struct UniformityAnalysis<'m> {
     module: &'m SpirvModule,
     size: [u32; 3],
     /// The buffers that the entry point writes.
-    written: HashSet<Binding>,
+    written: HashSet<SetBinding>,
 }
 
 impl UniformityAnalysis<'_> {

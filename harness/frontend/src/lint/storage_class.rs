@@ -9,7 +9,7 @@ use rspirv::spirv::StorageClass;
 use spirv_reader::{BarrierPart, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::semantics_of;
-use crate::accessed_variable::root_variable;
+use entry_point::accessed_variable::root_variable;
 
 /// Returns the barriers in module order, each with a variable that it leaves unordered.
 pub(super) fn mismatched_barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {

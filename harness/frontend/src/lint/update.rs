@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use rspirv::spirv::StorageClass;
 use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
-use crate::update::plain_updates;
+use entry_point::update::plain_updates;
 
 /// Returns the stores of the updates in module order, with their variables.
 pub(super) fn find_shared_updates(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {

@@ -11,7 +11,7 @@ use litmus::StorageClassSet;
 use rspirv::spirv::{Capability, ExecutionModel, ImageOperands, MemorySemantics, Op, Scope, StorageClass};
 
 use super::{ORDER_BITS, integer_constant};
-use crate::finding::Spot;
+use entry_point::Spot;
 use spirv_reader::{
     AtomicKind, BarrierPart, MemoryOperands, SourcePosition, SpirvFunction, SpirvInstruction, SpirvModule,
     SpirvOperation, SpirvType, TexelOperands,

@@ -22,11 +22,11 @@ use super::simulation::Mismatch;
 use super::{Counterexample, leaves_nothing_defined};
 use crate::answer::locate_race;
 use crate::emit::{self, AccessTarget};
-use crate::error::SourcePosition;
-use crate::finding::{FindingKind, LiftFinding, Spot};
 use crate::lifted::{Lifted, LiftedCase};
 use crate::suspicion::confirm_suspicions;
 use crate::value::{NumberDomain, SymbolicNumber};
+use entry_point::{FindingKind, LiftFinding, Spot};
+use spirv_reader::SourcePosition;
 
 /// Model steps for one environment.
 const MODEL_STEPS: u64 = 40_000;

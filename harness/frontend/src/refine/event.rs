@@ -3,7 +3,7 @@
 use litmus::{Access, ScalarType, Semantics};
 
 use super::expression::Expression;
-use crate::finding::Spot;
+use entry_point::Spot;
 
 /// A cell with an identity that does not depend on ids and names of a module.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

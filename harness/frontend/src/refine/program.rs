@@ -11,9 +11,9 @@ use super::condition::{Condition, ConditionFacts, ConditionValue};
 use super::event::{CellKey, Event, MemoryKey, Operation, OrderShape};
 use super::expression::{Expression, LiveRegisters, Registers};
 use crate::emit::{self, COUNT_REGISTER};
-use crate::error::SourcePosition;
 use crate::lifted::LiftedCase;
 use crate::value::NumberDomain;
+use spirv_reader::SourcePosition;
 
 /// Upper bound on the instructions between two events.
 const MAX_SILENT_STEPS: usize = 100_000;
@@ -69,7 +69,7 @@ pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey>
         })
         .map(|(id, _)| *id)
         .collect();
-    let key = |cell: &crate::value::MemoryCell| {
+    let key = |cell: &entry_point::MemoryCell| {
         let decorations = module.decorations_of(cell.object.variable);
         // Workgroup variables have no binding; their place in the order of ids identifies them in
         // both modules.

@@ -43,12 +43,12 @@ use super::condition::{Condition, ConditionFacts, substitute_facts};
 use super::event::{CellKey, Event, Operation, OrderShape, describe, have_same_shape, strength_relation};
 use super::expression::{Expression, Symbol};
 use super::program::{Program, ProgramStep, ThreadPosition};
-use crate::error::SourcePosition;
-use crate::finding::Spot;
 use cycles::CycleCheck;
+use entry_point::Spot;
 use rules::{
     blocking_event, eliminates_load, lost_event, may_precede, note_repeatable, perform_before, repeated_load,
 };
+use spirv_reader::SourcePosition;
 
 /// Upper bound on the events of all paths.
 const MAX_STEPS: usize = 400_000;

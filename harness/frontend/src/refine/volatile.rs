@@ -12,8 +12,8 @@ use super::condition::ConditionFacts;
 use super::event::CellKey;
 use super::expression::{Expression, Symbol};
 use super::program::{Program, ProgramStep, ThreadPosition};
-use crate::accessed_variable::root_variable;
-use crate::error::SourcePosition;
+use entry_point::accessed_variable::root_variable;
+use spirv_reader::SourcePosition;
 
 /// Upper bound on the steps of all paths of a thread.
 const MAX_STEPS: usize = 20_000;

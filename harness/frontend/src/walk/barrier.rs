@@ -6,12 +6,12 @@ use litmus::{InterlockEnd, Scope, Semantics, SplitHalf};
 
 use super::{PathInterrupt, PendingPath, Step, Walk};
 use crate::emit::{self, ENTRY_REGISTER};
-use crate::error::{malformed, unsupported};
-use crate::finding::FindingCause;
-use crate::interlock::InterlockExecutionMode;
-use crate::order::{scope_from_number, semantics_from_number};
 use crate::round::{Emitted, Segment};
 use crate::state::PathState;
+use entry_point::FindingCause;
+use entry_point::interlock::InterlockExecutionMode;
+use entry_point::order::{scope_from_number, semantics_from_number};
+use entry_point::{malformed, unsupported};
 
 impl Walk<'_> {
     /// Ends a segment. A path whose state equals an earlier one at the same barrier joins it.

@@ -8,7 +8,8 @@ use rspirv::spirv::Op;
 
 use super::Walk;
 use crate::state::{ActiveLoop, PathState, PrivateMemory, SymbolicFrame};
-use crate::value::{ObjectId, SymbolicValue};
+use crate::value::SymbolicValue;
+use entry_point::ObjectId;
 
 impl Walk<'_> {
     /// Returns a boolean that decides whether the iteration changed the state, if it was known at the start.

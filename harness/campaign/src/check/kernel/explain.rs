@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use answers::{EntryAnswer, placed_refusal_text};
+use entry_point::{AnalysisOptions, FindingKind, InvocationId, Refusal};
 use explanation::ShaderAnswer;
-use frontend::{
-    AnalysisOptions, FindingKind, InputGrid, InputMode, InvocationId, MissingSync, ModelQuery, RaceSpot,
-    Refusal,
-};
+use frontend::{InputGrid, InputMode, MissingSync, ModelQuery, RaceSpot};
 use litmus::Race;
 use model::Budget;
 use results::wire::{ChangeRecord, FindingRecord, RaceVerdict};

@@ -1,8 +1,10 @@
 //! Explains an undecided shader: the limit that stopped the model, and the option that raises it.
 
 use answers::refusal_text;
-use frontend::{AnalysisOptions, DeadlinePredicate, ModelQuery, Problem, Refusal, SourcePosition};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal};
+use frontend::ModelQuery;
 use model::Budget;
+use spirv_reader::SourcePosition;
 
 use super::{EntryPointCheck, ModelAnswer};
 use crate::shader::shader_analysis::ChosenEntryPoint;

@@ -3,7 +3,7 @@
 //! Claims compare cells as unsigned numbers. A range of signed integers or floats is one range of unsigned numbers for
 //! its positive part and one for its negative part, whose bits ascend with the magnitude of floats.
 
-use frontend::{Formula, FormulaTerm};
+use spirv_reader::annotations::{Formula, FormulaTerm};
 
 use super::{MAX_BUFFER_BYTES, ScriptProblem};
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use frontend::{OverrideRole, OverrideValue, UnsetOverride};
+use entry_point::input_place::{OverrideRole, OverrideValue, UnsetOverride};
 
 use super::scan::{directive_argument, is_identifier_character, words};
 

@@ -11,7 +11,7 @@ use super::process::{find_program, message_position, program_version, remove_noi
 use super::{CompileUnit, ShaderSource, SourceModule};
 use crate::files;
 use crate::temporary::TemporaryFolder;
-use frontend::ShaderLanguage;
+use spirv_reader::ShaderLanguage;
 
 /// A compiler to SPIR-V.
 pub struct Compiler {

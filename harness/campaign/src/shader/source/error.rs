@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use frontend::ShaderLanguage;
+use spirv_reader::ShaderLanguage;
 
 use super::stage::LanguageMark;
 use crate::Failure;

@@ -1,6 +1,6 @@
 //! Scripts as shaders: the shader of the dispatch, with the buffers and expectations of the script.
 
-use frontend::ShaderLanguage;
+use spirv_reader::ShaderLanguage;
 
 use super::module_edit::rename_source;
 use super::{Compilation, SourceError, SourceModule, load_text};

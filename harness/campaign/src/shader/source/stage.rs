@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use frontend::ShaderLanguage;
+use spirv_reader::ShaderLanguage;
 
 use super::scan::{directive_argument, has_call, has_word};
 

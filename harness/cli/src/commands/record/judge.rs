@@ -14,8 +14,8 @@ use ::record::redundancy::find_redundant_barriers;
 use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
+use entry_point::{AnalysisOptions, DeadlinePredicate, inputs};
 use frontend::grid::{self, accessed_bytes, declared_bindings};
-use frontend::{AnalysisOptions, DeadlinePredicate, inputs};
 use results::wire::{
     HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord,
     UnjudgedCommand,

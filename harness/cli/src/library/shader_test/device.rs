@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use campaign::shader::device_contents::run_on_device;
 use campaign::workers::set_program;
-use frontend::AnalysisOptions;
+use entry_point::AnalysisOptions;
 use frontend::grid::GridReport;
 
 use super::{BoundMemory, LoadedDispatch, Memory, ShaderTestError, input_error};

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use entry_point::{AnalysisOptions, FindingKind};
 use frontend::grid::{GridFinding, GridReport};
-use frontend::{AnalysisOptions, FindingKind, SourcePosition};
 use model::Model;
+use spirv_reader::SourcePosition;
 
 use super::{Descriptor, LoadedDispatch, Memory};
 

@@ -14,12 +14,12 @@ use super::super::state::{DescriptorArray, WORKGROUP_TAG};
 use super::super::type_layout::TypeLayout;
 use super::super::value::{ConcretePointer, ConcreteValue, PRIVATE_TAG, input_taint};
 use super::{ZERO_PUSH_CONSTANTS, missing_input};
-use crate::address_offset::address_offset_in;
-use crate::assumed::{ends_in_runtime_array, find_address_input};
-use crate::contents::{TexelInput, default_image};
-use crate::error::{Problem, malformed, unsupported};
-use crate::input_place::{AssumedInput, InputPlace};
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::address_offset::address_offset_in;
+use entry_point::assumed::{ends_in_runtime_array, find_address_input};
+use entry_point::input_place::{AssumedInput, InputPlace};
+use entry_point::inputs::{TexelInput, default_image};
+use entry_point::{AnalysisOptions, DEFAULT_BYTES};
+use entry_point::{Problem, malformed, unsupported};
 
 /// Assumed length of a runtime-sized descriptor array.
 const ASSUMED_DESCRIPTORS: u64 = 16;

@@ -3,9 +3,9 @@
 use litmus::Access;
 
 use super::{NextStep, PendingEvent, SimulationState, SubsequentSync};
-use crate::error::SourcePosition;
 use crate::refine::event::{CellKey, Event, Operation};
 use crate::refine::expression::Expression;
+use spirv_reader::SourcePosition;
 
 /// Records the value of an access of AFTER.
 pub(super) fn note_repeatable(state: &mut SimulationState, event: &Event) {

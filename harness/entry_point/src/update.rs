@@ -27,7 +27,7 @@ pub struct PlainUpdate {
 }
 
 /// Returns the updates of a function in the order of their stores.
-pub(crate) fn plain_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<PlainUpdate> {
+pub fn plain_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<PlainUpdate> {
     let stores = function.code.iter().enumerate().filter(|(_, instruction)| instruction.op == Op::Store);
     stores.filter_map(|(store, _)| update_of_store(module, function, store)).collect()
 }
@@ -84,7 +84,7 @@ pub struct ImageUpdate {
 }
 
 /// Returns the updates of images with one 32-bit integer component, in the order of their writes.
-pub(crate) fn image_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<ImageUpdate> {
+pub fn image_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<ImageUpdate> {
     let writes = function.code.iter().enumerate().filter(|(_, instruction)| instruction.op == Op::ImageWrite);
     writes.filter_map(|(write, _)| update_of_image(module, function, write)).collect()
 }

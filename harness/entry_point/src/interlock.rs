@@ -12,7 +12,7 @@ use crate::error::{Problem, unsupported};
 
 /// The interlock mode of an entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InterlockExecutionMode {
+pub struct InterlockExecutionMode {
     /// The order in which fragments of a pixel enter.
     pub order: InterlockOrder,
     /// An assumption to report.
@@ -21,7 +21,7 @@ pub(crate) struct InterlockExecutionMode {
 
 /// The position of an invocation relative to its section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum InterlockState {
+pub enum InterlockState {
     #[default]
     Before,
     Inside,
@@ -91,7 +91,7 @@ impl InterlockState {
 /// Returns the semantics of an interlock instruction.
 ///
 /// It orders buffers and images, and makes nothing available or visible (VK-SW-12, VK-SW-13).
-pub(crate) fn interlock_semantics(end: InterlockEnd) -> Semantics {
+pub fn interlock_semantics(end: InterlockEnd) -> Semantics {
     let order = match end {
         InterlockEnd::Begin => Order::Acquire,
         InterlockEnd::End => Order::Release,

@@ -20,7 +20,7 @@ pub struct ImageInput {
 
 impl ImageInput {
     /// Returns an image of one to three dimensions; `None` if there are none, or if it is too large.
-    pub(crate) fn new(size: &[u32], levels: u32, texels: TexelInput) -> Option<ImageInput> {
+    pub fn new(size: &[u32], levels: u32, texels: TexelInput) -> Option<ImageInput> {
         let at = |axis: usize| size.get(axis).copied().unwrap_or(1);
         let count = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
         let size = (!size.is_empty() && size.len() <= 3 && (1..=MAX_TEXELS).contains(&count))
@@ -46,7 +46,7 @@ impl ImageInput {
 }
 
 /// Returns a zero image with a default size for its dimension.
-pub(crate) fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
+pub fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
     let size = match dimension {
         // 1D and texel buffers.
         0 | 5 => [4096, 1, 1],

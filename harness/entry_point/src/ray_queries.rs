@@ -19,7 +19,7 @@ closed_enum! {
 }
 
 impl RayResults {
-    pub(crate) fn describe(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             RayResults::Alternating => "every second ray hits",
             RayResults::Hit => "every ray hits",
@@ -28,7 +28,7 @@ impl RayResults {
     }
 
     /// Returns true if the ray with this number of an invocation hits.
-    pub(crate) fn hits(self, invocation: u32, ray: u32) -> bool {
+    pub fn hits(self, invocation: u32, ray: u32) -> bool {
         match self {
             RayResults::Alternating => (invocation ^ ray) & 1 == 1,
             RayResults::Hit => true,
@@ -39,7 +39,7 @@ impl RayResults {
 
 /// The state of a ray query object.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RayQueryState {
+pub struct RayQueryState {
     /// True if a candidate was not yet returned.
     pub has_candidate: bool,
     /// The type of the committed intersection; 0 for none.
@@ -50,7 +50,7 @@ pub(crate) struct RayQueryState {
 
 /// The ray queries of an invocation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RayQueries {
+pub struct RayQueries {
     /// The number of rays so far.
     pub rays: u32,
     /// The state of each object, by object number and offset.

@@ -4,7 +4,7 @@ use litmus::StorageClass;
 use rspirv::spirv::{MemoryAccess, Op, StorageClass as Class};
 use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, memory_class};
 
-use crate::error::SourcePosition;
+use spirv_reader::SourcePosition;
 
 /// Upper bound on the instructions between a pointer and its variable.
 const MAX_POINTER_STEPS: usize = 64;
@@ -18,20 +18,20 @@ pub struct ChangeSite {
 
 impl ChangeSite {
     /// Returns the instruction at a module position.
-    pub(crate) fn at_position(module: &SpirvModule, place: SourcePosition) -> Option<ChangeSite> {
+    pub fn at_position(module: &SpirvModule, place: SourcePosition) -> Option<ChangeSite> {
         module.functions.iter().find_map(|(function, function_body)| {
             let index = function_body.code.iter().position(|one| one.place == place)?;
             Some(ChangeSite { function: *function, index })
         })
     }
 
-    pub(crate) fn instruction(self, module: &SpirvModule) -> Option<&SpirvInstruction> {
+    pub fn instruction(self, module: &SpirvModule) -> Option<&SpirvInstruction> {
         module.functions.get(&self.function)?.code.get(self.index)
     }
 }
 
 /// Returns the variable that a pointer or image comes from, or the structure at an address.
-pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> Option<u32> {
+pub fn root_variable(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> Option<u32> {
     let mut id = pointer;
     for _ in 0..MAX_POINTER_STEPS {
         if module.variables.contains_key(&id) {
@@ -69,17 +69,13 @@ pub fn variable_label(module: &SpirvModule, id: u32) -> String {
 }
 
 /// Returns the pointer or image that an instruction accesses: of a copy, the source unless it `writes`.
-pub(crate) fn accessed_pointer(
-    module: &SpirvModule,
-    instruction: &SpirvInstruction,
-    writes: bool,
-) -> Option<u32> {
+pub fn accessed_pointer(module: &SpirvModule, instruction: &SpirvInstruction, writes: bool) -> Option<u32> {
     let is_source = !writes && matches!(instruction.op, Op::CopyMemory | Op::CopyMemorySized);
     module.operands_of(instruction).get(usize::from(is_source)).copied()
 }
 
 /// Returns the variable that the instruction at a position accesses, or the structure at an address.
-pub(crate) fn accessed_variable(module: &SpirvModule, place: SourcePosition) -> Option<u32> {
+pub fn accessed_variable(module: &SpirvModule, place: SourcePosition) -> Option<u32> {
     let site = ChangeSite::at_position(module, place)?;
     root_variable(
         module,
@@ -89,7 +85,7 @@ pub(crate) fn accessed_variable(module: &SpirvModule, place: SourcePosition) -> 
 }
 
 /// Returns whether a load or store of the Vulkan model is private.
-pub(crate) fn is_private(instruction: &SpirvInstruction, module: &SpirvModule) -> Option<bool> {
+pub fn is_private(instruction: &SpirvInstruction, module: &SpirvModule) -> Option<bool> {
     let mask = match instruction.op {
         Op::Load => 1,
         Op::Store => 2,
@@ -100,7 +96,7 @@ pub(crate) fn is_private(instruction: &SpirvInstruction, module: &SpirvModule) -
 }
 
 /// Returns true if some access through a variable is non-private in the Vulkan model.
-pub(crate) fn is_shared_elsewhere(module: &SpirvModule, variable: u32) -> bool {
+pub fn is_shared_elsewhere(module: &SpirvModule, variable: u32) -> bool {
     let of_it = |function: &SpirvFunction, instruction: &SpirvInstruction| {
         let pointer = module.operands_of(instruction).first();
         pointer.is_some_and(|pointer| root_variable(module, function, *pointer) == Some(variable))
@@ -113,7 +109,7 @@ pub(crate) fn is_shared_elsewhere(module: &SpirvModule, variable: u32) -> bool {
 }
 
 /// Returns the storage class of accesses through a variable or address.
-pub(crate) fn accessed_class(module: &SpirvModule, root: u32) -> Option<(StorageClass, Class)> {
+pub fn accessed_class(module: &SpirvModule, root: u32) -> Option<(StorageClass, Class)> {
     let Some(variable) = module.variables.get(&root) else {
         return Some((StorageClass::Buffer, Class::PhysicalStorageBuffer));
     };

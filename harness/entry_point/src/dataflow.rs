@@ -11,14 +11,14 @@ use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 /// Components that are followed separately; further ones are one with the last.
-pub(crate) const COMPONENTS: usize = 4;
+pub const COMPONENTS: usize = 4;
 /// The literal of `OpVectorShuffle` for a component without a value.
 const UNDEFINED_COMPONENT: usize = 0xffff_ffff;
 /// The facts of the components of a value. All components of a scalar are equal.
-pub(crate) type Facts<F> = [F; COMPONENTS];
+pub type Facts<F> = [F; COMPONENTS];
 
 /// The lattice and the transfer functions of an analysis.
-pub(crate) trait Analysis {
+pub trait Analysis {
     /// A fact about a scalar; the default is the bottom of the lattice.
     type Fact: Copy + Eq + Default;
 
@@ -49,14 +49,14 @@ pub(crate) trait Analysis {
 
 /// An instruction with its function and its number among the module's instructions.
 #[derive(Clone, Copy)]
-pub(crate) struct LocatedInstruction<'m> {
+pub struct LocatedInstruction<'m> {
     pub site: u32,
     pub function: u32,
     pub instruction: &'m SpirvInstruction,
 }
 
 /// The facts of an entry point.
-pub(crate) struct DataFlow<'m, A: Analysis> {
+pub struct DataFlow<'m, A: Analysis> {
     pub module: &'m SpirvModule,
     pub analysis: A,
     pub code: Vec<LocatedInstruction<'m>>,
@@ -408,20 +408,44 @@ fn live_code<'m>(
 }
 
 /// Returns true for comparisons by order.
-pub(crate) fn is_ordering(op: Op) -> bool {
+pub fn is_ordering(op: Op) -> bool {
     // OpUGreaterThan to OpSLessThanEqual, OpFOrdLessThan to OpFUnordGreaterThanEqual.
     matches!(op as u32, 172..=179 | 184..=191)
 }
 
 /// Returns true for comparisons by equality.
-pub(crate) fn is_equality(op: Op) -> bool {
+pub fn is_equality(op: Op) -> bool {
     // OpLogicalEqual and OpLogicalNotEqual, OpIEqual and OpINotEqual, OpFOrdEqual to OpFUnordNotEqual.
     matches!(op as u32, 164 | 165 | 170 | 171 | 180..=183)
 }
 
 /// Returns true if each component of the result depends only on the same component of the operands.
-pub(crate) fn is_componentwise(op: Op) -> bool {
+pub fn is_componentwise(op: Op) -> bool {
     // OpConvertFToU to OpFConvert, OpBitcast, OpSNegate to OpVectorTimesScalar, OpLogicalEqual to
     // OpFUnordGreaterThanEqual, OpShiftRightLogical to OpNot.
     matches!(op as u32, 109..=115 | 124 | 126..=142 | 164..=191 | 194..=200)
+}
+
+/// Returns the loops of each function: header, merge block (0 if undeclared), and last back edge.
+pub fn find_loops(module: &SpirvModule) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
+    let mut all = HashMap::new();
+    for (id, function) in &module.functions {
+        let mut found: HashMap<u32, (u32, usize)> = HashMap::new();
+        let mut block = 0;
+        for (at, instruction) in function.code.iter().enumerate() {
+            match module.operation(instruction) {
+                SpirvOperation::Label => block = instruction.result,
+                SpirvOperation::LoopMerge { merge, .. } => found.entry(block).or_default().0 = merge,
+                _ => {}
+            }
+            for target in module.successors(&function.types, instruction) {
+                if function.labels.get(&target).is_some_and(|position| *position <= at) {
+                    let entry = found.entry(target).or_default();
+                    entry.1 = entry.1.max(at);
+                }
+            }
+        }
+        all.insert(*id, found);
+    }
+    all
 }

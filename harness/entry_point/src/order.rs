@@ -10,7 +10,7 @@ use spirv_reader::{MemoryOperands, SpirvModule, scope_from_word, semantics_from_
 use crate::error::{Problem, unsupported};
 
 /// Parses a scope of a shader.
-pub(crate) fn scope_from_number(number: u64, vulkan: bool) -> Result<Scope, Problem> {
+pub fn scope_from_number(number: u64, vulkan: bool) -> Result<Scope, Problem> {
     match scope_from_word(number, vulkan)? {
         Scope::CrossDevice => Err(unsupported("CrossDevice scope")),
         scope => Ok(scope),
@@ -18,7 +18,7 @@ pub(crate) fn scope_from_number(number: u64, vulkan: bool) -> Result<Scope, Prob
 }
 
 /// Parses memory semantics of a shader.
-pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
+pub fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
     let semantics = semantics_from_word(number)?;
     if semantics.sequential {
         return Err(unsupported(
@@ -29,7 +29,7 @@ pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
 }
 
 /// Returns the strength of a plain access with these operands; `number` evaluates constants.
-pub(crate) fn access_strength(
+pub fn access_strength(
     operands: MemoryOperands,
     class: StorageClass,
     module: &SpirvModule,

@@ -1,10 +1,9 @@
 //! The inputs of a kernel as places in its module, and the options that supply them.
 
 use crate::finding::FindingKind;
-use crate::launch_part::LaunchPart;
 
 /// Set and binding of a resource.
-pub(crate) type Binding = (u32, u32);
+pub type SetBinding = (u32, u32);
 
 /// The place of an input that no option supplies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,13 +11,13 @@ pub enum InputPlace {
     /// A scalar of the push constants: offset and size in bytes.
     Push(u64, u32),
     /// A scalar of a uniform or storage buffer: set and binding, offset and size in bytes.
-    Scalar(Binding, u64, u32),
+    Scalar(SetBinding, u64, u32),
     /// The rest of the contents of a buffer.
-    Contents(Binding),
+    Contents(SetBinding),
     /// The number of elements of a buffer.
-    Length(Binding),
+    Length(SetBinding),
     /// Size and texels of an image.
-    Image(Binding),
+    Image(SetBinding),
     Constant(u32),
     /// A pipeline-overridable constant that the compiler has replaced by a value.
     Override(OverrideValue),
@@ -49,7 +48,7 @@ pub enum OverrideRole {
 
 impl OverrideValue {
     /// Returns true if another value may remove findings of this kind.
-    pub(crate) fn may_decide(&self, kind: FindingKind) -> bool {
+    pub fn may_decide(&self, kind: FindingKind) -> bool {
         match self.role {
             OverrideRole::Number => true,
             OverrideRole::Size => {
@@ -70,7 +69,7 @@ pub struct UnsetOverride {
 
 /// The kind of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InputKind {
+pub enum InputKind {
     Integer,
     Float(u32),
     Boolean,
@@ -83,17 +82,17 @@ pub(crate) enum InputKind {
 pub struct AssumedInput {
     pub place: InputPlace,
     pub name: String,
-    pub(crate) kind: InputKind,
+    pub kind: InputKind,
 }
 
 impl AssumedInput {
     /// Returns true for an integer or float of the push constants or of a block.
-    pub(crate) fn is_number(&self) -> bool {
+    pub fn is_number(&self) -> bool {
         let is_scalar = matches!(self.place, InputPlace::Push(..) | InputPlace::Scalar(..));
         is_scalar && matches!(self.kind, InputKind::Integer | InputKind::Float(_))
     }
 
-    pub(crate) fn launch_part(&self) -> Option<LaunchPart> {
+    pub fn launch_part(&self) -> Option<LaunchPart> {
         match self.place {
             InputPlace::Launch(part) => Some(part),
             _ => None,
@@ -135,4 +134,25 @@ impl AssumedInput {
 
 fn last_segment(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
+}
+
+/// A part of the launch that no option supplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaunchPart {
+    /// The number of workgroups along an axis, for values that count workgroups.
+    Workgroups(usize),
+    /// The number of workgroups along an axis, for values that count invocations.
+    Invocations(usize),
+    /// The size of workgroups along the given axes, by the specialization constant that sets it.
+    LocalSize(u32, [bool; 3]),
+}
+
+impl LaunchPart {
+    /// Returns the axis of a number of workgroups.
+    pub fn grid_axis(self) -> Option<usize> {
+        match self {
+            LaunchPart::Workgroups(axis) | LaunchPart::Invocations(axis) => Some(axis),
+            LaunchPart::LocalSize(..) => None,
+        }
+    }
 }

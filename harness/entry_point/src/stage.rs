@@ -2,10 +2,11 @@
 
 use spirv_reader::{BarrierPart, SpirvModule, SpirvOperation, Stage};
 
-use crate::error::{Problem, Refusal, SourcePosition, unsupported};
+use crate::error::{Problem, Refusal, unsupported};
+use spirv_reader::SourcePosition;
 
 /// Returns an invocation's `size` bytes of the given input, which repeats if it is too short.
-pub(crate) fn invocation_share(all: &[u8], size: u64, invocation: u32) -> Option<&[u8]> {
+pub fn invocation_share(all: &[u8], size: u64, invocation: u32) -> Option<&[u8]> {
     let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
     let count = all.len() / size;
     let first = (invocation as usize).checked_rem(count)? * size;
@@ -16,7 +17,7 @@ pub(crate) fn invocation_share(all: &[u8], size: u64, invocation: u32) -> Option
 ///
 /// # Errors
 /// Returns the first such instruction with its position.
-pub(crate) fn check_stage(module: &SpirvModule, stage: Stage, grid: Option<[u32; 3]>) -> Result<(), Refusal> {
+pub fn check_stage(module: &SpirvModule, stage: Stage, grid: Option<[u32; 3]>) -> Result<(), Refusal> {
     let word = match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => return Ok(()),
         Stage::Vertex => "vertex",

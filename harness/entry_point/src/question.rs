@@ -1,25 +1,54 @@
 //! Questions about final states: formulas over the elements of variables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use arithmetic::mask;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
-use crate::context::{LiftContext, with_context};
-use crate::error::{Problem, Refusal, SourcePosition};
+use crate::error::{Problem, Refusal};
+use crate::layout::local_size_of;
+use crate::memory_cell::{MemoryCell, ObjectId};
 use crate::open_memory::OpenPart;
 use crate::options::AnalysisOptions;
-use crate::value::{MemoryCell, ObjectId};
+use spirv_reader::SourcePosition;
 use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
-use spirv_reader::{SpirvModule, memory_class};
+use spirv_reader::{Specialized, SpirvModule, memory_class};
 
 /// The resolved question and filter of a kernel.
-pub(crate) struct ResolvedQuestion {
+pub struct ResolvedQuestion {
     pub cells: BTreeSet<MemoryCell>,
     /// The question as its author wrote it.
     pub text: Option<String>,
     question: Option<(QuestionKind, ResolvedFormula, u32)>,
     filter: Option<ResolvedFormula>,
+}
+
+/// The variables that the names in a formula refer to.
+pub struct NameScope<'a> {
+    pub specialized: &'a Specialized<'a>,
+    /// The first variable with the same binding, for variables that share one.
+    pub canonical: &'a HashMap<u32, u32>,
+}
+
+impl NameScope<'_> {
+    fn canonical_variable(&self, variable: u32) -> u32 {
+        self.canonical.get(&variable).copied().unwrap_or(variable)
+    }
+}
+
+/// Calls `then` with the names of a module.
+fn with_names<T>(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    then: impl FnOnce(&NameScope<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let function = module.find_entry(options.entry.as_deref())?.function;
+    let (by_id, by_result) = (&options.specialization, HashMap::new());
+    let local_size = local_size_of(module, by_id, &by_result, function).map_err(without_position)?;
+    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size));
+    let specialized = specialized.map_err(|problem| without_position(problem.into()))?;
+    then(&NameScope { specialized: &specialized, canonical: &HashMap::new() })
 }
 
 /// The source of a command line claim.
@@ -40,13 +69,13 @@ enum ResolvedFormula {
 }
 
 impl ResolvedQuestion {
-    pub fn new(context: &LiftContext<'_>, options: &AnalysisOptions) -> Result<ResolvedQuestion, Refusal> {
+    pub fn new(names: &NameScope<'_>, options: &AnalysisOptions) -> Result<ResolvedQuestion, Refusal> {
         let mut question =
             ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
         let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
-        let annotations = &context.module().annotations;
+        let annotations = &names.specialized.module.annotations;
         if let Some(formula) = &options.assertion {
-            let resolved = question.resolve(context, ASSERT_OPTION, formula).map_err(without_position)?;
+            let resolved = question.resolve(names, ASSERT_OPTION, formula).map_err(without_position)?;
             question.question = Some((QuestionKind::Forall, resolved, 0));
             question.text = Some(format!("forall ({formula})"));
         } else if let Some(first) = annotations.outputs.first() {
@@ -65,7 +94,7 @@ impl ResolvedQuestion {
                 .outputs
                 .iter()
                 .map(|output| {
-                    let resolved = question.resolve(context, "@Output", &output.formula);
+                    let resolved = question.resolve(names, "@Output", &output.formula);
                     resolved.map_err(|problem| problem.located_at(SourcePosition::Line(output.line)))
                 })
                 .collect::<Result<_, _>>()?;
@@ -82,23 +111,23 @@ impl ResolvedQuestion {
             question.text = Some(format!("{word} ({all})"));
         }
         if let Some(filter) = annotations.filter.as_ref().filter(|_| !options.ignore_filter) {
-            question.filter = Some(question.resolve(context, "@Filter", filter).map_err(without_position)?);
+            question.filter = Some(question.resolve(names, "@Filter", filter).map_err(without_position)?);
         }
         Ok(question)
     }
 
     fn resolve(
         &mut self,
-        context: &LiftContext<'_>,
+        names: &NameScope<'_>,
         source: &'static str,
         formula: &Formula,
     ) -> Result<ResolvedFormula, Problem> {
         let mut all = |parts: &[Formula]| -> Result<Vec<ResolvedFormula>, Problem> {
-            parts.iter().map(|part| self.resolve(context, source, part)).collect()
+            parts.iter().map(|part| self.resolve(names, source, part)).collect()
         };
         Ok(match formula {
             Formula::Known(known) => ResolvedFormula::Known(*known),
-            Formula::Not(inner) => ResolvedFormula::Not(Box::new(self.resolve(context, source, inner)?)),
+            Formula::Not(inner) => ResolvedFormula::Not(Box::new(self.resolve(names, source, inner)?)),
             Formula::And(parts) => ResolvedFormula::And(all(parts)?),
             Formula::Or(parts) => ResolvedFormula::Or(all(parts)?),
             Formula::Compare(left, sign, right) => {
@@ -111,7 +140,7 @@ impl ResolvedQuestion {
                     _ => Comparison::GreaterOrEqual,
                 };
                 let (left, right) =
-                    (self.resolve_term(context, source, left)?, self.resolve_term(context, source, right)?);
+                    (self.resolve_term(names, source, left)?, self.resolve_term(names, source, right)?);
                 ResolvedFormula::Compare(left, comparison, right)
             }
         })
@@ -119,11 +148,11 @@ impl ResolvedQuestion {
 
     fn resolve_term(
         &mut self,
-        context: &LiftContext<'_>,
+        names: &NameScope<'_>,
         source: &'static str,
         term: &FormulaTerm,
     ) -> Result<Result<i64, MemoryCell>, Problem> {
-        let module = context.module();
+        let module = names.specialized.module;
         let invalid_term =
             |what: String| Problem::Claim { of: source, claim: term.to_string(), what, word: None };
         let (name, path) = match term {
@@ -131,7 +160,7 @@ impl ResolvedQuestion {
             FormulaTerm::Element(name, path) => (name, path),
             FormulaTerm::Bytes { binding, offset, bytes, initial } => {
                 let Some(id) = module.variable_at(*binding) else { return Ok(Ok(*initial)) };
-                let object = ObjectId { variable: context.canonical_variable(id), instance: 0 };
+                let object = ObjectId { variable: names.canonical_variable(id), instance: 0 };
                 let cell = MemoryCell { object, offset: *offset, bytes: *bytes };
                 self.cells.insert(cell);
                 return Ok(Err(cell));
@@ -170,21 +199,21 @@ impl ResolvedQuestion {
                         .variables
                         .iter()
                         .filter(|(_, variable)| memory_class(variable.class).is_some());
-                    let names = shared.flat_map(|(id, variable)| {
+                    let known = shared.flat_map(|(id, variable)| {
                         let members = module
                             .names_of_members(variable.ty)
                             .into_iter()
                             .filter(|_| module.is_unnamed(*id));
                         members.chain([module.variable_name(*id, variable.ty)])
                     });
-                    let names: BTreeSet<String> = names.collect();
+                    let known: BTreeSet<String> = known.collect();
                     let listed: Vec<String> =
-                        names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
+                        known.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
                     let listing = match listed.is_empty() {
                         true => "the shader has no shared variable".to_owned(),
                         false => format!("the shader has {}", listed.join(", ")),
                     };
-                    unknown(name, format!("no variable `{name}`; {listing}"), names.into_iter().collect())
+                    unknown(name, format!("no variable `{name}`; {listing}"), known.into_iter().collect())
                 })?;
                 if by_member {
                     path.insert(0, PathStep::Member(name.clone()));
@@ -204,7 +233,7 @@ impl ResolvedQuestion {
                 while through
                     && (module.wraps_one_part(ty) || bound.is_some() && is_index && module.has_one_member(ty))
                 {
-                    let part = context.specialized.part_of(ty, 0)?;
+                    let part = names.specialized.part_of(ty, 0)?;
                     (ty, offset) = (part.ty, offset + part.offset);
                 }
                 let index = match part {
@@ -213,7 +242,7 @@ impl ResolvedQuestion {
                         unknown(member, format!("no member `{member}`"), module.names_of_members(ty))
                     })?,
                 };
-                let part = context
+                let part = names
                     .specialized
                     .part_of(ty, index)
                     .map_err(|problem| invalid_term(problem.to_string()))?;
@@ -223,14 +252,14 @@ impl ResolvedQuestion {
                 (ty, offset) = (part.ty, offset + part.offset);
             }
             // A structure with one member may be used instead of the member.
-            while !context.specialized.is_scalar(ty)?
-                && context.specialized.part_count(ty).is_ok_and(|count| count == 1)
+            while !names.specialized.is_scalar(ty)?
+                && names.specialized.part_count(ty).is_ok_and(|count| count == 1)
             {
                 // The member need not be at the start of its structure.
-                let part = context.specialized.part_of(ty, 0)?;
+                let part = names.specialized.part_of(ty, 0)?;
                 (ty, offset) = (part.ty, offset + part.offset);
             }
-            if !context.specialized.is_scalar(ty)? {
+            if !names.specialized.is_scalar(ty)? {
                 let expected = match module.names_of_members(ty).first() {
                     Some(member) => format!("a member such as `{term}.{member}`"),
                     None => format!("an element such as `{term}[0]`"),
@@ -244,8 +273,8 @@ impl ResolvedQuestion {
             Ok(found) => found,
             Err(why) => walk(true).map_err(|_| why)?,
         };
-        let bytes = u32::try_from(context.specialized.size_of(ty)?).unwrap_or(0);
-        let object = ObjectId { variable: context.canonical_variable(id), instance: 0 };
+        let bytes = u32::try_from(names.specialized.size_of(ty)?).unwrap_or(0);
+        let object = ObjectId { variable: names.canonical_variable(id), instance: 0 };
         let cell = MemoryCell { object, offset, bytes };
         self.cells.insert(cell);
         Ok(Err(cell))
@@ -331,10 +360,10 @@ pub fn resolve_open_part(
     options: &AnalysisOptions,
     term: &FormulaTerm,
 ) -> Result<OpenPart, Refusal> {
-    with_context(module, options, |context| {
+    with_names(module, options, |names| {
         let mut question =
             ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let side = question.resolve_term(context, OPEN_OPTION, term);
+        let side = question.resolve_term(names, OPEN_OPTION, term);
         let side = side.map_err(|problem| problem.located_at(SourcePosition::Module))?;
         let number = || Problem::Annotation(format!("--open {term}: a number, expected SET.BINDING[INDEX]"));
         let cell = side.err().ok_or_else(|| number().located_at(SourcePosition::Module))?;
@@ -366,7 +395,7 @@ pub fn check_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<()
     if options.assertion.is_none() {
         return Ok(());
     }
-    with_context(module, options, |context| ResolvedQuestion::new(context, options).map(|_| ()))
+    with_names(module, options, |names| ResolvedQuestion::new(names, options).map(|_| ()))
 }
 
 /// Returns the claim about every final state, if there is one.
@@ -376,10 +405,10 @@ pub fn check_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<()
 pub fn resolve_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<Claim>, Refusal> {
     let Some(formula) = &options.assertion else { return Ok(None) };
     let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
-    with_context(module, options, |context| {
+    with_names(module, options, |names| {
         let mut question =
             ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let resolved = question.resolve(context, ASSERT_OPTION, formula).map_err(without_position)?;
+        let resolved = question.resolve(names, ASSERT_OPTION, formula).map_err(without_position)?;
         let cells: Vec<MemoryCell> = question.cells.iter().copied().collect();
         let mut places = Vec::with_capacity(cells.len());
         for cell in &cells {

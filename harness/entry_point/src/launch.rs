@@ -6,10 +6,11 @@ use std::ops::Range;
 use spirv_reader::{SpirvConstant, SpirvModule, Stage, annotations::Initial, extended_instruction_number};
 
 use crate::error::Problem;
-use crate::layout::{Specialized, local_size_of};
+use crate::layout::local_size_of;
 use crate::options::AnalysisOptions;
+use spirv_reader::Specialized;
 
-pub(crate) struct LaunchParameters<'a> {
+pub struct LaunchParameters<'a> {
     /// Initial values of variables and constants.
     pub inputs: HashMap<u32, &'a Initial>,
     pub values_by_spec_id: HashMap<u32, u64>,
@@ -86,7 +87,7 @@ impl<'a> LaunchParameters<'a> {
 }
 
 /// Returns a grid of more than one workgroup, vertex or fragment, and its description.
-pub(crate) fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
+pub fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
     match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
         Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
@@ -98,7 +99,7 @@ pub(crate) fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
 ///
 /// At any time of a dispatch, an implementation may not have started some workgroups yet. So what the others do alone is
 /// a part of an execution of the whole grid.
-pub(crate) fn running_workgroups(
+pub fn running_workgroups(
     options: &AnalysisOptions,
     stage: Stage,
     grid: [u32; 3],
@@ -120,14 +121,14 @@ pub(crate) fn running_workgroups(
 }
 
 /// Returns the positions with the given coordinates, in the order of linear indices: x varies fastest.
-pub(crate) fn positions_at(coordinates: &[BTreeSet<u32>; 3]) -> Vec<[u32; 3]> {
+pub fn positions_at(coordinates: &[BTreeSet<u32>; 3]) -> Vec<[u32; 3]> {
     let [xs, ys, zs] = coordinates;
     let planes = zs.iter().flat_map(|z| ys.iter().map(move |y| (*y, *z)));
     planes.flat_map(|(y, z)| xs.iter().map(move |x| [*x, y, z])).collect()
 }
 
 /// Returns the coordinates of the first two and of the last workgroup along an axis.
-pub(crate) fn end_coordinates(count: u32) -> BTreeSet<u32> {
+pub fn end_coordinates(count: u32) -> BTreeSet<u32> {
     [0, 1, count.saturating_sub(1)].into_iter().filter(|at| *at < count).collect()
 }
 
@@ -155,7 +156,7 @@ pub(crate) fn reflected_push_ranges(specialized: &Specialized<'_>) -> Vec<Range<
 }
 
 /// Returns the push constants that clspv's reflection defines: sizes and offsets of the grid.
-pub(crate) fn reflected_push_constants(
+pub fn reflected_push_constants(
     specialized: &Specialized<'_>,
     grid: [u32; 3],
     local_size: [u32; 3],

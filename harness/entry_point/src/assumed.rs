@@ -14,12 +14,13 @@ use spirv_reader::{
 use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes, parse_integer};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
-use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
+use crate::input_place::LaunchPart;
+use crate::input_place::{AssumedInput, InputKind, InputPlace, SetBinding};
 use crate::input_place::{OverrideValue, UnsetOverride};
 use crate::launch::reflected_push_ranges;
-use crate::launch_part::LaunchPart;
-use crate::layout::{Specialized, local_size_of};
+use crate::layout::local_size_of;
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use spirv_reader::Specialized;
 
 /// Upper bound on the scalars of one block that are separate inputs.
 const MAX_SCALARS: usize = 48;
@@ -72,12 +73,12 @@ impl AssumedInput {
     }
 
     /// Returns true for the contents of a buffer, which an address may point to.
-    pub(crate) fn is_contents(&self) -> bool {
+    pub fn is_contents(&self) -> bool {
         matches!(self.place, InputPlace::Contents(_)) || self.kind == InputKind::Address
     }
 
     /// Returns true for an address, and for the second half of one that the code composes of two integers.
-    pub(crate) fn is_in_address(&self, assumed: &[AssumedInput]) -> bool {
+    pub fn is_in_address(&self, assumed: &[AssumedInput]) -> bool {
         let half = match self.place {
             InputPlace::Push(offset, _) => offset.checked_sub(4).map(AddressTarget::Push),
             InputPlace::Scalar(at, offset, _) => {
@@ -90,7 +91,7 @@ impl AssumedInput {
     }
 
     /// Returns the place of an address.
-    pub(crate) fn address_target(&self) -> Option<AddressTarget> {
+    pub fn address_target(&self) -> Option<AddressTarget> {
         match self.place {
             InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
                 Some(AddressTarget::Push(offset))
@@ -114,7 +115,7 @@ impl AssumedInput {
 }
 
 /// Returns offset and size of the scalars of a buffer that are separate inputs or given by their names.
-pub(crate) fn separate_scalars(options: &AnalysisOptions, at: Binding) -> Vec<(u64, u32)> {
+pub fn separate_scalars(options: &AnalysisOptions, at: SetBinding) -> Vec<(u64, u32)> {
     let assumed = options.assumed.iter().filter_map(|input| match input.place {
         InputPlace::Scalar(of, offset, bytes) if of == at => Some((offset, bytes)),
         _ => None,
@@ -124,7 +125,7 @@ pub(crate) fn separate_scalars(options: &AnalysisOptions, at: Binding) -> Vec<(u
 }
 
 /// Returns the index of the address at a place.
-pub(crate) fn find_address_input(assumed: &[AssumedInput], at: &AddressTarget) -> Option<usize> {
+pub fn find_address_input(assumed: &[AssumedInput], at: &AddressTarget) -> Option<usize> {
     assumed.iter().position(|input| input.address_target().as_ref() == Some(at))
 }
 
@@ -159,7 +160,7 @@ pub(crate) fn fill_word_of(contents: &[u8], scalars: &[(u64, u32)]) -> &'static 
 ///
 /// # Errors
 /// If the types of a variable are malformed.
-pub(crate) fn missing_inputs(
+pub fn missing_inputs(
     module: &SpirvModule,
     specialized: &Specialized<'_>,
     options: &AnalysisOptions,
@@ -284,11 +285,7 @@ pub(crate) fn missing_inputs(
 }
 
 /// Returns the parts of the launch of a compute shader that the options do not supply.
-pub(crate) fn missing_launch(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    function: u32,
-) -> Vec<AssumedInput> {
+pub fn missing_launch(module: &SpirvModule, options: &AnalysisOptions, function: u32) -> Vec<AssumedInput> {
     if module.annotations != spirv_reader::annotations::Annotations::default() {
         return Vec::new();
     }
@@ -306,7 +303,7 @@ pub(crate) fn missing_launch(
 }
 
 /// Returns the axes of the local size that each specialization constant decides.
-pub(crate) fn local_size_constants(
+pub fn local_size_constants(
     module: &SpirvModule,
     options: &AnalysisOptions,
     function: u32,
@@ -328,7 +325,7 @@ pub(crate) fn local_size_constants(
 }
 
 /// Returns the name of a specialization constant.
-pub(crate) fn constant_name(module: &SpirvModule, number: u32) -> String {
+pub fn constant_name(module: &SpirvModule, number: u32) -> String {
     let is_of = |place: ArgumentPlace| place == ArgumentPlace::Workgroup(number);
     let argument = module.kernel_arguments.iter().find(|argument| is_of(argument.place));
     let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(number));
@@ -340,7 +337,7 @@ pub(crate) fn constant_name(module: &SpirvModule, number: u32) -> String {
 fn name_arguments(
     module: &SpirvModule,
     function: Option<u32>,
-    binding: Option<Binding>,
+    binding: Option<SetBinding>,
     scalars: &mut [BlockScalar],
 ) {
     let arguments = module
@@ -363,7 +360,7 @@ fn name_arguments(
     }
 }
 
-pub(crate) struct BlockScalar {
+pub struct BlockScalar {
     pub offset: u64,
     pub bytes: u32,
     pub name: String,
@@ -400,10 +397,10 @@ impl BlockScalar {
 ///
 /// # Errors
 /// If the types of a variable are malformed.
-pub(crate) fn block_scalars(
+pub fn block_scalars(
     module: &SpirvModule,
     specialized: &Specialized<'_>,
-) -> Result<Vec<(Option<Binding>, BlockScalar)>, Problem> {
+) -> Result<Vec<(Option<SetBinding>, BlockScalar)>, Problem> {
     let mut all = Vec::new();
     for (id, variable) in &module.variables {
         let decorations = module.decorations_of(*id);
@@ -502,7 +499,7 @@ fn element_kind(specialized: &Specialized<'_>, ty: u32, depth: u32) -> InputKind
     }
 }
 
-pub(crate) fn ends_in_runtime_array(module: &SpirvModule, ty: u32) -> bool {
+pub fn ends_in_runtime_array(module: &SpirvModule, ty: u32) -> bool {
     match module.types.get(&ty) {
         Some(SpirvType::RuntimeArray { .. }) => true,
         Some(SpirvType::Struct { members }) => {
@@ -525,13 +522,13 @@ fn used_ids(module: &SpirvModule, function: u32) -> HashSet<u32> {
 }
 
 /// Returns the buffers that an entry point accesses atomically.
-pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Binding> {
+pub fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<SetBinding> {
     atomic_members(module, function).into_iter().map(|(at, _)| at).collect()
 }
 
 /// The initial contents of memory in usual programs, other than zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StartValue {
+pub enum StartValue {
     /// The largest unsigned number.
     Largest,
     /// The number of elements or of users.
@@ -541,11 +538,8 @@ pub(crate) enum StartValue {
 /// Returns the members of buffers that atomics change in one direction only, with their usual initial contents.
 ///
 /// Plain accesses do not count.
-pub(crate) fn start_values(
-    module: &SpirvModule,
-    function: u32,
-) -> HashMap<(Binding, Option<u64>), StartValue> {
-    let mut all: HashMap<(Binding, Option<u64>), Option<StartValue>> = HashMap::new();
+pub fn start_values(module: &SpirvModule, function: u32) -> HashMap<(SetBinding, Option<u64>), StartValue> {
+    let mut all: HashMap<(SetBinding, Option<u64>), Option<StartValue>> = HashMap::new();
     for function in reachable_functions(module, function) {
         let roots = PointerRoots::from_function(module, function);
         for instruction in &function.code {
@@ -578,7 +572,7 @@ pub(crate) fn start_values(
 }
 
 /// Returns the members of buffers that an entry point accesses atomically; `None` if the member is unknown.
-pub(crate) fn atomic_members(module: &SpirvModule, function: u32) -> HashSet<(Binding, Option<u64>)> {
+pub fn atomic_members(module: &SpirvModule, function: u32) -> HashSet<(SetBinding, Option<u64>)> {
     let mut all = HashSet::new();
     for function in reachable_functions(module, function) {
         let roots = PointerRoots::from_function(module, function);
@@ -593,7 +587,7 @@ pub(crate) fn atomic_members(module: &SpirvModule, function: u32) -> HashSet<(Bi
 }
 
 /// Returns true if an entry point accesses atomically memory that an address points to.
-pub(crate) fn has_atomic_pointees(module: &SpirvModule, function: u32) -> bool {
+pub fn has_atomic_pointees(module: &SpirvModule, function: u32) -> bool {
     reachable_functions(module, function).any(|function| {
         function.code.iter().any(|one| {
             let SpirvOperation::Atomic(access) = module.operation(one) else { return false };
@@ -607,11 +601,11 @@ pub(crate) fn has_atomic_pointees(module: &SpirvModule, function: u32) -> bool {
 /// unknown. Atomics count if `atomically`.
 ///
 /// A pointer that is passed to a function counts as written.
-pub(crate) fn written_members(
+pub fn written_members(
     module: &SpirvModule,
     function: u32,
     atomically: bool,
-) -> HashSet<(Binding, Option<u64>)> {
+) -> HashSet<(SetBinding, Option<u64>)> {
     let mut all = HashSet::new();
     for function in reachable_functions(module, function) {
         let roots = PointerRoots::from_function(module, function);
@@ -642,7 +636,7 @@ pub(crate) fn written_members(
     all
 }
 
-fn binding_of(module: &SpirvModule, variable: u32) -> Option<Binding> {
+fn binding_of(module: &SpirvModule, variable: u32) -> Option<SetBinding> {
     let decorations = module.decorations_of(variable);
     decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding))
 }

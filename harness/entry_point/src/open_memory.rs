@@ -33,19 +33,19 @@ pub struct OpenMemory {
     /// The values that they write; `None` for every number.
     pub values: Option<Vec<u64>>,
     /// True if operations and positions that depend on read values become functions of them
-    /// ([`crate::function`]).
+    /// in symbolic execution.
     pub models_functions: bool,
 }
 
 impl OpenMemory {
     /// Returns true if others write to bytes of a descriptor, or to memory without one.
-    pub(crate) fn contains(&self, binding: Option<(u32, u32)>, offset: u64, bytes: u32) -> bool {
+    pub fn contains(&self, binding: Option<(u32, u32)>, offset: u64, bytes: u32) -> bool {
         is_open(&self.parts, binding, offset, bytes)
     }
 }
 
 /// Returns true if others access some of the bytes of a descriptor, or of memory without one.
-pub(crate) fn is_open(parts: &OpenParts, binding: Option<(u32, u32)>, offset: u64, bytes: u32) -> bool {
+pub fn is_open(parts: &OpenParts, binding: Option<(u32, u32)>, offset: u64, bytes: u32) -> bool {
     parts.as_ref().is_none_or(|parts| {
         binding.is_some_and(|binding| parts.iter().any(|part| part.overlaps(binding, offset, bytes)))
     })

@@ -3,14 +3,10 @@
 use rspirv::spirv::StorageClass;
 
 use crate::contents::AddressTarget;
-use crate::layout::Specialized;
+use spirv_reader::Specialized;
 
 /// Returns the offset of an address in a variable; `None` if it is elsewhere.
-pub(crate) fn address_offset_in(
-    specialized: &Specialized<'_>,
-    variable: u32,
-    at: &AddressTarget,
-) -> Option<u64> {
+pub fn address_offset_in(specialized: &Specialized<'_>, variable: u32, at: &AddressTarget) -> Option<u64> {
     let module = specialized.module;
     let declared = module.variables.get(&variable)?;
     let decorations = module.decorations_of(variable);

@@ -1,21 +1,22 @@
 //! Options of an analysis.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
 
 use crate::contents::{AddressInput, ImageInput};
-use crate::deadline::DeadlinePredicate;
 use crate::finding::InvocationId;
-use crate::grid::Sampler;
 use crate::input_place::{AssumedInput, UnsetOverride};
 use crate::open_memory::OpenMemory;
 use crate::ray_queries::RayResults;
+use crate::sampler::Sampler;
 use spirv_reader::ShaderLanguage;
 use spirv_reader::annotations::Formula;
 
 /// Default bound on the iterations of loops that depend on read values.
 pub const DEFAULT_UNROLL: u32 = 2;
 /// Size of a buffer whose content is not given.
-pub(crate) const DEFAULT_BYTES: u64 = 64 * 1024;
+pub const DEFAULT_BYTES: u64 = 64 * 1024;
 
 /// Options of an analysis: the grid, the inputs, the claim and the bounds.
 #[derive(Clone, Debug, Default)]
@@ -38,9 +39,9 @@ pub struct AnalysisOptions {
     pub specialization: HashMap<u32, u64>,
     /// Bytes of push constants by offset.
     pub push: BTreeMap<u64, u8>,
-    /// Values of specialization constants by name; see [`resolve_names`](crate::resolve_names).
+    /// Values of specialization constants by name; see `resolve_names`.
     pub named_constants: BTreeMap<String, String>,
-    /// Numbers of push constants and buffers by the name of a member; see [`resolve_names`](crate::resolve_names).
+    /// Numbers of push constants and buffers by the name of a member; see `resolve_names`.
     pub named_members: BTreeMap<String, Vec<String>>,
     /// Offsets and sizes of the members that alone are given of a buffer, by set and binding.
     pub given_members: BTreeMap<(u32, u32), BTreeMap<u64, u32>>,
@@ -49,15 +50,15 @@ pub struct AnalysisOptions {
     /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too
     /// short. Other inputs are unknown.
     pub stage_inputs: BTreeMap<u32, Vec<u8>>,
-    /// Buffer contents by the name of the buffer; see [`resolve_names`](crate::resolve_names).
+    /// Buffer contents by the name of the buffer; see `resolve_names`.
     pub named_buffers: BTreeMap<String, Vec<u8>>,
-    /// Images and samplers by the name of a variable; see [`resolve_names`](crate::resolve_names).
+    /// Images and samplers by the name of a variable; see `resolve_names`.
     pub named_images: BTreeMap<String, ImageInput>,
     pub named_samplers: BTreeMap<String, Sampler>,
     /// Buffer contents by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
     /// Descriptors that are bound to the buffer of another one, by set and binding; see
-    /// [`read_bound_module`](crate::read_bound_module).
+    /// [`read_bound_module`](crate::inputs::read_bound_module).
     pub aliases: BTreeMap<(u32, u32), (u32, u32)>,
     /// The pipeline-overridable constants whose values the compiler assumed.
     pub unset_overrides: Vec<UnsetOverride>,
@@ -106,5 +107,26 @@ impl AnalysisOptions {
     /// Returns the bound on the iterations of loops that depend on read values.
     pub fn max_open_iterations(&self) -> u32 {
         self.max_open_iterations.unwrap_or(DEFAULT_UNROLL)
+    }
+}
+
+/// A predicate for the deadline, evaluated now and then on the analyzing thread.
+#[derive(Clone)]
+pub struct DeadlinePredicate(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl DeadlinePredicate {
+    /// Creates a deadline that has passed once `stop` returns true.
+    pub fn new(stop: impl Fn() -> bool + Send + Sync + 'static) -> DeadlinePredicate {
+        DeadlinePredicate(Arc::new(stop))
+    }
+
+    pub fn has_passed(&self) -> bool {
+        self.0()
+    }
+}
+
+impl fmt::Debug for DeadlinePredicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Until")
     }
 }

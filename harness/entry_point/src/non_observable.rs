@@ -33,11 +33,7 @@ fn computed_from(operation: &SpirvOperation<'_>) -> Option<Vec<u32>> {
 ///
 /// If `stores` is false, a store to shared memory outside of loops does not count: it cannot influence how a
 /// loop continues.
-pub(crate) fn non_observable_ids(
-    module: &SpirvModule,
-    function: &SpirvFunction,
-    stores: bool,
-) -> HashSet<u32> {
+pub fn non_observable_ids(module: &SpirvModule, function: &SpirvFunction, stores: bool) -> HashSet<u32> {
     let mut all: HashSet<u32> = HashSet::new();
     // The values from which each result or variable is computed.
     let mut made_of: HashMap<u32, Vec<u32>> = HashMap::new();

@@ -6,9 +6,11 @@ use rspirv::spirv::Op;
 use spirv_reader::{SpirvModule, SpirvType};
 
 use crate::contents::default_image;
-use crate::error::{Problem, Refusal, SourcePosition};
-use crate::layout::{Specialized, element_name_in, is_descriptor_array, local_size_of};
+use crate::error::{Problem, Refusal};
+use crate::layout::{element_name_in, is_descriptor_array, local_size_of};
 use crate::options::AnalysisOptions;
+use spirv_reader::SourcePosition;
+use spirv_reader::Specialized;
 
 /// Returns the source names of buffer words by set, binding, element and byte offset.
 ///
@@ -25,7 +27,7 @@ pub fn element_names(
     let local_size =
         local_size_of(module, &options.specialization, &by_result, function).map_err(without_position)?;
     let specialized = Specialized::new(module, &options.specialization, &by_result, Some(local_size))
-        .map_err(without_position)?;
+        .map_err(|problem| without_position(problem.into()))?;
     let mut variables: HashMap<(u32, u32), u32> = HashMap::new();
     for id in module.variables.keys() {
         let decorations = module.decorations_of(*id);

@@ -1,6 +1,6 @@
 //! Texel filtering.
 
-use frontend::grid::sampler::{AddressMode, Sampler};
+use entry_point::sampler::{AddressMode, Sampler};
 
 #[test]
 fn samplers_weight_texels() {

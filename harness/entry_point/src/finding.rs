@@ -3,7 +3,7 @@
 use litmus::closed_enum;
 use spirv_reader::Stage;
 
-use crate::error::SourcePosition;
+use spirv_reader::SourcePosition;
 
 closed_enum! {
     /// The class of a finding.
@@ -117,9 +117,9 @@ pub struct InvocationId {
     pub workgroup: [u32; 3],
     /// `LocalInvocationId`.
     pub local: [u32; 3],
-    pub(crate) workgroup_index: u32,
-    pub(crate) local_index: u32,
-    pub(crate) stage: Stage,
+    pub workgroup_index: u32,
+    pub local_index: u32,
+    pub stage: Stage,
 }
 
 impl LiftFinding {
@@ -150,4 +150,17 @@ pub struct LiftFinding {
     /// The description, as one sentence.
     pub message: String,
     pub at: Vec<Spot>,
+}
+
+impl std::fmt::Display for InvocationId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ([a, b, c], [x, y, z]) = (self.workgroup, self.local);
+        match self.stage {
+            Stage::Compute | Stage::Task | Stage::Mesh => {
+                write!(f, "({x},{y},{z}) of workgroup ({a},{b},{c})")
+            }
+            Stage::Vertex => write!(f, "vertex {a} of instance {b}"),
+            Stage::Fragment => write!(f, "fragment {c} of pixel ({a},{b})"),
+        }
+    }
 }

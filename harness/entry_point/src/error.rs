@@ -171,16 +171,16 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, Refusal> {
     Ok(spirv_reader::read_module(bytes)?)
 }
 
-pub(crate) fn malformed(what: impl Into<String>) -> Problem {
+pub fn malformed(what: impl Into<String>) -> Problem {
     Problem::Malformed(what.into())
 }
 
-pub(crate) fn unsupported(what: impl Into<String>) -> Problem {
+pub fn unsupported(what: impl Into<String>) -> Problem {
     Problem::Unsupported(what.into())
 }
 
 /// Refuses an instruction by its name.
-pub(crate) fn unknown_instruction(op: Op) -> Problem {
+pub fn unknown_instruction(op: Op) -> Problem {
     let name = format!("{op:?}");
     let why = if name.starts_with("RayQuery") { ", because ray queries are not evaluated" } else { "" };
     unsupported(format!("Op{name}{why}"))

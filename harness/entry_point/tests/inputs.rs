@@ -1,6 +1,6 @@
 //! Case files.
 
-use frontend::inputs::{parse_case_file, write_case_file};
+use entry_point::inputs::{parse_case_file, write_case_file};
 
 /// A case file that is written and read again gives the same options, for each kind of input.
 #[test]

@@ -9,13 +9,10 @@
 
 use rspirv::spirv::Op;
 
-use crate::error::malformed;
 use crate::finding::FindingCause;
-use crate::state::PathState;
-use crate::walk::{Step, Walk};
 
 /// Returns cause and message of the finding, if an instruction can have an undefined result.
-pub(crate) fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
+pub fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
     let mut cause = FindingCause::UndefinedResult;
     let why = match op {
         Op::UDiv | Op::UMod => {
@@ -41,19 +38,4 @@ pub(crate) fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
         _ => return None,
     };
     Some((cause, format!("Op{op:?} without a defined result: {why}")))
-}
-
-impl Walk<'_> {
-    /// Reports the instruction whose undefined result is observed.
-    pub(crate) fn report_undefined_result(&mut self, state: &mut PathState, id: u32) -> Step<()> {
-        let mut code = self.context.module().functions.values().flat_map(|function| &function.code);
-        let undefined_instruction = code.find(|instruction| instruction.result == id);
-        let undefined = undefined_instruction
-            .and_then(|instruction| Some((instruction, undefined_result(instruction.op)?)));
-        let (instruction, (cause, message)) = undefined.ok_or_else(|| malformed("unknown instruction"))?;
-        let here = std::mem::replace(&mut self.at, (instruction.line, instruction.place));
-        let reported = self.report_conditionally(state, cause, message, String::new());
-        self.at = here;
-        reported
-    }
 }
