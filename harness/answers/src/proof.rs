@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use entry_point::{AnalysisOptions, FindingKind};
-use frontend::CoverageLimit;
-use frontend::grid::{GridFinding, GridReport, GridVerdict, analyze_grid};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
 use spirv_reader::SpirvModule;
+use walk::CoverageLimit;
+use walk::{GridFinding, GridReport, GridVerdict, analyze_grid};
 
 /// Bytes of a buffer that a counterexample sets in part.
 const BUFFER_BYTES: usize = 64 * 1024;

@@ -6,10 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use entry_point::{AnalysisOptions, DeadlinePredicate, InvocationId, Refusal};
-use frontend::grid::{
-    FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid,
-};
-use frontend::{InputChoiceReport, InputGrid, InputMode, WiderGridFinding, fix_walk_findings};
+use frontend::{InputChoiceReport, InputGrid, InputMode, fix_walk_findings};
 use litmus::Test;
 use model::{Budget, Model};
 use prove::ProofReport;
@@ -20,6 +17,8 @@ use results::wire::{
 };
 use results::write::race::describe_need;
 use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
+use walk::WiderGridFinding;
+use walk::{FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
@@ -506,15 +505,15 @@ fn race_coverage(report: &GridReport) -> RaceCoverage {
 }
 
 /// Converts a limit of a report to its published record.
-pub fn coverage_limit(limit: frontend::CoverageLimit) -> CoverageLimit {
+pub fn coverage_limit(limit: walk::CoverageLimit) -> CoverageLimit {
     match limit {
-        frontend::CoverageLimit::Note(text) => CoverageLimit::Note { text },
-        frontend::CoverageLimit::Unreached(lines) => CoverageLimit::Unreached { lines },
-        frontend::CoverageLimit::WiderGrid(WiderGridFinding { grid, message, .. }) => {
+        walk::CoverageLimit::Note(text) => CoverageLimit::Note { text },
+        walk::CoverageLimit::Unreached(lines) => CoverageLimit::Unreached { lines },
+        walk::CoverageLimit::WiderGrid(WiderGridFinding { grid, message, .. }) => {
             CoverageLimit::WiderGrid { grid, message }
         }
-        frontend::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,
-        frontend::CoverageLimit::GridSearchCutOff => CoverageLimit::GridSearchCutOff,
+        walk::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,
+        walk::CoverageLimit::GridSearchCutOff => CoverageLimit::GridSearchCutOff,
     }
 }
 

@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use entry_point::AnalysisOptions;
 use frontend::fix_walk_findings;
-use frontend::grid::GridReport;
 use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
 use spirv_reader::{ShaderLanguage, SpirvModule};
+use walk::GridReport;
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;

@@ -1,6 +1,6 @@
 //! Chooses inputs that no option supplies, so that the code is reached and invocations interact.
 //!
-//! A coverage-guided search: each trial walks the kernel once ([`crate::grid::run_trial`]), with a taint bit
+//! A coverage-guided search: each trial walks the kernel once ([`walk::run_trial`]), with a taint bit
 //! for each assumed input. The branches that an input decides, and the numbers that it is compared with, give
 //! the next candidates. A candidate stays if it reaches further blocks. Then inputs of suspicious findings are
 //! varied: a race that a stride of 0 makes is none of the shader.
@@ -29,7 +29,6 @@ use self::launch::{
 use self::search::InputSearch;
 use crate::axes::AxisUse;
 use crate::dispatch::uses_subgroups;
-use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 use crate::needs::{list_choice, needed_inputs};
 use entry_point::assumed::{
     atomic_bindings, ends_in_runtime_array, has_atomic_pointees, missing_inputs, missing_launch,
@@ -42,6 +41,7 @@ use entry_point::{FindingCause, FindingKind};
 use entry_point::{Problem, Refusal};
 use spirv_reader::SourcePosition;
 use spirv_reader::Specialized;
+use walk::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
 const MAX_BLOCK: u64 = 1 << 24;

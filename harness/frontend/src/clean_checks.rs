@@ -3,20 +3,13 @@
 use spirv_reader::{SpirvInstruction, SpirvModule, annotations::Annotations};
 
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
-use crate::coverage::CoverageLimit;
 use crate::dispatch::uses_subgroups;
-use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
 use crate::lint::divergent_barriers;
 use crate::needs::needed_inputs;
 use entry_point::AnalysisOptions;
 use entry_point::{FindingCause, InvocationId};
-
-impl NeededInput {
-    /// Returns true if a subgroup size decides a finding.
-    pub fn is_subgroup_size_for_finding(&self) -> bool {
-        self.finding.is_some() && self.name == NeededInput::subgroup_size_for_finding(String::new()).name
-    }
-}
+use walk::CoverageLimit;
+use walk::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
 
 /// Walks a clean kernel with the other common subgroup sizes, unless the size is given; returns the findings of the
 /// first size that has any, and the size.
@@ -40,7 +33,7 @@ pub(crate) fn find_with_other_subgroup_sizes(
     let other_sizes = common.chain(smaller);
     for size in other_sizes.filter(|size| *size <= invocations) {
         let options = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
-        let Ok(other) = grid::analyze_grid(module, &options) else { continue };
+        let Ok(other) = walk::analyze_grid(module, &options) else { continue };
         if !other.findings.is_empty() {
             return other.findings.into_iter().map(|found| (found, size)).collect();
         }

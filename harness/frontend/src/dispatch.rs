@@ -12,13 +12,13 @@ use spirv_reader::{
 use vocabulary::{Feature, Scope};
 
 use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
-use crate::grid::{initial_texels, pack_texels};
 use entry_point::inputs::default_image;
 use entry_point::layout::{is_descriptor_array, local_size_of};
 use entry_point::{AnalysisOptions, DEFAULT_BYTES};
 use entry_point::{Problem, Refusal, malformed, unsupported};
 use spirv_reader::SourcePosition;
 use spirv_reader::Specialized;
+use walk::{initial_texels, pack_texels};
 
 /// Upper bound on the elements of a buffer array.
 const MAX_ELEMENTS: u64 = 64;

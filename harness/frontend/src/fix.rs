@@ -21,12 +21,12 @@ use spirv_reader::SpirvModule;
 
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit;
-use crate::grid::GridFinding;
 use crate::lift::lift;
 use crate::lifted::Lifted;
 use entry_point::AnalysisOptions;
 use entry_point::accessed_variable::accessed_variable;
 use entry_point::{FindingCause, Spot};
+use walk::GridFinding;
 
 use apply::apply_changes;
 use candidates::ModuleCandidates;
@@ -169,7 +169,12 @@ pub fn fix_races(
 /// Returns the racing accesses as a finding; without a race, the accesses of each storage class.
 fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<GridFinding> {
     if let Some(race) = race {
-        return vec![GridFinding::from_spots(lifted, FindingCause::Unordered, Default::default(), &race.at)];
+        return vec![GridFinding::from_spots(
+            &lifted.invocations,
+            FindingCause::Unordered,
+            Default::default(),
+            &race.at,
+        )];
     }
     let Some(case) = lifted.cases.first() else { return Vec::new() };
     let mut spots: BTreeMap<StorageClass, Vec<Spot>> = BTreeMap::new();
@@ -185,8 +190,9 @@ fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot
             }
         }
     }
-    let finding =
-        |at: &Vec<Spot>| GridFinding::from_spots(lifted, FindingCause::Unordered, Default::default(), at);
+    let finding = |at: &Vec<Spot>| {
+        GridFinding::from_spots(&lifted.invocations, FindingCause::Unordered, Default::default(), at)
+    };
     spots.values().map(finding).collect()
 }
 

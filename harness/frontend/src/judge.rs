@@ -12,8 +12,6 @@ use crate::answer::{ModelQuery, answer_with_model};
 use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes};
-use crate::coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
-use crate::grid::{self, GridFinding, GridReport, GridVerdict, NeededInput, line_ranges, unreached_limit};
 use crate::lift::lift;
 use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
 use entry_point::AnalysisOptions;
@@ -21,6 +19,8 @@ use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::launch::wider_grid;
 use entry_point::{FindingCause, FindingKind};
 use entry_point::{Problem, Refusal};
+use walk::{CoverageLimit, DecidingModel, WiderGridFinding};
+use walk::{GridFinding, GridReport, GridVerdict, NeededInput, line_ranges, unreached_limit};
 
 /// Upper bound on the findings that an answer lists for inputs that it needs.
 const MAX_LISTED: usize = 3;
@@ -340,7 +340,7 @@ fn take_due_to_wide_grid(
         return Vec::new();
     }
     let one_workgroup = AnalysisOptions { grid: Some([1; 3]), workgroups: Vec::new(), ..chosen.clone() };
-    let Ok(report) = grid::analyze_grid(module, &one_workgroup) else { return Vec::new() };
+    let Ok(report) = walk::analyze_grid(module, &one_workgroup) else { return Vec::new() };
     let is_complete = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
     let is_due = |found: &GridFinding| {
         let mut blocks = found.blocks.iter();
@@ -372,7 +372,7 @@ fn take_due_to_subgroup_size(
             break;
         }
         let other = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
-        let Ok(report) = grid::analyze_grid(module, &other) else { continue };
+        let Ok(report) = walk::analyze_grid(module, &other) else { continue };
         if matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy) {
             let remains = |found: &GridFinding| {
                 report.findings.iter().any(|other| other.finding_key() == found.finding_key())
@@ -420,7 +420,7 @@ fn find_with_two_workgroups(module: &SpirvModule, options: &AnalysisOptions) -> 
         return None;
     }
     let (grid, words) = wider_grid(stage);
-    let report = grid::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
+    let report = walk::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
     // A stride or a given buffer that is suitable for one workgroup may not be for two.
     let is_due_to_size = |found: &GridFinding| {
         found.kind == FindingKind::OutOfBounds && !(options.buffers.is_empty() && options.images.is_empty())
@@ -441,7 +441,7 @@ fn judge_by_walk_and_model(
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<GridReport, Refusal> {
-    let walk_result = grid::analyze_grid_thoroughly(module, options);
+    let walk_result = walk::analyze_grid_thoroughly(module, options);
     match &walk_result {
         Ok(report)
             if report.verdict == GridVerdict::Racy
@@ -461,13 +461,18 @@ fn judge_by_walk_and_model(
         .iter()
         .map(|found| {
             let texts = (found.element.clone(), found.message.clone());
-            GridFinding::from_spots(&lifted, found.cause, texts, &found.at)
+            GridFinding::from_spots(&lifted.invocations, found.cause, texts, &found.at)
         })
         .collect();
     if let Some(found) = &answer.race_spot {
         let message = found.describe(&lifted.invocations);
         let texts = (found.element.clone(), message);
-        findings.push(GridFinding::from_spots(&lifted, FindingCause::Unordered, texts, &found.at));
+        findings.push(GridFinding::from_spots(
+            &lifted.invocations,
+            FindingCause::Unordered,
+            texts,
+            &found.at,
+        ));
     } else if answer.race == Race::Racy {
         let message = "data race at an unknown place".to_owned();
         findings.push(GridFinding::new(FindingCause::Unordered, message, Vec::new()));
@@ -482,7 +487,7 @@ fn judge_by_walk_and_model(
     let entry = lifted.entry.clone();
     let mut report = match walk_result {
         Ok(report) => report,
-        Err(_) => GridReport::from_lifted(&lifted, entry),
+        Err(_) => GridReport::unwalked(entry, &lifted.invocations, lifted.subgroup_size),
     };
     // The model has decided every schedule, so the limits of the walk no longer matter.
     (report.verdict, report.findings, report.refusal, report.is_schedule_dependent) =

@@ -1,7 +1,6 @@
-//! The SPIR-V front end: reads shaders, lifts kernels to litmus tests, and detects races of whole grids.
+//! The SPIR-V front end: lifts kernels to litmus tests, and answers about them.
 //!
-//! [`lift`] executes a kernel symbolically and returns
-//! litmus tests for an axiomatic model. [`grid`] detects races of a whole grid dynamically.
+//! [`lift`] executes a kernel symbolically and returns litmus tests for an axiomatic model.
 //!
 //! ```
 //! use entry_point::{AnalysisOptions, read_module};
@@ -53,14 +52,12 @@ mod clean_checks;
 mod constants;
 mod context;
 mod counters;
-mod coverage;
 mod dispatch;
 mod emit;
 mod execute;
 mod fix;
 mod fork;
 mod function;
-pub mod grid;
 mod judge;
 mod lift;
 mod lifted;
@@ -81,7 +78,6 @@ mod walk;
 
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
-pub use coverage::{CoverageLimit, DecidingModel, WiderGridFinding};
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, plan_dispatch};
 pub use fix::{
     ChangeKind, FixResult, InsertionAnchor, InsertionSide, KernelChange, MissingSync, WalkFixes,

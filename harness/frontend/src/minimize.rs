@@ -11,10 +11,10 @@ use model::{Budget, Model};
 use spirv_reader::SpirvModule;
 
 use crate::answer::{ModelQuery, answer_with_model};
-use crate::grid::GridFinding;
 use crate::lift::lift;
 use entry_point::AnalysisOptions;
 use entry_point::FindingKind;
+use walk::GridFinding;
 
 /// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 5_000;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use spirv_reader::SpirvModule;
 
-use crate::grid::{Blocked, NeededInput, line_ranges};
 use entry_point::AnalysisOptions;
 use entry_point::assumed::constant_name;
 use entry_point::input_place::{AssumedInput, InputPlace};
+use walk::{Blocked, NeededInput, line_ranges};
 
 /// Returns true for a descriptor of storage buffers.
 fn is_storage_buffer(module: &SpirvModule, at: (u32, u32)) -> bool {

@@ -10,12 +10,12 @@ use model::{Budget, Model, predict};
 use spirv_reader::SpirvModule;
 
 use crate::dispatch::KernelDispatch;
-use crate::grid::{FinalBuffer, GridReport, GridVerdict};
 use crate::lift::lift;
 use crate::lifted::{Lifted, LiftedCase};
 use entry_point::AnalysisOptions;
 use entry_point::FindingKind;
 use entry_point::Refusal;
+use walk::{FinalBuffer, GridReport, GridVerdict};
 
 /// A number in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,7 +33,6 @@ use model::{Budget, Model};
 use crate::candidate_values;
 use crate::choose::InputNeeds;
 use crate::dispatch::uses_subgroups;
-use crate::grid::{GridReport, NeededInput};
 use crate::judge::judge;
 use crate::lift::{MAX_INVOCATIONS, lift};
 use crate::lifted::Lifted;
@@ -51,6 +50,7 @@ use simulation::{Mismatch, NoProof, Simulation};
 use spirv_reader::SourcePosition;
 use spirv_reader::{SpirvModule, SpirvType, Stage};
 use volatile::{have_different_counts, volatile_places};
+use walk::{GridReport, NeededInput};
 
 /// Upper bound on the invocations that are compared one by one.
 const MAX_COMPARED: usize = 4_096;

@@ -4,9 +4,9 @@
 //! a source in prefix notation, optionally in a loop over `k` from 0 to `s`.
 
 use entry_point::{AnalysisOptions, FindingKind, read_module};
-use frontend::grid::{GridVerdict, analyze_grid};
 use frontend::{InputGrid, InputMode, choose_inputs, judge_choice};
 use model::{Budget, Model};
+use walk::{GridVerdict, analyze_grid};
 
 const GUARDS: [&str; 4] = ["", "< i n", "< * i s n", "< l n"];
 const TARGETS: [&str; 6] = ["i", "- - n 1 i", "+ i o", "* i s", "+ * i s k", "^ i 1"];

@@ -1,10 +1,10 @@
 //! Findings of grid walks: one kernel for each class, and near misses without a finding.
 
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind, Refusal};
-use frontend::grid::GridVerdict;
-use frontend::{ChangeKind, KernelChange, ModelQuery, grid};
+use frontend::{ChangeKind, KernelChange, ModelQuery};
 use model::{Budget, Model};
 use spirv_reader::SourcePosition;
+use walk::GridVerdict;
 
 /// Returns a kernel of 64 invocations with the given body.
 fn kernel_text(body: &str) -> String {
@@ -15,7 +15,7 @@ const WRITE: &str = "OpStore %mine %me\n";
 const BARRIER: &str = "OpControlBarrier %2 %2 %264\n";
 const READ: &str = "%got = OpLoad %u32 %its\n";
 
-fn walk_kernel(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal> {
+fn walk_kernel(body: &str, workgroups: u32) -> Result<walk::GridReport, Refusal> {
     let module = entry_point::read_module(kernel_text(body).as_bytes())?;
     let mut options = AnalysisOptions {
         grid: Some([workgroups, 1, 1]),
@@ -25,7 +25,7 @@ fn walk_kernel(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal>
     for binding in 0..2 {
         options.buffers.insert((0, binding), vec![0; 256]);
     }
-    grid::analyze_grid(&module, &options)
+    walk::analyze_grid(&module, &options)
 }
 
 /// Returns the classes of the findings, or the refusal.
@@ -82,7 +82,7 @@ fn split_barriers_order_rounds() {
         let module = entry_point::read_module(text.as_bytes()).expect("a module");
         let options =
             AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..AnalysisOptions::default() };
-        let report = grid::analyze_grid(&module, &options).expect("a walk");
+        let report = walk::analyze_grid(&module, &options).expect("a walk");
         let mut kinds: Vec<&str> = report.findings.iter().map(|finding| finding.kind.name()).collect();
         kinds.dedup();
         kinds.join(" ")
@@ -150,7 +150,7 @@ fn elements_and_calls_are_named() {
     let text = text.replace("%function =", "%of = OpTypeFunction %void %u32\n%function =");
     let line = |of: &str| text.lines().position(|line| line.starts_with(of)).expect("a line") + 1;
     let module = entry_point::read_module(text.as_bytes()).expect("a module");
-    let report = grid::analyze_grid(&module, &AnalysisOptions::default()).expect("a walk");
+    let report = walk::analyze_grid(&module, &AnalysisOptions::default()).expect("a walk");
     let message = &report.findings[0].message;
     let calls = [line("%one ="), line("%two =")].map(|line| format!("writes it in the call of line {line}"));
     assert!(calls.iter().all(|call| message.contains(call)), "{message}");
@@ -212,7 +212,7 @@ fn deadlocks_name_the_whole_cycle() {
     // Returns the message with workgroup numbers, and the access at each position.
     let hangs = |body: &str, workgroups: u32| {
         let report = walk_kernel(body, workgroups).expect("a walk");
-        let describe = |finding: grid::GridFinding| {
+        let describe = |finding: walk::GridFinding| {
             assert_eq!(finding.kind, FindingKind::Hang, "{finding:?}");
             let does: Vec<Option<bool>> = finding.at.iter().map(|at| at.writes).collect();
             (finding.message.replace("invocation (0,0,0) of workgroup ", ""), does)
@@ -277,27 +277,27 @@ fn cheap_schedules_are_tried_in_large_numbers() {
     let locked = kernel_text(&conditional_lock(first)).replace("LocalSize 64", "LocalSize 4");
     let module = entry_point::read_module(locked.as_bytes()).expect("a module");
     let of = |workgroups| AnalysisOptions { grid: Some([workgroups, 1, 1]), ..AnalysisOptions::default() };
-    let tried = |report: Result<grid::GridReport, Refusal>| {
+    let tried = |report: Result<walk::GridReport, Refusal>| {
         let report = report.expect("a walk");
         assert!(report.is_schedule_dependent && report.findings.is_empty(), "{:?}", report.findings);
         let why = report.refusal.map(|why| why.to_string()).unwrap_or_default();
         (report.verdict, report.schedules, why)
     };
     let clean = |orders| (GridVerdict::Clean, orders, String::new());
-    assert_eq!(tried(grid::analyze_grid(&module, &of(2))), clean(12));
-    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(2))), clean(1_000));
+    assert_eq!(tried(walk::analyze_grid(&module, &of(2))), clean(12));
+    assert_eq!(tried(walk::analyze_grid_thoroughly(&module, &of(2))), clean(1_000));
     // The first schedules run even if one exceeds the budget of the cheap ones.
-    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(160))), clean(12));
+    assert_eq!(tried(walk::analyze_grid_thoroughly(&module, &of(160))), clean(12));
     // The requested number of schedules is executed or refused.
     let options_with =
         |schedules, workgroups| AnalysisOptions { schedules: Some(schedules), ..of(workgroups) };
-    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &options_with(30, 16))), clean(30));
+    assert_eq!(tried(walk::analyze_grid_thoroughly(&module, &options_with(30, 16))), clean(30));
     let short = |options: &AnalysisOptions| {
         let evaluations = std::sync::atomic::AtomicU32::new(0);
         let deadline = DeadlinePredicate::new(move || {
             evaluations.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 5
         });
-        tried(grid::analyze_grid_thoroughly(
+        tried(walk::analyze_grid_thoroughly(
             &module,
             &AnalysisOptions { deadline: Some(deadline), ..options.clone() },
         ))
@@ -326,10 +326,10 @@ fn subgroups_and_large_grids() {
         .expect("a module");
     let mut options = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
     options.buffers.insert((0, 1), vec![0; 4 * 64 * 256]);
-    let report = grid::analyze_grid(&module, &options).expect("a walk");
+    let report = walk::analyze_grid(&module, &options).expect("a walk");
     assert_eq!((report.findings.len(), report.is_schedule_dependent), (0, false), "{:?}", report.findings);
     options.buffers.insert((0, 1), vec![0; 4 * 64 * 256 - 4]);
-    let report = grid::analyze_grid(&module, &options).expect("a walk");
+    let report = walk::analyze_grid(&module, &options).expect("a walk");
     assert_eq!(report.findings[0].kind, FindingKind::OutOfBounds);
     assert_eq!(report.findings[0].at[0].invocation.to_string(), "(63,0,0) of workgroup (255,0,0)");
 }
@@ -340,7 +340,7 @@ fn values_that_are_not_computed_are_refused_in_branches() {
     let derived = "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n%i = OpConvertFToU %u32 %d\n";
     let walk = |used: &str| {
         let text = kernel_text(&[WRITE, derived, used].concat());
-        grid::analyze_grid(
+        walk::analyze_grid(
             &entry_point::read_module(text.as_bytes()).expect("a module"),
             &AnalysisOptions::default(),
         )
@@ -356,7 +356,7 @@ fn values_that_are_not_computed_are_refused_in_branches() {
 fn annotations_set_the_initial_state_of_a_walk() {
     let text = include_str!("shaders/slots-too-few.spvasm");
     let walk = |text: &str| {
-        grid::analyze_grid(
+        walk::analyze_grid(
             &entry_point::read_module(text.as_bytes()).expect("a module"),
             &AnalysisOptions::default(),
         )
@@ -485,7 +485,7 @@ fn pointers_are_compared_and_subtracted() {
         let module = entry_point::read_module(text.as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
         let mut walked: Vec<_> =
-            grid::analyze_grid(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
+            walk::analyze_grid(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
         let mut checked: Vec<_> =
             frontend::lift(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
         walked.dedup();
@@ -535,7 +535,7 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
         .replace("%flags = OpVariable", "%words = OpVariable %to_block StorageBuffer\n%flags = OpVariable");
     let module = entry_point::read_module(text.as_bytes()).unwrap();
     let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
-    let report = grid::analyze_grid(&module, &options).unwrap();
+    let report = walk::analyze_grid(&module, &options).unwrap();
     assert!(report.findings[0].message.contains("`words["), "{:?}", report.findings);
     let fixes = frontend::fix_walk_findings(&module, &options, &report, &|| false);
     let declares_words = |changes: &[KernelChange]| {
@@ -570,7 +570,7 @@ fn copies_are_made_coherent() {
     let changes = |text: &str| {
         let module = entry_point::read_module(text.as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([2, 1, 1]), ..AnalysisOptions::default() };
-        let report = grid::analyze_grid(&module, &options).unwrap();
+        let report = walk::analyze_grid(&module, &options).unwrap();
         assert_eq!(report.verdict, GridVerdict::Racy, "{:?}", report.findings);
         let fixes = frontend::fix_walk_findings(&module, &options, &report, &|| false);
         assert!(fixes.is_clean);

@@ -4,10 +4,10 @@
 //! number of kernels, or a range of seeds: `1-20000`.
 
 use entry_point::{AnalysisOptions, FindingKind, Problem, Refusal};
-use frontend::grid::GridVerdict;
-use frontend::{ModelQuery, grid};
+use frontend::ModelQuery;
 use litmus::Race;
 use model::{Budget, Model};
+use walk::GridVerdict;
 
 /// Marsaglia's xorshift64.
 pub struct Random(u64);
@@ -344,7 +344,7 @@ fn random_fragment_kernel(mut kernel: Kernel, mut text: String) -> (String, Anal
 }
 
 /// Returns true if a walk reports a race.
-fn has_race(report: &grid::GridReport) -> bool {
+fn has_race(report: &walk::GridReport) -> bool {
     let race = FindingKind::is_race;
     report.findings.iter().any(|found| race(found.kind))
 }
@@ -352,7 +352,7 @@ fn has_race(report: &grid::GridReport) -> bool {
 /// Returns true if a walk reports an uninitialized value.
 ///
 /// Later results are undefined: the walk continues with 0, the model tries 0 and 1.
-fn has_uninitialized_read(report: &grid::GridReport) -> bool {
+fn has_uninitialized_read(report: &walk::GridReport) -> bool {
     report.findings.iter().any(|found| found.kind == FindingKind::UninitialisedRead)
 }
 
@@ -406,7 +406,7 @@ fn races_within_a_phase_are_found_after_many_phases() {
         for is_fine in [false, true] {
             let (text, is_racy) = random_phases(&mut Random::new(seed), is_fine);
             let module = entry_point::read_module(text.as_bytes()).unwrap();
-            let walked = grid::analyze_grid(&module, &options).unwrap();
+            let walked = walk::analyze_grid(&module, &options).unwrap();
             assert_eq!(has_race(&walked), is_racy, "seed {seed}: {:?}\n{text}", walked.findings);
         }
     }
@@ -448,7 +448,7 @@ fn shadow_memory_has_at_most_32_bytes_per_byte() {
         all.push(("granite_binning", read(folder.join("k.spv")), case.options));
     }
     for (name, module, options) in all {
-        let walked = grid::analyze_grid(&module, &AnalysisOptions { schedules: Some(1), ..options }).unwrap();
+        let walked = walk::analyze_grid(&module, &AnalysisOptions { schedules: Some(1), ..options }).unwrap();
         let (kept, accessed) = (walked.shadow_bytes, walked.accessed_bytes);
         assert!(accessed > 0 && kept <= 32 * accessed, "{name}: {kept} of {accessed}");
     }
@@ -541,7 +541,7 @@ fn model_only_races_need_a_read_of_a_later_write() {
                     .unwrap();
             assert_eq!(answer.race, expected, "seed {}\n{text}", beyond.seed);
             let walked =
-                grid::analyze_grid(&module, &AnalysisOptions { schedules: Some(100), ..options.clone() })
+                walk::analyze_grid(&module, &AnalysisOptions { schedules: Some(100), ..options.clone() })
                     .unwrap();
             assert!(!has_race(&walked) && walked.is_schedule_dependent, "seed {}", beyond.seed);
         }
@@ -565,7 +565,7 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
         let body = text.split_once("%groups = OpLoad").map_or("", |(_, body)| body);
         let module =
             entry_point::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let walked = grid::analyze_grid(&module, &options)
+        let walked = walk::analyze_grid(&module, &options)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         let lifted = match frontend::lift(&module, &options) {
             Ok(lifted) => lifted,
@@ -606,8 +606,8 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
                 for (found_count, schedules) in found_by.iter_mut().zip(schedules) {
                     let limited_options = AnalysisOptions { schedules: Some(schedules), ..options.clone() };
                     let reports_defect =
-                        |report: grid::GridReport| has_race(&report) || has_uninitialized_read(&report);
-                    seen = seen || grid::analyze_grid(&module, &limited_options).is_ok_and(reports_defect);
+                        |report: walk::GridReport| has_race(&report) || has_uninitialized_read(&report);
+                    seen = seen || walk::analyze_grid(&module, &limited_options).is_ok_and(reports_defect);
                     *found_count += usize::from(seen);
                 }
                 if !seen {

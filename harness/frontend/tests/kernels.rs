@@ -7,10 +7,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use entry_point::inputs;
-use frontend::grid::{GridReport, GridVerdict};
 use frontend::judge;
 use model::{Budget, Model};
 use spirv_reader::SpirvModule;
+use walk::{GridReport, GridVerdict};
 
 /// Rows with another result than expected, each with a reason.
 const KNOWN_DIFFERENCES: [(&str, &str); 1] = [(

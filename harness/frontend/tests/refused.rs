@@ -158,7 +158,7 @@ fn random_words_cause_no_panic() {
         read += usize::from(module.is_ok());
         if let Ok(module) = module {
             let _ = frontend::lift(&module, &AnalysisOptions::default());
-            let _ = frontend::grid::analyze_grid(&module, &AnalysisOptions::default());
+            let _ = walk::analyze_grid(&module, &AnalysisOptions::default());
         }
     }
     assert!(read > 30, "{read}");
@@ -203,8 +203,7 @@ fn sections_are_executed_once() {
         let module = entry_point::read_module(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([1, 1, 2]), ..AnalysisOptions::default() };
         let lifted = frontend::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
-        let walked =
-            frontend::grid::analyze_grid(&module, &options).map(|report| !report.findings.is_empty());
+        let walked = walk::analyze_grid(&module, &options).map(|report| !report.findings.is_empty());
         assert_eq!(lifted, walked, "{body}");
         lifted.map_err(|refusal| refusal.to_string())
     };
@@ -226,9 +225,9 @@ fn sections_are_executed_once() {
 fn walks_refuse_unknown_side_effects() {
     let walked = |body: &str| {
         let module = entry_point::read_module(kernel_text("", body).as_bytes()).unwrap();
-        frontend::grid::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)
+        walk::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)
     };
-    assert_eq!(walked("OpNop"), Ok(frontend::grid::GridVerdict::Clean));
+    assert_eq!(walked("OpNop"), Ok(walk::GridVerdict::Clean));
     for op in ["OpBeginInvocationInterlockEXT", "OpEmitVertex", "OpSetMeshOutputsEXT %1 %1"] {
         let refused = walked(op).map_err(|refusal| refusal.to_string());
         let name = op.split(' ').next().unwrap();

@@ -4,11 +4,11 @@
 //! loops, barriers of different strength, workgroup memory, a buffer and a counter. `VK_LITMUS_KERNELS` sets their number.
 
 use entry_point::{AnalysisOptions, FindingKind};
-use frontend::grid::analyze_grid;
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, prove};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use spirv_reader::SpirvModule;
+use walk::analyze_grid;
 
 /// The values of each push constant.
 const VALUES: u32 = 4;

@@ -21,13 +21,11 @@ use campaign::time_limit::stop_after;
 use entry_point::inputs::{ImageInput, TexelInput};
 use entry_point::sampler::Sampler;
 use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal};
-use frontend::grid::{
-    GridReport, GridVerdict, ResourceAccess, accessed_bytes, declared_bindings, unpack_texels,
-};
 use model::{Budget, Model};
 use results::wire::{CoverageLimit, RaceLine};
 use results::write::race::format_race;
 use spirv_reader::SpirvModule;
+use walk::{GridReport, GridVerdict, ResourceAccess, accessed_bytes, declared_bindings, unpack_texels};
 
 use super::error::Error;
 use super::model::AxiomaticModel;

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use spirv_reader::SpirvModule;
 
 use super::member_at;
-use crate::grid::Trial;
 use entry_point::AnalysisOptions;
 use entry_point::FindingKind;
 use entry_point::assumed::{StartValue, atomic_members, start_values, written_members};
 use entry_point::input_place::{AssumedInput, InputPlace, SetBinding};
 use spirv_reader::Specialized;
+use walk::Trial;
 
 /// The inputs that programs start as zeros: buffers with counters, flags and locks.
 ///

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::search::{Candidate, InputSearch, set_contents};
-use crate::grid::FindingKey;
 use entry_point::AnalysisOptions;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
+use walk::FindingKey;
 
 /// Fill words whose elements differ, for floats and for other numbers.
 const DISTINCT_FILL_WORDS: [(&str, &str); 2] = [("floats", "random"), ("iota", "iota")];

@@ -1,6 +1,6 @@
 //! A larger launch for code that the chosen number or size of workgroups keeps from being reached.
 //!
-//! A probe ([`crate::grid::probe_launch`]) tracks which branches the position in the grid decides, and the
+//! A probe ([`walk::probe_launch`]) tracks which branches the position in the grid decides, and the
 //! numbers that it is compared with. These numbers determine the next launches, the smallest first. Of a launch that is
 //! too large for a walk, the workgroups at both ends and at these numbers run. Code that stays unreached is reported with
 //! the option that sets the launch.
@@ -13,10 +13,6 @@ use spirv_reader::{SpirvModule, SpirvType};
 use super::InputChoice;
 use super::search::{InputSearch, reaches_new_block, rescale};
 use crate::axes::{AxisUse, grid_axis, local_axis};
-use crate::grid::{
-    Blocked, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput, Trial,
-    line_ranges, probe_launch,
-};
 use entry_point::AnalysisOptions;
 use entry_point::assumed::local_size_constants;
 use entry_point::input_place::LaunchPart;
@@ -24,6 +20,10 @@ use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::launch::{end_coordinates, positions_at};
 use entry_point::layout::local_size_of;
 use entry_point::sampler::Sampler;
+use walk::{
+    Blocked, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput, Trial,
+    line_ranges, probe_launch,
+};
 
 /// Upper bounds on the running invocations of a chosen launch, on the steps of one probe, and of all probes.
 const MAX_INVOCATIONS: u64 = 1 << 16;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::search::{InputSearch, set_scalar};
-use crate::grid::{FindingKey, GridFinding, TrialFinding};
 use entry_point::FindingKind;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
+use walk::{FindingKey, GridFinding, TrialFinding};
 
 /// Upper bound on the numbers that are changed one at a time.
 const MAX_BOUNDS: usize = 4;

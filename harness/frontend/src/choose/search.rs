@@ -9,12 +9,12 @@ use spirv_reader::{SpirvModule, SpirvType};
 use super::conventions::Conventions;
 use super::{InputChoice, LaunchChoice, saturating_product};
 use crate::counters::CounterUse;
-use crate::grid::{FindingKey, Trial, TrialFinding, run_trial};
 use entry_point::FindingKind;
 use entry_point::assumed::separate_scalars;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace, SetBinding};
 use entry_point::inputs::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use entry_point::{AnalysisOptions, DEFAULT_BYTES};
+use walk::{FindingKey, Trial, TrialFinding, run_trial};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
 const MAX_TRIALS: usize = 120;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::saturating_product;
 use super::search::{InputSearch, set_scalar};
-use crate::grid::FindingKey;
 use entry_point::FindingKind;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
+use walk::FindingKey;
 
 /// Upper bound on the numbers that are changed.
 const MAX_BOUNDS: usize = 4;

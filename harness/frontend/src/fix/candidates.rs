@@ -15,12 +15,12 @@ use spirv_reader::{ShaderLanguage, SpirvFunction, SpirvInstruction, SpirvModule,
 use super::apply::apply_changes;
 use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
 use crate::emit::AddedSemantics;
-use crate::grid::{GridFinding, GridSpot};
 use entry_point::FindingKind;
 use entry_point::accessed_variable::{
     ChangeSite, accessed_class, accessed_pointer, is_private, is_shared_elsewhere, root_variable,
 };
 use entry_point::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
+use walk::{GridFinding, GridSpot};
 
 /// Upper bound on the call depth at which a caller may synchronize.
 const MAX_CALLS: u32 = 4;

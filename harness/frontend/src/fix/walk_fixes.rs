@@ -10,10 +10,10 @@ use spirv_reader::SpirvModule;
 use super::apply::apply_changes;
 use super::candidates::{FoundFix, ModuleCandidates};
 use super::change::KernelChange;
-use crate::grid::{self, GridFinding, GridReport, GridVerdict};
 use entry_point::AnalysisOptions;
 use entry_point::FindingKind;
 use spirv_reader::SourcePosition;
+use walk::{GridFinding, GridReport, GridVerdict};
 
 /// Upper bound on the changed modules.
 const MAX_TRIALS: usize = 400;
@@ -48,7 +48,7 @@ pub fn fix_walk_findings(
     }
     let most = MAX_STEPS.max(report.steps.saturating_mul(8));
     // A finding that occurs in one of many schedules is removed only if as many schedules are clean.
-    let many = (report.schedules > grid::DEFAULT_SCHEDULES).then_some(report.schedules);
+    let many = (report.schedules > walk::DEFAULT_SCHEDULES).then_some(report.schedules);
     let options = &AnalysisOptions { schedules: options.schedules.or(many), ..options.clone() };
     let mut search = FixSearch { module, options, stop, steps: most, tried_modules: 0, applied: Vec::new() };
     let mut remaining_indices: Vec<usize> = (0..report.findings.len()).collect();
@@ -80,7 +80,7 @@ pub fn fix_walk_findings(
     fixes.tried_modules = search.tried_modules;
     // All changes together, with the requested options.
     let all: Vec<&KernelChange> = search.applied.iter().collect();
-    let walk_module = |changed: SpirvModule| grid::analyze_grid_thoroughly(&changed, options).ok();
+    let walk_module = |changed: SpirvModule| walk::analyze_grid_thoroughly(&changed, options).ok();
     let final_report = apply_changes(module, &all).and_then(walk_module);
     fixes.is_clean =
         !all.is_empty() && final_report.as_ref().is_some_and(|report| report.verdict == GridVerdict::Clean);
@@ -102,7 +102,7 @@ fn is_same_finding(one: &GridFinding, other: &GridFinding) -> bool {
         let place =
             // Changes move positions in the module, so lines identify a finding if they are
             // known.
-            |at: &grid::GridSpot| (at.line, if at.line == 0 { at.place } else { SourcePosition::Module });
+            |at: &walk::GridSpot| (at.line, if at.line == 0 { at.place } else { SourcePosition::Module });
         found.at.iter().map(place).collect()
     };
     // A lockstep race counts as a race.
@@ -146,7 +146,7 @@ impl FixSearch<'_> {
         let all: Vec<&KernelChange> = self.applied.iter().chain(changes.iter().copied()).collect();
         let Some(changed) = apply_changes(self.module, &all) else { return Some(None) };
         self.tried_modules += 1;
-        let Ok(report) = grid::analyze_within_steps(&changed, self.options, self.steps) else {
+        let Ok(report) = walk::analyze_within_steps(&changed, self.options, self.steps) else {
             return Some(None);
         };
         self.steps = self.steps.saturating_sub(report.steps);

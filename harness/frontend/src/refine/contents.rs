@@ -7,13 +7,13 @@ use spirv_reader::SpirvModule;
 use super::{Counterexample, Refinement, RefinementQuery, RefinementVerdict};
 use super::{is_new_defect, undefined_reason};
 use crate::dispatch::plan_dispatch;
-use crate::grid::{GridReport, GridVerdict};
 use crate::judge::judge;
 use crate::outcomes::{FinalCell, FinalContent, FinalContents, enumerate_contents};
 use entry_point::Refusal;
 use entry_point::open_memory::{OpenPart, OpenParts};
 use entry_point::{AnalysisOptions, DEFAULT_BYTES};
 use entry_point::{FindingKind, Spot};
+use walk::{GridReport, GridVerdict};
 
 /// The numbers that others may have left in all open buffers.
 const FILL_VALUES: [u32; 2] = [0, 1];

@@ -15,12 +15,12 @@ use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
 use campaign::parallel::process_in_order_on;
 use entry_point::{AnalysisOptions, DeadlinePredicate, inputs};
-use frontend::grid::{self, accessed_bytes, declared_bindings};
 use results::wire::{
     HazardLine, JUDGEMENT_SCHEMA, JudgementLine, RaceLine, RaceVerdict, RecordedKind, RecordingRecord,
     UnjudgedCommand,
 };
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
+use walk::{AccessedBytes, accessed_bytes, declared_bindings};
 
 use super::super::race::summary::FileBar;
 use super::answers::{AnswerWriter, JudgeOptions};
@@ -47,7 +47,7 @@ struct MissingInputs {
 /// The answer about a case.
 struct CaseAnswer {
     /// The bytes that it accesses, or why they are not known.
-    bytes: Result<grid::AccessedBytes, String>,
+    bytes: Result<AccessedBytes, String>,
     /// Why it is not judged.
     undecided: Option<String>,
 }
@@ -206,7 +206,7 @@ fn withdraw(line: &mut RaceLine, why: &str) {
 }
 
 /// Returns the bytes that a case accesses, or why they are not known.
-fn walk_case(module: &[u8], options: &AnalysisOptions) -> Result<grid::AccessedBytes, String> {
+fn walk_case(module: &[u8], options: &AnalysisOptions) -> Result<AccessedBytes, String> {
     let module = inputs::read_bound_module(module, options).map_err(|error| error.to_string())?;
     let bytes = accessed_bytes(&module, options, ACCESS_STEPS).map_err(|refusal| refusal.to_string())?;
     if bytes.is_complete { Ok(bytes) } else { Err("a limit ended its walk".to_owned()) }

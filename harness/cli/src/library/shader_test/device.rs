@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use campaign::shader::device_contents::run_on_device;
 use campaign::workers::set_program;
 use entry_point::AnalysisOptions;
-use frontend::grid::GridReport;
+use walk::GridReport;
 
 use super::{BoundMemory, LoadedDispatch, Memory, ShaderTestError, input_error};
 use crate::library::error::Error;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arithmetic::TexelFormat;
 use bytemuck::{NoUninit, cast_slice};
-use frontend::grid::ResourceAccess;
+use walk::ResourceAccess;
 
 use super::{Descriptor, ShaderTestError};
 

@@ -9,9 +9,9 @@ use std::fmt;
 use std::time::Duration;
 
 use entry_point::{AnalysisOptions, FindingKind};
-use frontend::grid::{GridFinding, GridReport};
 use model::Model;
 use spirv_reader::SourcePosition;
+use walk::{GridFinding, GridReport};
 
 use super::{Descriptor, LoadedDispatch, Memory};
 

@@ -367,7 +367,7 @@ impl ObjectBuilder<'_> {
 }
 
 /// Returns the initial texels as the format stores them; `None` for an unknown fill word.
-pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
+pub fn initial_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
     let mut bytes = given.to_bytes(count * TEXEL_BYTES)?;
     let Some(format) = format else { return Some(bytes) };
     for texel in bytes.chunks_exact_mut(TEXEL_BYTES as usize) {
@@ -380,6 +380,6 @@ pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<Texe
 }
 
 /// Decodes up to 8 little-endian bytes.
-pub(crate) fn little_endian(bytes: &[u8]) -> u64 {
+pub fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }

@@ -15,18 +15,15 @@ use entry_point::{FindingCause, FindingKind};
 use super::atomic::BEYOND_ASSUMED_SIZE;
 use super::influence::InputInfluence;
 use super::program::DecodedProgram;
+use super::report::{Blocked, FindingKey, GridFinding, GridSpot, kind_group};
 use super::schedule::SchedulePolicy;
 use super::setup;
 use super::state::{Interpreter, SiteFinding};
 use super::value::{Taint, inputs_in};
-use super::{GridFinding, GridSpot};
-
-/// A finding by kind and instructions, for comparing walks.
-pub(crate) type FindingKey = (FindingKind, Vec<u32>);
 
 /// The blocks that a walk with certain inputs reached, and its findings.
 #[derive(Clone, Debug)]
-pub(crate) struct Trial {
+pub struct Trial {
     /// The blocks that were reached, by the number of their label instruction.
     pub reached: Vec<bool>,
     /// Entries of each block; 255 and more are one.
@@ -59,7 +56,7 @@ pub(crate) struct Trial {
 
 /// The inputs that a finding of one walk depends on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TrialFinding {
+pub struct TrialFinding {
     /// The assumed inputs that its values or addresses depend on.
     pub inputs: Vec<usize>,
     /// The assumed inputs that decided a branch before it, if the kind may be due to that.
@@ -85,19 +82,6 @@ impl TrialFinding {
         let cause = self.cause.unwrap_or(FindingCause::Unordered);
         GridFinding::new(cause, self.message.clone(), self.at.clone())
     }
-}
-
-/// Lines that no invocation reaches for the assumed value of inputs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blocked {
-    /// The indices of the inputs.
-    pub inputs: Vec<usize>,
-    /// Indices into [`SpirvModule::lines`].
-    pub lines: BTreeSet<u32>,
-    /// The blocks, by the number of their label instruction.
-    pub blocks: BTreeSet<u32>,
-    /// Those of them that a branch on the inputs leads to.
-    pub targets: BTreeSet<u32>,
 }
 
 impl Trial {
@@ -159,19 +143,6 @@ impl Trial {
 /// Not reported where invocations race: a missing barrier lets one read before another writes.
 pub(crate) const STORED_UNWRITTEN: &str =
     "a stored number is computed from workgroup memory that no invocation has written";
-
-/// Returns the kind under which findings of different schedules are equal.
-pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
-    if kind.is_race() { FindingKind::Race } else { kind }
-}
-
-impl Blocked {
-    /// Returns true if other choices of inputs take the branch. What they leave unreached behind it is blocked by
-    /// other branches.
-    pub fn is_covered(&self, covered: &[bool]) -> bool {
-        self.targets.iter().all(|block| covered.get(*block as usize).copied().unwrap_or_default())
-    }
-}
 
 /// Returns the inputs that keep lines from being reached.
 pub(super) fn blocked_lines(
@@ -297,7 +268,7 @@ fn implicitly_blocked(
 
 /// The influence of the launch on one walk.
 #[derive(Clone, Debug)]
-pub(crate) struct LaunchProbe {
+pub struct LaunchProbe {
     /// The blocks that were reached, by the number of their label instruction.
     pub reached: Vec<bool>,
     /// The blocks that parts of the launch keep from being reached, each with the lines of its effects.
@@ -352,7 +323,7 @@ pub(super) fn walk_prepared<T>(
 ///
 /// # Errors
 /// See [`super::analyze_grid`]; limits are not errors.
-pub(crate) fn probe_launch(
+pub fn probe_launch(
     module: &SpirvModule,
     options: &AnalysisOptions,
     most: u64,
@@ -405,11 +376,7 @@ pub(crate) fn probe_launch(
 ///
 /// # Errors
 /// See [`super::analyze_grid`]; limits are not errors.
-pub(crate) fn run_trial(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    most: u64,
-) -> Result<Trial, Refusal> {
+pub fn run_trial(module: &SpirvModule, options: &AnalysisOptions, most: u64) -> Result<Trial, Refusal> {
     walk_once(module, options, most, |machine, is_complete| {
         let mut findings: BTreeMap<FindingKey, TrialFinding> = BTreeMap::new();
         let influence = &machine.influence;

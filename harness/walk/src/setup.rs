@@ -31,12 +31,12 @@ use super::memory::MemoryObject;
 use super::program::DecodedProgram;
 use super::slots::GLOBAL_TAG;
 use objects::ObjectBuilder;
-pub(crate) use objects::{initial_texels, little_endian};
+pub use objects::{initial_texels, little_endian};
 
 use super::value::{ConcreteValue, Taint, input_taint};
 
 /// Upper bound on the invocations of a grid.
-pub(crate) const MAX_INVOCATIONS: u64 = 1 << 26;
+pub const MAX_INVOCATIONS: u64 = 1 << 26;
 /// Upper bound on the invocations of a workgroup.
 const MAX_WORKGROUP_SIZE: u64 = 1 << 12;
 

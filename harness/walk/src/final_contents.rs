@@ -3,8 +3,8 @@
 use arithmetic::TexelFormat;
 use litmus::StorageClass;
 
-use super::FinalBuffer;
 use super::image::{TEXEL_BYTES, component_bytes};
+use super::report::FinalBuffer;
 use super::setup::little_endian;
 use super::state::Interpreter;
 use super::value::{ConcreteValue, INPUT_MASK, LAST_VALUE, OPAQUE, UNDEFINED};

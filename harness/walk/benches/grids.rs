@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use entry_point::{AnalysisOptions, inputs};
-use frontend::grid;
-use frontend::grid::GridReport;
+
 use spirv_reader::SpirvModule;
+use walk::GridReport;
 
 /// Kernels of the project: name, workgroups, schedules. The third schedule of a lock runs all workgroups
 /// concurrently.
@@ -43,7 +43,7 @@ fn main() {
         "| kernel | invocations | orders | instructions | time | million steps/s | per reference loop | slowdown | shadow per byte |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
+    let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frontend/tests/shaders");
     let mut all = Vec::new();
     for (name, workgroups, orders) in PROJECT_KERNELS {
         let bytes = fs::read(shaders.join(name).with_extension("spvasm")).unwrap();
@@ -111,7 +111,7 @@ fn measure_walk(module: &SpirvModule, options: &AnalysisOptions) -> (Duration, G
         // Thread clocks advance by system ticks, so short walks are measured together.
         let (start, begun, mut walks) = (cpu_time(), Instant::now(), 0);
         while walks == 0 || begun.elapsed() < Duration::from_millis(400) {
-            walked = Some(black_box(grid::analyze_grid(module, options).unwrap()));
+            walked = Some(black_box(walk::analyze_grid(module, options).unwrap()));
             walks += 1;
         }
         best = best.min((cpu_time() - start) / walks);

@@ -1,6 +1,6 @@
 //! Clocks of barriers.
 
-use frontend::grid::happens_before::{Epoch, HappensBeforeClock, JoinCache};
+use walk::happens_before::{Epoch, HappensBeforeClock, JoinCache};
 
 /// Regression: equal barrier epochs of two workgroups were treated as one clock.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frontend::grid::vector_clock::VectorClock;
+use walk::vector_clock::VectorClock;
 
 fn clock_from_map(all: &BTreeMap<u32, u32>) -> VectorClock {
     let mut known = VectorClock::default();

@@ -2,7 +2,7 @@
 
 use spirv_reader::SourcePosition;
 
-use super::{GridFinding, GridSpot};
+use super::report::{GridFinding, GridSpot};
 use entry_point::{FindingCause, FindingKind};
 
 /// Turns lockstep races into races if other invocations race on the same lines. Puts stores of one value last.

@@ -1,0 +1,310 @@
+//! The schedules of a walk: how many there are, and what they show together.
+
+use std::collections::BTreeSet;
+
+use entry_point::question::{Claim, resolve_claim};
+use entry_point::{
+    AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal, element_names,
+};
+use spirv_reader::{SourcePosition, SpirvModule};
+
+use super::influence::InputInfluence;
+use super::race_classes::classify_races;
+use super::report::{
+    CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, unreached_limit,
+};
+use super::schedule::{MAX_STEPS, SchedulePolicy};
+use super::setup::{MAX_INVOCATIONS, with_interpreter};
+use super::state::Interpreter;
+use super::trial::blocked_lines;
+
+/// Schedules to explore if the kernel is schedule-dependent and no number was requested.
+pub const DEFAULT_SCHEDULES: u64 = 12;
+/// Schedules to explore if they are cheap.
+const MAX_CHEAP_SCHEDULES: u64 = 1_000;
+/// Steps up to which further schedules count as cheap, including the memory that a walk copies.
+const CHEAP_STEPS: u64 = 2_000_000;
+/// Bytes of memory whose copying costs about as much as one step.
+const BYTES_PER_STEP: u64 = 256;
+/// Upper bound on the findings of a report.
+const MAX_FINDINGS: usize = 32;
+
+/// Executes a kernel over its whole grid and reports races and other defects.
+///
+/// # Errors
+/// Returns the position of what is malformed or unsupported, unless a defect was found before it.
+pub fn analyze_grid(module: &SpirvModule, options: &AnalysisOptions) -> Result<GridReport, Refusal> {
+    explore_schedules(module, options, MAX_STEPS, DEFAULT_SCHEDULES)
+}
+
+/// Like [`analyze_grid`], with many schedules where they are cheap.
+///
+/// Many defects of two invocations appear in few schedules.
+///
+/// # Errors
+/// See [`analyze_grid`].
+pub fn analyze_grid_thoroughly(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<GridReport, Refusal> {
+    analyze_within_steps(module, options, MAX_STEPS)
+}
+
+/// Like [`analyze_grid_thoroughly`], with at most `most` steps.
+pub fn analyze_within_steps(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    most: u64,
+) -> Result<GridReport, Refusal> {
+    explore_schedules(module, options, most, MAX_CHEAP_SCHEDULES)
+}
+
+/// Runs up to `orders` schedules if `options` request no number.
+///
+/// The first [`DEFAULT_SCHEDULES`] may use the whole step budget, the others only [`CHEAP_STEPS`].
+fn explore_schedules(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    most: u64,
+    orders: u64,
+) -> Result<GridReport, Refusal> {
+    let entry = module.find_entry(options.entry.as_deref())?;
+    let (function, stage, name) = (entry.function, entry.shader_stage(), entry.name.clone());
+    with_interpreter(module, options, (function, stage), |first| {
+        let setup = first.setup;
+        let sizes = (setup.grid, setup.local_size);
+        let mut report = GridReport::new(name, stage, sizes, setup.subgroup_size);
+        report.workgroups.clone_from(&setup.running_workgroups);
+        let mut influence = InputInfluence::for_inputs(&options.assumed);
+        // A claim about other memory than buffers is for the model.
+        let claim = resolve_claim(module, options).ok().flatten();
+        let mut first_contents: Option<Vec<FinalBuffer>> = None;
+        let mut notes = BTreeSet::new();
+        let mut reached = first.blocks_entered(1);
+        let copied =
+            first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_PER_STEP;
+        let requested_schedules = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
+        for order in 0..options.schedules.unwrap_or(orders).max(1) {
+            let is_few = order < requested_schedules && report.findings.is_empty();
+            let most = if is_few { most } else { most.min(CHEAP_STEPS) };
+            // An expensive walk leaves no budget for a second schedule.
+            if order > 0 && report.steps + report.schedules * copied > most / 2 {
+                break;
+            }
+            // Every schedule starts from the same initial state.
+            let mut machine = first.clone();
+            machine.rotation = order as u32 + 1;
+            let plan = SchedulePolicy::for_schedule(order, options.seed);
+            let budget = setup.step_budget(order, most).saturating_sub(report.steps);
+            let result = machine.run_schedule(plan, budget);
+            report.schedules += 1;
+            report.steps += machine.steps;
+            report.is_schedule_dependent |= machine.is_schedule_dependent;
+            report.has_partial_subgroups |= machine.has_partial_subgroups;
+            if report.order_dependent_element.is_none() {
+                report.order_dependent_element.clone_from(&machine.unordered_write);
+            }
+            let (accessed, shadow) = machine.shadow_bytes();
+            if shadow > report.shadow_bytes {
+                (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
+            }
+            notes.append(&mut machine.notes);
+            influence.merge(&machine.influence);
+            reached.iter_mut().zip(machine.blocks_entered(1)).for_each(|(known, now)| *known |= now);
+            add_findings(&mut report.findings, &machine);
+            // The contents stem from one schedule: a mixture of several shows no execution.
+            if options.keep_final && order == 0 && result.is_ok() {
+                report.final_buffers = machine.final_buffers();
+            }
+            if let (Some(claim), Ok(())) = (&claim, &result) {
+                match violated_claim(module, options, claim, &machine.final_buffers()) {
+                    Some(Ok(message)) => {
+                        let found = GridFinding::new(FindingCause::BrokenClaim, message, Vec::new());
+                        if !report.findings.iter().any(|known| known.kind == FindingKind::Assertion) {
+                            report.findings.push(found);
+                        }
+                    }
+                    Some(Err(element)) => {
+                        let open = Problem::OpaqueClaim { element };
+                        report.refusal = Some(open.located_at(SourcePosition::Module));
+                    }
+                    None => {}
+                }
+            }
+            if result.is_ok() && order < COMPARED_SCHEDULES && copied <= MAX_COMPARED {
+                let current_buffers = machine.final_buffers();
+                match &first_contents {
+                    Some(first) if report.order_dependent_element.is_none() => {
+                        report.order_dependent_element =
+                            differing_element(module, options, first, &current_buffers);
+                    }
+                    Some(_) => {}
+                    None => first_contents = Some(current_buffers),
+                }
+            }
+            if let Err(refusal) = result {
+                if order > 0 && refusal.what.is_limit() {
+                    // The schedule hit a limit and counts as not tried.
+                    report.schedules -= 1;
+                    break;
+                }
+                report.refusal = Some(refusal);
+                break;
+            }
+            // Another schedule may show another defect.
+            let enough = options.schedules.is_none() && !report.findings.is_empty();
+            // The schedule may decide what a load reads that is stored, without influence on other code.
+            let is_open = |buffer: &FinalBuffer| buffer.first_open_byte.is_some();
+            let may_differ = order < STORED_LOAD_SCHEDULES
+                && report.order_dependent_element.is_none()
+                && first_contents.iter().flatten().any(is_open);
+            // A walk that no schedule-dependent value influences covers all schedules.
+            if !report.is_schedule_dependent && !may_differ || enough && order + 1 >= requested_schedules {
+                break;
+            }
+        }
+        // A requested number of schedules that was not reached is a refusal, not a pass.
+        if let Some(asked) =
+            options.schedules.filter(|asked| report.is_schedule_dependent && report.schedules < *asked)
+            && report.findings.is_empty()
+            && report.refusal.is_none()
+        {
+            let missed = Problem::TooFewSchedules { tried: report.schedules, asked };
+            report.refusal = Some(missed.located_at(SourcePosition::Module));
+        }
+        if options.is_sampled && report.findings.is_empty() && report.refusal.is_none() {
+            let bound = MAX_INVOCATIONS as usize;
+            let missed = Problem::Invocations { bound, one_workgroup: false };
+            report.refusal = Some(missed.located_at(SourcePosition::Module));
+        }
+        classify_races(&mut report.findings);
+        if report.findings.iter().any(|found| found.kind.is_race()) {
+            report.findings.retain(|found| found.cause != FindingCause::StoredUnwritten);
+        }
+        report.verdict = match (report.findings.is_empty(), &report.refusal) {
+            (false, _) => GridVerdict::Racy,
+            (true, None) => GridVerdict::Clean,
+            (true, Some(Refusal { what: Problem::OpaqueClaim { .. }, .. })) => GridVerdict::Undecided,
+            (true, Some(refusal)) if refusal.what.is_limit() => GridVerdict::Undecided,
+            (true, Some(refusal)) => return Err(refusal.clone()),
+        };
+        report.unreached = first.program.unreached_lines(&reached);
+        report.blocked = blocked_lines(first.program, &influence, &reached);
+        report.reached = reached;
+        report.has_unordered_interlock = first.setup.has_unordered_interlock();
+        report.limits = notes.into_iter().map(CoverageLimit::Note).collect();
+        if report.verdict == GridVerdict::Clean {
+            report.limits.extend(unreached_limit(module, &report.unreached));
+        }
+        Ok(report)
+    })
+}
+
+/// Schedules whose final contents are compared, and the largest contents, in units of [`BYTES_PER_STEP`].
+const COMPARED_SCHEDULES: u64 = 24;
+/// Further schedules for code in which only final contents may depend on the schedule.
+const STORED_LOAD_SCHEDULES: u64 = 3;
+const MAX_COMPARED: u64 = (4 << 20) / BYTES_PER_STEP;
+
+/// Returns the description of a claim that does not hold, or the element that the walk does not compute.
+fn violated_claim(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    claim: &Claim,
+    buffers: &[FinalBuffer],
+) -> Option<Result<String, String>> {
+    let places: Vec<(u32, u32, u32, u64)> = claim
+        .places
+        .iter()
+        .map(|((set, binding, element), offset, _)| (*set, *binding, *element, *offset))
+        .collect();
+    let names = element_names(module, options, &places).unwrap_or_default();
+    let mut values = Vec::with_capacity(claim.places.len());
+    let mut value_texts = Vec::new();
+    for (index, (at, offset, bytes)) in claim.places.iter().enumerate() {
+        let name = names.get(index).cloned().unwrap_or_default();
+        let end = *offset as usize + *bytes as usize;
+        let contents = buffers.iter().find(|buffer| buffer.at == *at);
+        let known = contents.filter(|buffer| buffer.first_unknown_byte.is_none_or(|unknown| end <= unknown));
+        let Some(range) = known.and_then(|buffer| buffer.bytes.get(*offset as usize..end)) else {
+            return Some(Err(name));
+        };
+        let value = range.iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+        value_texts.push(format!("{name} is {value}"));
+        values.push(value);
+    }
+    let text = &claim.text;
+    (!claim.holds(&values))
+        .then(|| Ok(format!("`{text}` does not hold in the final state: {}", value_texts.join(", "))))
+}
+
+/// Describes the first element with different contents.
+fn differing_element(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    first: &[FinalBuffer],
+    now: &[FinalBuffer],
+) -> Option<String> {
+    let differs = |(one, other): (&FinalBuffer, &FinalBuffer)| {
+        let at = one.bytes.iter().zip(&other.bytes).position(|(one, other)| one != other)?;
+        let word = at / 4 * 4;
+        let number = |buffer: &FinalBuffer| {
+            let bytes = buffer.bytes.get(word..word + 4).unwrap_or_default();
+            bytes.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte))
+        };
+        let (set, binding, element) = one.at;
+        let names = element_names(module, options, &[(set, binding, element, word as u64)]);
+        let name = names.ok()?.pop()?;
+        let (one, other) = (number(one), number(other));
+        Some(format!(
+            "the final value of `{name}` is {one} or {other}, depending on the order of atomics; \
+             this is not a race"
+        ))
+    };
+    first.iter().zip(now).find_map(differs)
+}
+
+fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
+    for found in &machine.findings {
+        let spot = |(site, invocation, access): &(u32, InvocationId, Option<bool>)| {
+            let (line, place) = machine.program.source_place(*site);
+            GridSpot { line, place, invocation: *invocation, writes: *access }
+        };
+        let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
+        let lines = |at: &[GridSpot]| {
+            // Schedules differ in where others stop while an invocation repeats its loop.
+            let at =
+                if found.cause.kind() == FindingKind::Hang { at.get(..1).unwrap_or_default() } else { at };
+            let source_line = |spot: &GridSpot| machine.program.module.source_line(spot.line);
+            let line = |spot: &GridSpot| match source_line(spot) {
+                Some(source) if found.cause.kind() == FindingKind::Hang => {
+                    (source.line, SourcePosition::Module)
+                }
+                _ => (spot.line, spot.place),
+            };
+            let mut lines: Vec<_> = at.iter().map(line).collect();
+            // Another schedule may reach the same places in another order.
+            lines.sort_unstable();
+            lines
+        };
+        let kind = found.cause.kind();
+        let is_equal = |cause| cause == FindingCause::EqualStores;
+        let known = findings.iter().any(|known| {
+            (known.kind, is_equal(known.cause)) == (kind, is_equal(found.cause))
+                && lines(&known.at) == lines(&at)
+        });
+        if !known && findings.len() < MAX_FINDINGS {
+            let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
+            sites.sort_unstable();
+            let influence = &machine.influence;
+            findings.push(GridFinding {
+                inputs: influence.inputs_of(kind, found.inputs),
+                control: influence.control_inputs(kind),
+                blocks: sites.iter().filter_map(|site| machine.program.block_of(*site)).collect(),
+                sites,
+                element: found.element.clone(),
+                ..GridFinding::new(found.cause, found.message.clone(), at)
+            });
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The report of a walk: findings, what it covers, and the inputs that decide it.
+
+use std::collections::BTreeSet;
+
+use entry_point::{FindingCause, FindingKind, InvocationId, Refusal, Spot};
+use spirv_reader::{SourcePosition, SpirvModule, SpirvOperation, Stage};
+
+/// Upper bound on the ranges of unreached lines that the report lists.
+const MAX_RANGES: usize = 8;
+
+/// The outcome of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridVerdict {
+    /// At least one finding.
+    Racy,
+    /// No finding, within the reported coverage.
+    Clean,
+    /// No finding, but a limit ended the walk.
+    Undecided,
+    /// The answer depends on inputs that no option supplies.
+    NeedsInputs,
+}
+
+/// A source location of a finding, with the invocation that executes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridSpot {
+    /// Index of the source line; 0 if unknown.
+    pub line: u32,
+    /// The position in the module.
+    pub place: SourcePosition,
+    /// The invocation at this position.
+    pub invocation: InvocationId,
+    /// For an access, true if it writes.
+    pub writes: Option<bool>,
+}
+
+/// A defect found by the walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridFinding {
+    /// The class of the defect.
+    pub kind: FindingKind,
+    pub cause: FindingCause,
+    /// The accessed element; empty if none is known.
+    pub element: String,
+    /// The description, as one sentence.
+    pub message: String,
+    /// The positions involved.
+    pub at: Vec<GridSpot>,
+    /// The assumed inputs that its values or addresses depend on, by index.
+    pub inputs: Vec<usize>,
+    /// The assumed inputs that decided a branch before it, if the kind may be due to that.
+    pub control: Vec<usize>,
+    /// The numbers of its instructions, and of the labels of their blocks.
+    pub sites: Vec<u32>,
+    pub blocks: Vec<u32>,
+}
+
+impl GridFinding {
+    /// Returns a finding that depends on no assumed input.
+    pub fn new(cause: FindingCause, message: String, at: Vec<GridSpot>) -> GridFinding {
+        let (inputs, control, sites, blocks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (kind, element) = (cause.kind(), String::new());
+        GridFinding { kind, cause, element, message, at, inputs, control, sites, blocks }
+    }
+
+    /// Returns the two invocations of a race.
+    pub fn racing_pair(&self) -> Option<[InvocationId; 2]> {
+        match &self.at[..] {
+            [one, other] if self.kind.is_race() && one.invocation != other.invocation => {
+                Some([one.invocation, other.invocation])
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns a finding of the model.
+    pub fn from_spots(
+        invocations: &[InvocationId],
+        cause: FindingCause,
+        (element, message): (String, String),
+        at: &[Spot],
+    ) -> GridFinding {
+        let spot = |spot: &Spot| GridSpot {
+            line: spot.line,
+            place: spot.place,
+            invocation: invocations.get(usize::from(spot.thread)).copied().unwrap_or_default(),
+            writes: spot.writes,
+        };
+        GridFinding { element, ..GridFinding::new(cause, message, at.iter().map(spot).collect()) }
+    }
+
+    /// Returns true if an instruction of the finding is atomic.
+    pub fn has_atomic_access(&self, module: &SpirvModule) -> bool {
+        let mut code = module.functions.values().flat_map(|function| &function.code);
+        code.any(|instruction| {
+            matches!(module.operation(instruction), SpirvOperation::Atomic(_))
+                && self.at.iter().any(|spot| spot.place == instruction.place)
+        })
+    }
+
+    /// Returns the finding as one of a wider grid than the assumed one.
+    pub fn with_wider_grid(&self, grid: String) -> WiderGridFinding {
+        let (kind, element, message) = (self.kind, self.element.clone(), self.message.clone());
+        WiderGridFinding { grid, kind, element, message }
+    }
+
+    /// Returns the kind and the instructions, which are equal in other walks.
+    pub fn finding_key(&self) -> FindingKey {
+        (kind_group(self.kind), self.sites.clone())
+    }
+}
+
+/// An input that no option supplies and that the answer depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeededInput {
+    /// The source name.
+    pub name: String,
+    /// The assumed value.
+    pub value: String,
+    /// The option that supplies it.
+    pub option: String,
+    /// The source lines that were not reached because of it, as ranges; empty if it decides a finding.
+    pub lines: String,
+    /// The first of them, as an index into the lines of the module; 0 if there is none.
+    pub line: u32,
+    /// The finding that depends on it.
+    pub finding: Option<Box<GridFinding>>,
+    /// True for the contents of a storage buffer.
+    pub is_contents: bool,
+}
+
+impl NeededInput {
+    /// Returns the grid of a shader that is clean in one workgroup, vertex or pixel alone.
+    pub fn missing_grid(stage: Stage) -> NeededInput {
+        let (value, option) = match stage {
+            Stage::Compute | Stage::Task | Stage::Mesh => ("one workgroup", "--grid X,Y,Z"),
+            Stage::Vertex => ("one vertex", "--grid VERTICES,INSTANCES"),
+            Stage::Fragment => ("one fragment", "--grid WIDTH,HEIGHT,FRAGMENTS"),
+        };
+        NeededInput::for_finding("grid".to_owned(), value.to_owned(), option.to_owned())
+    }
+
+    /// Returns a grid that decides a finding.
+    pub fn grid_for_finding(value: String) -> NeededInput {
+        NeededInput::for_finding("grid".to_owned(), value, "--grid X,Y,Z".to_owned())
+    }
+
+    /// Returns a subgroup size that decides a finding.
+    pub fn subgroup_size_for_finding(value: String) -> NeededInput {
+        NeededInput::for_finding("subgroup size".to_owned(), value, "--subgroup-size N".to_owned())
+    }
+
+    /// Returns true if a subgroup size decides a finding.
+    pub fn is_subgroup_size_for_finding(&self) -> bool {
+        self.finding.is_some() && self.name == NeededInput::subgroup_size_for_finding(String::new()).name
+    }
+
+    /// Returns an input that decides a finding.
+    pub fn for_finding(name: String, value: String, option: String) -> NeededInput {
+        NeededInput { name, value, option, lines: String::new(), line: 0, finding: None, is_contents: false }
+    }
+
+    /// Returns the input with the finding that depends on it.
+    pub fn with_finding(self, finding: &GridFinding) -> NeededInput {
+        NeededInput { finding: Some(Box::new(finding.clone())), ..self }
+    }
+}
+
+/// The content of a buffer after all invocations have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalBuffer {
+    /// Descriptor set, binding, and element of an array of buffers.
+    pub at: (u32, u32, u32),
+    /// The content.
+    pub bytes: Vec<u8>,
+    /// Offset of the first byte that is schedule-dependent or not computed by the walk.
+    pub first_open_byte: Option<usize>,
+    /// Offset of the first byte that the walk does not compute.
+    pub first_unknown_byte: Option<usize>,
+    /// Offset of the first byte of an undefined value.
+    pub first_undefined_byte: Option<usize>,
+}
+
+/// The result of analyzing one kernel.
+#[derive(Clone, Debug)]
+pub struct GridReport {
+    /// The name of the entry point.
+    pub entry: String,
+    /// The shader stage.
+    pub stage: Stage,
+    /// Workgroups; for graphics stages vertices and instances, or pixels and fragments per pixel.
+    pub grid: [u32; 3],
+    /// Invocations per workgroup, by axis.
+    pub local_size: [u32; 3],
+    /// Invocations per subgroup.
+    pub subgroup_size: u32,
+    /// The workgroups that ran, by their position in the grid; empty if all did.
+    pub workgroups: Vec<[u32; 3]>,
+    /// The outcome.
+    pub verdict: GridVerdict,
+    /// The limit or unsupported feature that ended the walk, if any.
+    pub refusal: Option<Refusal>,
+    /// The defects found.
+    pub findings: Vec<GridFinding>,
+    /// True if the schedule decides control flow or addresses, so that a pass covers only the tried
+    /// schedules.
+    pub is_schedule_dependent: bool,
+    /// The axiomatic model, if it decided every execution where the walk was incomplete.
+    pub model: Option<DecidingModel>,
+    /// True if interlocked sections run in any order.
+    pub has_unordered_interlock: bool,
+    /// True if lanes of a subgroup executed a subgroup operation without others. Other reconvergences are possible.
+    pub has_partial_subgroups: bool,
+    /// Number of schedules tried.
+    pub schedules: u64,
+    /// Steps executed by all invocations.
+    pub steps: u64,
+    /// Bytes of memory with a recorded access, in the schedule with the largest shadow memory.
+    pub accessed_bytes: u64,
+    /// Bytes of shadow memory in that schedule; see [`accessed_bytes`](GridReport::accessed_bytes).
+    pub shadow_bytes: u64,
+    /// Final buffer contents of the first schedule, if requested and if it ran to its end.
+    pub final_buffers: Vec<FinalBuffer>,
+    /// The first defect with two workgroups, if no grid was given and one workgroup is clean.
+    pub two_workgroup_finding: Option<WiderGridFinding>,
+    /// The findings that chosen inputs, the assumed grid or the assumed subgroup size decide.
+    pub open_findings: Vec<GridFinding>,
+    /// The inputs that were chosen: all of the first choice, then what differs in each further one.
+    pub chosen_inputs: Vec<Vec<String>>,
+    /// The limits of the answer.
+    pub limits: Vec<CoverageLimit>,
+    /// The inputs to supply, if the verdict is [`GridVerdict::NeedsInputs`].
+    pub needs: Vec<NeededInput>,
+    /// True if the verdict is that for the one reason that a race needs a small number with large ones.
+    pub is_open_by_share: bool,
+    /// The first element whose final contents depend on the schedule although nothing races.
+    pub order_dependent_element: Option<String>,
+    /// The lines that no invocation reached.
+    pub unreached: BTreeSet<u32>,
+    /// The lines that assumed inputs keep from being reached.
+    pub blocked: Vec<Blocked>,
+    /// The blocks that were reached.
+    pub reached: Vec<bool>,
+}
+
+impl GridReport {
+    /// Returns the number of source lines that no invocation reached; 0 for modules without line information.
+    pub fn count_unreached_lines(&self) -> usize {
+        self.unreached.len()
+    }
+
+    /// Returns an empty report for a kernel whose invocations were not walked.
+    pub fn unwalked(entry: String, invocations: &[InvocationId], subgroup_size: u32) -> GridReport {
+        let grid_size = |of: fn(&InvocationId) -> [u32; 3]| {
+            let all = invocations.iter().map(of);
+            all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
+        };
+        let local_size = grid_size(|identity| identity.local);
+        let stage = invocations.first().map(|identity| identity.stage).unwrap_or_default();
+        let grid = grid_size(|identity| identity.workgroup);
+        let verdict = GridVerdict::Undecided;
+        GridReport { verdict, ..GridReport::new(entry, stage, (grid, local_size), subgroup_size) }
+    }
+
+    /// Returns a clean report of no schedule, for workgroups and their size.
+    pub fn new(
+        entry: String,
+        stage: Stage,
+        (grid, local_size): ([u32; 3], [u32; 3]),
+        subgroup_size: u32,
+    ) -> GridReport {
+        GridReport {
+            entry,
+            stage,
+            grid,
+            local_size,
+            subgroup_size,
+            workgroups: Vec::new(),
+            verdict: GridVerdict::Clean,
+            refusal: None,
+            findings: Vec::new(),
+            is_schedule_dependent: false,
+            model: None,
+            has_unordered_interlock: false,
+            has_partial_subgroups: false,
+            schedules: 0,
+            steps: 0,
+            accessed_bytes: 0,
+            shadow_bytes: 0,
+            final_buffers: Vec::new(),
+            two_workgroup_finding: None,
+            open_findings: Vec::new(),
+            chosen_inputs: Vec::new(),
+            limits: Vec::new(),
+            needs: Vec::new(),
+            is_open_by_share: false,
+            order_dependent_element: None,
+            unreached: BTreeSet::new(),
+            blocked: Vec::new(),
+            reached: Vec::new(),
+        }
+    }
+}
+
+/// A limit of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CoverageLimit {
+    /// An assumption or restriction of the walk.
+    Note(String),
+    /// Source lines that no invocation reached, as ranges.
+    Unreached(String),
+    /// A finding with another grid than the assumed one.
+    WiderGrid(WiderGridFinding),
+    /// Every workgroup does the same, and the grid is not given.
+    OneWorkgroup,
+    /// The search for grids in which positions coincide was cut off.
+    GridSearchCutOff,
+}
+
+/// A finding with another grid than the assumed one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiderGridFinding {
+    /// The grid, as an option or in words.
+    pub grid: String,
+    pub kind: FindingKind,
+    /// The accessed element; empty if none is known.
+    pub element: String,
+    pub message: String,
+}
+
+/// The model that decided every execution where the walk was incomplete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecidingModel {
+    pub name: String,
+    /// Number of invocations in the litmus test.
+    pub invocations: usize,
+}
+
+/// A finding by kind and instructions, for comparing walks.
+pub type FindingKey = (FindingKind, Vec<u32>);
+
+/// Lines that no invocation reaches for the assumed value of inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// The indices of the inputs.
+    pub inputs: Vec<usize>,
+    /// Indices into [`SpirvModule::lines`].
+    pub lines: BTreeSet<u32>,
+    /// The blocks, by the number of their label instruction.
+    pub blocks: BTreeSet<u32>,
+    /// Those of them that a branch on the inputs leads to.
+    pub targets: BTreeSet<u32>,
+}
+
+impl Blocked {
+    /// Returns true if other choices of inputs take the branch. What they leave unreached behind it is blocked by
+    /// other branches.
+    pub fn is_covered(&self, covered: &[bool]) -> bool {
+        self.targets.iter().all(|block| covered.get(*block as usize).copied().unwrap_or_default())
+    }
+}
+
+/// Returns the kind under which findings of different schedules are equal.
+pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
+    if kind.is_race() { FindingKind::Race } else { kind }
+}
+
+/// Returns the lines that no invocation reached as a limit.
+pub fn unreached_limit(module: &SpirvModule, lines: &BTreeSet<u32>) -> Option<CoverageLimit> {
+    line_ranges(module, lines).map(CoverageLimit::Unreached)
+}
+
+/// Describes source lines as ranges, such as `lines 3-5, 9`.
+pub fn line_ranges(module: &SpirvModule, lines: &BTreeSet<u32>) -> Option<String> {
+    let mut all: Vec<(&str, u32)> = lines
+        .iter()
+        .filter_map(|line| module.source_line(*line))
+        .map(|at| (at.file.as_str(), at.line))
+        .collect();
+    all.sort_unstable();
+    let (file, _) = all.first().copied()?;
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for (_, line) in all.iter().filter(|(of, _)| *of == file) {
+        match ranges.last_mut() {
+            Some((_, last)) if *line <= *last + 1 => *last = *line,
+            _ => ranges.push((*line, *line)),
+        }
+    }
+    let more = if ranges.len() > MAX_RANGES { ", …" } else { "" };
+    let ranges = ranges.iter().take(MAX_RANGES).map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let ranges = ranges.collect::<Vec<_>>().join(", ");
+    Some(format!("line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
+}
