@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use entry_point::accessed_variable::variable_label;
-use frontend::{ChangeKind, KernelChange, WalkFixes};
 use litmus::{Scope, StorageClass};
+use repair::{ChangeKind, KernelChange, WalkFixes};
 use results::wire::{
     ChangeMemory, ChangeQualifier, ChangeRecord, InsertionAnchor, InsertionSide, RaceLine, ReplacedAccesses,
     ShaderChange,
@@ -90,11 +90,11 @@ pub fn change_record(file: &str, module: &SpirvModule, change: &KernelChange) ->
 /// Returns a change of a module in the words of its source language.
 fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
     let language = module.language.unwrap_or(ShaderLanguage::Glsl);
-    let insert = |code, side: &frontend::InsertionSide, anchor: &frontend::InsertionAnchor| {
+    let insert = |code, side: &repair::InsertionSide, anchor: &repair::InsertionAnchor| {
         let side = match side {
-            frontend::InsertionSide::Before => InsertionSide::Before,
-            frontend::InsertionSide::After => InsertionSide::After,
-            frontend::InsertionSide::Around => InsertionSide::Around,
+            repair::InsertionSide::Before => InsertionSide::Before,
+            repair::InsertionSide::After => InsertionSide::After,
+            repair::InsertionSide::Around => InsertionSide::Around,
         };
         ShaderChange::Insert { code, side, anchor: published_anchor(*anchor) }
     };
@@ -154,16 +154,16 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
     }
 }
 
-fn published_anchor(anchor: frontend::InsertionAnchor) -> InsertionAnchor {
+fn published_anchor(anchor: repair::InsertionAnchor) -> InsertionAnchor {
     match anchor {
-        frontend::InsertionAnchor::Line => InsertionAnchor::Line,
-        frontend::InsertionAnchor::ControlledStatement => InsertionAnchor::ControlledStatement,
-        frontend::InsertionAnchor::Loop => InsertionAnchor::Loop,
-        frontend::InsertionAnchor::LoopBody => InsertionAnchor::LoopBody,
-        frontend::InsertionAnchor::Atomic => InsertionAnchor::Atomic,
-        frontend::InsertionAnchor::Barrier => InsertionAnchor::Barrier,
-        frontend::InsertionAnchor::Read => InsertionAnchor::Read,
-        frontend::InsertionAnchor::Write => InsertionAnchor::Write,
+        repair::InsertionAnchor::Line => InsertionAnchor::Line,
+        repair::InsertionAnchor::ControlledStatement => InsertionAnchor::ControlledStatement,
+        repair::InsertionAnchor::Loop => InsertionAnchor::Loop,
+        repair::InsertionAnchor::LoopBody => InsertionAnchor::LoopBody,
+        repair::InsertionAnchor::Atomic => InsertionAnchor::Atomic,
+        repair::InsertionAnchor::Barrier => InsertionAnchor::Barrier,
+        repair::InsertionAnchor::Read => InsertionAnchor::Read,
+        repair::InsertionAnchor::Write => InsertionAnchor::Write,
     }
 }
 

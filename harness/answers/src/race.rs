@@ -6,10 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use entry_point::{AnalysisOptions, DeadlinePredicate, InvocationId, Refusal};
-use frontend::{InputChoiceReport, InputGrid, InputMode, fix_walk_findings};
+use frontend::{InputChoiceReport, InputGrid, InputMode};
 use litmus::Test;
 use model::{Budget, Model};
 use prove::ProofReport;
+use repair::fix_walk_findings;
 use results::wire::{
     BufferContents, CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord,
     NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason,

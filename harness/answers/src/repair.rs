@@ -21,7 +21,7 @@ mod wgsl_atomic;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use entry_point::AnalysisOptions;
-use frontend::fix_walk_findings;
+use repair::fix_walk_findings;
 use results::wire::{ChangeRecord, EditRecord, FindingRecord, RaceLine, RaceVerdict, ShaderChange};
 use similar::{DiffTag, TextDiff};
 use spirv_reader::{ShaderLanguage, SpirvModule};

@@ -1,7 +1,7 @@
 //! Entry points and refusals of user shaders, in the same format for every command.
 
 use entry_point::{AnalysisOptions, Problem, Refusal};
-use frontend::ValidityRule;
+use lint::ValidityRule;
 use spirv_reader::{SourcePosition, SpirvModule};
 
 use crate::similar::did_you_mean;
@@ -37,11 +37,11 @@ pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<
 
 /// Refuses a module that breaks validity rules.
 fn check_validity(module: &SpirvModule, options: &AnalysisOptions) -> Result<(), Refusal> {
-    let mut uses = frontend::invalid_uses(module);
+    let mut uses = lint::invalid_uses(module);
     // Compilers emit such decorations for valid sources, and classes of memory in relaxed semantics have no effect.
     let is_harmless = |rule| matches!(rule, ValidityRule::ModelDecorations | ValidityRule::ClassHasOrder);
     uses.retain(|one| options.language.is_none() || !is_harmless(one.rule));
-    let line_of = |one: &frontend::InvalidUse| source_location("", module, one.at.line, one.at.place).1;
+    let line_of = |one: &lint::InvalidUse| source_location("", module, one.at.line, one.at.place).1;
     let Some(first) = uses.first() else { return Ok(()) };
     let place = line_of(first).map_or(first.at.place, SourcePosition::Line);
     let texts = uses.iter().enumerate().map(|(at, one)| match line_of(one).filter(|_| at > 0) {
@@ -79,12 +79,12 @@ pub fn source_refusal_text(file: &str, module: &SpirvModule, refusal: &Refusal) 
 
 /// Returns a line for each use that makes a module invalid, with its place and rule.
 pub fn invalid_use_texts(file: &str, module: &SpirvModule) -> Vec<String> {
-    let text = |invalid: frontend::InvalidUse| {
+    let text = |invalid: lint::InvalidUse| {
         let (file, line) = source_location(file, module, invalid.at.line, invalid.at.place);
         let line = line.map_or(String::new(), |line| format!(":{line}"));
         format!("{file}{line}: invalid SPIR-V: {}", invalid.message)
     };
-    frontend::invalid_uses(module).into_iter().map(text).collect()
+    lint::invalid_uses(module).into_iter().map(text).collect()
 }
 
 /// Returns the source file and line of a position in a module; `file` is the module's own file.

@@ -4,10 +4,10 @@ use spirv_reader::{SpirvInstruction, SpirvModule, annotations::Annotations};
 
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::dispatch::uses_subgroups;
-use crate::lint::divergent_barriers;
 use crate::needs::needed_inputs;
 use entry_point::AnalysisOptions;
 use entry_point::{FindingCause, InvocationId};
+use lint::divergent_barriers;
 use walk::CoverageLimit;
 use walk::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
 

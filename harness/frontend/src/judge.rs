@@ -8,17 +8,17 @@ use litmus::Race;
 use model::{Budget, Model};
 use spirv_reader::{SpirvModule, Stage};
 
-use crate::answer::{ModelQuery, answer_with_model};
 use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes};
-use crate::lift::lift;
 use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
 use entry_point::AnalysisOptions;
 use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::launch::wider_grid;
 use entry_point::{FindingCause, FindingKind};
 use entry_point::{Problem, Refusal};
+use symbolic::lift;
+use symbolic::{ModelQuery, answer_with_model};
 use walk::{CoverageLimit, DecidingModel, WiderGridFinding};
 use walk::{GridFinding, GridReport, GridVerdict, NeededInput, line_ranges, unreached_limit};
 

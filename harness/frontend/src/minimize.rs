@@ -10,10 +10,10 @@ use litmus::{Access, Flow, Instruction, InstructionKind, LocationId, LocationIni
 use model::{Budget, Model};
 use spirv_reader::SpirvModule;
 
-use crate::answer::{ModelQuery, answer_with_model};
-use crate::lift::lift;
 use entry_point::AnalysisOptions;
 use entry_point::FindingKind;
+use symbolic::lift;
+use symbolic::{ModelQuery, answer_with_model};
 use walk::GridFinding;
 
 /// Model steps for one candidate.

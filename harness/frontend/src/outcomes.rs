@@ -10,11 +10,11 @@ use model::{Budget, Model, predict};
 use spirv_reader::SpirvModule;
 
 use crate::dispatch::KernelDispatch;
-use crate::lift::lift;
-use crate::lifted::{Lifted, LiftedCase};
 use entry_point::AnalysisOptions;
 use entry_point::FindingKind;
 use entry_point::Refusal;
+use symbolic::lift;
+use symbolic::{Lifted, LiftedCase};
 use walk::{FinalBuffer, GridReport, GridVerdict};
 
 /// A number in a buffer.
@@ -135,7 +135,7 @@ pub(crate) fn enumerate_contents(
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, describe_refusal(&walk_report, &refusal, format_refusal)),
     };
-    match crate::suspicion::confirm_suspicions(&lifted, model, budget) {
+    match symbolic::confirm_suspicions(&lifted, model, budget) {
         (found, _) if !found.is_empty() => {
             let kind = found[0].kind();
             let reason = format!("{}: {}", kind.name(), found[0].message);

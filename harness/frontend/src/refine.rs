@@ -12,7 +12,7 @@
 //! If none decides, the answer is `unknown`. A BEFORE without defined behaviour allows anything.
 //!
 //! Bounds: loops that depend on read values have the lifter's bound. In the simulation, a load returns any number;
-//! operations on it are functions ([`crate::function`]). A kernel that cannot be executed with it, for example since
+//! operations on it are functions ([`symbolic::function`]). A kernel that cannot be executed with it, for example since
 //! a result of a subgroup decides a branch, is not proved. Environments write 0, 1, a number near each constant of
 //! the code, and an unusual one. Descriptors do not alias unless they have one binding, also by an alias in the
 //! options.
@@ -26,16 +26,13 @@ mod program;
 mod simulation;
 mod volatile;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use model::{Budget, Model};
 
-use crate::candidate_values;
 use crate::choose::InputNeeds;
 use crate::dispatch::uses_subgroups;
 use crate::judge::judge;
-use crate::lift::{MAX_INVOCATIONS, lift};
-use crate::lifted::Lifted;
 use contents::{compare_contents, compare_for_contents};
 use entry_point::AnalysisOptions;
 use entry_point::launch::LaunchParameters;
@@ -49,6 +46,8 @@ use program::Program;
 use simulation::{Mismatch, NoProof, Simulation};
 use spirv_reader::SourcePosition;
 use spirv_reader::{SpirvModule, SpirvType, Stage};
+use symbolic::Lifted;
+use symbolic::{MAX_INVOCATIONS, compared_values, lift};
 use volatile::{have_different_counts, volatile_places};
 use walk::{GridReport, NeededInput};
 
@@ -415,9 +414,7 @@ pub fn with_open_memory(
 fn open_values(modules: &[(&SpirvModule, &AnalysisOptions)]) -> Vec<u64> {
     let mut values = vec![0, 1];
     for (module, options) in modules {
-        let near = crate::context::with_context(module, options, |setting| {
-            Ok(candidate_values::candidate_values(setting, &BTreeSet::new()))
-        });
+        let near = compared_values(module, options);
         for value in near.unwrap_or_default() {
             if !values.contains(&value) && values.len() < MAX_OPEN_VALUES + 2 {
                 values.push(value);

@@ -10,4 +10,3 @@ mod peers;
 mod refused;
 mod suspicion;
 mod transformations;
-mod validity;

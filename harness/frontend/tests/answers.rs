@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use entry_point::AnalysisOptions;
-use frontend::{ChangeKind, ModelQuery};
 use model::{Budget, Model};
+use repair::ChangeKind;
 use spirv_reader::SpirvModule;
 use spirv_reader::annotations::parse_formula;
+use symbolic::ModelQuery;
 
 /// Kernels with their grids and assertions.
 const KERNELS: [(&str, u32, Option<&str>); 8] = [
@@ -30,7 +31,7 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
     let module = entry_point::read_module(bytes).unwrap();
     let assertion = assertion.map(|text| parse_formula(text).unwrap());
     let options = AnalysisOptions { grid: Some([workgroups, 1, 1]), assertion, ..AnalysisOptions::default() };
-    let lifted = frontend::lift(&module, &options).unwrap();
+    let lifted = symbolic::lift(&module, &options).unwrap();
     // The printed form of a lifted test parses.
     for case in &lifted.cases {
         let printed = litmus::print(&case.test);
@@ -43,7 +44,7 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
         decide_question: true,
         locate_race: true,
     };
-    let answer = frontend::answer_with_model(&lifted, &model, &query).unwrap();
+    let answer = symbolic::answer_with_model(&lifted, &model, &query).unwrap();
     let mut text = format!("{:?}", answer.race);
     if let Some(question) = &lifted.question {
         text += &format!("\n{question}: {:?}", answer.holds);
@@ -56,13 +57,12 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
         found.at.iter().for_each(|spot| text += &format!("\n  {}", line(spot)));
     }
     if answer.race == litmus::Race::Racy {
-        let missing_sync = frontend::find_missing_sync(&lifted, &model, &query).unwrap();
+        let missing_sync = repair::find_missing_sync(&lifted, &model, &query).unwrap();
         text += &format!("\nwhy: {}", missing_sync.description());
         let found = answer.race_spot.as_ref();
         let options = AnalysisOptions { keep_all: true, ..options.clone() };
-        let with_all_accesses = frontend::lift(&module, &options).unwrap();
-        let fix =
-            frontend::fix_races((&module, &options), &with_all_accesses, &model, found, &query).unwrap();
+        let with_all_accesses = symbolic::lift(&module, &options).unwrap();
+        let fix = repair::fix_races((&module, &options), &with_all_accesses, &model, found, &query).unwrap();
         for change in &fix.changes {
             let source = module.source_line(change.line).unwrap();
             text += &format!(

@@ -1,9 +1,10 @@
 //! Findings of grid walks: one kernel for each class, and near misses without a finding.
 
 use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind, Refusal};
-use frontend::{ChangeKind, KernelChange, ModelQuery};
 use model::{Budget, Model};
+use repair::{ChangeKind, KernelChange};
 use spirv_reader::SourcePosition;
+use symbolic::ModelQuery;
 use walk::GridVerdict;
 
 /// Returns a kernel of 64 invocations with the given body.
@@ -198,7 +199,7 @@ fn lanes_that_wait_for_lanes() {
     assert_eq!(find_classes(&own, 1), "");
     let rules = |body: &str| {
         let module = entry_point::read_module(kernel_text(body).as_bytes()).expect("a module");
-        let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule.name()).collect();
+        let rules: Vec<&str> = lint::lint(&module).iter().map(|lint| lint.rule.name()).collect();
         rules.join(" ")
     };
     assert_eq!(rules(LOCK), "lock-in-every-lane");
@@ -384,7 +385,7 @@ fn lifted_findings(body: &str) -> Result<Vec<(FindingKind, String, SourcePositio
     let options =
         AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(2), ..AnalysisOptions::default() };
     let summary = |found: &entry_point::LiftFinding| (found.kind(), found.message.clone(), found.at[0].place);
-    Ok(frontend::lift(&module, &options)?.findings.iter().map(summary).collect())
+    Ok(symbolic::lift(&module, &options)?.findings.iter().map(summary).collect())
 }
 
 /// An undefined result is reported if it is observed, by the walk and by the model; an unused one is not
@@ -487,7 +488,7 @@ fn pointers_are_compared_and_subtracted() {
         let mut walked: Vec<_> =
             walk::analyze_grid(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
         let mut checked: Vec<_> =
-            frontend::lift(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
+            symbolic::lift(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
         walked.dedup();
         checked.dedup();
         assert_eq!(walked, checked, "{test}");
@@ -537,7 +538,7 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
     let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
     let report = walk::analyze_grid(&module, &options).unwrap();
     assert!(report.findings[0].message.contains("`words["), "{:?}", report.findings);
-    let fixes = frontend::fix_walk_findings(&module, &options, &report, &|| false);
+    let fixes = repair::fix_walk_findings(&module, &options, &report, &|| false);
     let declares_words = |changes: &[KernelChange]| {
         changes.iter().any(|change| match change.kind {
             ChangeKind::MakeCoherent { root, is_left_out: false } => {
@@ -555,11 +556,11 @@ fn the_accessed_block_of_a_shared_binding_is_named() {
         locate_race: true,
     };
     let options = AnalysisOptions { keep_all: true, ..options };
-    let with_all_accesses = frontend::lift(&module, &options).unwrap();
-    let found = frontend::answer_with_model(&with_all_accesses, &model, &query).unwrap().race_spot;
+    let with_all_accesses = symbolic::lift(&module, &options).unwrap();
+    let found = symbolic::answer_with_model(&with_all_accesses, &model, &query).unwrap().race_spot;
     assert!(found.as_ref().is_some_and(|found| found.element.starts_with("words[")), "{found:?}");
     let fix =
-        frontend::fix_races((&module, &options), &with_all_accesses, &model, found.as_ref(), &query).unwrap();
+        repair::fix_races((&module, &options), &with_all_accesses, &model, found.as_ref(), &query).unwrap();
     assert!(declares_words(&fix.changes), "{:?}", fix.changes);
 }
 
@@ -572,7 +573,7 @@ fn copies_are_made_coherent() {
         let options = AnalysisOptions { grid: Some([2, 1, 1]), ..AnalysisOptions::default() };
         let report = walk::analyze_grid(&module, &options).unwrap();
         assert_eq!(report.verdict, GridVerdict::Racy, "{:?}", report.findings);
-        let fixes = frontend::fix_walk_findings(&module, &options, &report, &|| false);
+        let fixes = repair::fix_walk_findings(&module, &options, &report, &|| false);
         assert!(fixes.is_clean);
         let coherent_name = |change: KernelChange| match change.kind {
             ChangeKind::MakeCoherent { root, .. } => {

@@ -4,9 +4,9 @@
 //! number of kernels, or a range of seeds: `1-20000`.
 
 use entry_point::{AnalysisOptions, FindingKind, Problem, Refusal};
-use frontend::ModelQuery;
 use litmus::Race;
 use model::{Budget, Model};
+use symbolic::ModelQuery;
 use walk::GridVerdict;
 
 /// Marsaglia's xorshift64.
@@ -537,7 +537,7 @@ fn model_only_races_need_a_read_of_a_later_write() {
         for (text, expected) in [(text.clone(), Race::Racy), (text.replace(from, to), Race::Free)] {
             let module = entry_point::read_module(text.as_bytes()).unwrap();
             let answer =
-                frontend::answer_with_model(&frontend::lift(&module, &options).unwrap(), &model, &query)
+                symbolic::answer_with_model(&symbolic::lift(&module, &options).unwrap(), &model, &query)
                     .unwrap();
             assert_eq!(answer.race, expected, "seed {}\n{text}", beyond.seed);
             let walked =
@@ -567,7 +567,7 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
             entry_point::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let walked = walk::analyze_grid(&module, &options)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
-        let lifted = match frontend::lift(&module, &options) {
+        let lifted = match symbolic::lift(&module, &options) {
             Ok(lifted) => lifted,
             // Too many executions of one invocation.
             Err(Refusal { what: Problem::Budget { .. } | Problem::Exhausted { .. }, .. }) => {
@@ -585,7 +585,7 @@ fn compare_with_model(meeting: Synchronization, once: &[u64]) {
         let budget = Budget::default().with_step_limit(30_000);
         let query = ModelQuery { budget, decide_race: true, decide_question: false, locate_race: false };
         // Some tests exceed the engine's bounds.
-        let Ok(answer) = frontend::answer_with_model(&lifted, &model, &query) else {
+        let Ok(answer) = symbolic::answer_with_model(&lifted, &model, &query) else {
             open += 1;
             continue;
         };

@@ -153,7 +153,7 @@ fn lint_reports_nothing_for_correct_kernels() {
         let bytes = std::fs::read(corpus.join(&row.id).join("k.spv")).expect("a module");
         let module = entry_point::read_module(&bytes).expect("a module that is read");
         count += 1;
-        if !frontend::lint(&module).is_empty() {
+        if !lint::lint(&module).is_empty() {
             linted.push(row.id);
         }
     }

@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::Instant;
 
 use entry_point::AnalysisOptions;
-use frontend::ModelQuery;
 use litmus::Race;
 use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, Model};
+use symbolic::ModelQuery;
 
 fn dartagnan_folder() -> Option<PathBuf> {
     let folder = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| Path::new(&corpora).join("dat3m-spirv"));
@@ -143,7 +143,7 @@ fn answer_row(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Ver
         ignore_filter: row.check.ends_with("-false"),
         ..AnalysisOptions::default()
     };
-    let lifted = frontend::lift(&module, &options).map_err(|refusal| refusal.to_string())?;
+    let lifted = symbolic::lift(&module, &options).map_err(|refusal| refusal.to_string())?;
     let budget = Budget::from_steps(steps);
     if std::env::var_os("SHOW").is_some() {
         lifted.cases.iter().for_each(|case| println!("{}", litmus::print(&case.test)));
@@ -161,7 +161,7 @@ fn answer_row(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Ver
     }
     let safety = row.check == "safety";
     let query = ModelQuery { budget, decide_race: !safety, decide_question: safety, locate_race: false };
-    let answer = frontend::answer_with_model(&lifted, model, &query).map_err(|error| error.to_string())?;
+    let answer = symbolic::answer_with_model(&lifted, model, &query).map_err(|error| error.to_string())?;
     let holds = if safety {
         answer.holds
     } else {
@@ -252,10 +252,10 @@ fn kernels_of_projects_are_read() {
             decide_question: false,
             locate_race: true,
         };
-        let lifting_result = frontend::lift(&module, &case.options)
+        let lifting_result = symbolic::lift(&module, &case.options)
             .map_err(|refusal| refusal.what.to_string())
             .and_then(|lifted| {
-                frontend::answer_with_model(&lifted, &model, &query).map_err(|error| error.to_string())
+                symbolic::answer_with_model(&lifted, &model, &query).map_err(|error| error.to_string())
             });
         match lifting_result {
             Err(reason) => *refused.entry(reason).or_insert(0) += 1,

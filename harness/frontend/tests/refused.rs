@@ -8,9 +8,9 @@ fn kernel_text(declarations: &str, body: &str) -> String {
     template.replace("; DECLARATIONS", declarations).replace("; BODY", body)
 }
 
-fn lift_text(text: &str) -> Result<frontend::Lifted, Refusal> {
+fn lift_text(text: &str) -> Result<symbolic::Lifted, Refusal> {
     entry_point::read_module(text.as_bytes())
-        .and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
+        .and_then(|module| symbolic::lift(&module, &AnalysisOptions::default()))
 }
 
 fn refusal_message(declarations: &str, body: &str) -> String {
@@ -67,7 +67,7 @@ fn encode_module(instructions: &[&[u32]]) -> Vec<u8> {
 
 fn error_message(bytes: &[u8]) -> String {
     match entry_point::read_module(bytes)
-        .and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
+        .and_then(|module| symbolic::lift(&module, &AnalysisOptions::default()))
     {
         Ok(_) => "lifted".to_owned(),
         Err(refusal) => refusal.to_string(),
@@ -157,7 +157,7 @@ fn random_words_cause_no_panic() {
         let module = entry_point::read_module(&bytes);
         read += usize::from(module.is_ok());
         if let Ok(module) = module {
-            let _ = frontend::lift(&module, &AnalysisOptions::default());
+            let _ = symbolic::lift(&module, &AnalysisOptions::default());
             let _ = walk::analyze_grid(&module, &AnalysisOptions::default());
         }
     }
@@ -175,7 +175,7 @@ fn random_words_cause_no_panic() {
             };
         }
         if let Ok(module) = entry_point::read_module(&bytes) {
-            let _ = frontend::lift(&module, &AnalysisOptions::default());
+            let _ = symbolic::lift(&module, &AnalysisOptions::default());
         }
     }
 }
@@ -202,7 +202,7 @@ fn sections_are_executed_once() {
             .replace("LocalInvocationIndex", "PrimitiveId");
         let module = entry_point::read_module(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
         let options = AnalysisOptions { grid: Some([1, 1, 2]), ..AnalysisOptions::default() };
-        let lifted = frontend::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
+        let lifted = symbolic::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
         let walked = walk::analyze_grid(&module, &options).map(|report| !report.findings.is_empty());
         assert_eq!(lifted, walked, "{body}");
         lifted.map_err(|refusal| refusal.to_string())

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use entry_point::{AnalysisOptions, FindingKind};
-use frontend::ModelQuery;
 use litmus::Race;
 use model::{Budget, Model};
+use symbolic::ModelQuery;
 
 /// A lock with one element per invocation, and one with too few elements.
 const LOCK_PER_INVOCATION: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array.spvasm");
@@ -13,10 +13,10 @@ const TOO_FEW_LOCKS: &str = include_str!("../../cli/tests/all/shaders/annotated/
 /// Returns true if an out-of-bounds access is reported, and the race verdict.
 fn out_of_bounds(text: &str, budget: Budget<'_>) -> (bool, Race) {
     let module = entry_point::read_module(text.as_bytes()).unwrap();
-    let lifted = frontend::lift(&module, &AnalysisOptions::default()).unwrap();
+    let lifted = symbolic::lift(&module, &AnalysisOptions::default()).unwrap();
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let query = ModelQuery { budget, decide_race: true, decide_question: false, locate_race: false };
-    let answer = frontend::answer_with_model(&lifted, &model, &query).unwrap();
+    let answer = symbolic::answer_with_model(&lifted, &model, &query).unwrap();
     (answer.findings.iter().any(|finding| finding.kind() == FindingKind::OutOfBounds), answer.race)
 }
 

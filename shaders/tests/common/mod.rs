@@ -215,7 +215,7 @@ impl Validator {
 /// Panics if a module breaks a rule of the memory model, or lacks a capability that spirv-val does not require.
 pub fn assert_valid_uses(words: &[u32]) {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    assert_eq!(frontend::invalid_uses(&entry_point::read_module(&bytes).unwrap()), []);
+    assert_eq!(lint::invalid_uses(&entry_point::read_module(&bytes).unwrap()), []);
     let module = shaders::parse_module(words).unwrap();
     let has = |capability| {
         module.capabilities.iter().any(|one| one.operands == [SpirvOperand::Capability(capability)])

@@ -40,7 +40,7 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
 }
 
 /// Folders whose code passes messages, fixes and coverage on as values.
-const TYPED_ANSWERS: [&str; 11] = [
+const TYPED_ANSWERS: [&str; 14] = [
     "harness/answers/src",
     "harness/campaign/src/check",
     "harness/campaign/src/kinds/shader",
@@ -48,6 +48,9 @@ const TYPED_ANSWERS: [&str; 11] = [
     "harness/explanation/src",
     "harness/entry_point/src",
     "harness/frontend/src",
+    "harness/lint/src",
+    "harness/repair/src",
+    "harness/symbolic/src",
     "harness/walk/src",
     "harness/web/src",
     "harness/cli/src/commands/race",

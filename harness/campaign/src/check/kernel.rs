@@ -15,7 +15,7 @@ use answers::{
 use entry_point::{
     AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, FindingKind, LiftFinding, Refusal, Spot,
 };
-use frontend::{InputGrid, Lifted, ModelQuery};
+use frontend::InputGrid;
 use litmus::Race;
 use model::Budget;
 use model::progress::{ProgressLimits, check_termination};
@@ -25,6 +25,7 @@ use results::wire::{
 };
 use results::write::race::{describe_coverage, describe_limit, describe_need};
 use spirv_reader::SourcePosition;
+use symbolic::{Lifted, ModelQuery};
 
 use self::undecided::describe_refusal;
 use super::{CheckOptions, CheckResult};
@@ -342,7 +343,7 @@ impl EntryPointCheck<'_> {
         options: &AnalysisOptions,
     ) -> Result<ModelAnswer, Refusal> {
         let deadline = Some(DeadlinePredicate::new(stop_after(self.remaining_time())));
-        let lifted = frontend::lift(self.entry.module, &AnalysisOptions { deadline, ..options.clone() })?;
+        let lifted = symbolic::lift(self.entry.module, &AnalysisOptions { deadline, ..options.clone() })?;
         let lifted_entry = LiftedEntryPoint { entry: self.entry, options, lifted: &lifted };
         Ok(lifted_entry.check_with_model(self).map(|PartialAnswer { mut line, mut notes }| {
             notes.extend(chosen.choice_note());
@@ -405,7 +406,7 @@ impl LiftedEntryPoint<'_> {
         let stop = stop_after(check.remaining_time());
         let budget = Budget::until(&stop);
         let query = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: true };
-        let answer = frontend::answer_with_model(lifted, self.entry.model, &query);
+        let answer = symbolic::answer_with_model(lifted, self.entry.model, &query);
         let answer = answer.map_err(|error| error.to_string())?;
         let race = match &answer.race_spot {
             Some(found) => Some((found.describe(&lifted.invocations), self.finding_places(&found.at))),

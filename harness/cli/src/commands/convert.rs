@@ -138,7 +138,7 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
         }
         None => options,
     };
-    let lifted = frontend::lift(&module, &options).map_err(|refusal| to_failure(&refusal))?;
+    let lifted = symbolic::lift(&module, &options).map_err(|refusal| to_failure(&refusal))?;
     if let Some(case) = lifted.cases.first() {
         StandardOutput::new().print(&litmus::print(&case.test))?;
     }

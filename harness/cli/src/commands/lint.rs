@@ -1,7 +1,7 @@
 //! `lint`: findings in a shader that hold for every dispatch.
 
 use campaign::parallel::process_in_order;
-use frontend::LintRule;
+use lint::LintRule;
 use results::wire::{FindingRecord, LINT_SCHEMA, LintLine};
 use vk_litmus::{CompileOptions, Error, ErrorKind, ShaderModule, program};
 

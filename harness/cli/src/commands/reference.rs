@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn every_lint_rule_has_a_page() {
         let pages: FindingPages = toml::from_str(FINDINGS_TOML).unwrap();
-        for rule in frontend::LintRule::ALL {
+        for rule in lint::LintRule::ALL {
             let kind = format!("lint:{}", rule.name());
             assert!(pages.finding.iter().any(|page| page.kind == kind), "{kind}");
         }

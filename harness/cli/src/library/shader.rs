@@ -6,7 +6,7 @@ use answers::{placed_refusal_text, source_location};
 use campaign::Failure;
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use entry_point::input_place::OverrideRole;
-use frontend::Lint;
+use lint::Lint;
 use results::wire::{FindingPlace, FindingRecord, RejectedLine};
 use spirv_reader::SpirvModule;
 
@@ -229,7 +229,7 @@ impl ShaderModule {
             let failure = Failure::input_message(format!("{}: the module has no entry point", self.file));
             return Err(Error::for_file(&self.file, failure).with_kind(ErrorKind::NoEntryPoint));
         }
-        Ok(frontend::lint(&module).iter().map(|lint| lint_finding(&self.file, &module, lint)).collect())
+        Ok(lint::lint(&module).iter().map(|lint| lint_finding(&self.file, &module, lint)).collect())
     }
 
     fn read(&self) -> Result<SpirvModule, Error> {

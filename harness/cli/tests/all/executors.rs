@@ -46,7 +46,7 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
         })),
         ..AnalysisOptions::default()
     };
-    let lifted = frontend::lift(module, &options).err();
+    let lifted = symbolic::lift(module, &options).err();
     let walked = walk::analyze_grid(module, &options).map_or_else(Some, |report| report.refusal);
     let answer_of = |refusal: Option<entry_point::Refusal>| {
         refusal.map_or_else(|| "answers".to_owned(), |refusal| missing_feature(&refusal.what))

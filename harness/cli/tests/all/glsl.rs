@@ -5,10 +5,10 @@ use std::fs;
 use std::process::Command;
 
 use entry_point::AnalysisOptions;
-use frontend::ModelQuery;
 use litmus::glsl::{GlslShader, to_glsl};
 use litmus::{Dialect, InstructionKind, Prediction, QuestionKind, Race, Test};
 use model::{Budget, Model};
+use symbolic::ModelQuery;
 
 use crate::common::{Ran, installed, vk_litmus};
 use crate::docs::compare_generated;
@@ -77,7 +77,7 @@ fn round_trip(test: &Test, glsl: &GlslShader, module: &[u8], model: &Model) -> O
         keep_all: true,
         ..AnalysisOptions::default()
     };
-    let lifted = match frontend::lift(&module, &options) {
+    let lifted = match symbolic::lift(&module, &options) {
         Ok(lifted) => lifted,
         Err(refusal) => return wrong(refusal.to_string()),
     };
@@ -128,7 +128,7 @@ fn round_trip(test: &Test, glsl: &GlslShader, module: &[u8], model: &Model) -> O
     let predicted =
         model::predict_with_growing_bound(test, model, &model::PredictOptions { budget, unroll: 1 }).unwrap();
     let asking = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: false };
-    let answer = frontend::answer_with_model(&lifted, model, &asking).unwrap();
+    let answer = symbolic::answer_with_model(&lifted, model, &asking).unwrap();
     if predicted.race == Race::Unknown || answer.race == Race::Unknown {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Lint rules: each has a finding in incorrect shaders and none in correct ones.
 
-use frontend::LintRule;
+use lint::LintRule;
 use std::fs;
 
 use results::wire::LintLine;

@@ -20,13 +20,14 @@ use super::event::{CellKey, MemoryKey};
 use super::program::cell_keys;
 use super::simulation::Mismatch;
 use super::{Counterexample, leaves_nothing_defined};
-use crate::answer::locate_race;
-use crate::emit::{self, AccessTarget};
-use crate::lifted::{Lifted, LiftedCase};
-use crate::suspicion::confirm_suspicions;
-use crate::value::{NumberDomain, SymbolicNumber};
 use entry_point::{FindingKind, LiftFinding, Spot};
 use spirv_reader::SourcePosition;
+use symbolic::confirm_suspicions;
+use symbolic::emit;
+use symbolic::emit::AccessTarget;
+use symbolic::locate_race;
+use symbolic::{Lifted, LiftedCase};
+use symbolic::{NumberDomain, SymbolicNumber};
 
 /// Model steps for one environment.
 const MODEL_STEPS: u64 = 40_000;

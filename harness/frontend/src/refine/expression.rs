@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, ScalarType, Value};
 
-use crate::function::{COMMUTATIVE_BIT, FIRST_OPERAND, NEGATION_BIT, PRODUCT_BIT, negation_of, operand_bits};
+use symbolic::function::{
+    COMMUTATIVE_BIT, FIRST_OPERAND, NEGATION_BIT, PRODUCT_BIT, negation_of, operand_bits,
+};
 
 /// A value that a load or a read-modify-write returned.
 pub(super) type Symbol = u32;
@@ -16,7 +18,7 @@ pub(super) enum Expression {
     Known(u64),
     Symbol(Symbol),
     Apply(ArithmeticOperation, Rc<Expression>, Rc<Expression>),
-    /// The result of a function without a definition, by its code ([`crate::function`]).
+    /// The result of a function without a definition, by its code ([`symbolic::function`]).
     Function(u32, Rc<Expression>),
 }
 

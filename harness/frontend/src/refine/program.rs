@@ -10,10 +10,11 @@ use spirv_reader::SpirvModule;
 use super::condition::{Condition, ConditionFacts, ConditionValue};
 use super::event::{CellKey, Event, MemoryKey, Operation, OrderShape};
 use super::expression::{Expression, LiveRegisters, Registers};
-use crate::emit::{self, COUNT_REGISTER};
-use crate::lifted::LiftedCase;
-use crate::value::NumberDomain;
 use spirv_reader::SourcePosition;
+use symbolic::LiftedCase;
+use symbolic::NumberDomain;
+use symbolic::emit;
+use symbolic::emit::COUNT_REGISTER;
 
 /// Upper bound on the instructions between two events.
 const MAX_SILENT_STEPS: usize = 100_000;

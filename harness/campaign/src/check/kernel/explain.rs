@@ -5,12 +5,14 @@ use std::time::Duration;
 use answers::{EntryAnswer, placed_refusal_text};
 use entry_point::{AnalysisOptions, FindingKind, InvocationId, Refusal};
 use explanation::ShaderAnswer;
-use frontend::{InputGrid, InputMode, MissingSync, ModelQuery, RaceSpot};
+use frontend::{InputGrid, InputMode};
 use litmus::Race;
 use model::Budget;
+use repair::MissingSync;
 use results::wire::{ChangeRecord, FindingRecord, RaceVerdict};
 use results::write::change::describe_placed_change;
 use results::write::race::{describe_need, format_finding, format_head, format_lints, format_places};
+use symbolic::{ModelQuery, RaceSpot};
 
 use super::LiftedEntryPoint;
 use crate::shader::race::{findings_page, to_page};
@@ -116,9 +118,9 @@ fn explain_pairs(
     };
     let explain = |pair: [InvocationId; 2]| {
         let options = AnalysisOptions { only_invocations: pair.to_vec(), ..options.clone() };
-        let lifted = frontend::lift(entry.module, &options).ok()?;
-        frontend::answer_with_model(&lifted, entry.model, &query).ok()?.race_spot?;
-        frontend::find_missing_sync(&lifted, entry.model, &query).ok()
+        let lifted = symbolic::lift(entry.module, &options).ok()?;
+        symbolic::answer_with_model(&lifted, entry.model, &query).ok()?.race_spot?;
+        repair::find_missing_sync(&lifted, entry.model, &query).ok()
     };
     let mut explained = 0;
     let reason = |pair: &Option<[InvocationId; 2]>| {
@@ -137,7 +139,7 @@ fn explain_by_model(entry: EntryPoint<'_>, time: Duration) -> Result<EntryExplan
     let EntryPoint { file, module, model, .. } = entry;
     let refused = |refusal: Refusal| placed_refusal_text(file, &refusal);
     let chosen = entry.choose_inputs(InputGrid::One, None).map_err(refused)?;
-    let lifted = frontend::lift(module, &chosen.options).map_err(refused)?;
+    let lifted = symbolic::lift(module, &chosen.options).map_err(refused)?;
     let lifted_entry = LiftedEntryPoint { entry, options: &chosen.options, lifted: &lifted };
     let explanation = lifted_entry.explain_with_model(time).map_err(|error| format!("{file}: {error}"))?;
     let EntryExplanation { mut text, mut page, mut outcome } = explanation;
@@ -188,7 +190,7 @@ impl LiftedEntryPoint<'_> {
             locate_race: true,
         };
         let failed = |error: model::PredictError| error.to_string();
-        let answer = frontend::answer_with_model(lifted, model, &query).map_err(failed)?;
+        let answer = symbolic::answer_with_model(lifted, model, &query).map_err(failed)?;
         let race = match answer.race {
             Race::Free => "race-free",
             Race::Racy => "racy",
@@ -234,7 +236,7 @@ impl LiftedEntryPoint<'_> {
             let record =
                 FindingRecord::new(FindingKind::Race.name(), message, self.finding_places(&found.at));
             findings.insert(0, FindingRecord { element: Some(found.element.clone()), ..record });
-            let missing_sync = frontend::find_missing_sync(lifted, model, &query).map_err(failed)?;
+            let missing_sync = repair::find_missing_sync(lifted, model, &query).map_err(failed)?;
             let why = format!("Why: {}.", missing_sync.description());
             text += &format!("  {why}\n");
             reason = Some(why);
@@ -275,8 +277,8 @@ impl LiftedEntryPoint<'_> {
     ) -> Result<Vec<ChangeRecord>, String> {
         let EntryPoint { file, module, model, .. } = self.entry;
         let options = AnalysisOptions { keep_all: true, ..self.options.clone() };
-        let unreduced = frontend::lift(module, &options).map_err(|refusal| refusal.to_string())?;
-        let fix = frontend::fix_races((module, &options), &unreduced, model, race, query)
+        let unreduced = symbolic::lift(module, &options).map_err(|refusal| refusal.to_string())?;
+        let fix = repair::fix_races((module, &options), &unreduced, model, race, query)
             .map_err(|error| error.to_string())?;
         if fix.changes.is_empty() {
             *text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);

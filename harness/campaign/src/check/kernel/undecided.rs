@@ -2,9 +2,9 @@
 
 use answers::refusal_text;
 use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal};
-use frontend::ModelQuery;
 use model::Budget;
 use spirv_reader::SourcePosition;
+use symbolic::ModelQuery;
 
 use super::{EntryPointCheck, ModelAnswer};
 use crate::shader::shader_analysis::ChosenEntryPoint;
@@ -107,10 +107,10 @@ impl EntryPointCheck<'_> {
         let is_accepted = |bodies: &&u32| {
             let options =
                 AnalysisOptions { unroll: Some(**bodies), deadline: until.clone(), ..options.clone() };
-            let Ok(lifted) = frontend::lift(self.entry.module, &options) else { return false };
+            let Ok(lifted) = symbolic::lift(self.entry.module, &options) else { return false };
             let budget = Budget::until(&never_stop).with_step_limit(ACCEPTANCE_CHECK_STEPS);
             let query = ModelQuery { budget, decide_race: true, decide_question: true, locate_race: false };
-            frontend::answer_with_model(&lifted, self.entry.model, &query).is_ok()
+            symbolic::answer_with_model(&lifted, self.entry.model, &query).is_ok()
         };
         let is_below_bound = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
         match LOOP_BOUNDS.iter().filter(is_below_bound).find(is_accepted) {
@@ -126,7 +126,7 @@ impl EntryPointCheck<'_> {
     fn suggest_grid(&self, options: &AnalysisOptions, bound: usize) -> String {
         let until = Some(DeadlinePredicate::new(stop_after(self.check_options.timeout)));
         let options = AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..options.clone() };
-        match frontend::lift(self.entry.module, &options) {
+        match symbolic::lift(self.entry.module, &options) {
             Err(Refusal { what: Problem::Invocations { .. }, .. }) => {
                 "one workgroup alone exceeds the limit: reduce its size with `--spec` if specialization \
                  constants set it"

@@ -1,0 +1,5 @@
+//! Rules on modules that need no execution: likely mistakes of synchronization, and validity rules of SPIR-V.
+
+mod rules;
+
+pub use rules::{InvalidUse, Lint, LintRule, ValidityRule, divergent_barriers, invalid_uses, lint};

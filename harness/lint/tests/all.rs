@@ -1,0 +1,3 @@
+//! Integration tests of the rules, linked as one program.
+
+mod validity;
