@@ -142,6 +142,7 @@ pub(crate) struct Summary<'m> {
     pub bounds: Vec<Bound>,
     /// The symbols of the iterations of loops.
     pub iterations: Vec<FunctionId>,
+    last_iterations: Vec<FunctionId>,
     /// For each loop, the conditions under which an iteration is followed by another one.
     pub loop_conditions: Vec<TermId>,
     /// The same with what else is known of the iteration.
@@ -175,6 +176,15 @@ impl Summary<'_> {
     pub fn group_count(&mut self, axis: usize) -> TermId {
         self.symbol(FunctionKind::GroupCount(axis), (1, MAX_GROUPS), Uniformity::Grid)
     }
+
+    /// Returns the last iteration of a loop, a function of the iterations of the loops around it.
+    pub fn last_iteration(&mut self, index: usize) -> TermId {
+        let mut around = self.graph.loops_around(self.graph.loops[index].header);
+        around.pop();
+        let arguments: Vec<TermId> =
+            around.iter().map(|outer| self.terms.apply(self.iterations[*outer], &[])).collect();
+        self.terms.apply(self.last_iterations[index], &arguments)
+    }
 }
 
 pub(crate) struct Executor<'m> {
@@ -185,7 +195,6 @@ pub(crate) struct Executor<'m> {
     pub symbolic_constants: BTreeSet<u32>,
     /// The variables whose memory the entry point writes.
     pub written: BTreeSet<u32>,
-    last_iterations: Vec<FunctionId>,
     /// The closed forms of loop-carried variables.
     closed: FxHashMap<FunctionId, TermId>,
     incoming: Vec<Vec<Edge>>,
@@ -249,8 +258,9 @@ impl<'m> Executor<'m> {
         mut terms: TermArena,
         local_size: [TermId; 3],
     ) -> Executor<'m> {
-        let symbol =
-            |terms: &mut TermArena, kind| terms.named_function(kind, 32, (0, mask(32)), Uniformity::Grid);
+        // The number of iterations fits 32 bits.
+        let range = (0, mask(32) - 1);
+        let symbol = |terms: &mut TermArena, kind| terms.named_function(kind, 32, range, Uniformity::Grid);
         let count = graph.loops.len();
         let iterations = (0..count).map(|index| symbol(&mut terms, FunctionKind::Iteration(index))).collect();
         let last_iterations =
@@ -267,6 +277,7 @@ impl<'m> Executor<'m> {
                 barriers: Vec::new(),
                 bounds: Vec::new(),
                 iterations,
+                last_iterations,
                 loop_conditions: vec![truth; count],
                 loop_continues: vec![truth; count],
                 closed_forms: Vec::new(),
@@ -279,7 +290,6 @@ impl<'m> Executor<'m> {
             values: FxHashMap::default(),
             symbolic_constants: BTreeSet::new(),
             written: BTreeSet::new(),
-            last_iterations,
             closed: FxHashMap::default(),
             incoming: vec![Vec::new(); nodes],
             leaving: vec![Vec::new(); count],
@@ -469,8 +479,7 @@ impl<'m> Executor<'m> {
         let mut result = last.clone();
         for (condition, value) in conditions.iter().zip(values).rev().skip(1) {
             if result != *value {
-                let terms = &mut self.summary.terms;
-                result = value.merge(&result, &mut |yes, no| terms.select(*condition, yes, no));
+                result = value.select(&result, *condition, &mut self.summary.terms);
             }
         }
         result
@@ -517,7 +526,7 @@ impl<'m> Executor<'m> {
 
     /// Replaces the iteration of a loop by its last one.
     fn leave_loop_value(&mut self, index: usize, value: &Value) -> Value {
-        let last = self.last_iteration(index);
+        let last = self.summary.last_iteration(index);
         let closed = std::mem::take(&mut self.closed);
         let iteration = Some((self.summary.iterations[index], last));
         let formals = self.formals(index);
@@ -527,16 +536,6 @@ impl<'m> Executor<'m> {
         let result = value.map_terms(&mut |term| terms.substitute(term, &mut memo, &mut by));
         self.closed = closed;
         result
-    }
-
-    fn last_iteration(&mut self, index: usize) -> TermId {
-        let mut around = self.summary.graph.loops_around(self.summary.graph.loops[index].header);
-        around.pop();
-        let arguments: Vec<TermId> = around
-            .iter()
-            .map(|outer| self.summary.terms.apply(self.summary.iterations[*outer], &[]))
-            .collect();
-        self.summary.terms.apply(self.last_iterations[index], &arguments)
     }
 
     /// Returns the iterations of a loop and of the loops around it, the outermost first.
@@ -631,7 +630,7 @@ impl<'m> Executor<'m> {
         self.close_forms(index, carried, has_back);
         // The last iteration depends on the branches that end the loop.
         let sources: Vec<TermId> = leaving.iter().map(|(edge, _)| edge.reach).collect();
-        let last = self.last_iterations[index];
+        let last = self.summary.last_iterations[index];
         self.summary.terms.function_mut(last).sources.extend(sources);
         self.rewrite_loop(index, first, continues, truth);
         for (edge, target) in leaving {
@@ -707,7 +706,7 @@ impl<'m> Executor<'m> {
         let iteration = terms.apply(iteration_function, &[]);
         let width = terms.width(one.next);
         let current = terms.apply(one.function, formals);
-        if one.next == current {
+        if terms.has_only_leaves(one.next, &[current, one.initial]) {
             return Some(one.initial);
         }
         if !(8..=32).contains(&width) {
@@ -853,7 +852,7 @@ impl<'m> Executor<'m> {
                     SpirvOperation::Variable { .. } => instruction.result,
                     _ => continue,
                 };
-                changed.extend(self.root_variable(graph.nodes[*node].frame, pointer));
+                changed.extend(self.root_variables(graph.nodes[*node].frame, pointer).into_iter().flatten());
             }
             if let NodeEnd::Leave { .. } = graph.nodes[*node].end {
                 changed.insert((graph.nodes[*node].frame, 0));
@@ -862,36 +861,47 @@ impl<'m> Executor<'m> {
         changed
     }
 
-    /// Returns the local variable that a pointer refers to; `None` for other memory.
-    pub fn root_variable(&self, mut frame: usize, mut id: u32) -> Option<LocalKey> {
+    /// Returns the variables that a pointer may refer to, of frame 0 for the module's; `None` if some are not known.
+    pub fn root_variables(&self, frame: usize, id: u32) -> Option<BTreeSet<LocalKey>> {
         let graph = &self.summary.graph;
-        loop {
+        let (mut roots, mut visited, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![(frame, id)]);
+        while let Some((frame, id)) = open.pop() {
+            if !visited.insert((frame, id)) {
+                continue;
+            }
             if self.summary.module.variables.contains_key(&id) {
-                return Some((0, id));
+                roots.insert((0, id));
+                continue;
             }
             let function = graph.frames[frame].function;
             if let Some(position) = function.parameters.iter().position(|parameter| *parameter == id) {
                 let (caller, arguments) = graph.frames[frame].caller?;
-                (frame, id) = (caller, *arguments.get(position)?);
+                open.push((caller, *arguments.get(position)?));
                 continue;
             }
             let instruction = function.code.iter().find(|instruction| instruction.result == id)?;
             match self.summary.module.operation(instruction) {
-                SpirvOperation::Variable { .. } => return Some((frame, id)),
-                SpirvOperation::AccessChain { base, .. } => id = base,
-                SpirvOperation::ImageTexelPointer { image, .. } => id = image,
+                SpirvOperation::Variable { .. } => _ = roots.insert((frame, id)),
+                SpirvOperation::AccessChain { base: from, .. }
+                | SpirvOperation::ImageTexelPointer { image: from, .. }
+                | SpirvOperation::Copy { value: from }
+                | SpirvOperation::Bitcast { value: from } => open.push((frame, from)),
+                SpirvOperation::Select { yes, no, .. } => open.extend([(frame, yes), (frame, no)]),
+                SpirvOperation::Phi { sources } => {
+                    open.extend(sources.iter().map(|[value, _]| (frame, *value)));
+                }
                 SpirvOperation::Load { pointer, .. }
                     if matches!(
                         self.summary.module.types.get(&instruction.ty),
                         Some(SpirvType::Handle(_))
                     ) =>
                 {
-                    id = pointer;
+                    open.push((frame, pointer));
                 }
-                SpirvOperation::Copy { value } | SpirvOperation::Bitcast { value } => id = value,
                 _ => return None,
             }
         }
+        Some(roots)
     }
 
     /// Executes a node and adds the edges to its successors.

@@ -69,10 +69,7 @@ impl Executor<'_> {
                 return self.store(pointer, value, memory);
             }
             SpirvOperation::CopyMemory { target, source, memory: [of_store, of_load] } => {
-                let ty = match &*self.pointer_of(source)? {
-                    Pointer::Local { ty, .. } | Pointer::Memory { ty, .. } | Pointer::Texel { ty, .. } => *ty,
-                    Pointer::Image { .. } => return refuse(self),
-                };
+                let Some(ty) = self.pointer_of(source)?.pointee() else { return refuse(self) };
                 let value = self.load(source, ty, of_load)?;
                 return self.store(target, value, of_store);
             }
@@ -98,9 +95,10 @@ impl Executor<'_> {
                         coordinates,
                         ty: pointee,
                     })),
-                    Pointer::Local { .. } | Pointer::Memory { .. } | Pointer::Texel { .. } => {
-                        return refuse(self);
-                    }
+                    Pointer::Local { .. }
+                    | Pointer::Memory { .. }
+                    | Pointer::Texel { .. }
+                    | Pointer::Choice { .. } => return refuse(self),
                 }
             }
             SpirvOperation::ImageQuery { query, image } => {
@@ -115,9 +113,10 @@ impl Executor<'_> {
                             sources.extend(descriptor.element);
                             self.terms().uniformity_of(&sources)
                         }
-                        Pointer::Local { .. } | Pointer::Memory { .. } | Pointer::Texel { .. } => {
-                            Uniformity::Invocation
-                        }
+                        Pointer::Local { .. }
+                        | Pointer::Memory { .. }
+                        | Pointer::Texel { .. }
+                        | Pointer::Choice { .. } => Uniformity::Invocation,
                     },
                     Value::Scalar(_) | Value::Composite(_) | Value::Opaque => Uniformity::Invocation,
                 };
@@ -191,10 +190,7 @@ impl Executor<'_> {
             SpirvOperation::Compute { instruction, operands } => self.compute(instruction, operands, ty)?,
             SpirvOperation::ComputeAndStore { instruction, value, pointer } => {
                 let value = self.value(value).terms();
-                let stored = match &*self.pointer_of(pointer)? {
-                    Pointer::Local { ty, .. } | Pointer::Memory { ty, .. } | Pointer::Texel { ty, .. } => *ty,
-                    Pointer::Image { .. } => return refuse(self),
-                };
+                let Some(stored) = self.pointer_of(pointer)?.pointee() else { return refuse(self) };
                 let stored = self.uninterpreted(&format!("{instruction:?} stored"), &value, stored)?;
                 self.store(pointer, stored, Default::default())?;
                 self.uninterpreted(&format!("{instruction:?}"), &value, ty)?
@@ -460,10 +456,7 @@ impl Executor<'_> {
 
     fn select_value(&mut self, condition: &Value, yes: &Value, no: &Value) -> Value {
         match (condition, yes, no) {
-            (Value::Scalar(condition), _, _) => {
-                let terms = &mut self.summary.terms;
-                yes.merge(no, &mut |yes, no| terms.select(*condition, yes, no))
-            }
+            (Value::Scalar(condition), _, _) => yes.select(no, *condition, &mut self.summary.terms),
             (Value::Composite(conditions), Value::Composite(yes), Value::Composite(no)) => Value::Composite(
                 conditions
                     .iter()

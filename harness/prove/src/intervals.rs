@@ -5,7 +5,7 @@
 //! orders their class of memory. Both invocations agree on the iterations of the loops around that barrier; an access that
 //! is reached over the back edge of such a loop belongs to the next iteration.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vocabulary::{Scope, StorageClass};
 
@@ -39,7 +39,12 @@ pub(crate) struct VisitPath {
     pub crossings: Vec<Crossing>,
     /// The nodes of barriers that it has not reached in this iteration.
     pub skipped: Vec<usize>,
+    /// Loops with barriers that it has left, with the iterations in which it did: their last ones.
+    pub left: BTreeMap<usize, Crossing>,
 }
+
+/// A node of an interval, before the barriers that it has skipped are known.
+type Step = (usize, Vec<Crossing>, BTreeMap<usize, Crossing>);
 
 /// The nodes of an interval.
 pub(crate) type Interval = BTreeSet<Visit>;
@@ -78,41 +83,54 @@ pub(crate) fn intervals(
 /// Returns the interval that begins after a barrier, or at the start.
 fn interval(graph: &Graph<'_>, start: Option<usize>, cuts: &BTreeSet<usize>) -> Interval {
     let mut nodes = BTreeSet::new();
-    let mut open: Vec<(usize, Vec<Crossing>)> = match start {
+    let around = |node: usize, crossing| vec![crossing; graph.loops_around(node).len()];
+    let mut open: Vec<Step> = match start {
         // The entry may be the header of a loop.
-        None => vec![(0, vec![Crossing::First; graph.loops_around(0).len()])],
-        Some(node) => follow(graph, node, &vec![Crossing::Same; graph.loops_around(node).len()]),
+        None => vec![(0, around(0, Crossing::First), BTreeMap::new())],
+        Some(node) => follow(graph, cuts, &(node, around(node, Crossing::Same), BTreeMap::new())),
     };
-    while let Some((node, crossings)) = open.pop() {
-        if cuts.contains(&node) || !nodes.insert((node, crossings.clone())) {
-            continue;
+    while let Some(step) = open.pop() {
+        if !cuts.contains(&step.0) && nodes.insert(step.clone()) {
+            open.extend(follow(graph, cuts, &step));
         }
-        open.extend(follow(graph, node, &crossings));
     }
-    let visit = |(node, crossings): (usize, Vec<Crossing>)| {
+    let visit = |(node, crossings, left): Step| {
         let skipped = skipped_barriers(graph, cuts, start, node, &crossings);
-        Visit { node, path: VisitPath { crossings, skipped } }
+        Visit { node, path: VisitPath { crossings, skipped, left } }
     };
     nodes.into_iter().map(visit).collect()
 }
 
 /// Returns the successors of a node with their crossings.
-fn follow(graph: &Graph<'_>, node: usize, crossings: &[Crossing]) -> Vec<(usize, Vec<Crossing>)> {
-    let loops = graph.loops_around(node);
-    let successors = graph.nodes[node].successors.iter();
+fn follow(graph: &Graph<'_>, cuts: &BTreeSet<usize>, (node, crossings, left): &Step) -> Vec<Step> {
+    let loops = graph.loops_around(*node);
+    let successors = graph.nodes[*node].successors.iter();
     successors
         .map(|target| {
-            let mut next = Vec::new();
-            for (depth, index) in graph.loops_around(*target).into_iter().enumerate() {
-                let is_around = loops.get(depth) == Some(&index);
+            let (mut next, mut left) = (Vec::new(), left.clone());
+            let targets = graph.loops_around(*target);
+            for (depth, index) in targets.iter().enumerate() {
+                let is_around = loops.get(depth) == Some(index);
+                let is_header = graph.loops[*index].header == *target;
+                if is_header {
+                    // The loops within, and the loop itself if it is entered again, have no last iteration yet.
+                    let body = &graph.loops[*index].body;
+                    left.retain(|inner, _| !body.contains(&graph.loops[*inner].header));
+                }
                 next.push(match crossings.get(depth).filter(|_| is_around) {
                     None => Crossing::First,
-                    Some(_) if graph.loops[index].header != *target => crossings[depth],
+                    Some(_) if !is_header => crossings[depth],
                     Some(Crossing::Same) => Crossing::Next,
                     Some(Crossing::Next | Crossing::First | Crossing::Free) => Crossing::Free,
                 });
             }
-            (*target, next)
+            for (index, crossing) in loops.iter().zip(crossings) {
+                let has_cut = || !cuts.is_disjoint(&graph.loops[*index].body);
+                if !targets.contains(index) && *crossing != Crossing::Free && has_cut() {
+                    left.insert(*index, *crossing);
+                }
+            }
+            (*target, next, left)
         })
         .collect()
 }

@@ -2,7 +2,10 @@
 //!
 //! The contents of memory that the entry point never writes are functions of the address. Those of other memory are
 //! arbitrary. A plain load of workgroup memory at an address that a workgroup agrees on has one result for the workgroup:
-//! if an invocation wrote there between the same barriers, it would race with the others.
+//! if an invocation wrote there between the same barriers, it would race with the others. A pointer to one of two
+//! variables is accessed twice, each time under its condition.
+//!
+//! Long because loads, stores and atomics share the forms of pointers.
 
 use std::rc::Rc;
 
@@ -31,17 +34,41 @@ impl Executor<'_> {
         element: Option<u32>,
         indices: &[u32],
     ) -> Result<Value, Unproved> {
-        let base = self.pointer_of(base)?;
-        let mut pointer = (*base).clone();
+        let mut pointer = (*self.pointer_of(base)?).clone();
+        self.move_pointer(&mut pointer, element, indices)?;
+        Ok(Value::Pointer(Rc::new(pointer)))
+    }
+
+    fn move_pointer(
+        &mut self,
+        pointer: &mut Pointer,
+        element: Option<u32>,
+        indices: &[u32],
+    ) -> Result<(), Unproved> {
+        if let Pointer::Choice { condition, yes, no } = pointer {
+            for (side, target) in self.sides(*condition).into_iter().zip([yes, no]) {
+                let facts = std::mem::replace(&mut self.facts, side);
+                self.move_pointer(Rc::make_mut(target), element, indices)?;
+                self.facts = facts;
+            }
+            return Ok(());
+        }
         if let Some(element) = element {
             let index = self.index(element)?;
-            self.move_by_elements(&mut pointer, index)?;
+            self.move_by_elements(pointer, index)?;
         }
         for index in indices {
             let index = self.index(*index)?;
-            self.enter_part(&mut pointer, index)?;
+            self.enter_part(pointer, index)?;
         }
-        Ok(Value::Pointer(Rc::new(pointer)))
+        Ok(())
+    }
+
+    /// Returns the facts of the current instruction if a condition holds, and if it does not.
+    fn sides(&mut self, condition: TermId) -> [TermId; 2] {
+        let (facts, terms) = (self.facts, &mut self.summary.terms);
+        let negated = terms.not(condition);
+        [condition, negated].map(|one| terms.every(&[facts, one]))
     }
 
     /// Returns an index as a signed number of 64 bits.
@@ -67,7 +94,7 @@ impl Executor<'_> {
                 }
                 None => Err(self.unproved(UnprovedReason::UnknownPointer)),
             },
-            Pointer::Image { .. } | Pointer::Texel { .. } => {
+            Pointer::Image { .. } | Pointer::Texel { .. } | Pointer::Choice { .. } => {
                 Err(self.unproved(UnprovedReason::UnknownPointer))
             }
         }
@@ -85,7 +112,9 @@ impl Executor<'_> {
                 descriptor.element = Some(index);
                 Ok(())
             }
-            Pointer::Texel { .. } => Err(self.unproved(UnprovedReason::UnknownPointer)),
+            Pointer::Texel { .. } | Pointer::Choice { .. } => {
+                Err(self.unproved(UnprovedReason::UnknownPointer))
+            }
             Pointer::Local { key, path, ty } => {
                 let part = specialized.part_of(*ty, constant.unwrap_or(0)).map_err(|_| self.too_large())?;
                 path.push(index);
@@ -235,10 +264,7 @@ impl Executor<'_> {
             let is_here = self.terms().equal(*index, number);
             result = Some(match result {
                 None => part,
-                Some(other) => {
-                    let terms = &mut self.summary.terms;
-                    part.merge(&other, &mut |yes, no| terms.select(is_here, yes, no))
-                }
+                Some(other) => part.select(&other, is_here, &mut self.summary.terms),
             });
         }
         Ok(result.unwrap_or(Value::Opaque))
@@ -259,8 +285,7 @@ impl Executor<'_> {
                 (_, Some(_)) => self.store_part(part, path, value),
                 (_, None) => {
                     let new = self.store_part(part, path, value);
-                    let terms = &mut self.summary.terms;
-                    new.merge(part, &mut |yes, no| terms.select(is_here, yes, no))
+                    new.select(part, is_here, &mut self.summary.terms)
                 }
             });
         }
@@ -268,7 +293,17 @@ impl Executor<'_> {
     }
 
     pub fn load(&mut self, pointer: u32, ty: u32, memory: MemoryOperands) -> Result<Value, Unproved> {
-        match &*self.pointer_of(pointer)? {
+        let pointer = self.pointer_of(pointer)?;
+        self.load_from(&pointer, ty, memory)
+    }
+
+    fn load_from(&mut self, pointer: &Pointer, ty: u32, memory: MemoryOperands) -> Result<Value, Unproved> {
+        match pointer {
+            Pointer::Choice { condition, yes, no } => {
+                self.on_both_sides(*condition, [yes, no], &mut |executor, pointer| {
+                    executor.load_from(pointer, ty, memory)
+                })
+            }
             Pointer::Local { key, path, .. } => {
                 let whole = self.local_value(*key)?;
                 let value = self.load_part(&whole, path, ty)?;
@@ -285,6 +320,34 @@ impl Executor<'_> {
             Pointer::Memory { descriptor, offset, .. } => self.load_memory(descriptor, *offset, ty, memory),
             Pointer::Texel { .. } => Err(self.unproved(UnprovedReason::UnknownPointer)),
         }
+    }
+
+    /// Accesses one of two pointers: each under its side of a condition.
+    fn on_both_sides(
+        &mut self,
+        condition: TermId,
+        pointers: [&Pointer; 2],
+        access: &mut dyn FnMut(&mut Self, &Pointer) -> Result<Value, Unproved>,
+    ) -> Result<Value, Unproved> {
+        let (facts, state) = (self.facts, self.state.clone());
+        let [yes, no] = self.sides(condition);
+        self.facts = yes;
+        let first = access(self, pointers[0])?;
+        let after = std::mem::replace(&mut self.state, state);
+        self.facts = no;
+        let second = access(self, pointers[1])?;
+        self.facts = facts;
+        for (key, value) in after {
+            match self.state.get(&key) {
+                Some(other) if *other != value => {
+                    let value = value.select(other, condition, &mut self.summary.terms);
+                    self.state.insert(key, value);
+                }
+                Some(_) => {}
+                None => _ = self.state.insert(key, value),
+            }
+        }
+        Ok(first.select(&second, condition, &mut self.summary.terms))
     }
 
     /// Returns true if a value may be what a variable contains before its first store.
@@ -390,10 +453,21 @@ impl Executor<'_> {
     }
 
     pub fn store(&mut self, pointer: u32, value: Value, memory: MemoryOperands) -> Result<(), Unproved> {
-        match &*self.pointer_of(pointer)? {
+        let pointer = self.pointer_of(pointer)?;
+        self.store_to(&pointer, &value, memory)
+    }
+
+    fn store_to(&mut self, pointer: &Pointer, value: &Value, memory: MemoryOperands) -> Result<(), Unproved> {
+        match pointer {
+            Pointer::Choice { condition, yes, no } => {
+                self.on_both_sides(*condition, [yes, no], &mut |executor, pointer| {
+                    executor.store_to(pointer, value, memory).map(|()| Value::Opaque)
+                })?;
+                Ok(())
+            }
             Pointer::Local { key, path, .. } => {
                 let whole = if path.is_empty() { Value::Opaque } else { self.local_value(*key)? };
-                let stored = self.store_part(&whole, path, &value);
+                let stored = self.store_part(&whole, path, value);
                 self.state.insert(*key, stored);
                 Ok(())
             }
@@ -527,10 +601,19 @@ impl Executor<'_> {
 
     pub fn atomic(&mut self, access: AtomicAccess, ty: u32) -> Result<Value, Unproved> {
         let pointer = self.pointer_of(access.pointer)?;
+        self.atomic_at(&pointer, access, ty)
+    }
+
+    fn atomic_at(&mut self, pointer: &Pointer, access: AtomicAccess, ty: u32) -> Result<Value, Unproved> {
+        if let Pointer::Choice { condition, yes, no } = pointer {
+            return self.on_both_sides(*condition, [yes, no], &mut |executor, pointer| {
+                executor.atomic_at(pointer, access, ty)
+            });
+        }
         let scope = self.scope_of(access.scope).ok_or_else(|| {
             self.unproved(UnprovedReason::Instruction("an atomic of unknown scope".to_owned()))
         })?;
-        let (descriptor, location) = match &*pointer {
+        let (descriptor, location) = match pointer {
             Pointer::Memory { descriptor, offset, ty } => {
                 let size = self.summary.specialized.size_of(*ty).map_err(|_| self.too_large())?;
                 (descriptor.clone(), Location::Bytes { offset: *offset, size })
@@ -539,7 +622,7 @@ impl Executor<'_> {
                 (descriptor.clone(), Location::Texel { coordinates: coordinates.clone() })
             }
             // Atomics on memory of one invocation occur in optimized code only.
-            Pointer::Local { .. } | Pointer::Image { .. } => {
+            Pointer::Local { .. } | Pointer::Image { .. } | Pointer::Choice { .. } => {
                 return Err(self.unproved(UnprovedReason::UnknownPointer));
             }
         };
@@ -620,13 +703,12 @@ impl Executor<'_> {
                     SpirvOperation::ImageWrite { image, .. } => image,
                     _ => continue,
                 };
-                if let Some((0, id)) = self.root_variable(frame, pointer)
-                    && module.variables.contains_key(&id)
-                {
-                    let id = self.canonical_variable(id);
-                    self.written.insert(id);
-                } else if self.root_variable(frame, pointer).is_none() {
-                    return Err(self.unproved(UnprovedReason::UnknownPointer));
+                let roots = self.root_variables(frame, pointer);
+                let roots = roots.ok_or_else(|| self.unproved(UnprovedReason::UnknownPointer))?;
+                for (_, id) in roots.into_iter().filter(|(frame, _)| *frame == 0) {
+                    if module.variables.contains_key(&id) {
+                        self.written.insert(self.canonical_variable(id));
+                    }
                 }
             }
         }

@@ -370,10 +370,14 @@ impl<'m> Prover<'m> {
                                 let one = self.iterations(false, &around, &first.crossings);
                                 let two = self.iterations(true, &around_other, &second.crossings);
                                 let skipped = [self.skips(&first.skipped), self.skips(&second.skipped)];
+                                let left = [
+                                    self.last_iterations(false, &first.left, &one),
+                                    self.last_iterations(true, &second.left, &two),
+                                ];
                                 queries.extend(self.conflict(
                                     [(a, &one, skipped[0]), (b, &two, skipped[1])],
                                     PairKind::SameWorkgroup,
-                                    distinct,
+                                    &[distinct, left[0], left[1]],
                                 ));
                             }
                         }
@@ -388,7 +392,7 @@ impl<'m> Prover<'m> {
                     let two = self.iterations(true, &[], &[]);
                     let truth = self.terms().truth(true);
                     let sides = [(a, &one, truth), (b, &two, truth)];
-                    queries.extend(self.conflict(sides, PairKind::DifferentWorkgroups, groups));
+                    queries.extend(self.conflict(sides, PairKind::DifferentWorkgroups, &[groups]));
                 }
                 if pairs > MAX_PAIRS {
                     let (line, place) = (b.line, b.place);
@@ -407,6 +411,33 @@ impl<'m> Prover<'m> {
         self.terms().every(&not)
     }
 
+    /// Returns the condition that the loops that an invocation has left ended in the iterations of a path.
+    fn last_iterations(
+        &mut self,
+        is_second: bool,
+        left: &BTreeMap<usize, Crossing>,
+        iterations: &FxHashMap<FunctionId, TermId>,
+    ) -> TermId {
+        let mut equal = Vec::new();
+        for (index, crossing) in left {
+            let last = self.summary.last_iteration(*index);
+            let last = self.instance(&[last], Uniformity::Workgroup, is_second, iterations)[0];
+            let terms = &mut self.summary.terms;
+            let shared = terms.apply(self.summary.iterations[*index], &[]);
+            let iteration = match crossing {
+                Crossing::First => terms.constant(32, 0),
+                Crossing::Next => {
+                    let one = terms.constant(32, 1);
+                    terms.add(shared, one)
+                }
+                Crossing::Same => shared,
+                Crossing::Free => continue,
+            };
+            equal.push(terms.equal(last, iteration));
+        }
+        self.terms().every(&equal)
+    }
+
     /// Returns the length of an array of descriptors, if it is fixed.
     fn descriptors_of(&self, variable: u32) -> Option<u64> {
         let (module, specialized) = (self.summary.module, self.summary.specialized);
@@ -421,7 +452,7 @@ impl<'m> Prover<'m> {
         &mut self,
         [(a, one, first_path), (b, two, second_path)]: [(&Access, &FxHashMap<FunctionId, TermId>, TermId); 2],
         kind: PairKind,
-        distinct: TermId,
+        premises: &[TermId],
     ) -> Option<Query> {
         let shared = kind.shared();
         let parts = |access: &Access, path: TermId| {
@@ -433,7 +464,7 @@ impl<'m> Prover<'m> {
         let first = self.instance(&parts(a, first_path), shared, false, one);
         let second = self.instance(&parts(b, second_path), shared, true, two);
         let mut conjuncts: Vec<TermId> = first[..3].iter().chain(&second[..3]).copied().collect();
-        conjuncts.push(distinct);
+        conjuncts.extend(premises);
         let (mut execution, mut offsets) = (conjuncts.clone(), Vec::new());
         let descriptors = self.descriptors_of(a.descriptor.variable);
         let terms = &mut self.summary.terms;
@@ -472,7 +503,7 @@ impl<'m> Prover<'m> {
         let spots = [(a.line, a.place), (b.line, b.place)];
         let mut inexact = Vec::new();
         for (access, is_second, iterations) in [(a, false, one), (b, true, two)] {
-            let own: Vec<TermId> = inexact_terms(&self.summary.terms, &parts(access, distinct)[1..]);
+            let own: Vec<TermId> = inexact_terms(&self.summary.terms, &parts(access, premises[0])[1..]);
             let instances = self.instance(&own, shared, is_second, iterations);
             inexact.extend(instances.into_iter().zip(own));
         }

@@ -7,7 +7,7 @@
 //! Long because each operator has its rule of simplification, its range and its value.
 
 use arithmetic::{mask, sign_extend};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A term of a [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,6 +142,21 @@ impl TermArena {
 
     pub fn ids(&self) -> impl Iterator<Item = TermId> + use<> {
         (0..self.terms.len() as u32).map(TermId)
+    }
+
+    /// Returns true if a term selects among some terms only.
+    pub fn has_only_leaves(&self, id: TermId, leaves: &[TermId]) -> bool {
+        let (mut open, mut visited) = (vec![id], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            let term = self.term(id);
+            match term.operator {
+                _ if leaves.contains(&id) => {}
+                Operator::Select if visited.insert(id) => open.extend(&term.arguments[1..]),
+                Operator::Select => {}
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Returns the number of terms.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::term::TermId;
+use crate::term::{TermArena, TermId};
 
 /// A local variable: its frame and id. Module variables belong to frame 0.
 pub(crate) type LocalKey = (usize, u32);
@@ -38,6 +38,8 @@ pub(crate) enum Pointer {
     Image { descriptor: Descriptor },
     /// A texel.
     Texel { descriptor: Descriptor, coordinates: Vec<TermId>, ty: u32 },
+    /// One of two pointers, the first if the condition holds.
+    Choice { condition: TermId, yes: Rc<Pointer>, no: Rc<Pointer> },
 }
 
 /// The contents of local variables.
@@ -86,15 +88,15 @@ impl Value {
             && *other == self.map_terms(&mut |term| terms.next().unwrap_or(term))
     }
 
-    /// Merges two values by a function of their terms; what differs otherwise is opaque.
-    pub fn merge(&self, other: &Value, merge: &mut dyn FnMut(TermId, TermId) -> TermId) -> Value {
+    /// Returns this value if a condition holds, and another one if not; what differs in its form is opaque.
+    pub fn select(&self, other: &Value, condition: TermId, terms: &mut TermArena) -> Value {
         match (self, other) {
-            (Value::Scalar(a), Value::Scalar(b)) => Value::Scalar(merge(*a, *b)),
+            (Value::Scalar(a), Value::Scalar(b)) => Value::Scalar(terms.select(condition, *a, *b)),
             (Value::Composite(a), Value::Composite(b)) if a.len() == b.len() => {
-                Value::Composite(a.iter().zip(b.iter()).map(|(a, b)| a.merge(b, merge)).collect())
+                Value::Composite(a.iter().zip(b.iter()).map(|(a, b)| a.select(b, condition, terms)).collect())
             }
             (Value::Pointer(a), Value::Pointer(b)) => {
-                a.merge(b, merge).map_or(Value::Opaque, |pointer| Value::Pointer(Rc::new(pointer)))
+                Value::Pointer(Rc::new(Pointer::select(a, b, condition, terms)))
             }
             _ => Value::Opaque,
         }
@@ -114,6 +116,11 @@ impl Pointer {
                 into.extend(descriptor.element);
                 into.extend(coordinates);
             }
+            Pointer::Choice { condition, yes, no } => {
+                into.push(*condition);
+                yes.collect_terms(into);
+                no.collect_terms(into);
+            }
         }
     }
 
@@ -124,6 +131,11 @@ impl Pointer {
             Pointer::Memory { descriptor, offset, .. } => (Some(descriptor), std::slice::from_mut(offset)),
             Pointer::Image { descriptor } => (Some(descriptor), &mut []),
             Pointer::Texel { descriptor, coordinates, .. } => (Some(descriptor), coordinates),
+            Pointer::Choice { condition, yes, no } => {
+                *condition = map(*condition);
+                (*yes, *no) = (Rc::new(yes.map_terms(map)), Rc::new(no.map_terms(map)));
+                (None, &mut [])
+            }
         };
         if let Some(element) = descriptor.and_then(|descriptor| descriptor.element.as_mut()) {
             *element = map(*element);
@@ -132,17 +144,27 @@ impl Pointer {
         pointer
     }
 
-    /// Merges two pointers into the same variable.
-    fn merge(&self, other: &Pointer, merge: &mut dyn FnMut(TermId, TermId) -> TermId) -> Option<Pointer> {
+    /// Returns the type of what it points to; `None` for an image.
+    pub fn pointee(&self) -> Option<u32> {
+        match self {
+            Pointer::Local { ty, .. } | Pointer::Memory { ty, .. } | Pointer::Texel { ty, .. } => Some(*ty),
+            Pointer::Image { .. } => None,
+            Pointer::Choice { yes, .. } => yes.pointee(),
+        }
+    }
+
+    fn select(yes: &Rc<Pointer>, no: &Rc<Pointer>, condition: TermId, terms: &mut TermArena) -> Pointer {
         let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-        self.collect_terms(&mut mine);
-        other.collect_terms(&mut theirs);
+        yes.collect_terms(&mut mine);
+        no.collect_terms(&mut theirs);
         // Two pointers of one shape differ in their terms only.
         let mut replacement = theirs.iter();
         let is_same_shape = mine.len() == theirs.len()
-            && *other == self.map_terms(&mut |term| replacement.next().copied().unwrap_or(term));
-        let mut other_terms = theirs.iter();
-        is_same_shape
-            .then(|| self.map_terms(&mut |term| other_terms.next().map_or(term, |other| merge(term, *other))))
+            && **no == yes.map_terms(&mut |term| replacement.next().copied().unwrap_or(term));
+        if !is_same_shape {
+            return Pointer::Choice { condition, yes: yes.clone(), no: no.clone() };
+        }
+        let mut theirs = theirs.iter();
+        yes.map_terms(&mut |term| theirs.next().map_or(term, |other| terms.select(condition, term, *other)))
     }
 }
