@@ -40,6 +40,7 @@ pub mod minimize;
 pub mod outcome;
 pub mod overlap;
 pub mod schedule;
+pub mod similar;
 pub mod span;
 pub mod subgroup;
 pub mod suite;

@@ -12,5 +12,6 @@ mod overlap;
 mod parse;
 mod peers;
 mod round_trip;
+mod similar;
 mod suite;
 mod table;

@@ -5,9 +5,7 @@
 //! Long because one dispatch is checked against the entire contract.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use crate::common;
-use crate::machine;
-use crate::random;
+use crate::{common, machine, random};
 
 use std::collections::BTreeMap;
 use std::path::Path;

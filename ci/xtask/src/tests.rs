@@ -27,7 +27,7 @@ const WITHOUT_FAST_TESTS: [&str; 4] = ["vk-litmus", "campaign", "device", "runne
 
 /// The test binaries that start first, if there are no times of an earlier run.
 const SLOWEST_BINARIES: [&str; 6] =
-    ["vk-litmus all", "model all", "sim all", "shaders all", "frontend all", "model lib"];
+    ["vk-litmus all", "model all", "sim all", "shaders all", "analysis all", "model lib"];
 
 /// The test binaries that run last and alone: invocations wait for each other on drivers that share the processors, which
 /// takes several times as long next to other tests.

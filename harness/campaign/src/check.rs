@@ -6,12 +6,12 @@ pub mod kernel;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use answers::{TestAnswer, TestQuestion, check_test, prepare_test};
 use litmus::{Dialect, Test};
 use model::progress::{Fairness, ProgressModel};
 use model::{Budget, Model};
 use results::wire::{CheckLine, RejectedLine};
 use runner::RunVariant;
+use verdicts::{TestAnswer, TestQuestion, check_test, prepare_test};
 
 use crate::kinds::progress::parse_placements;
 use crate::models::{self, LoadedModel};
@@ -75,7 +75,7 @@ impl CheckModels {
     fn new(requested: Option<LoadedModel>) -> CheckModels {
         let vulkan = Model::default_for_dialect(Dialect::Vulkan);
         let name = requested.as_ref().map_or(vulkan, |chosen| &chosen.argument);
-        let without_chains = answers::name_without_chains(name).map(ShippedModel::new);
+        let without_chains = verdicts::name_without_chains(name).map(ShippedModel::new);
         CheckModels { requested, defaults: Model::DEFAULTS.map(ShippedModel::new), without_chains }
     }
 
@@ -137,7 +137,7 @@ struct LabelledError {
 #[derive(Clone, Copy, Debug)]
 pub struct CheckOptions {
     /// How missing inputs of shaders are supplied.
-    pub inputs: frontend::InputMode,
+    pub inputs: analysis::InputMode,
     /// Time limit for one test.
     pub timeout: Duration,
     /// The bound of loops.

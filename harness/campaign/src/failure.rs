@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-pub use answers::CommandOutcome;
 use miette::Diagnostic;
+pub use verdicts::CommandOutcome;
 
 /// An error that ends a command, by cause.
 #[derive(Debug)]

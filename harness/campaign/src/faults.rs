@@ -170,7 +170,7 @@ fn run_case(
         Err(error) => {
             let ending = match &error.cause {
                 cause @ Cause::Device(plan::DeviceError::Unsupported(_)) => Err(cause.to_string()),
-                cause => Ok(answers::run_ending(cause)),
+                cause => Ok(verdicts::run_ending(cause)),
             };
             Ok((*error.observation, ending))
         }

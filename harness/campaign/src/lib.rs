@@ -40,5 +40,5 @@ pub mod temporary;
 pub mod time_limit;
 pub mod workers;
 
-pub use answers::similar;
 pub use failure::{CommandOutcome, Failure, NotAvailable};
+pub use litmus::similar;

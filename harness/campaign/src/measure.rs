@@ -65,7 +65,7 @@ impl MeasuredTest {
         let model_name = Model::default_for_dialect(test.dialect);
         let has_chains = target.listed.capabilities.availability_visibility_chains;
         let chosen = models::load(
-            answers::name_without_chains(model_name).filter(|_| !has_chains).unwrap_or(model_name),
+            verdicts::name_without_chains(model_name).filter(|_| !has_chains).unwrap_or(model_name),
         )?;
         let stop = stop_after(PREDICTION_TIMEOUT);
         let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };

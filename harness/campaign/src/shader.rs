@@ -1,16 +1,16 @@
 //! User shaders: compiles their sources and selects their entry points.
 
-pub mod analysis;
 pub mod archive;
 pub mod device_contents;
 pub mod open_memory;
+pub mod prepare_run;
 pub mod race;
 pub mod refine;
 pub mod script;
 pub(crate) mod shader_analysis;
 pub mod source;
 
-use answers::{EntryOptions, entry_options};
+use analysis::{EntryOptions, entry_options};
 use entry_point::input_place::UnsetOverride;
 use entry_point::{AnalysisOptions, Refusal};
 use spirv_reader::SpirvModule;

@@ -9,12 +9,11 @@ use plan::{Capabilities, Feature};
 use results::wire::{DeviceRecord, EnvironmentRecord};
 use runner::{RunVariant, Runnable, Stress, compile_for_device};
 
-use crate::Failure;
-use crate::files;
 use crate::kinds::RunOptions;
 use crate::probe::{self, CompileOnlyDevice, DeviceSelector, DriverProblems};
 use crate::similar::did_you_mean;
 use crate::workers::WorkerEnvironment;
+use crate::{Failure, files};
 
 /// Receives a message for the user.
 pub type MessageSink<'a> = &'a dyn Fn(&str);

@@ -1,8 +1,8 @@
 //! The command line as a `clap` command, with examples in each `--help`, and the pages of the documentation.
 
-use answers::similar::most_similar;
 use clap::{Command, CommandFactory};
 use include_dir::{Dir, include_dir};
+use litmus::similar::most_similar;
 
 use crate::arguments::{CommandLine, Help};
 use crate::exit::{Failure, Outcome};

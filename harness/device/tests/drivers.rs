@@ -10,10 +10,9 @@ use plan::{
     Subgroups,
 };
 
-use support::kernels;
 use support::{
-    Builder, QUEUE, bytes, expect_refused, finish, on_each_busy_driver, on_each_device, on_each_driver,
-    report_skipped, submit_and_finish,
+    Builder, QUEUE, bytes, expect_refused, finish, kernels, on_each_busy_driver, on_each_device,
+    on_each_driver, report_skipped, submit_and_finish,
 };
 
 const MEMORIES: [BufferMemory; 3] = [BufferMemory::Device, BufferMemory::Readback, BufferMemory::Shared];

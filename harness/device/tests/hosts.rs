@@ -13,9 +13,9 @@ use plan::{
     PlanStep, Progress, Semaphore, SemaphoreId, StageMask,
 };
 
-use support::kernels;
 use support::{
-    Builder, QUEUE, expect_refused, on_each_device, on_each_driver, report_skipped, submit_and_finish,
+    Builder, QUEUE, expect_refused, kernels, on_each_device, on_each_driver, report_skipped,
+    submit_and_finish,
 };
 
 const INSTANCES: u32 = 32;

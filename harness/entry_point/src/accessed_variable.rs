@@ -2,9 +2,7 @@
 
 use litmus::StorageClass;
 use rspirv::spirv::{MemoryAccess, Op, StorageClass as Class};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, memory_class};
-
-use spirv_reader::SourcePosition;
+use spirv_reader::{SourcePosition, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, memory_class};
 
 /// Upper bound on the instructions between a pointer and its variable.
 const MAX_POINTER_STEPS: usize = 64;

@@ -7,20 +7,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{
-    ArgumentPlace, AtomicFunction, AtomicKind, MemoryEffect, SpirvConstant, SpirvFunction, SpirvInstruction,
-    SpirvModule, SpirvOperation, SpirvType,
+    ArgumentPlace, AtomicFunction, AtomicKind, MemoryEffect, Specialized, SpirvConstant, SpirvFunction,
+    SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
 };
 
 use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes, parse_integer};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
-use crate::input_place::LaunchPart;
-use crate::input_place::{AssumedInput, InputKind, InputPlace, SetBinding};
-use crate::input_place::{OverrideValue, UnsetOverride};
+use crate::input_place::{
+    AssumedInput, InputKind, InputPlace, LaunchPart, OverrideValue, SetBinding, UnsetOverride,
+};
 use crate::launch::reflected_push_ranges;
 use crate::layout::local_size_of;
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
-use spirv_reader::Specialized;
 
 /// Upper bound on the scalars of one block that are separate inputs.
 const MAX_SCALARS: usize = 48;

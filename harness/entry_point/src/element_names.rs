@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use rspirv::spirv::Op;
-use spirv_reader::{SpirvModule, SpirvType};
+use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvType};
 
 use crate::contents::default_image;
 use crate::error::{Problem, Refusal};
 use crate::layout::{element_name_in, is_descriptor_array, local_size_of};
 use crate::options::AnalysisOptions;
-use spirv_reader::SourcePosition;
-use spirv_reader::Specialized;
 
 /// Returns the source names of buffer words by set, binding, element and byte offset.
 ///

@@ -185,3 +185,20 @@ pub fn unknown_instruction(op: Op) -> Problem {
     let why = if name.starts_with("RayQuery") { ", because ray queries are not evaluated" } else { "" };
     unsupported(format!("Op{name}{why}"))
 }
+
+/// Returns the source file and line of a position in a module; `file` is the module's own file.
+pub fn source_location(
+    file: &str,
+    module: &SpirvModule,
+    line: u32,
+    place: SourcePosition,
+) -> (String, Option<u32>) {
+    let source = module.source_line(line);
+    let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
+    let line = match (source, place) {
+        (Some(source), _) => Some(source.line),
+        (None, SourcePosition::Line(line)) => Some(line),
+        (None, _) => None,
+    };
+    (named.unwrap_or_else(|| file.to_owned()), line)
+}

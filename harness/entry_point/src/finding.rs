@@ -1,9 +1,7 @@
 //! Findings: their kinds, and the invocations and positions involved.
 
 use litmus::closed_enum;
-use spirv_reader::Stage;
-
-use spirv_reader::SourcePosition;
+use spirv_reader::{SourcePosition, Stage};
 
 closed_enum! {
     /// The class of a finding.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use spirv_reader::{SpirvConstant, SpirvModule, Stage, annotations::Initial, extended_instruction_number};
+use spirv_reader::{
+    Specialized, SpirvConstant, SpirvModule, Stage, annotations::Initial, extended_instruction_number,
+};
 
 use crate::error::Problem;
 use crate::layout::local_size_of;
 use crate::options::AnalysisOptions;
-use spirv_reader::Specialized;
 
 pub struct LaunchParameters<'a> {
     /// Initial values of variables and constants.

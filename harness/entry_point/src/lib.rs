@@ -30,9 +30,11 @@ mod undefined_result;
 pub mod update;
 
 pub use element_names::element_names;
-pub use error::{Problem, Refusal, malformed, read_module, unknown_instruction, unsupported};
+pub use error::{
+    Problem, Refusal, malformed, read_module, source_location, unknown_instruction, unsupported,
+};
 pub use finding::{FindingCause, FindingKind, InvocationId, LiftFinding, Spot};
 pub use memory_cell::{MemoryCell, ObjectId};
 pub use non_observable::non_observable_ids;
-pub use options::{AnalysisOptions, DEFAULT_BYTES, DEFAULT_UNROLL, DeadlinePredicate};
+pub use options::{AnalysisOptions, DEFAULT_BYTES, DEFAULT_UNROLL, DeadlinePredicate, StopFunction};
 pub use undefined_result::undefined_result;

@@ -110,9 +110,12 @@ impl AnalysisOptions {
     }
 }
 
+/// A function that returns true once a limit is reached.
+pub type StopFunction = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// A predicate for the deadline, evaluated now and then on the analyzing thread.
 #[derive(Clone)]
-pub struct DeadlinePredicate(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct DeadlinePredicate(StopFunction);
 
 impl DeadlinePredicate {
     /// Creates a deadline that has passed once `stop` returns true.

@@ -10,9 +10,8 @@ use crate::layout::local_size_of;
 use crate::memory_cell::{MemoryCell, ObjectId};
 use crate::open_memory::OpenPart;
 use crate::options::AnalysisOptions;
-use spirv_reader::SourcePosition;
 use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
-use spirv_reader::{Specialized, SpirvModule, memory_class};
+use spirv_reader::{SourcePosition, Specialized, SpirvModule, memory_class};
 
 /// The resolved question and filter of a kernel.
 pub struct ResolvedQuestion {

@@ -1,9 +1,8 @@
 //! Limits of kernels of a shader stage, and the inputs of its invocations.
 
-use spirv_reader::{BarrierPart, SpirvModule, SpirvOperation, Stage};
+use spirv_reader::{BarrierPart, SourcePosition, SpirvModule, SpirvOperation, Stage};
 
 use crate::error::{Problem, Refusal, unsupported};
-use spirv_reader::SourcePosition;
 
 /// Returns an invocation's `size` bytes of the given input, which repeats if it is too short.
 pub fn invocation_share(all: &[u8], size: u64, invocation: u32) -> Option<&[u8]> {

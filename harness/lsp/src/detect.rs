@@ -1,7 +1,7 @@
 //! The language of a document by its name, the editor's id, or its keys.
 
 use campaign::shader::source::is_shader;
-use language::DocumentLanguage;
+use editor::DocumentLanguage;
 use results::expectation::ExpectationKind;
 
 /// Returns the language of a document by the editor's id, its name, and for TOML its keys.

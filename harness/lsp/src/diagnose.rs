@@ -4,15 +4,16 @@ use std::path::Path;
 
 use campaign::contained_path::path_inside;
 use campaign::inputs::embedded_tests;
-use entry_point::inputs::parse_case_file;
-use language::words::{self, Topic};
-use language::{
-    DocumentLanguage, Severity, TextProblem, labelled_problem, line_range, model_problems, offset_at,
-    suggest, test_problems, word_range,
+use editor::words::Topic;
+use editor::{
+    DocumentLanguage, Severity, TextProblem, labelled_problem, model_problems, offset_at, suggest,
+    test_problems, word_range, words,
 };
+use entry_point::inputs::parse_case_file;
 use litmus::Suite;
 use results::expectation::{ExpectationMistake, Expectations};
 use runner::Stress;
+use shader_source::scan::line_range;
 
 /// The largest file that a model includes or a case file names.
 const MAX_SIBLING_BYTES: u64 = 1 << 24;

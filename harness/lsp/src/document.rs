@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use language::DocumentLanguage;
+use editor::DocumentLanguage;
 use lsp_types::{Position, TextDocumentContentChangeEvent};
 
 /// A text with the offsets of its lines.

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::thread::Builder;
 
-use language::TextProblem;
+use editor::TextProblem;
 use lsp_server::{Message, RequestId, ResponseError};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Problems as diagnostics and code actions of the protocol.
 
-use language::{Severity, TextProblem};
+use editor::{Severity, TextProblem};
 use lsp_types::{
     CodeAction, CodeActionKind, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location,
     NumberOrString, Range, TextEdit, Uri, WorkspaceEdit,

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use campaign::temporary::TemporaryFolder;
-use language::{DocumentLanguage, TextProblem, line_range};
+use editor::{DocumentLanguage, TextProblem};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response, ResponseError};
 use lsp_types::notification::{
     Cancel as CancelRequest, DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument,
@@ -32,6 +32,7 @@ use lsp_types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use shader_source::scan::line_range;
 
 use crate::child::{CancelFlag, ChildCommand, ChildError, ChildLimit, run_child};
 use crate::detect::detect_language;
@@ -473,7 +474,7 @@ impl Server {
         let at = &parameters.text_document_position_params;
         let document = self.documents.get(at.text_document.uri.as_str())?;
         let text = &document.text;
-        let found = language::hover(document.language?, text.content(), text.offset_of(at.position))?;
+        let found = editor::hover(document.language?, text.content(), text.offset_of(at.position))?;
         let contents = MarkupContent { kind: MarkupKind::Markdown, value: found.markdown };
         Some(Hover { contents: HoverContents::Markup(contents), range: Some(text.range_of(&found.range)) })
     }
@@ -482,9 +483,9 @@ impl Server {
         let at = &parameters.text_document_position;
         let document = self.documents.get(at.text_document.uri.as_str())?;
         let text = &document.text;
-        let found = language::complete(document.language?, text.content(), text.offset_of(at.position));
+        let found = editor::complete(document.language?, text.content(), text.offset_of(at.position));
         let range = text.range_of(&found.range);
-        let item = |candidate: language::ProposedWord| CompletionItem {
+        let item = |candidate: editor::ProposedWord| CompletionItem {
             label: candidate.word.clone(),
             kind: Some(CompletionItemKind::KEYWORD),
             detail: Some(candidate.meaning).filter(|meaning| !meaning.is_empty()),
@@ -627,7 +628,7 @@ fn analysis_problems(
                 DocumentAnalysis::Race => "`race`",
             };
             let message = format!("{command}: {error}");
-            Some(vec![TextProblem::new(0..0, language::Severity::Information, "limit", message)])
+            Some(vec![TextProblem::new(0..0, editor::Severity::Information, "limit", message)])
         }
     }
 }

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use answers::{CodeEdit, FixEdits, fix_edits};
-use language::{Correction, NewFile, Severity, TextProblem, line_range, offset_at};
+use editor::{Correction, NewFile, Severity, TextProblem, offset_at};
+use repair::{CodeEdit, FixEdits, fix_edits};
 use results::wire::{ChangeRecord, FindingPlace, FindingRecord, NeededRecord};
 use results::write::change::describe_change;
 use results::write::race::describe_need;
 use serde::Deserialize;
+use shader_source::scan::line_range;
 
 use crate::child::{CancelFlag, ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
 use crate::settings::EditorSettings;

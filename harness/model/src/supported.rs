@@ -7,11 +7,9 @@ use litmus::{
     Test, ThreadPlace,
 };
 
-use crate::PredictError;
 use crate::cells::Extent;
 use crate::skeleton::{ExecutionSemantics, MAX_EVENTS, MAX_QUORUM_BARRIERS, MAX_THREADS};
-use crate::system;
-use crate::wgsl;
+use crate::{PredictError, system, wgsl};
 
 /// Refuses tests that the engine cannot execute or that use features the model does not define.
 pub(crate) fn check_supported(test: &Test, semantic: ExecutionSemantics) -> Result<(), PredictError> {

@@ -2,9 +2,7 @@
 //! compared with the naive enumerator.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use crate::random;
-
-use crate::hsa_oracle;
+use crate::{hsa_oracle, random};
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;

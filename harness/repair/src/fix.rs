@@ -19,13 +19,9 @@ use litmus::{
 use model::{Model, PredictError};
 use spirv_reader::SpirvModule;
 
-use entry_point::AnalysisOptions;
 use entry_point::accessed_variable::accessed_variable;
-use entry_point::{FindingCause, Spot};
-use symbolic::Lifted;
-use symbolic::emit;
-use symbolic::lift;
-use symbolic::{ModelQuery, RaceSpot, decide_with_model};
+use entry_point::{AnalysisOptions, FindingCause, Spot};
+use symbolic::{Lifted, ModelQuery, RaceSpot, decide_with_model, emit, lift};
 use walk::GridFinding;
 
 use apply::apply_changes;

@@ -21,15 +21,14 @@ use crate::count::{Counter, Unwritten};
 use crate::dispatch::{Execution, Workgroups};
 use crate::error::{Cause, RunError};
 use crate::guards::GuardedTest;
-use crate::host;
 use crate::host_copy::HostCopy;
 use crate::interval_counts::{IntervalCounts, subtract_predecessors};
 use crate::join::Join;
 use crate::memory::{LOCATIONS, MemorySharing, PlanRequest, ProgramPlan};
-use crate::processor;
 use crate::readback::LocationWord;
 use crate::sampling::{self, KernelLimits, ParameterSampler};
 use crate::settings::{RunBudget, RunSettings};
+use crate::{host, processor};
 
 /// The state of a run in progress.
 #[derive(Clone, Copy, Debug)]

@@ -9,10 +9,9 @@ use shaders::variant::{CarrierStage, ImageForm, WorkgroupInitialization};
 use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Program, StressParameters};
 
 use crate::error::Cause;
-use crate::graphics_draw;
-use crate::host;
 use crate::settings::RunSettings;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, rendezvous_iterations, rounds_within};
+use crate::{graphics_draw, host};
 
 /// The maximum size of location memory in bytes.
 const LOCATION_BYTES: u64 = 32 << 20;

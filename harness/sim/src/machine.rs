@@ -10,8 +10,7 @@ use std::collections::HashMap;
 
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
-use crate::memory::MAX_STORE_BUFFERS;
-use crate::memory::Memory;
+use crate::memory::{MAX_STORE_BUFFERS, Memory};
 use crate::program::{
     DEVICE, INVOCATION, LANES, MemoryOp, MemoryOpKind, Program, QUEUE_FAMILY, SUBGROUP, WORKGROUP,
 };

@@ -10,12 +10,9 @@ use crate::emit::{self, SCRATCH_REGISTER};
 use crate::executor::{Executor, Step};
 use crate::state::PathState;
 use crate::value::{NumberDomain, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin, ValueSet};
-use entry_point::FindingCause;
 use entry_point::layout::is_storage_image;
 use entry_point::order::access_strength;
-use entry_point::stage;
-use entry_point::{MemoryCell, ObjectId};
-use entry_point::{Problem, unsupported};
+use entry_point::{FindingCause, MemoryCell, ObjectId, Problem, stage, unsupported};
 
 /// Upper bound on the scalars of one access to private memory.
 const MAX_LEAVES: usize = 1 << 14;

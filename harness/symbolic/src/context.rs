@@ -11,17 +11,15 @@ use crate::constants::{SymbolicModule, known_number};
 use crate::liveness::dead_variables;
 use crate::state::PathState;
 use crate::value::UndefOrigin;
-use entry_point::DeadlinePredicate;
 use entry_point::inputs::ImageInput;
 use entry_point::interlock::InterlockExecutionMode;
 use entry_point::layout::{is_descriptor_array, is_storage_image, local_size_of};
 use entry_point::open_memory::OpenMemory;
-use entry_point::{AnalysisOptions, DEFAULT_BYTES};
-use entry_point::{MemoryCell, ObjectId};
-use entry_point::{Problem, Refusal, malformed};
-use spirv_reader::SourcePosition;
+use entry_point::{
+    AnalysisOptions, DEFAULT_BYTES, DeadlinePredicate, MemoryCell, ObjectId, Problem, Refusal, malformed,
+};
 use spirv_reader::annotations::Initial;
-use spirv_reader::{SpirvModule, SpirvType, Stage, memory_class};
+use spirv_reader::{SourcePosition, SpirvModule, SpirvType, Stage, memory_class};
 
 /// One choice of unspecified values.
 pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;

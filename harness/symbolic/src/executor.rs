@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
-use spirv_reader::{BarrierPart, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases};
+use spirv_reader::{
+    BarrierPart, SourcePosition, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases,
+};
 
 use crate::constants::{SymbolicModule, part_of_value};
 use crate::context::LiftContext;
@@ -20,13 +22,11 @@ use crate::emit::{self, COUNT_REGISTER, END_LABEL};
 use crate::round::{Emitted, EmittedThread, Round, Segment, SharedMemoryFacts};
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue};
-use entry_point::DeadlinePredicate;
 use entry_point::interlock::InterlockState;
-use entry_point::undefined_result;
-use entry_point::{FindingCause, InvocationId, LiftFinding};
-use entry_point::{MemoryCell, ObjectId};
-use entry_point::{Problem, Refusal, malformed};
-use spirv_reader::SourcePosition;
+use entry_point::{
+    DeadlinePredicate, FindingCause, InvocationId, LiftFinding, MemoryCell, ObjectId, Problem, Refusal,
+    malformed, undefined_result,
+};
 
 mod barrier;
 mod spin_loop;

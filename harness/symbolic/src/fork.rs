@@ -9,8 +9,7 @@ use crate::emit;
 use crate::executor::{Executor, PathInterrupt, PendingPath, Step};
 use crate::state::{PathState, RegisterDefinition};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue, UndefOrigin};
-use entry_point::FindingCause;
-use entry_point::{Problem, malformed, unsupported};
+use entry_point::{FindingCause, Problem, malformed, unsupported};
 
 impl Executor<'_> {
     /// Returns a known number, forking over the possible values.

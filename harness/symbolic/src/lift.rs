@@ -8,25 +8,21 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::assemble;
-use crate::candidate_values;
 use crate::constants::SymbolicModule;
 use crate::context::{Assignment, LiftContext};
 use crate::executor::Executor;
 use crate::lifted::{Lifted, LiftedCase};
 use crate::round::{CellAccess, EmittedThread, Round, SharedMemoryFacts};
 use crate::value::UndefOrigin;
-use entry_point::AnalysisOptions;
-use entry_point::MemoryCell;
+use crate::{assemble, candidate_values};
 use entry_point::dataflow::find_loops;
 use entry_point::interlock::InterlockExecutionMode;
 use entry_point::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
 use entry_point::question::{NameScope, ResolvedQuestion};
-use entry_point::stage;
-use entry_point::{InvocationId, LiftFinding};
-use entry_point::{Problem, Refusal, malformed};
-use spirv_reader::SourcePosition;
-use spirv_reader::{SpirvModule, Stage};
+use entry_point::{
+    AnalysisOptions, InvocationId, LiftFinding, MemoryCell, Problem, Refusal, malformed, stage,
+};
+use spirv_reader::{SourcePosition, SpirvModule, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
 pub const MAX_INVOCATIONS: usize = 16;

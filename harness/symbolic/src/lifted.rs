@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use litmus::Test;
 
 use crate::value::NumberDomain;
-use entry_point::MemoryCell;
-use entry_point::{InvocationId, LiftFinding, Spot};
+use entry_point::{InvocationId, LiftFinding, MemoryCell, Spot};
 
 /// A kernel as litmus tests.
 #[derive(Clone, Debug)]

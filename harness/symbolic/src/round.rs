@@ -6,8 +6,7 @@ use litmus::{InstructionKind, LocationId};
 
 use crate::state::PathState;
 use crate::value::{NumberDomain, UndefOrigin};
-use entry_point::LiftFinding;
-use entry_point::MemoryCell;
+use entry_point::{LiftFinding, MemoryCell};
 use spirv_reader::SourcePosition;
 
 /// The results of one fixpoint iteration over all threads.

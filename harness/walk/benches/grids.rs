@@ -43,7 +43,7 @@ fn main() {
         "| kernel | invocations | orders | instructions | time | million steps/s | per reference loop | slowdown | shadow per byte |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frontend/tests/shaders");
+    let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/tests/shaders");
     let mut all = Vec::new();
     for (name, workgroups, orders) in PROJECT_KERNELS {
         let bytes = fs::read(shaders.join(name).with_extension("spvasm")).unwrap();

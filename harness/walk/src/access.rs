@@ -9,8 +9,7 @@ use super::race_check::{
 };
 use super::shadow::{ShadowMemory, WORD_BYTES};
 use entry_point::order::access_strength;
-use entry_point::{FindingCause, InvocationId};
-use entry_point::{Problem, malformed, unsupported};
+use entry_point::{FindingCause, InvocationId, Problem, malformed, unsupported};
 
 use super::happens_before::{ClassMap, Epoch, HappensBeforeView};
 use super::memory::{address_of_byte, resolve_address};

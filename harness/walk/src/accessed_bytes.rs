@@ -10,8 +10,7 @@ use super::access_recorder::{AccessRecorder, ByteRange};
 use super::state::Interpreter;
 use super::trial::walk_prepared;
 use super::value::{ConcreteValue, input_taint};
-use entry_point::AnalysisOptions;
-use entry_point::Refusal;
+use entry_point::{AnalysisOptions, Refusal};
 
 /// The bytes of a resource that a walk accessed, as disjoint ranges in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,8 @@ use arithmetic::mask;
 use litmus::{Semantics, StorageClass};
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
-use entry_point::FindingCause;
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::{malformed, unsupported};
+use entry_point::{FindingCause, malformed, unsupported};
 
 use super::access::NO_BUFFER;
 use super::happens_before::Epoch;

@@ -3,9 +3,7 @@
 //! This is sound only if no other invocation can observe which side was taken. A side that accesses shared
 //! memory, synchronizes or reports a finding makes the walk refuse the kernel.
 
-use spirv_reader::SpirvOperation;
-
-use spirv_reader::SourcePosition;
+use spirv_reader::{SourcePosition, SpirvOperation};
 
 use super::state::{Interpreter, Invocation, InvocationCtx};
 use super::step::{Step, StepInterrupt};

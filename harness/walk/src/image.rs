@@ -4,8 +4,7 @@ use arithmetic::{TexelFormat, float_from_bits, float_to_bits, mask};
 use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
-use entry_point::FindingCause;
-use entry_point::{Problem, malformed, unsupported};
+use entry_point::{FindingCause, Problem, malformed, unsupported};
 
 use super::compute::flatten_components;
 use super::memory::{ImageLayout, MemoryObject};

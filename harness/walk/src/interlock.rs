@@ -7,9 +7,8 @@ use litmus::{InterlockEnd, InterlockOrder, Scope};
 use spirv_reader::SpirvOperation;
 
 use super::state::{Interpreter, InvocationCtx, InvocationState, PixelInterlock, WalkSetup, WorkgroupState};
-use entry_point::Refusal;
 use entry_point::interlock::{InterlockExecutionMode, interlock_semantics};
-use entry_point::{FindingCause, InvocationId};
+use entry_point::{FindingCause, InvocationId, Refusal};
 
 use super::step::{Step, StepInterrupt};
 

@@ -6,17 +6,16 @@
 use std::rc::Rc;
 
 use rspirv::spirv::Op;
-use spirv_reader::{ShaderLanguage, SpirvOperation, Stage, switch_cases};
+use spirv_reader::{ShaderLanguage, SourcePosition, SpirvOperation, Stage, switch_cases};
 
 use super::state::{
     CallFrame, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WORKGROUP_TAG,
 };
 use super::step::{Step, StepInterrupt};
 use super::trial::STORED_UNWRITTEN;
-use entry_point::undefined_result;
-use entry_point::{FindingCause, FindingKind, InvocationId};
-use entry_point::{Problem, malformed, unsupported};
-use spirv_reader::SourcePosition;
+use entry_point::{
+    FindingCause, FindingKind, InvocationId, Problem, malformed, undefined_result, unsupported,
+};
 
 use super::access::AccessConflict;
 use super::memory::MemoryObject;

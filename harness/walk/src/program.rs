@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
-use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, switch_cases};
+use spirv_reader::{
+    ConstantValue, SourcePosition, Specialized, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+    switch_cases,
+};
 
 use super::slots::{GLOBAL_TAG, MAX_SPLIT_COMPONENTS, Slots};
 use super::type_layout::{MemberLayout, ScalarKind, TypeLayout};
 use entry_point::{Problem, malformed, unsupported};
-use spirv_reader::SourcePosition;
-use spirv_reader::{ConstantValue, Specialized};
 
 use super::bytecode::{
     AccessChainOp, AccessKinds, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp,

@@ -13,14 +13,11 @@ use std::hash::Hasher;
 use std::rc::Rc;
 
 use litmus::Scope;
-use spirv_reader::{BarrierPart, SpirvOperation};
+use spirv_reader::{BarrierPart, SourcePosition, SpirvOperation};
 
 use super::sync::{self, is_whole_barrier};
-use entry_point::DeadlinePredicate;
-use entry_point::FindingCause;
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::{Problem, Refusal, malformed, unsupported};
-use spirv_reader::SourcePosition;
+use entry_point::{DeadlinePredicate, FindingCause, Problem, Refusal, malformed, unsupported};
 
 use super::deadlock::SpinningInvocation;
 use super::program::{DecodedInstruction, DecodedProgram};

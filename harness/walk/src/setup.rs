@@ -9,20 +9,17 @@ use litmus::{Order, Scope, Semantics};
 use rspirv::spirv::StorageClass;
 use rustc_hash::FxHashMap;
 use spirv_reader::{
-    BarrierPart, MemoryEffect, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, memory_class,
+    BarrierPart, MemoryEffect, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvOperation,
+    SpirvType, Stage, memory_class,
 };
 
 use super::state::{BlockEntries, Interpreter, TrialBudget, WalkSetup};
-use entry_point::AnalysisOptions;
 use entry_point::dataflow::find_loops;
 use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::interlock::InterlockExecutionMode;
 use entry_point::launch::{LaunchParameters, reflected_push_constants, running_workgroups};
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::stage;
-use entry_point::{Problem, Refusal, malformed, unsupported};
-use spirv_reader::SourcePosition;
-use spirv_reader::Specialized;
+use entry_point::{AnalysisOptions, Problem, Refusal, malformed, stage, unsupported};
 
 use super::happens_before::{CLASSES, ClassMap};
 use super::influence::InputInfluence;

@@ -7,8 +7,7 @@
 use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
-use entry_point::FindingCause;
-use entry_point::Refusal;
+use entry_point::{FindingCause, Refusal};
 
 use super::state::{
     BarrierSemantics, Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState,

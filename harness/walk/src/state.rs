@@ -9,10 +9,9 @@ use rspirv::spirv::BuiltIn;
 use rustc_hash::FxHashMap;
 use spirv_reader::Stage;
 
-use entry_point::DeadlinePredicate;
 use entry_point::interlock::{InterlockExecutionMode, InterlockState};
 use entry_point::ray_queries::{RayQueries, RayResults};
-use entry_point::{FindingCause, FindingKind, InvocationId};
+use entry_point::{DeadlinePredicate, FindingCause, FindingKind, InvocationId};
 
 use super::access_recorder::AccessRecorder;
 use super::happens_before::{ClassMap, Epoch, HappensBeforeView, ReleaseMessage, ReleaseSet};

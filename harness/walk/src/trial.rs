@@ -6,11 +6,9 @@ use arithmetic::Instruction;
 use rspirv::spirv::Op;
 use spirv_reader::{SpirvModule, SpirvOperation};
 
-use entry_point::AnalysisOptions;
-use entry_point::Refusal;
 use entry_point::dataflow::is_ordering;
 use entry_point::input_place::{OverrideRole, OverrideValue};
-use entry_point::{FindingCause, FindingKind};
+use entry_point::{AnalysisOptions, FindingCause, FindingKind, Refusal};
 
 use super::atomic::BEYOND_ASSUMED_SIZE;
 use super::influence::InputInfluence;

@@ -9,10 +9,8 @@ use super::happens_before::ClassMap;
 use super::state::{
     Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WalkSetup, WorkgroupState,
 };
-use entry_point::InvocationId;
 use entry_point::interlock::InterlockState;
-use entry_point::stage;
-use entry_point::{Problem, malformed, unsupported};
+use entry_point::{InvocationId, Problem, malformed, stage, unsupported};
 
 use super::access::{part_count, part_pointer};
 use super::memory::MemoryObject;

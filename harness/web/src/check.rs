@@ -1,7 +1,7 @@
 //! The prediction of a model, as `check` publishes it.
 
-use answers::{CheckError, CheckNote, TestQuestion, check_test, name_without_chains};
 use results::wire::{PlaygroundAnswer, PlaygroundQuestion, PlaygroundWarning, RejectedLine};
+use verdicts::{CheckError, CheckNote, TestQuestion, check_test, name_without_chains};
 
 use crate::question::{FILE, ParsedQuestion, mistake_at, mistake_without_position, shipped_model};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use language::{Correction, DocumentLanguage, Severity, TextProblem, Variation, VariedPart};
+use editor::{Correction, DocumentLanguage, Severity, TextProblem, Variation, VariedPart};
 use results::wire::{
     PlaygroundAnswer, PlaygroundCorrection, PlaygroundEdit, PlaygroundName, PlaygroundProblem,
     PlaygroundSeverity, PlaygroundText, PlaygroundTextLanguage, PlaygroundVariation,
@@ -13,8 +13,8 @@ use crate::question::{FILE, MODEL_FILE};
 pub fn list_problems(document: &PlaygroundText) -> PlaygroundAnswer {
     let PlaygroundText { language, text } = document;
     let mut found = match language {
-        PlaygroundTextLanguage::Litmus => language::test_problems(FILE, text),
-        PlaygroundTextLanguage::Cat => language::model_problems(MODEL_FILE, text, &|_| None),
+        PlaygroundTextLanguage::Litmus => editor::test_problems(FILE, text),
+        PlaygroundTextLanguage::Cat => editor::model_problems(MODEL_FILE, text, &|_| None),
     };
     found.sort_by_key(|problem| problem.range.start);
     let units = Utf16Text(text);
@@ -25,7 +25,7 @@ pub fn list_problems(document: &PlaygroundText) -> PlaygroundAnswer {
 /// Lists the words that are valid at a cursor.
 pub fn list_completions(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer {
     let units = Utf16Text(&document.text);
-    let found = language::complete(document_language(document), &document.text, units.to_byte_offset(offset));
+    let found = editor::complete(document_language(document), &document.text, units.to_byte_offset(offset));
     let words = found.candidates.into_iter();
     PlaygroundAnswer::Completions {
         from: units.to_units(found.range.start),
@@ -39,7 +39,7 @@ pub fn list_completions(document: &PlaygroundText, offset: u32) -> PlaygroundAns
 /// Returns the meaning of the word at a cursor.
 pub fn word_meaning(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer {
     let units = Utf16Text(&document.text);
-    match language::hover(document_language(document), &document.text, units.to_byte_offset(offset)) {
+    match editor::hover(document_language(document), &document.text, units.to_byte_offset(offset)) {
         Some(found) => PlaygroundAnswer::Meaning {
             from: units.to_units(found.range.start),
             to: units.to_units(found.range.end),
@@ -64,7 +64,7 @@ pub fn list_variations(text: &str, offset: u32) -> PlaygroundAnswer {
         instruction: variation.instruction,
         edits: units.to_edits(variation.edits),
     };
-    let found = language::variations(text, units.to_byte_offset(offset));
+    let found = editor::variations(text, units.to_byte_offset(offset));
     PlaygroundAnswer::Variations { variations: found.into_iter().map(variation).collect() }
 }
 

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use answers::scan::blank_comments;
-use answers::wgsl::{self, OverrideValues};
-use answers::{AnalysisRequest, EditableSource, FixEdits, ProofMode, RacePhase, StopFunction, fix_edits};
-use entry_point::AnalysisOptions;
-use frontend::InputMode;
+use analysis::{AnalysisRequest, InputMode, ProofMode, RacePhase};
+use entry_point::{AnalysisOptions, StopFunction};
+use repair::{EditableSource, FixEdits, fix_edits};
 use results::wire::{
     ChangeRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine,
     RaceVerdict, RejectedLine,
 };
+use shader_source::scan::blank_comments;
+use shader_source::wgsl;
+use shader_source::wgsl::OverrideValues;
 use spirv_reader::ShaderLanguage;
 
 use results::write::race::describe_coverage;
@@ -84,7 +85,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         source,
         save_inputs: None,
     };
-    let answers = answers::analyze_module(&request, &module, &options, &|_| {});
+    let answers = analysis::analyze_module(&request, &module, &options, &|_| {});
     let mut lines: Vec<RaceLine> = answers.into_iter().map(|answer| answer.line).collect();
     for line in &mut lines {
         if shader.language == PlaygroundLanguage::Wgsl {

@@ -1,6 +1,5 @@
 //! The results folder of a run on the GPU of a browser, which `report` reads.
 
-use answers::{JudgeRequest, judge_test};
 use results::journal::seal_record;
 use results::sources_hash;
 use results::state::State;
@@ -10,6 +9,7 @@ use results::wire::{
     RejectedLine, TestRecord,
 };
 use runner::text_hash;
+use verdicts::{JudgeRequest, judge_test};
 
 use crate::question::{FILE, ParsedQuestion, mistake_without_position};
 

@@ -1,7 +1,7 @@
 //! A run on the simulated GPU, judged and published as `run` does.
 
-use answers::{SimulationRequest, simulate_test};
 use results::wire::{PlaygroundAnswer, PlaygroundQuestion, RejectedLine};
+use verdicts::{SimulationRequest, simulate_test};
 
 use crate::question::{FILE, ParsedQuestion, mistake_without_position};
 

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use answers::wgsl::OverrideValues;
 use campaign::check::{CheckModels, CheckOptions, CheckResult, check_source};
 use campaign::source::{SourceOrigin, TestSource};
 use explanation::Explained;
@@ -15,6 +14,7 @@ use results::wire::{
     PlaygroundSeverity, PlaygroundShader, PlaygroundText, PlaygroundTextLanguage, RaceLine, RaceVerdict,
     RejectedLine, VerdictWord,
 };
+use shader_source::wgsl::OverrideValues;
 
 fn answer(request: &PlaygroundRequest) -> PlaygroundAnswer {
     serde_json::from_str(&web::answer(&serde_json::to_string(request).unwrap())).unwrap()
@@ -42,7 +42,7 @@ fn library_check(id: &str, text: &str, models: &CheckModels) -> CheckLine {
         text: Ok(text.to_owned()),
     };
     let options = CheckOptions {
-        inputs: frontend::InputMode::Auto,
+        inputs: analysis::InputMode::Auto,
         timeout: Duration::from_secs(600),
         unroll: None,
         progress: None,
@@ -241,7 +241,7 @@ fn tests_that_wgsl_can_express_become_valid_kernels() {
         match answer(&PlaygroundRequest::Kernel(question(test.text))) {
             PlaygroundAnswer::Kernel(kernel) => {
                 let none = OverrideValues::default();
-                let compiled = answers::wgsl::compile("kernel.wgsl", &kernel.source, &none);
+                let compiled = shader_source::wgsl::compile("kernel.wgsl", &kernel.source, &none);
                 assert!(compiled.is_ok(), "{}: {compiled:?}\n{}", test.id, kernel.source);
                 assert!(!kernel.observables.is_empty() && kernel.locations > 0, "{}", test.id);
                 kernels += 1;

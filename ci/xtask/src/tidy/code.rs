@@ -40,14 +40,15 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
 }
 
 /// Folders whose code passes messages, fixes and coverage on as values.
-const TYPED_ANSWERS: [&str; 14] = [
-    "harness/answers/src",
+const TYPED_ANSWERS: [&str; 15] = [
+    "harness/analysis/src",
     "harness/campaign/src/check",
     "harness/campaign/src/kinds/shader",
     "harness/campaign/src/shader",
     "harness/explanation/src",
     "harness/entry_point/src",
-    "harness/frontend/src",
+    "harness/refine/src",
+    "harness/verdicts/src",
     "harness/lint/src",
     "harness/repair/src",
     "harness/symbolic/src",

@@ -9,13 +9,11 @@ mod undecided;
 
 use std::time::{Duration, Instant};
 
-use answers::{
-    EntryAnswer, ProofMode, invalid_use_texts, placed_refusal_text, refusal_text, source_location,
-};
+use analysis::{EntryAnswer, InputGrid, ProofMode, invalid_use_texts, placed_refusal_text, refusal_text};
 use entry_point::{
     AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, FindingKind, LiftFinding, Refusal, Spot,
+    source_location,
 };
-use frontend::InputGrid;
 use litmus::Race;
 use model::Budget;
 use model::progress::{ProgressLimits, check_termination};

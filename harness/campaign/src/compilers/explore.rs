@@ -70,7 +70,7 @@ pub fn breaks_model(line: &CodegenExploreLine) -> bool {
 
 fn model_name_for(target: &CompilerTarget) -> &'static str {
     let has_chains = target.listed.capabilities.availability_visibility_chains;
-    answers::name_without_chains(MODEL).filter(|_| !has_chains).unwrap_or(MODEL)
+    verdicts::name_without_chains(MODEL).filter(|_| !has_chains).unwrap_or(MODEL)
 }
 
 fn predict_all(name: &str, request: &CodegenRequest) -> Result<Predictions, Failure> {

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use litmus::corpus::PROGRESS_SUITE;
 use litmus::{Race, Test};
-use model::predict;
 use model::progress::{
     Fairness, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressLimits as Bounds, ProgressModel, Termination,
     check_termination_under,
 };
+use model::{Budget, predict};
 use results::Reason;
 use results::wire::{
     DISPATCHES_PER_PLACEMENT_SUFFIX, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
@@ -37,7 +37,6 @@ use crate::targets::{self, DeviceTarget, MessageSink, PROGRESS_PREFIX, Simulated
 use crate::time_limit::stop_after;
 use crate::workers::WorkerTask;
 use crate::{Failure, expectations, files, inputs, probe};
-use model::Budget;
 
 /// Dispatches of a test in one placement.
 const DEFAULT_DISPATCHES: u32 = 20;

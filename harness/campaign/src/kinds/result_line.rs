@@ -20,7 +20,7 @@ pub(super) fn line_context(
         stress: target.stress.name.clone(),
         replay,
         hashes: Hashes { model: chosen.hash.clone(), ..Hashes::default() },
-        driver: Some(answers::driver_record(&target.listed.identity)),
+        driver: Some(verdicts::driver_record(&target.listed.identity)),
         ..RunContext::default()
     }
 }

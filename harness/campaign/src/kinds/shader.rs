@@ -1,7 +1,7 @@
 //! Runs of user shaders: each shader is dispatched repeatedly on each device with its inputs. The final
 //! buffer contents are judged if the model's allowed contents are known.
 //!
-//! [`analysis`](crate::shader::analysis) computes the facts about a shader from its file.
+//! [`analysis`](crate::shader::prepare_run) computes the facts about a shader from its file.
 
 mod judge;
 

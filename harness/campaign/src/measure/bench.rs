@@ -7,9 +7,8 @@ use litmus::Observation;
 use results::bench::{
     BENCH_SCHEMA, Baseline, BaselineRun, BenchOutcome, BenchReport, BenchTrial, Counts, Purpose, median,
 };
-use runner::Stress;
 use runner::classic::StoreBuffering;
-use runner::native;
+use runner::{Stress, native};
 
 use super::{MeasuredTest, Measurement};
 use crate::Failure;

@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use litmus::{Prediction, Race};
-use results::escape;
-use results::state;
 use results::wire::VerdictWord;
 use results::write::number;
+use results::{escape, state};
 
 use super::{Bundle, RecordedVerdict, ReproSubject};
 

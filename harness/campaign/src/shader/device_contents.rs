@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use frontend::KernelDispatch;
+use analysis::dispatch::KernelDispatch;
 use runner::pool::{self, AttemptEnd, Limits, NotRun, PoolCallbacks, PoolEvent};
 use runner::shader::{Answer, ShaderObservations, UserShaderJob};
 use runner::{RunSettings, Stress};
 
-use super::analysis::device_shader;
+use super::prepare_run::device_shader;
 use crate::Failure;
 use crate::kinds::shader::AnalyzedShader;
 use crate::targets::{self, DeviceTarget};

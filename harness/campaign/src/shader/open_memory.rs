@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use answers::placed_refusal_text;
+use analysis::placed_refusal_text;
 use entry_point::AnalysisOptions;
 use entry_point::open_memory::{OpenPart, OpenParts};
 use spirv_reader::SpirvModule;

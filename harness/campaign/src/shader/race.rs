@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use answers::{AnalysisRequest, EditableSource, EntryAnswer, FixEdits, ProofMode, RacePhase, StopFunction};
-use entry_point::{AnalysisOptions, FindingKind};
+use analysis::{AnalysisRequest, EntryAnswer, InputMode, ProofMode, RacePhase};
+use entry_point::{AnalysisOptions, FindingKind, StopFunction};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
-use frontend::InputMode;
 use model::Model;
+use repair::{EditableSource, FixEdits};
 use results::wire::{ChangeRecord, FindingPlace, FindingRecord, RaceLine};
 use results::write::change::describe_placed_change;
 use results::write::race::{describe_coverage, describe_need, describe_proof, headline};
@@ -82,7 +82,7 @@ impl FixDiffs {
             Some((text, _)) => text.clone(),
             None => files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()?,
         };
-        let edits = answers::fix_edits(changes, |other| other.as_deref() == Some(file), &text)?;
+        let edits = repair::fix_edits(changes, |other| other.as_deref() == Some(file), &text)?;
         let (_, known) = self.0.entry(file.to_owned()).or_insert_with(|| (text, FixEdits::default()));
         // Fixes of several entry points may change the same lines in different ways.
         if known.conflicts_with(&edits) {
@@ -187,7 +187,7 @@ pub fn analyze_module(
     race_options: RaceOptions<'_>,
 ) -> Vec<EntryAnswer> {
     race_options.with_request(file, model, |request| {
-        answers::analyze_module(request, module, options, &|warning| tracing::warn!("{warning}"))
+        analysis::analyze_module(request, module, options, &|warning| tracing::warn!("{warning}"))
     })
 }
 

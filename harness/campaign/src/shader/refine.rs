@@ -6,21 +6,21 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use answers::{needed_sentence, placed_refusal_text, source_location};
+use analysis::{InputGrid, InputMode, needed_sentence, placed_refusal_text};
 use codegen::shrink;
 use entry_point::input_place::UnsetOverride;
 use entry_point::open_memory::OpenParts;
-use entry_point::{AnalysisOptions, DeadlinePredicate, Spot};
-use frontend::{InputGrid, InputMode, Refinement, RefinementQuery, RefinementVerdict};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Spot, source_location};
 use litmus::Test;
 use litmus::minimize::ddmin;
 use model::{Budget, Model};
+use refine::{Refinement, RefinementQuery, RefinementVerdict};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 use spirv_reader::SpirvModule;
 
-use super::analysis::require_whole_grid;
 use super::entry_point_options;
 use super::open_memory::{OpenTerms, resolve_open_terms};
+use super::prepare_run::require_whole_grid;
 use super::source::{Compilation, load, run_to_end, simplify_module};
 use crate::temporary::TemporaryFolder;
 use crate::time_limit::stop_after;
@@ -189,7 +189,7 @@ impl EntryPointPair<'_> {
         let choose = |module: &SpirvModule, given: &AnalysisOptions| {
             let until = DeadlinePredicate::new(stop_after(limit / 8));
             let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
-            frontend::choose_inputs(module, &searched, request.inputs, grid)
+            analysis::choose_inputs(module, &searched, request.inputs, grid)
         };
         let choice = choose(&before.module, given)
             .map_err(|refusal| Failure::input_message(placed_refusal_text(before.file, &refusal)))?;
@@ -219,7 +219,7 @@ impl EntryPointPair<'_> {
         for chosen in inputs {
             let first = AnalysisOptions { deadline: deadline.clone(), entry: given.entry.clone(), ..chosen };
             let second = AnalysisOptions { entry: Some(other.to_owned()), ..first.clone() };
-            let answer = frontend::refine((&before.module, &first), (&after.module, &second), &query);
+            let answer = refine::refine((&before.module, &first), (&after.module, &second), &query);
             answers.push(answer.map_err(|refusal| {
                 Failure::input_message(format!(
                     "{} and {}: {refusal}; expected two modules with one interface, such as the input and the output of an optimizer",

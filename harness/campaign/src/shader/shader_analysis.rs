@@ -1,16 +1,16 @@
 //! Routes an entry point to its answer, in the same way for `check`, `explain` and `run`.
 //!
 //! 1. [`read_entry_points`] reads the module and the options of each entry point.
-//! 2. [`EntryPoint::find_races`] returns the answer of `race` ([`answers::analyze`]), which decides about findings.
+//! 2. [`EntryPoint::find_races`] returns the answer of `race` ([`analysis::analyze`]), which decides about findings.
 //! 3. [`EntryPoint::choose_inputs`] chooses inputs for the questions that only the lifter and the model answer: claims,
 //!    final contents, termination, and other models than that of the walk.
 
 use std::time::Duration;
 
-use answers::{EditableSource, EntryAnswer, ProofMode, needed_record};
+use analysis::{EntryAnswer, InputChoice, InputGrid, InputMode, ProofMode, needed_record};
 use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal};
-use frontend::{InputChoice, InputGrid, InputMode};
 use model::Model;
+use repair::EditableSource;
 use results::wire::NeededRecord;
 use spirv_reader::SpirvModule;
 use spirv_reader::annotations::Annotations;
@@ -81,7 +81,7 @@ impl<'a> EntryPoint<'a> {
         };
         let given = AnalysisOptions { assertion: None, ..self.given.clone() };
         let mut answer = race_options
-            .with_request(self.file, self.model, |request| answers::analyze(request, self.module, &given));
+            .with_request(self.file, self.model, |request| analysis::analyze(request, self.module, &given));
         answer.line.compiler.clone_from(&self.source.compiler);
         answer
     }
@@ -98,7 +98,7 @@ impl<'a> EntryPoint<'a> {
         let deadline = time.map(|time| DeadlinePredicate::new(stop_after(time)));
         let deadline = deadline.or(self.given.deadline.clone());
         let given = AnalysisOptions { deadline, ..self.given.clone() };
-        let choice = frontend::choose_inputs(self.module, &given, self.mode, grid)?;
+        let choice = analysis::choose_inputs(self.module, &given, self.mode, grid)?;
         Ok(ChosenEntryPoint { entry: self, options: choice.primary(self.given), choice })
     }
 

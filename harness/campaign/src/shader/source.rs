@@ -25,8 +25,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use answers::scan;
-use answers::wgsl::{self, OverrideValues};
 use compilers::{COMPILERS, Compiler};
 use entry_point::AnalysisOptions;
 use entry_point::input_place::UnsetOverride;
@@ -34,6 +32,8 @@ use entry_point::inputs::merge_options;
 use entry_points::EntryPoint;
 use includes::{IncludeTree, decode_text, find_folder, folder_of};
 use scan::{blank_comments, has_call, has_word};
+use shader_source::wgsl::OverrideValues;
+use shader_source::{scan, wgsl};
 use spirv_reader::ShaderLanguage;
 use stage::{COMPUTE, SourceStage};
 

@@ -5,12 +5,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use analysis::InputMode;
 use campaign::contained_path::path_inside;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use clap::Args;
 use entry_point::ray_queries::RayResults;
 use entry_point::{AnalysisOptions, inputs};
-use frontend::InputMode;
 use vk_litmus::{ShaderInputs, program};
 
 use crate::exit::Failure;
@@ -350,7 +350,7 @@ impl KernelArguments {
         words
     }
 
-    /// Converts the inputs to options of the frontend, and reads the files.
+    /// Converts the inputs to options of an analysis, and reads the files.
     ///
     /// # Errors
     /// Returns an error if a value or a file is invalid.

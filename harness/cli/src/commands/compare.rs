@@ -17,8 +17,7 @@ use results::write::number;
 use crate::arguments::{Compare, ListFormat};
 use crate::commands::clauses::difference_word;
 use crate::exit::{Failure, Outcome};
-use crate::output::print_json;
-use crate::output::{StandardOutput, print_message, report_rejected};
+use crate::output::{StandardOutput, print_json, print_message, report_rejected};
 
 /// Budget of one test under one model.
 const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };

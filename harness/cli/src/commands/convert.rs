@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use answers::placed_refusal_text;
+use analysis::placed_refusal_text;
 use campaign::inputs;
 use campaign::repro::format_glsl_shader;
 use campaign::shader::open_memory::resolve_open_terms;
@@ -134,7 +134,7 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     let options = match parse_open_terms(&arguments.open)? {
         Some(terms) => {
             let parts = resolve_open_terms(file, &module, &options, &terms)?;
-            frontend::with_open_memory(&module, &options, parts)
+            refine::with_open_memory(&module, &options, parts)
         }
         None => options,
     };

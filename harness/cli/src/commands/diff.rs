@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 use campaign::explain_records::{self, ShippedModels};
 use campaign::parallel::parallel_map;
 use campaign::rejudge::{self, OtherVersionPolicy};
-use results::baseline;
 use results::diff::diff as compare;
-use results::escape;
 use results::read::Results;
 use results::wire::{Change, ChangeKind, DiffRecord, RunLine, VerdictWord};
-use results::write;
+use results::{baseline, escape, write};
 use sim::Fault;
 
 use crate::arguments::{Diff, ListFormat};

@@ -12,11 +12,10 @@ use model::Model;
 use serde::Deserialize;
 use sim::{ExpectedEffect, FAULTS};
 
-use crate::arguments;
 use crate::environment::VARIABLES;
 use crate::exit::{EXIT_CODES, Failure, Outcome};
-use crate::help;
 use crate::output::{create_folder, write_file};
+use crate::{arguments, help};
 
 static SCHEMAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../results/schema");
 const FINDINGS_TOML: &str = include_str!("reference/findings.toml");

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use campaign::compile_worker;
-use campaign::fault_injection;
 use campaign::probe::{DeviceList, FoundDevice};
 use campaign::targets::PROGRESS_PREFIX;
 use campaign::workers::SEPARATOR;
+use campaign::{compile_worker, fault_injection};
 use device::{DeviceOptions, DriverEnvironment, VulkanDevice};
 use plan::{Device, DeviceError};
 use runner::RunSettings;

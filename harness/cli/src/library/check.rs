@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use analysis::InputMode;
 use campaign::check::{CheckModels, CheckOptions, CheckResult, check_loaded, kernel};
 use campaign::{CommandOutcome, Failure};
-use frontend::InputMode;
 use model::progress::{Fairness, ProgressModel};
 use results::wire::CheckLine;
 

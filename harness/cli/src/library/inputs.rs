@@ -1,8 +1,8 @@
 //! The inputs of a shader: its dispatch, its constants, and the initial contents of its memory.
 
+use analysis::InputMode;
 use campaign::Failure;
 use entry_point::{AnalysisOptions, inputs};
-use frontend::InputMode;
 
 use super::error::Error;
 

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use answers::refused_line;
+use analysis::{InputMode, refused_line};
 use campaign::check::{self, CheckModels, CheckOptions};
 use campaign::models::LoadedModel;
 use campaign::shader::source::Compilation;
 use campaign::source::TestSource;
 use campaign::{CommandOutcome, Failure};
 use entry_point::AnalysisOptions;
-use frontend::InputMode;
 use model::progress::{Fairness, ProgressModel};
 use results::wire::{RaceLine, RaceVerdict};
 

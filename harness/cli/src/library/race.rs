@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use answers::{EditableSource, EntryAnswer, ProofMode, refused_line};
+use analysis::{EntryAnswer, ProofMode, refused_line};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use entry_point::AnalysisOptions;
 use model::Model;
+use repair::EditableSource;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 
 use super::error::Error;

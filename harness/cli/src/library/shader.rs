@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use answers::{placed_refusal_text, source_location};
+use analysis::placed_refusal_text;
 use campaign::Failure;
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use entry_point::input_place::OverrideRole;
+use entry_point::source_location;
 use lint::Lint;
 use results::wire::{FindingPlace, FindingRecord, RejectedLine};
 use spirv_reader::SpirvModule;

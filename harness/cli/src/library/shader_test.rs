@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use answers::{EntryOptions, entry_options, placed_refusal_text, race_line};
+use analysis::{EntryOptions, entry_options, placed_refusal_text, race_line};
 use bytemuck::{NoUninit, Pod, bytes_of, cast_slice_mut};
 use campaign::shader::source::{Compilation, load_text};
 use campaign::time_limit::stop_after;
@@ -566,7 +566,8 @@ impl LoadedDispatch {
             )));
         };
         let stop = stop_after(limit);
-        let report = frontend::judge(&self.module, &options, model, Budget::until(&stop)).map_err(refused)?;
+        let report =
+            analysis::decide(&self.module, &options, model, Budget::until(&stop)).map_err(refused)?;
         Ok((options, report))
     }
 

@@ -3,11 +3,11 @@
 //! `vk-litmus run --device sim` runs the same machine in worker processes. The same code builds the lines of
 //! both.
 
-use answers::{JudgeRequest, SimulationRequest, judge_test, simulate_test};
 use campaign::Failure;
 use model::Budget;
 use results::state::State;
 use results::wire::RunLine;
+use verdicts::{JudgeRequest, SimulationRequest, judge_test, simulate_test};
 
 use super::error::Error;
 use super::model::AxiomaticModel;

@@ -13,7 +13,7 @@ fn shader(name: &str) -> String {
 }
 
 fn lock() -> String {
-    format!("{}/../frontend/tests/shaders/lock-right.spvasm", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../analysis/tests/shaders/lock-right.spvasm", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The simulated GPU and the drivers.

@@ -13,7 +13,7 @@ use symbolic::ModelQuery;
 use crate::common::{Ran, installed, vk_litmus};
 use crate::docs::compare_generated;
 
-/// The model allows and marks out-of-thin-air values, but the frontend does not try them.
+/// The model allows and marks out-of-thin-air values, but symbolic execution does not try them.
 const THIN_AIR: [&str; 3] = ["lb/LB+ctrl-ctrl", "lb/LB+data-data", "lb/LB+masked-data-data"];
 
 /// The corpus in the Vulkan dialect.

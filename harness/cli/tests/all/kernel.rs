@@ -4,7 +4,7 @@ use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 use serde_json::Value;
 
 fn shader(name: &str) -> String {
-    format!("{}/../frontend/tests/shaders/{name}.spvasm", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../analysis/tests/shaders/{name}.spvasm", env!("CARGO_MANIFEST_DIR"))
 }
 
 fn check(name: &str, arguments: &[&str]) -> (Ran, Value) {

@@ -83,7 +83,7 @@ fn compare_races(files: &[PathBuf], language: &str) -> usize {
 fn races_are_those_of_the_program() {
     let spirv = shaders("spvasm").into_iter().step_by(8).collect::<Vec<_>>();
     assert!(compare_races(&spirv, "spirv") > 5);
-    let library = answers::wgsl::COMPILER.split(' ').nth(1).unwrap();
+    let library = shader_source::wgsl::COMPILER.split(' ').nth(1).unwrap();
     let installed = Command::new("naga").arg("--version").output();
     match installed.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()) {
         Ok(version) if version == library => {

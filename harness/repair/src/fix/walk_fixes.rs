@@ -5,14 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use spirv_reader::SpirvModule;
+use spirv_reader::{SourcePosition, SpirvModule};
 
 use super::apply::apply_changes;
 use super::candidates::{FoundFix, ModuleCandidates};
 use super::change::KernelChange;
-use entry_point::AnalysisOptions;
-use entry_point::FindingKind;
-use spirv_reader::SourcePosition;
+use entry_point::{AnalysisOptions, FindingKind};
 use walk::{GridFinding, GridReport, GridVerdict};
 
 /// Upper bound on the changed modules.

@@ -13,10 +13,9 @@ use crate::contention::DispatchDecision;
 use crate::count::{Counter, DispatchMemory, Unwritten, unit_index};
 use crate::dispatch::{Execution, Workgroups};
 use crate::error::Cause;
-use crate::host;
 use crate::host_copy::{BufferPrefix, HostCopy};
 use crate::memory::{FinalBuffer, ProgramPlan};
-use crate::processor;
+use crate::{host, processor};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlightDispatch {

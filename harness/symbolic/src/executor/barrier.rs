@@ -8,10 +8,9 @@ use super::{Executor, PathInterrupt, PendingPath, Step};
 use crate::emit::{self, ENTRY_REGISTER};
 use crate::round::{Emitted, Segment};
 use crate::state::PathState;
-use entry_point::FindingCause;
 use entry_point::interlock::InterlockExecutionMode;
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::{malformed, unsupported};
+use entry_point::{FindingCause, malformed, unsupported};
 
 impl Executor<'_> {
     /// Ends a segment. A path whose state equals an earlier one at the same barrier joins it.

@@ -18,8 +18,7 @@ use entry_point::address_offset::address_offset_in;
 use entry_point::assumed::{ends_in_runtime_array, find_address_input};
 use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::inputs::{TexelInput, default_image};
-use entry_point::{AnalysisOptions, DEFAULT_BYTES};
-use entry_point::{Problem, malformed, unsupported};
+use entry_point::{AnalysisOptions, DEFAULT_BYTES, Problem, malformed, unsupported};
 
 /// Assumed length of a runtime-sized descriptor array.
 const ASSUMED_DESCRIPTORS: u64 = 16;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use answers::{EntryAnswer, placed_refusal_text};
+use analysis::{EntryAnswer, InputGrid, InputMode, placed_refusal_text};
 use entry_point::{AnalysisOptions, FindingKind, InvocationId, Refusal};
 use explanation::ShaderAnswer;
-use frontend::{InputGrid, InputMode};
 use litmus::Race;
 use model::Budget;
 use repair::MissingSync;
@@ -283,6 +282,6 @@ impl LiftedEntryPoint<'_> {
         if fix.changes.is_empty() {
             *text += &format!("  No fix was found among {} changes.\n", fix.tried_candidates);
         }
-        Ok(fix.changes.iter().map(|change| answers::change_record(file, module, change)).collect())
+        Ok(fix.changes.iter().map(|change| repair::change_record(file, module, change)).collect())
     }
 }

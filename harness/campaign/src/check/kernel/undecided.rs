@@ -1,6 +1,6 @@
 //! Explains an undecided shader: the limit that stopped the model, and the option that raises it.
 
-use answers::refusal_text;
+use analysis::refusal_text;
 use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal};
 use model::Budget;
 use spirv_reader::SourcePosition;

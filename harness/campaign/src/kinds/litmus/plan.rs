@@ -181,7 +181,7 @@ impl PlannedModels {
         };
         let has_chains = capabilities.availability_visibility_chains;
         let name =
-            answers::name_without_chains(requested_name).filter(|_| !has_chains).unwrap_or(requested_name);
+            verdicts::name_without_chains(requested_name).filter(|_| !has_chains).unwrap_or(requested_name);
         let chosen = self.load_once(name)?;
         // The lowered program of an HSA test is judged.
         if !chosen.model.supports_dialect(Dialect::Vulkan) {

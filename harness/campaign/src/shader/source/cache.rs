@@ -4,12 +4,11 @@
 //! starts with a line of JSON, which has the hash of the module, so damaged files are ignored. If the folder
 //! exceeds [`MAX_BYTES`], its oldest files are removed. Without a cache folder, nothing is stored.
 
-use std::env;
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::SystemTime;
+use std::{env, fs};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Changes the text of a source where projects rely on their engine's build steps.
 //!
 //! Lines keep their numbers. Only directives change: a missing or symbolic `#version`, the extension for
-//! includes that glslc enables, and sections of one file for several stages. (`answers::wgsl` has WGSL.)
+//! includes that glslc enables, and sections of one file for several stages. (`shader_source::wgsl` has WGSL.)
 
 use super::includes::has_include;
 use super::scan::directive_argument;

@@ -1,14 +1,13 @@
 //! Runs compilers and reads their messages.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use runner::memory_limit;
 

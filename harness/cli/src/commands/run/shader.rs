@@ -7,7 +7,7 @@ use campaign::fault_injection::FaultInjection;
 use campaign::kinds::litmus::TestBudget;
 use campaign::kinds::shader::{self, ShaderKind};
 use campaign::run_log::EarlierVerdicts;
-use campaign::shader::analysis::{ShaderFileInputs, analyze_file, make_ids_unique};
+use campaign::shader::prepare_run::{ShaderFileInputs, analyze_file, make_ids_unique};
 use campaign::shader::source::is_shader;
 use campaign::shard;
 use results::wire::VerdictWord;

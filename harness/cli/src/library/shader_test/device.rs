@@ -72,7 +72,7 @@ impl TestDevice {
         let named =
             || std::env::var_os("VK_LITMUS").map_or_else(|| PathBuf::from("vk-litmus"), PathBuf::from);
         set_program(self.program.clone().unwrap_or_else(named));
-        let plan = frontend::plan_dispatch(&dispatch.module, options);
+        let plan = analysis::dispatch::plan_dispatch(&dispatch.module, options);
         let plan = plan.map_err(|refusal| input_error(&dispatch.file, &refusal))?;
         let on_device = run_on_device(&self.selector, plan);
         let on_device = on_device.map_err(|failure| Error::for_file(&dispatch.file, failure))?;

@@ -1,0 +1,170 @@
+//! Proofs of race freedom for the lines of `race`, and the replay of their counterexamples by walks.
+//!
+//! A counterexample sets only inputs that no option supplies. It is reported if a walk with these inputs finds a race.
+
+use std::collections::BTreeMap;
+
+use entry_point::{AnalysisOptions, FindingKind};
+use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
+use spirv_reader::SpirvModule;
+use walk::{CoverageLimit, GridFinding, GridReport, GridVerdict, analyze_grid};
+
+/// Bytes of a buffer that a counterexample sets in part.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Upper bound on the steps of a proof.
+const PROOF_STEPS: u64 = 300_000;
+
+/// A walk with inputs that a proof chose.
+#[derive(Clone, Debug)]
+pub(crate) struct ProofWalk {
+    pub report: GridReport,
+    pub options: AnalysisOptions,
+    /// The inputs that the proof sets, with their values.
+    pub inputs: Vec<String>,
+}
+
+/// Attempts to prove the entry point of the options; `None` if an option contradicts what a proof assumes.
+///
+/// # Errors
+/// Returns the reason why a given condition cannot be read.
+pub(crate) fn prove_entry(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<Option<ProofReport>, String> {
+    // The compiler of WGSL has put these values into the module.
+    let overrides =
+        options.unset_overrides.iter().map(|unset| format!("{} == {}", unset.name, unset.value.value));
+    let overrides: Vec<String> = overrides.collect();
+    if !options.aliases.is_empty() || options.open.is_some() {
+        return Ok(None);
+    }
+    let push = options.push.iter().map(|(at, byte)| (InputMemory::PushConstants, *at, vec![*byte]));
+    let mut given = Vec::from_iter(push);
+    for (&(set, binding), bytes) in &options.buffers {
+        let whole = BTreeMap::from([(0, bytes.len() as u32)]);
+        for (from, size) in options.given_members.get(&(set, binding)).unwrap_or(&whole) {
+            let part = bytes.iter().skip(*from as usize).take(*size as usize);
+            given.push((InputMemory::Buffer(set, binding, 0), *from, part.copied().collect()));
+        }
+    }
+    let has_assertion = options.assertion.is_some();
+    let options = ProofOptions {
+        given,
+        entry: options.entry.clone(),
+        specialization: options.specialization.clone(),
+        grid: options.grid,
+        assumed: options.conditions.clone(),
+        steps: PROOF_STEPS,
+    };
+    let mut report = prove::prove(module, &options);
+    let is_unread = |one: &&Unproved| matches!(one.reason, UnprovedReason::Condition { .. });
+    if let Some(unread) = report.unproved.iter().find(is_unread) {
+        return Err(unread.reason.to_string());
+    }
+    report.conditions.extend(overrides);
+    if !options.specialization.is_empty() {
+        report.assumptions.push("the given specialization constants".to_owned());
+    }
+    if has_assertion {
+        report.assumptions.push("the assertion for inputs that did not run".to_owned());
+    }
+    Ok(Some(report))
+}
+
+/// Walks inputs that a proof chose, if they decide more than a walk with other inputs.
+///
+/// A counterexample counts if the walk finds a race or a divergent barrier. Under inferred conditions, a race of chosen
+/// inputs that violate them is not reported if the walk with an example for the conditions is clean. A barrier that is
+/// divergent without the conditions is a defect.
+pub(crate) fn walk_proof(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    proof: &ProofReport,
+    known: &GridReport,
+) -> Option<ProofWalk> {
+    let is_barrier = |found: &GridFinding| found.kind == FindingKind::DivergentBarrier;
+    // Chosen inputs may violate given conditions.
+    let has_conditions = !options.conditions.is_empty();
+    let is_chosen = known.verdict == GridVerdict::Racy
+        && !known.chosen_inputs.is_empty()
+        && (has_conditions || !known.findings.iter().any(is_barrier));
+    let is_open = matches!(known.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
+    if is_open || is_chosen && !proof.is_proved && has_conditions {
+        // A shader that does the same in every workgroup is meant for one.
+        let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
+        let is_defect = |(why, inputs): &&(Unproved, RacyInputs)| {
+            (!proof.is_proved || why.reason == UnprovedReason::DivergentBarrier)
+                && (!is_for_one || inputs.grid == [1; 3])
+        };
+        let counterexamples = proof.counterexamples.iter().filter(is_defect);
+        let found = replay(module, options, counterexamples);
+        if found.is_some() || is_open {
+            return found;
+        }
+    }
+    let example = proof.example.as_ref().filter(|_| is_chosen && (proof.is_proved || has_conditions))?;
+    let is_better = |walk: &ProofWalk| has_conditions || walk.report.verdict == GridVerdict::Clean;
+    walk_inputs(module, options, example).filter(is_better)
+}
+
+/// Walks counterexamples up to the first for which the walk finds what a proof excludes.
+pub(crate) fn replay<'a>(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    counterexamples: impl IntoIterator<Item = &'a (Unproved, RacyInputs)>,
+) -> Option<ProofWalk> {
+    let walks = counterexamples.into_iter().filter_map(|(_, inputs)| walk_inputs(module, options, inputs));
+    walks.into_iter().find(|walk| walk.report.findings.iter().any(is_disproof))
+}
+
+fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInputs) -> Option<ProofWalk> {
+    let (options, inputs) = inputs_of(options, inputs)?;
+    let report = analyze_grid(module, &options).ok()?;
+    Some(ProofWalk { report, options, inputs })
+}
+
+/// Returns true for a finding that a proof excludes.
+pub(crate) fn is_disproof(finding: &GridFinding) -> bool {
+    finding.kind.is_race() || finding.kind == FindingKind::DivergentBarrier
+}
+
+/// Returns the options with the inputs of a counterexample, and these inputs; `None` if it needs an input that options set.
+fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(AnalysisOptions, Vec<String>)> {
+    let mut options = given.clone();
+    let mut inputs = Vec::new();
+    if given.grid.is_none() {
+        let [x, y, z] = counterexample.grid;
+        options.grid = Some(counterexample.grid);
+        inputs.push(format!("--grid {x},{y},{z}"));
+    }
+    for (number, value) in &counterexample.specialization {
+        options.specialization.insert(*number, *value);
+        inputs.push(format!("--spec {number}={value}"));
+    }
+    for input in &counterexample.inputs {
+        let bytes = input.value.to_le_bytes();
+        let bytes = bytes.get(..input.bytes as usize)?;
+        match input.memory {
+            InputMemory::PushConstants => {
+                for (at, byte) in (input.offset..).zip(bytes) {
+                    if given.push.get(&at).is_some_and(|known| known != byte) {
+                        return None;
+                    }
+                    options.push.insert(at, *byte);
+                }
+            }
+            InputMemory::Buffer(set, binding, 0) if !given.buffers.contains_key(&(set, binding)) => {
+                let contents = options.buffers.entry((set, binding)).or_default();
+                let (start, end) = (input.offset as usize, input.offset as usize + bytes.len());
+                if end > BUFFER_BYTES {
+                    return None;
+                }
+                contents.resize(contents.len().max(BUFFER_BYTES), 0);
+                contents[start..end].copy_from_slice(bytes);
+            }
+            InputMemory::Buffer(..) => return None,
+        }
+        inputs.push(format!("{} = {}", input.name, input.value));
+    }
+    Some((options, inputs))
+}

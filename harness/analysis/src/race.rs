@@ -1,0 +1,588 @@
+//! The analysis of user shaders: findings over whole grids, with proofs, tests and fixes.
+//!
+//! Limits are callbacks, because the playground has no clock and counts calls instead.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::choose::{InputGrid, InputMode};
+use crate::decide::InputChoiceReport;
+use entry_point::{AnalysisOptions, DeadlinePredicate, InvocationId, Refusal, StopFunction, source_location};
+use litmus::Test;
+use model::{Budget, Model};
+use prove::ProofReport;
+use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
+use results::wire::{
+    BufferContents, CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord,
+    NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason,
+    UnprovedPlace,
+};
+use results::write::race::describe_need;
+use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
+use walk::{
+    FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, WiderGridFinding, analyze_grid,
+};
+
+use crate::entry_options::{
+    EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_refusal_text,
+};
+use crate::proof::{is_disproof, prove_entry, replay, walk_proof};
+
+/// The kind of a finding in a module whose source is race-free by the rules of its language.
+const LOST_ORDER: &str = "lost-order";
+
+/// A function that stores the inputs of an entry point.
+pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
+
+/// A phase of the analysis with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RacePhase {
+    /// The search for missing inputs.
+    InputSearch,
+    /// The interpretation of the grid on every schedule.
+    Walks,
+    /// The prediction of the model for a small grid. It may start long after its limit was created.
+    Model,
+    /// The litmus test of one finding.
+    SmallestTest,
+    /// The search for fixes.
+    Fixes,
+}
+
+/// The use of proofs for every grid and input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProofMode {
+    None,
+    /// A clean answer holds for every input if there is a proof.
+    Optional,
+    /// Counterexamples are walked too; a shader without a finding or a proof is undecided.
+    Required,
+}
+
+/// An analysis: the engines to use, and their limits.
+#[derive(Clone, Copy)]
+pub struct AnalysisRequest<'a> {
+    /// The name of the module in answers.
+    pub file: &'a str,
+    /// The source of missing inputs.
+    pub inputs: InputMode,
+    /// The model that decides questions that schedules leave open.
+    pub model: &'a Model,
+    /// Starts the limit of a phase, since this crate has no clock.
+    pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
+    /// True to create a litmus test for each finding that has one.
+    pub creates_tests: bool,
+    /// The use of proofs for every grid and input.
+    pub proofs: ProofMode,
+    /// True to search for the fixes of findings.
+    pub searches_fixes: bool,
+    /// The source that the module was compiled from, if fixes may be edits of it.
+    pub source: Option<EditableSource<'a>>,
+    /// Stores the inputs that were used; an error refuses the entry point.
+    pub save_inputs: Option<&'a SaveInputs<'a>>,
+}
+
+impl fmt::Debug for AnalysisRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnalysisRequest").field("file", &self.file).field("inputs", &self.inputs).finish()
+    }
+}
+
+/// The answer for an entry point.
+#[derive(Clone, Debug)]
+pub struct EntryAnswer {
+    /// The published line.
+    pub line: RaceLine,
+    /// The reason of an answer that is refused or undecided.
+    pub refusal: Option<Refusal>,
+    /// The inputs that show the findings.
+    pub options: AnalysisOptions,
+    /// The inputs on which the answer depends.
+    pub needs: Vec<NeededInput>,
+    /// The two invocations of each finding that is a race.
+    pub pairs: Vec<Option<[InvocationId; 2]>>,
+    /// The litmus test of each finding that has one.
+    pub tests: Vec<Option<Test>>,
+}
+
+impl EntryAnswer {
+    fn refused(file: &str, options: &AnalysisOptions, why: String, refusal: Option<Refusal>) -> EntryAnswer {
+        let line = refused_line(file, options.entry.as_deref().unwrap_or_default(), options, why);
+        let (needs, pairs, tests) = (Vec::new(), Vec::new(), Vec::new());
+        EntryAnswer { line, refusal, options: options.clone(), needs, pairs, tests }
+    }
+}
+
+/// Analyzes each entry point of a module, as binary or text, or the one in the options.
+pub fn analyze_module(
+    request: &AnalysisRequest<'_>,
+    module: &[u8],
+    options: &AnalysisOptions,
+    warn: &dyn Fn(String),
+) -> Vec<EntryAnswer> {
+    let file = request.file;
+    let read = || {
+        let module = entry_point::inputs::read_bound_module(module, options)?;
+        let entries = entry_options(&module, options)?;
+        Ok((module, entries))
+    };
+    let (module, EntryOptions { entries, unused }) = match read() {
+        Ok(read) => read,
+        Err(refusal) => {
+            let (entry, why) = (None, placed_refusal_text(file, &refusal));
+            let options = AnalysisOptions { entry, ..options.clone() };
+            return vec![EntryAnswer::refused(file, &options, why, Some(refusal))];
+        }
+    };
+    unused.iter().for_each(|unused| warn(format!("{file}: unused input: {unused}")));
+    invalid_use_texts(file, &module).into_iter().for_each(warn);
+    entries.iter().map(|options| analyze(request, &module, options)).collect()
+}
+
+/// Analyzes one entry point by a schedule of engines:
+///
+/// 1. For each choice of missing inputs, a walk over the whole grid, and the model if schedules decide
+///    ([`crate::decide::decide_choice`], which combines their answers).
+///    A race of a source is checked by the rules of its language ([`SpirvModule::by_language_rules`]).
+/// 2. A proof for every grid and input, and a walk with the inputs that refute it.
+/// 3. The litmus tests of findings.
+/// 4. Fixes as changes of the module, then as edits of the source.
+///
+/// Each has the limit of its [`RacePhase`].
+pub fn analyze(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> EntryAnswer {
+    let no_limit: StopFunction = Arc::new(|| false);
+    let choice = match walk_entry(request, module, options, &no_limit) {
+        Ok(choice) => choice,
+        Err(refusal) => {
+            let why = source_refusal_text(request.file, module, &refusal);
+            return EntryAnswer::refused(request.file, options, why, Some(refusal));
+        }
+    };
+    let view = match choice.report.verdict {
+        GridVerdict::Racy => walk_by_language(request, module, options, &choice.options, &no_limit),
+        GridVerdict::Clean | GridVerdict::NeedsInputs | GridVerdict::Undecided => None,
+    };
+    let is_clean =
+        |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == GridVerdict::Clean;
+    let loses_order = view.as_ref().is_some_and(is_clean);
+    // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
+    let view = view.filter(|view| !is_clean(view) && options.language == Some(ShaderLanguage::Wgsl));
+    let has_word = !loses_order || options.language != Some(ShaderLanguage::Wgsl);
+    let request = &AnalysisRequest { source: request.source.filter(|_| has_word), ..*request };
+    let answer = match &view {
+        Some(view) => analyze_further(request, &view.module, &view.options, view.choice.clone()),
+        None => analyze_further(request, module, options, choice),
+    };
+    let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None));
+    let line = &mut answer.line;
+    line.module_verdict = Some(if view.is_some() { RaceVerdict::Racy } else { line.verdict });
+    if loses_order && line.verdict == RaceVerdict::Racy {
+        line.verdict = RaceVerdict::Clean;
+        line.findings.iter_mut().for_each(|finding| LOST_ORDER.clone_into(&mut finding.kind));
+    }
+    // The languages fix no subgroup size: a race for one of them is a race of the source.
+    let is_racy = line.verdict == RaceVerdict::NeedsInputs
+        && answer.needs.iter().all(NeededInput::is_subgroup_size_for_finding);
+    let verdict = if is_racy { RaceVerdict::Racy } else { line.verdict };
+    line.language_verdict = options.language.map(|_| verdict);
+    answer
+}
+
+/// Continues after the walks of every choice.
+///
+/// # Errors
+/// Returns the reason why the inputs cannot be stored.
+fn analyze_further(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    requested: &AnalysisOptions,
+    choice: InputChoiceReport,
+) -> Result<EntryAnswer, String> {
+    let AnalysisRequest { file, model, start_limit, .. } = *request;
+    let InputChoiceReport { mut report, mut options } = choice;
+    let proof = if request.proofs == ProofMode::None { None } else { prove_entry(module, requested)? };
+    // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
+    let is_exact = request.proofs == ProofMode::Required || !requested.conditions.is_empty();
+    let with_limit = |phase| {
+        let limit = start_limit(phase);
+        let deadline = Some(DeadlinePredicate::new(move || limit()));
+        AnalysisOptions { deadline, ..requested.clone() }
+    };
+    if let Some(proof) = proof.as_ref().filter(|_| is_exact)
+        && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
+    {
+        (report, options) = (walk.report, walk.options);
+        report.chosen_inputs = vec![walk.inputs];
+    }
+    if let Some(save) = request.save_inputs {
+        let mut saved = options.clone();
+        if let Some(proof) = proof.as_ref().filter(|proof| proof.is_proved) {
+            saved.conditions.clone_from(&proof.assumable);
+        }
+        // The saved inputs may violate inferred conditions.
+        save(if prove_entry(module, &saved).is_ok() { &saved } else { &options })?;
+    }
+    let test = |(number, finding): (usize, &GridFinding)| {
+        let stop = start_limit(RacePhase::SmallestTest);
+        let mut test =
+            crate::minimize::minimize_race(module, &options, model, Budget::until(&*stop), finding)?;
+        test.name = format!("{}-{}", test.name, number + 1);
+        Some(test)
+    };
+    let tested_findings = report.findings.iter().enumerate().filter(|_| request.creates_tests);
+    let tests = tested_findings.map(test).collect();
+    let mut pairs = report.findings.iter().map(GridFinding::racing_pair).collect();
+    // A proof answers what unreached lines and divergent branches leave open; its conditions exclude a race by share.
+    let is_answered = |need: &NeededInput| match &need.finding {
+        Some(found) => is_disproof(found),
+        None => request.proofs == ProofMode::Required && !need.lines.is_empty(),
+    };
+    let is_answered = report.verdict == GridVerdict::NeedsInputs
+        // Inputs that show an open race violate given conditions of a proof.
+        && (!requested.conditions.is_empty() || !report.open_findings.iter().any(is_disproof))
+        && !report.needs.is_empty()
+        && report.needs.iter().all(is_answered);
+    if (report.is_open_by_share || is_answered) && proof.as_ref().is_some_and(|proof| proof.is_proved) {
+        report.verdict = GridVerdict::Clean;
+        report.needs.clear();
+    }
+    let (refusal, needs) = (report.refusal.clone(), report.needs.clone());
+    let mut line = race_line(file, module, &options, report.clone());
+    if let Some(proof) = proof.filter(|_| !report.findings.iter().any(is_disproof)) {
+        add_proof(&mut line, module, &proof, request.proofs);
+        if let Some(published) = line.proof.as_mut().filter(|_| !proof.counterexamples.is_empty()) {
+            let walk = replay(module, &with_limit(RacePhase::Walks), &proof.counterexamples);
+            published.counterexample = walk.map_or_else(Vec::new, |walk| walk.inputs);
+        }
+    }
+    if request.searches_fixes {
+        let walked =
+            WalkedSource { module: module.clone(), options: options.clone(), report, line: line.clone() };
+        add_all_fixes(request, requested, walked, &mut line);
+    }
+    if !request.creates_tests {
+        group_by_cause(&mut line.findings, &mut pairs);
+    }
+    Ok(EntryAnswer { line, refusal, options, needs, pairs, tests })
+}
+
+/// Adds the fixes of findings: changes of the module, or edits of the source if there is one.
+fn add_all_fixes(
+    request: &AnalysisRequest<'_>,
+    requested: &AnalysisOptions,
+    mut walked: WalkedSource,
+    line: &mut RaceLine,
+) {
+    let file = request.file;
+    let stop = (request.start_limit)(RacePhase::Fixes);
+    let fixes = fix_walk_findings(&walked.module, &walked.options, &walked.report, &*stop);
+    add_fixes(line, &walked.module, &fixes);
+    let Some(source) = request.source.filter(|_| !request.creates_tests && !line.findings.is_empty()) else {
+        return;
+    };
+    walked.line = line.clone();
+    let walk = |bytes: &[u8]| {
+        let module = entry_point::inputs::read_bound_module(bytes, requested).ok()?;
+        let InputChoiceReport { report, options } = walk_entry(request, &module, requested, &stop).ok()?;
+        let line = race_line(file, &module, &options, report.clone());
+        Some(WalkedSource { module, options, report, line })
+    };
+    let limit = stop.clone();
+    let deadline = Some(DeadlinePredicate::new(move || limit()));
+    let find = |bytes: &[u8], inputs: &AnalysisOptions| {
+        let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
+        let module = entry_point::inputs::read_bound_module(bytes, &options).ok()?;
+        let report = analyze_grid(&module, &options).ok()?;
+        Some(race_line(file, &module, &options, report))
+    };
+    repair_source(line, walked, source, RepairWalks { analyze: &walk, walk_with_inputs: &find }, &stop);
+}
+
+/// An entry point by the rules of its source language.
+struct LanguageView {
+    module: SpirvModule,
+    options: AnalysisOptions,
+    choice: InputChoiceReport,
+    /// True if nothing is found with the inputs for which the module races.
+    is_free_where_racy: bool,
+}
+
+/// Walks an entry point by the rules of its source language, if they add order to the module.
+fn walk_by_language(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    requested: &AnalysisOptions,
+    racing: &AnalysisOptions,
+    stop: &StopFunction,
+) -> Option<LanguageView> {
+    requested.language?;
+    let module = module.by_language_rules()?;
+    let options = AnalysisOptions { by_language_rules: true, ..requested.clone() };
+    let choice = walk_entry(request, &module, &options, stop).ok()?;
+    let racing = AnalysisOptions { by_language_rules: true, ..racing.clone() };
+    let is_free_where_racy = analyze_grid(&module, &racing).is_ok_and(|report| report.findings.is_empty());
+    Some(LanguageView { module, options, choice, is_free_where_racy })
+}
+
+/// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.
+fn add_proof(line: &mut RaceLine, module: &SpirvModule, proof: &ProofReport, mode: ProofMode) {
+    let is_open = line.verdict == RaceVerdict::Clean || mode == ProofMode::Required;
+    if line.verdict == RaceVerdict::Racy && !proof.is_proved || !is_open {
+        return;
+    }
+    line.unproved = proof
+        .unproved
+        .iter()
+        .map(|unproved| {
+            let (file, number) = source_location(&line.file, module, unproved.line, unproved.place);
+            UnprovedPlace { file: Some(file), line: number, reason: unproved.reason.to_string() }
+        })
+        .collect();
+    if !proof.is_proved {
+        if mode == ProofMode::Required
+            && matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::NeedsInputs)
+        {
+            line.verdict = RaceVerdict::Undecided;
+        }
+        return;
+    }
+    // Other findings do not contradict that there is no race.
+    if matches!(line.verdict, RaceVerdict::Clean | RaceVerdict::Racy) {
+        if line.verdict == RaceVerdict::Clean {
+            line.inputs = CoveredInputs::Every;
+        }
+        let ProofReport { grid, conditions, assumptions, .. } = proof.clone();
+        let (solver, counterexample) = ("batsat".to_owned(), Vec::new());
+        line.proof = Some(RaceProof { grid, conditions, counterexample, assumptions, solver });
+    }
+}
+
+/// Chooses the missing inputs of an entry point, and walks it.
+///
+/// # Errors
+/// Returns the reason why it cannot be analysed.
+fn walk_entry(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    stop: &StopFunction,
+) -> Result<InputChoiceReport, Refusal> {
+    let AnalysisRequest { model, start_limit, .. } = *request;
+    entry_point::question::check_claim(module, options)?;
+    let with_limit = |phase| {
+        let (limit, stop) = (start_limit(phase), stop.clone());
+        AnalysisOptions {
+            deadline: Some(DeadlinePredicate::new(move || limit() || stop())),
+            ..options.clone()
+        }
+    };
+    let search_options = with_limit(RacePhase::InputSearch);
+    let choice = crate::choose::choose_inputs(module, &search_options, request.inputs, InputGrid::Chosen)?;
+    let options = with_limit(RacePhase::Walks);
+    let limit = start_limit(RacePhase::Model);
+    let budget = || limit() || stop();
+    crate::decide::decide_choice(module, &options, &choice, model, Budget::until(&budget))
+}
+
+/// Returns the line for an entry point that cannot be analysed, with the reason.
+pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
+    RaceLine {
+        schema: RACE_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        entry: entry.to_owned(),
+        grid: options.grid.unwrap_or([1; 3]),
+        workgroups: options.workgroups.clone(),
+        local_size: None,
+        subgroup_size: options.subgroup_size.unwrap_or_default(),
+        verdict: RaceVerdict::Refused,
+        why: Some(why),
+        cause: None,
+        language: None,
+        compiler: None,
+        inputs: CoveredInputs::Given,
+        proof: None,
+        unproved: Vec::new(),
+        language_verdict: None,
+        module_verdict: Some(RaceVerdict::Refused),
+        findings: Vec::new(),
+        coverage: RaceCoverage::default(),
+        needs: Vec::new(),
+        order_dependent: None,
+        contents: Vec::new(),
+        lints: Vec::new(),
+    }
+}
+
+/// Converts a report to its published line.
+pub fn race_line(
+    file: &str,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    report: GridReport,
+) -> RaceLine {
+    let verdict = match report.verdict {
+        GridVerdict::Racy => RaceVerdict::Racy,
+        GridVerdict::Clean => RaceVerdict::Clean,
+        GridVerdict::Undecided => RaceVerdict::Undecided,
+        GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
+    };
+    let coverage = race_coverage(&report);
+    let record = |found: &GridFinding| {
+        let assumed = found.inputs.iter().filter_map(|index| options.assumed.get(*index));
+        let inputs = assumed.map(|input| (input.name.clone(), input.describe_value(options)));
+        FindingRecord { inputs: inputs.collect(), ..finding_record(file, module, found) }
+    };
+    RaceLine {
+        grid: report.grid,
+        local_size: Some(report.local_size),
+        subgroup_size: report.subgroup_size,
+        verdict,
+        why: report.refusal.as_ref().map(|refusal| source_refusal_text(file, module, refusal)),
+        language: module.language.map(|language| language.name().to_owned()),
+        inputs: if coverage.inputs.is_empty() { CoveredInputs::Given } else { CoveredInputs::Chosen },
+        module_verdict: Some(verdict),
+        findings: report.findings.iter().map(record).collect(),
+        coverage,
+        needs: report.needs.into_iter().map(|needed| needed_record(file, module, needed)).collect(),
+        order_dependent: report.order_dependent_element,
+        contents: report.final_buffers.iter().map(|buffer| buffer_contents(module, buffer)).collect(),
+        workgroups: report.workgroups,
+        ..refused_line(file, &report.entry, options, String::new())
+    }
+}
+
+/// Converts the final contents of a buffer to their published record.
+fn buffer_contents(module: &SpirvModule, buffer: &FinalBuffer) -> BufferContents {
+    let (set, binding, element) = buffer.at;
+    let is_at = |id: u32| {
+        let decorations = module.decorations_of(id);
+        (decorations.set.unwrap_or(0), decorations.binding) == (set, Some(binding))
+    };
+    let found = module.variables.iter().find(|(id, _)| is_at(**id));
+    let name = found.map(|(id, variable)| module.variable_name(*id, variable.ty)).unwrap_or_default();
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    let bytes = buffer.bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    BufferContents { set, binding, element, name, bytes, unknown: buffer.first_unknown_byte }
+}
+
+/// Converts the scope of a report to its published record.
+fn race_coverage(report: &GridReport) -> RaceCoverage {
+    let workgroups = report.grid.iter().fold(1, |all: u64, count| all.saturating_mul(u64::from(*count)));
+    let running = (!report.workgroups.is_empty()).then_some(report.workgroups.len() as u64);
+    let workgroup_size: u64 = report.local_size.iter().map(|size| u64::from(*size)).product();
+    let model = report.model.as_ref();
+    let reason = match report.is_schedule_dependent {
+        false if report.has_partial_subgroups => Some(ScheduleReason::PartialSubgroups),
+        false => None,
+        true if report.has_unordered_interlock => Some(ScheduleReason::Interlock),
+        true => Some(ScheduleReason::Atomics),
+    };
+    RaceCoverage {
+        inputs: report.chosen_inputs.clone(),
+        grid: Some(CoveredGrid {
+            invocations: model.map_or_else(
+                || running.unwrap_or(workgroups).saturating_mul(workgroup_size),
+                |model| model.invocations as u64,
+            ),
+            workgroups,
+            running,
+            workgroup_size,
+            invocations_of_stage: report.stage.describe_count(report.grid),
+        }),
+        schedules: Some(CoveredSchedules {
+            every: reason.is_none(),
+            explored: report.schedules,
+            steps: report.steps,
+            reason,
+            model: model.map(|model| model.name.clone()),
+        }),
+        engine: Some(if model.is_some() { RaceWitness::Model } else { RaceWitness::Walk }),
+        limits: report.limits.iter().cloned().map(coverage_limit).collect(),
+    }
+}
+
+/// Converts a limit of a report to its published record.
+pub fn coverage_limit(limit: walk::CoverageLimit) -> CoverageLimit {
+    match limit {
+        walk::CoverageLimit::Note(text) => CoverageLimit::Note { text },
+        walk::CoverageLimit::Unreached(lines) => CoverageLimit::Unreached { lines },
+        walk::CoverageLimit::WiderGrid(WiderGridFinding { grid, message, .. }) => {
+            CoverageLimit::WiderGrid { grid, message }
+        }
+        walk::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,
+        walk::CoverageLimit::GridSearchCutOff => CoverageLimit::GridSearchCutOff,
+    }
+}
+
+/// Converts an input on which the answer depends to its published record.
+pub fn needed_record(file: &str, module: &SpirvModule, input: NeededInput) -> NeededRecord {
+    let NeededInput { name, value, option, lines, line, finding, .. } = input;
+    let finding = finding.map(|found| finding_record(file, module, &found));
+    let at = (line > 0).then(|| {
+        let (file, line) = source_location(file, module, line, SourcePosition::Module);
+        FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access: None }
+    });
+    NeededRecord { name, value, option, lines, finding, at }
+}
+
+/// Formats an input on which an answer depends as a sentence.
+pub fn needed_sentence(input: NeededInput) -> String {
+    let NeededInput { name, value, option, lines, .. } = input;
+    describe_need(&NeededRecord { name, value, option, lines, finding: None, at: None })
+}
+
+/// Merges findings of one kind and variable that the same fix removes.
+fn group_by_cause(findings: &mut Vec<FindingRecord>, pairs: &mut Vec<Option<[InvocationId; 2]>>) {
+    let variable = |finding: &FindingRecord| {
+        let element = finding.element.as_deref().unwrap_or_default();
+        element.split(['[', '.']).next().unwrap_or_default().to_owned()
+    };
+    let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
+    let mut kept = Vec::new();
+    for (finding, pair) in findings.drain(..).zip(pairs.drain(..)) {
+        let is_same_group = |known: &FindingRecord| {
+            known.kind == finding.kind
+                && known.change == finding.change
+                && variable(known) == variable(&finding)
+        };
+        match groups.iter_mut().find(|(known, _)| finding.change.is_some() && is_same_group(known)) {
+            Some((_, more)) => *more += 1,
+            None => {
+                groups.push((finding, 0));
+                kept.push(pair);
+            }
+        }
+    }
+    *pairs = kept;
+    findings.extend(groups.into_iter().map(|(mut finding, more)| {
+        if more > 0 {
+            let pairs = if more == 1 { "pair of lines has" } else { "pairs of lines have" };
+            finding.message += &format!("; {more} more {pairs} the same cause and fix");
+        }
+        finding
+    }));
+}
+
+/// Converts a finding to its published record.
+pub fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -> FindingRecord {
+    let finding_place = |spot: &GridSpot| {
+        let (source, line) = source_location(file, module, spot.line, spot.place);
+        FindingPlace {
+            file: Some(source),
+            line,
+            invocation: Some(spot.invocation.to_string()),
+            workgroup: Some(spot.invocation.workgroup),
+            access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),
+        }
+    };
+    let places = finding.at.iter().map(finding_place).collect();
+    FindingRecord {
+        cause: Some(finding.cause.name().to_owned()),
+        element: Some(finding.element.clone()).filter(|element| !element.is_empty()),
+        ..FindingRecord::new(finding.kind.name(), finding.message.clone(), places)
+    }
+}

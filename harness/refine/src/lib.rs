@@ -1,0 +1,8 @@
+//! Refinement: whether every behaviour of one version of a kernel is one of another version.
+
+mod refinement;
+
+pub use refinement::{
+    Counterexample, Refinement, RefinementCoverage, RefinementQuery, RefinementVerdict, refine,
+    with_open_memory,
+};
