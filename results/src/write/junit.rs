@@ -34,7 +34,9 @@ impl<W: Write> RunWriter for JunitRunWriter<W> {
         let is_failure = match line.verdict {
             VerdictWord::Violates => true,
             VerdictWord::Inconclusive => line.reason.as_deref() != Some(Reason::NotExercised.name()),
-            VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => false,
+            VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {
+                line.broken_claim().is_some()
+            }
         };
         self.write_with_effect(line, if is_failure { ExitEffect::Fails } else { ExitEffect::Accepted })
     }

@@ -237,6 +237,15 @@ fn a_failed_assertion_fails_in_every_output() {
     let report = Ran::run(vk_litmus(["report", "junit", "--out", "page.html"]).current_dir(folder.path()));
     let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.contains("1 assertion failed") && page.contains("not judged"), "{report:?}");
+    let mut again = vk_litmus(["report", "junit", "--format", "junit", "--out", "again.xml"]);
+    let report = Ran::run(again.current_dir(folder.path()));
+    let again = std::fs::read_to_string(folder.path().join("again.xml")).unwrap();
+    assert!(again.contains("failures=\"1\""), "{report:?}");
+    // Contents that the model allows, which the assertion excludes.
+    let mut judged = vk_litmus(["run", &lock(), "--device", "sim", "--instances", "200"]);
+    judged.args(["--grid", "2", "--assert", "data.count == 3", "--bisect"]).current_dir(folder.path());
+    let judged = Ran::run(&mut judged);
+    assert!(judged.code == 1 && judged.words().contains("conforms (assertion fails)"), "{judged:?}");
     assert!(!run("csv", "tickets.next == 64").stdout.contains(",true,"));
 }
 

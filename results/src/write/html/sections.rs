@@ -409,6 +409,7 @@ pub(in crate::write) fn render_chip(cell: Option<&RunLine>) -> Markup {
             Some(line) => span {
                 span class={ "chip " (line.verdict.text()) } { (verdict_symbol(line.verdict)) " " (line.verdict.text()) }
                 @if let Some(reason) = &line.reason { " " small { (EscapedLine(reason)) } }
+                @if line.broken_claim().is_some() { " " small { "assertion fails" } }
                 @if let Some(class) = portability_class(line) { " " small { (EscapedLine(class)) } }
                 @if count_weak(line) > 0 {
                     " " small { span class="sign k1" { "◆" } " " (format_probability(share_of_resolved(count_weak(line), line))) }

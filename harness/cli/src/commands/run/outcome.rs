@@ -28,9 +28,11 @@ pub(super) fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome)
     if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
 }
 
-/// Collects verdicts for a bisection.
+/// Collects verdicts for a bisection; a failed assertion about a shader marks the commit as bad.
 pub(super) fn collect_verdicts(ended: &RunResult, verdicts: &mut Vec<(VerdictWord, bool)>) {
-    verdicts.extend(ended.lines.iter().map(|line| (line.verdict, line.exercised)));
+    let verdict =
+        |line: &RunLine| if line.broken_claim().is_some() { VerdictWord::Violates } else { line.verdict };
+    verdicts.extend(ended.lines.iter().map(|line| (verdict(line), line.exercised)));
 }
 
 /// Reports that a shard has no test. This is not an error, and is printed even with `--quiet`.
