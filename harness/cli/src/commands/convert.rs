@@ -128,7 +128,7 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     let to_failure =
         |refusal: &entry_point::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
     let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.to_failure())?;
-    let options = arguments.kernel.to_options(arguments.unroll)?;
+    let options = shader.with_given_inputs(&arguments.kernel.to_options(arguments.unroll)?);
     let module = entry_point::inputs::read_bound_module(&shader.bytes, &options)
         .map_err(|refusal| to_failure(&refusal))?;
     let options = match parse_open_terms(&arguments.open)? {

@@ -106,6 +106,9 @@ fn expectations_are_claims_about_final_contents() {
         let ran = ran(&[command], "a.amber", &amber("", "EXPECT data IDX 0 EQ 15 15 7 7"));
         assert_eq!(ran.code, code, "{command}: {ran:?}");
     }
+    // The grid of the script.
+    let ran = ran(&["convert", "--to", "litmus"], "a.amber", &amber("", ""));
+    assert!(ran.stdout.contains("| P1@sg 0, wg 1"), "{ran:?}");
 }
 
 /// Commands outside the subset are refused by name, with their line; no other file is read.
