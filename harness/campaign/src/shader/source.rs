@@ -418,17 +418,22 @@ impl ShaderSource<'_> {
         !self.include_tree.has_macro && !has_import
     }
 
-    /// Returns true if the text of a unit is not that of the file.
-    fn is_text_changed(&self, unit: &CompileUnit) -> bool {
-        self.is_preprocessed || self.has_byte_order_mark || unit.text.is_some()
+    /// Returns true if a copy is compiled: the text of a unit is not that of the file, or its path is not ASCII, which
+    /// glslang writes wrongly into the module.
+    fn is_copied(&self, unit: &CompileUnit) -> bool {
+        self.is_preprocessed || self.has_byte_order_mark || unit.text.is_some() || !self.file.is_ascii()
     }
 
-    /// Writes a changed text into a folder. Returns the path of the text to compile.
-    fn write_changed_text(&self, unit: &CompileUnit, folder: &Path) -> Result<PathBuf, SourceError> {
-        if !self.is_text_changed(unit) {
+    /// Copies the text of a unit into a folder if necessary. Returns the path of the text to compile.
+    fn copy_text(&self, unit: &CompileUnit, folder: &Path) -> Result<PathBuf, SourceError> {
+        if !self.is_copied(unit) {
             return Ok(PathBuf::from(self.file));
         }
-        let path = folder.join(Path::new(self.file).file_name().unwrap_or_default());
+        let file = Path::new(self.file);
+        let path = match file.file_name().unwrap_or_default() {
+            name if name.is_ascii() => folder.join(name),
+            _ => folder.join("source").with_extension(file.extension().unwrap_or_default()),
+        };
         let to_error = |error| SourceError::File { file: path.display().to_string(), error };
         fs::write(&path, unit.text.as_ref().unwrap_or(&self.text)).map_err(to_error)?;
         Ok(path)
@@ -526,7 +531,7 @@ impl ShaderSource<'_> {
                 // Another compiler may accept the source: dxc supports newer HLSL, and tint more of WGSL.
                 Err(wrong @ (SourceError::Rejected { .. } | SourceError::EntryNotCompiled { .. })) => {
                     match first_error {
-                        Some(_) => others.push(compiler.program),
+                        Some(_) => others.push(wrong.describe_rejection()),
                         None => first_error = Some(wrong),
                     }
                 }
@@ -543,7 +548,7 @@ impl ShaderSource<'_> {
                 if let Some(missing) = self.missing_include(is_named) {
                     return Err(missing);
                 }
-                let others = others.iter().map(|other| format!(", nor does {other}")).collect();
+                let others = others.concat();
                 Err(SourceError::Rejected { file, line, column, compiler, said, others })
             }
             Some(other) => Err(other),

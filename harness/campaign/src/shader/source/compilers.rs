@@ -7,7 +7,9 @@ use super::cache::{self, ModuleKey, StoredModule};
 use super::error::SourceError;
 use super::includes::folder_of;
 use super::module_edit::{has_shared_binding, rename_entry_point, rename_source};
-use super::process::{find_program, message_position, program_version, remove_noise, run_to_end};
+use super::process::{
+    describe_crash, find_program, message_position, program_version, remove_noise, run_to_end,
+};
 use super::{CompileUnit, ShaderSource, SourceModule};
 use crate::files;
 use crate::temporary::TemporaryFolder;
@@ -221,8 +223,7 @@ impl Compiler {
         }
         let folder = TemporaryFolder::create();
         let folder = folder.map_err(|error| to_error(error.to_string()))?;
-        let (out, input) =
-            (folder.path().join("module.spv"), source.write_changed_text(unit, folder.path())?);
+        let (out, input) = (folder.path().join("module.spv"), source.copy_text(unit, folder.path())?);
         let input = input.display().to_string();
         let mut arguments = Vec::new();
         // The output follows the input, and its flag stays with it.
@@ -240,7 +241,7 @@ impl Compiler {
         };
         let output = output.replace(&input, file);
         if !status.success() {
-            let output = remove_noise(&output, file);
+            let output = describe_crash(&status, self.program) + &remove_noise(&output, file);
             let (line, column) = message_position(&output, file).unwrap_or((1, 1));
             let (file, compiler) = (file.to_owned(), self.program);
             return Err(SourceError::Rejected {
@@ -290,12 +291,9 @@ impl Compiler {
                 let defines = compilation.defines.iter().filter(|_| !source.is_preprocessed);
                 let defines = defines.chain(&unit.defines);
                 flags.extend(defines.map(|definition| format!("{define}{definition}")));
-                // A changed text is compiled in another folder.
-                let source_folder: Vec<PathBuf> = source
-                    .is_text_changed(unit)
-                    .then(|| folder_of(Path::new(source.file)))
-                    .into_iter()
-                    .collect();
+                // A copy is compiled in another folder.
+                let source_folder: Vec<PathBuf> =
+                    source.is_copied(unit).then(|| folder_of(Path::new(source.file))).into_iter().collect();
                 let folders = source_folder.iter().chain(&compilation.includes);
                 flags.extend(folders.map(|path| format!("{include}{}", path.display())));
             }

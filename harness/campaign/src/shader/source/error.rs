@@ -93,6 +93,16 @@ impl SourceError {
         SourceError::WrongLanguage { file: file.to_owned(), line, word, found, expected }
     }
 
+    /// Describes that another compiler rejects the source too, with the first line of its message.
+    pub(super) fn describe_rejection(&self) -> String {
+        match self {
+            SourceError::Rejected { compiler, said, .. } => {
+                format!(", nor does {compiler}: {}", said.lines().next().unwrap_or_default())
+            }
+            other => format!("; {other}"),
+        }
+    }
+
     /// Returns the line and column of the error, or 1 if unknown.
     pub fn position(&self) -> (u32, u32) {
         match self {

@@ -184,6 +184,15 @@ pub fn remove_noise(output: &str, file: &str) -> String {
     output.lines().filter(is_informative).take(MAX_LINES).map(strip).collect::<Vec<_>>().join("\n")
 }
 
+/// Describes a signal that ended a compiler; empty if it exited.
+pub fn describe_crash(status: &ExitStatus, program: &str) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(status) {
+        return format!("{program} crashed (signal {signal})\n");
+    }
+    String::new()
+}
+
 /// Returns the first position in a file that a message names: `FILE:LINE`, `FILE:LINE:COLUMN` or
 /// `FILE(LINE)`.
 pub fn message_position(message: &str, file: &str) -> Option<(u32, u32)> {
