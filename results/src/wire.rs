@@ -27,7 +27,7 @@ pub use change::*;
 pub use codegen::*;
 pub use diff::*;
 pub use environments::*;
-pub use finding::{FindingPlace, FindingRecord};
+pub use finding::{FindingPlace, FindingRecord, LOST_ORDER};
 pub use line_builders::{CheckContext, LineVerdict, RunContext};
 pub use lists::*;
 pub use models::*;

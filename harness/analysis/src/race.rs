@@ -14,8 +14,8 @@ use prove::ProofReport;
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
 use results::wire::{
     BufferContents, CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord,
-    NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason,
-    UnprovedPlace,
+    LOST_ORDER, NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness,
+    ScheduleReason, UnprovedPlace,
 };
 use results::write::race::describe_need;
 use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
@@ -27,9 +27,6 @@ use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_refusal_text,
 };
 use crate::proof::{is_disproof, prove_entry, replay, walk_proof};
-
-/// The kind of a finding in a module whose source is race-free by the rules of its language.
-const LOST_ORDER: &str = "lost-order";
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;

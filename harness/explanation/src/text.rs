@@ -181,7 +181,13 @@ fn format_edge(execution: &ExplainedExecution, edge: &ExplainedEdge) -> String {
 
 fn write_derivation(out: &mut String, execution: &ExplainedExecution, edge: &ExplainedEdge, indent: usize) {
     let label = |id| phrases::find_event(execution, id).map_or("?", |event| event.label.as_str());
+    // One premise may serve several steps of a derivation.
+    let mut written: Vec<&ExplainedEdge> = Vec::new();
     for inner in &edge.premises {
+        if written.contains(&inner) {
+            continue;
+        }
+        written.push(inner);
         let text = format!(
             "({}) --[{}]--> ({})",
             label(inner.from),

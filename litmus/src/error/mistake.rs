@@ -35,14 +35,11 @@ pub enum ParseError {
     },
     /// The first word is not a dialect.
     #[error("unknown dialect `{word}`")]
-    #[diagnostic(
-        code(litmus::parse::unknown_dialect),
-        help(
-            "`vk-litmus convert --from c11` or `--from ptx` reads herd's C and PTX tests: `help port-tests`"
-        )
-    )]
+    #[diagnostic(code(litmus::parse::unknown_dialect))]
     UnknownDialect {
         word: String,
+        #[help]
+        help: &'static str,
         #[label("expected `VULKAN` or `HSA`")]
         span: Span,
     },

@@ -150,8 +150,14 @@ fn dialect_of(
         "VULKAN" | "Vulkan" | "vulkan" => return Some(Dialect::Vulkan),
         "HSA" => return Some(Dialect::Hsa),
         other => {
-            let word = other.chars().take(40).collect();
-            errors.push(ParseError::UnknownDialect { word, span });
+            let word: String = other.chars().take(40).collect();
+            let help = match word.starts_with('"') {
+                true => "a cat model starts with its name: pass it with `--model FILE`",
+                false => {
+                    "`vk-litmus convert --from c11` or `--from ptx` reads herd's C and PTX tests: `help port-tests`"
+                }
+            };
+            errors.push(ParseError::UnknownDialect { word, help, span });
         }
     }
     None

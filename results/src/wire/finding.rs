@@ -36,7 +36,15 @@ pub struct FindingRecord {
     pub inputs: BTreeMap<String, String>,
 }
 
+/// The kind of an order that the source language promises and the compiler lost.
+pub const LOST_ORDER: &str = "lost-order";
+
 impl FindingRecord {
+    /// Returns true for a warning about the compiler: the shader itself is right in its language.
+    pub fn is_of_compiler(&self) -> bool {
+        self.kind == LOST_ORDER
+    }
+
     /// Creates a finding without fixes.
     pub fn new(kind: &str, message: String, at: Vec<FindingPlace>) -> FindingRecord {
         FindingRecord {

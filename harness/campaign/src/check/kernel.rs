@@ -162,10 +162,11 @@ impl PartialAnswer {
             (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
             notes.extend(line.needs.iter().map(|needed| format!("{file}: {}", describe_need(needed))));
         }
-        let mut outcome = match line.findings.as_ref().is_none_or(Vec::is_empty) {
-            true if line.needs.is_empty() => CommandOutcome::Success,
-            true => CommandOutcome::Environment,
-            false => CommandOutcome::RuleBroken,
+        // As for `race`, an order that only the compiler lost is a warning.
+        let mut outcome = match line.findings.iter().flatten().any(|found| !found.is_of_compiler()) {
+            true => CommandOutcome::RuleBroken,
+            false if line.needs.is_empty() => CommandOutcome::Success,
+            false => CommandOutcome::Environment,
         };
         for query in line.queries.iter().filter(|query| query.expected.is_some()) {
             if query.holds == Some(false) {

@@ -239,6 +239,9 @@ fn compile_all(
     if all.iter().any(Result::is_ok) {
         all.retain(|module| !matches!(module, Err(SourceError::EntryNotCompiled { .. })));
     }
+    // A missing compiler is reported once for a file.
+    let is_missing = |module: &Result<_, _>| matches!(module, Err(SourceError::NoCompiler { .. }));
+    all.dedup_by(|next, first| is_missing(next) && is_missing(first));
     all
 }
 

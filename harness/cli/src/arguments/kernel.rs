@@ -289,6 +289,10 @@ impl KernelArguments {
             }
             None => None,
         };
+        if let Some(missing) = self.include.iter().find(|folder| !folder.is_dir()) {
+            let missing = missing.display().to_string();
+            return Err(invalid_value_failure("-I", &missing, "no such folder"));
+        }
         Ok(Compilation {
             entry: self.entry.clone(),
             defines,

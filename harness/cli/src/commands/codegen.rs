@@ -32,8 +32,13 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let (items, rejected) = load_tests(&arguments.tests, arguments.suite.as_deref())?;
     rejected.iter().for_each(|failure| report_rejected(&mut outcome, failure));
-    if items.is_empty() && outcome == Outcome::Success {
-        return Err(Failure::input_message("no test to compile: name a test or `--suite NAME`"));
+    if items.is_empty() {
+        return match outcome {
+            Outcome::Success => {
+                Err(Failure::input_message("no test to compile: name a test or `--suite NAME`"))
+            }
+            rejected => Ok(rejected),
+        };
     }
     let targets = select_targets(&arguments.device, arguments.mesa.as_deref())?;
     let needs_run_forms =

@@ -63,6 +63,9 @@ pub fn diff(arguments: &Diff, quiet: bool) -> Result<Outcome, Failure> {
         ListFormat::Json => write::json::format_document(&found).map_err(Failure::environment_error)?,
     };
     StandardOutput::new().print(&text)?;
+    if found.compared == 0 {
+        outcome.escalate_to(Outcome::Environment);
+    }
     for change in &found.changes {
         match change.kind {
             ChangeKind::NewViolation => outcome.escalate_to(Outcome::RuleBroken),

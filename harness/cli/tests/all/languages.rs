@@ -2,7 +2,22 @@
 
 use std::process::Command;
 
-use crate::common::installed;
+use crate::common::{Ran, installed, vk_litmus};
+
+/// An order that only the compiler lost is a warning of every command.
+#[test]
+fn a_lost_order_is_a_warning() {
+    if !installed("naga") {
+        return;
+    }
+    let shader =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/languages/idioms/buffer-storage-barrier.wgsl");
+    for command in ["race", "check"] {
+        let ran = Ran::run(&mut vk_litmus([command, shader, "--format", "json"]));
+        let line = &ran.json_lines()[0];
+        assert_eq!((ran.code, &line["findings"][0]["kind"]), (0, &"lost-order".into()), "{ran:?}");
+    }
+}
 
 #[test]
 fn verdicts_by_language_are_those_of_the_promises() {

@@ -112,7 +112,8 @@ pub(super) fn judgement_outcome(
     folder: &Path,
 ) -> Outcome {
     let mut outcome = Outcome::Success;
-    let (mut violating, mut weak, mut unexercised, mut unfinished) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let (mut violating, mut weak, mut unfinished) = (0_usize, 0_usize, 0_usize);
+    let mut unexercised: Vec<&RunLine> = Vec::new();
     let mut undefined = 0_u64;
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let mut first_violation = None;
@@ -139,7 +140,7 @@ pub(super) fn judgement_outcome(
                 outcome.escalate_to(Outcome::RuleBroken);
             }
             VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.name()) => {
-                unexercised += 1;
+                unexercised.push(line);
             }
             VerdictWord::Inconclusive
                 if arguments.allow_unfinished && line.reason.as_deref() == Some(Reason::NoTime.name()) =>
@@ -163,13 +164,13 @@ pub(super) fn judgement_outcome(
         let tests = number::plural(unfinished as u64, "test");
         print_message(&format!("warning: {tests} had no time and did not run (`--time` gives more)"));
     }
-    if unexercised > 0 {
+    if !unexercised.is_empty() {
         if !quiet || (arguments.strict && arguments.format != OutputFormat::Gtest) {
             let longer = match arguments.instances {
                 Some(instances) => format!("--instances {}", instances.saturating_mul(10)),
                 None => "--time 2m".to_owned(),
             };
-            print_message(&not_exercised_warning(unexercised as u64, arguments.strict, &longer));
+            print_message(&not_exercised_warning(&unexercised, arguments.strict, &longer));
         }
         if arguments.strict {
             outcome.escalate_to(Outcome::RuleBroken);
@@ -190,16 +191,17 @@ pub(super) fn judgement_outcome(
     outcome
 }
 
-/// Describes tests whose threads never overlapped, and the option for a longer run.
-fn not_exercised_warning(count: u64, strict: bool, longer: &str) -> String {
+/// Describes tests whose threads never overlapped, or shaders with few dispatches, and the option for a longer run.
+fn not_exercised_warning(lines: &[&RunLine], strict: bool, longer: &str) -> String {
     let (severity, note) =
         if strict { ("error", "") } else { ("warning", "; `--strict` makes this an error") };
-    let tests = number::plural(count, "test");
-    let verb = if count == 1 { "is" } else { "are" };
-    format!(
-        "{severity}: {tests} {verb} inconclusive: the threads overlapped too seldom. Run longer (`{longer}`) or on \
-         an idle machine{note}"
-    )
+    let tests = number::plural(lines.len() as u64, "test");
+    let verb = if lines.len() == 1 { "is" } else { "are" };
+    let (why, otherwise) = match lines.iter().all(|line| line.shader.is_some()) {
+        true => ("there were too few dispatches", ""),
+        false => ("the threads overlapped too seldom", " or on an idle machine"),
+    };
+    format!("{severity}: {tests} {verb} inconclusive: {why}. Run longer (`{longer}`){otherwise}{note}")
 }
 
 /// Describes how to continue after violations.
