@@ -13,7 +13,7 @@ fn a_lost_order_is_a_warning() {
     let shader =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/languages/idioms/buffer-storage-barrier.wgsl");
     for command in ["race", "check"] {
-        let ran = Ran::run(&mut vk_litmus([command, shader, "--format", "json"]));
+        let ran = Ran::run(&mut vk_litmus([command, shader, "--grid", "1", "--format", "json"]));
         let line = &ran.json_lines()[0];
         assert_eq!((ran.code, &line["findings"][0]["kind"]), (0, &"lost-order".into()), "{ran:?}");
     }
