@@ -243,11 +243,15 @@ fn analyze_further(
         && (!requested.conditions.is_empty() || !report.open_findings.iter().any(is_disproof))
         && !report.needs.is_empty()
         && report.needs.iter().all(is_answered);
-    if (report.is_open_by_share || is_answered) && proof.as_ref().is_some_and(|proof| proof.is_proved) {
+    let is_stopped = report.verdict == GridVerdict::Undecided && request.proofs == ProofMode::Required;
+    let is_proved = proof.as_ref().is_some_and(|proof| proof.is_proved);
+    if is_proved && (report.is_open_by_share || is_answered || is_stopped) {
         report.verdict = GridVerdict::Clean;
         report.needs.clear();
     }
-    let (refusal, needs) = (report.refusal.clone(), report.needs.clone());
+    // The line still names the limit that ended the walk.
+    let refusal = report.refusal.clone().filter(|_| !(is_proved && is_stopped));
+    let needs = report.needs.clone();
     let mut line = race_line(file, module, &options, report.clone());
     if let Some(proof) = proof.filter(|_| !report.findings.iter().any(is_disproof)) {
         add_proof(&mut line, module, &proof, request.proofs);
