@@ -46,7 +46,7 @@ const MAX_BLOCK: u64 = 1 << 24;
 const ROBUST_TRIALS: usize = 3;
 
 /// Elements of workgroup memory that an argument sizes.
-const ARGUMENT_ELEMENTS: u64 = 4096;
+pub(crate) const ARGUMENT_ELEMENTS: u64 = 4096;
 
 /// Workgroups of a chain in which each waits for its predecessors.
 const CHAIN_LENGTH: u32 = 4;

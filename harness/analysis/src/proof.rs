@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 
 use entry_point::{AnalysisOptions, FindingKind};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
-use spirv_reader::SpirvModule;
+use spirv_reader::{ArgumentPlace, SpirvModule};
 use walk::{CoverageLimit, GridFinding, GridReport, GridVerdict, analyze_grid};
+
+use crate::choose::ARGUMENT_ELEMENTS;
 
 /// Bytes of a buffer that a counterexample sets in part.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -118,7 +120,17 @@ pub(crate) fn replay<'a>(
 }
 
 fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInputs) -> Option<ProofWalk> {
-    let (options, inputs) = inputs_of(options, inputs)?;
+    let (mut options, mut inputs) = inputs_of(options, inputs)?;
+    // A proof holds for arrays of every length.
+    let function = module.find_entry(options.entry.as_deref()).ok()?.function;
+    for argument in module.kernel_arguments.iter().filter(|argument| argument.function == function) {
+        if let ArgumentPlace::Workgroup(number) = argument.place
+            && !options.specialization.contains_key(&number)
+        {
+            options.specialization.insert(number, ARGUMENT_ELEMENTS);
+            inputs.push(format!("--spec {number}={ARGUMENT_ELEMENTS}"));
+        }
+    }
     let report = analyze_grid(module, &options).ok()?;
     Some(ProofWalk { report, options, inputs })
 }
@@ -142,8 +154,7 @@ fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(An
         inputs.push(format!("--spec {number}={value}"));
     }
     for input in &counterexample.inputs {
-        let bytes = input.value.to_le_bytes();
-        let bytes = bytes.get(..input.bytes as usize)?;
+        let bytes = &input.bytes;
         match input.memory {
             InputMemory::PushConstants => {
                 for (at, byte) in (input.offset..).zip(bytes) {
@@ -164,7 +175,7 @@ fn inputs_of(given: &AnalysisOptions, counterexample: &RacyInputs) -> Option<(An
             }
             InputMemory::Buffer(..) => return None,
         }
-        inputs.push(format!("{} = {}", input.name, input.value));
+        inputs.push(input.text.clone());
     }
     Some((options, inputs))
 }

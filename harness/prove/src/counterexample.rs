@@ -1,8 +1,8 @@
 //! Counterexamples: the inputs of a model, small ones first, for a walk that replays them.
 
 use crate::decide::{SMALL_INPUTS, TermModel};
-use crate::input::{InputMemory, InputValue, RacyInputs};
-use crate::names::scalar_name;
+use crate::input::{GivenValue, InputMemory, InputValue, RacyInputs};
+use crate::names::{scalar_name, scalar_type};
 use crate::prover::{Prover, Query};
 use crate::term::{FunctionKind, Operator, TermId};
 
@@ -53,12 +53,14 @@ impl Prover<'_> {
                         [element, offset, ..] => (*element, *offset),
                         [] => continue,
                     };
-                    let bytes = width.div_ceil(8).max(1);
                     // A boolean takes four bytes.
-                    let bytes = if width == 1 { 4 } else { bytes };
+                    let count = if width == 1 { 4 } else { width.div_ceil(8) as usize };
+                    let bytes = value.to_le_bytes().into_iter().take(count).collect();
                     let name = scalar_name(self.summary.module, self.summary.specialized, variable, offset);
+                    let ty = scalar_type(&self.summary, variable, offset);
+                    let text = format!("{name} = {}", GivenValue::new(ty, value, width));
                     let memory = InputMemory::of_variable(self.summary.module, variable, element);
-                    found.inputs.push(InputValue { memory, offset, bytes, value, name });
+                    found.inputs.push(InputValue { memory, offset, bytes, text });
                 }
                 FunctionKind::BufferElements(_)
                 | FunctionKind::LocalId(_)

@@ -107,7 +107,7 @@ pub(crate) struct Bound {
     pub name: String,
     pub facts: TermId,
     pub index: TermId,
-    pub length: u64,
+    pub length: TermId,
 }
 
 /// A loop-carried number that grows by a step in each iteration.
@@ -807,7 +807,7 @@ impl<'m> Executor<'m> {
             one.terms.iter_mut().chain([&mut one.step]).for_each(|one| *one = map(*one));
         }
         for one in &mut self.summary.bounds[bound..] {
-            (one.facts, one.index) = (map(one.facts), map(one.index));
+            (one.facts, one.index, one.length) = (map(one.facts), map(one.index), map(one.length));
         }
         let body = self.summary.graph.loops[index].body.clone();
         // The order of the values does not matter: each is replaced alone.

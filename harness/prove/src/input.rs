@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use spirv_reader::SpirvModule;
+use spirv_reader::{SpirvModule, SpirvType};
 
 /// The memory of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,10 +28,9 @@ impl InputMemory {
 pub struct InputValue {
     pub memory: InputMemory,
     pub offset: u64,
-    pub bytes: u32,
-    pub value: u64,
-    /// Its name in the source.
-    pub name: String,
+    pub bytes: Vec<u8>,
+    /// The name in the source, and the value as the type of the source writes it.
+    pub text: String,
 }
 
 /// Inputs for which two invocations may conflict.
@@ -43,11 +42,26 @@ pub struct RacyInputs {
     pub specialization: BTreeMap<u32, u64>,
 }
 
-/// A given scalar.
+/// The value of an input in its type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GivenValue {
     Integer(i128),
     Float(f64),
+}
+
+impl GivenValue {
+    /// Returns a value of a type from its bits.
+    pub fn new(ty: Option<&SpirvType>, bits: u64, width: u32) -> GivenValue {
+        match ty {
+            Some(SpirvType::Float { .. }) if width == 32 => {
+                GivenValue::Float(f32::from_bits(bits as u32).into())
+            }
+            Some(SpirvType::Integer { signed: true, .. }) => {
+                GivenValue::Integer(arithmetic::sign_extend(bits, width).into())
+            }
+            _ => GivenValue::Integer(bits.into()),
+        }
+    }
 }
 
 impl fmt::Display for GivenValue {

@@ -81,8 +81,6 @@ pub struct ProofReport {
     pub counterexamples: Vec<(Unproved, RacyInputs)>,
     /// Inputs that satisfy inferred conditions.
     pub example: Option<RacyInputs>,
-    /// The number of questions that simplification left to the solver.
-    pub queries: usize,
 }
 
 /// Attempts to prove that an entry point has no data race.
@@ -199,7 +197,6 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     report.conditions.extend(wraps.collect::<BTreeSet<String>>());
     report.conditions.extend(fixed);
     let unbounded = prover.unbounded_names();
-    report.queries = prover.queries;
     report.is_proved = report.unproved.is_empty();
     report.grid = prover.grid;
     report.assumptions = assumptions(&prover);
@@ -219,9 +216,9 @@ fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> (BTreeSet
     let mut fixed = BTreeSet::new();
     let mut open: Vec<u32> = module
         .types
-        .values()
-        .filter_map(|ty| match ty {
-            SpirvType::Array { length, .. } => Some(*length),
+        .iter()
+        .filter_map(|(id, ty)| match ty {
+            SpirvType::Array { length, .. } if !is_whole_workgroup_array(module, *id) => Some(*length),
             _ => None,
         })
         .collect();
@@ -244,6 +241,22 @@ fn symbolic_constants(module: &SpirvModule, options: &ProofOptions) -> (BTreeSet
     });
     let defaults = defaults.collect();
     (open.difference(&fixed).copied().collect(), defaults)
+}
+
+/// Returns true for an array whose length decides no address: whole variables in workgroup memory are its only use.
+fn is_whole_workgroup_array(module: &SpirvModule, array: u32) -> bool {
+    let is_used = |ty: &SpirvType| match ty {
+        SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element } => *element == array,
+        SpirvType::Struct { members } => members.contains(&array),
+        SpirvType::Pointer { class, pointee } => {
+            *pointee == array && *class != rspirv::spirv::StorageClass::Workgroup
+        }
+        _ => false,
+    };
+    let is_type = |ty: &u32| *ty == array;
+    !module.types.values().any(is_used)
+        && !module.constants.values().any(|(ty, _)| is_type(ty))
+        && !module.functions.values().any(|function| function.types.values().any(is_type))
 }
 
 /// Returns the size of a workgroup, with symbols for specialization constants.

@@ -121,6 +121,7 @@ impl Executor<'_> {
                 *ty = part.ty;
                 if let (Some(length), None) = (part.length, constant) {
                     let (name, facts) = (module.display_name(key.1), self.facts);
+                    let length = self.terms().constant(64, length);
                     self.summary.bounds.push(Bound { name, facts, index, length });
                 }
                 Ok(())
@@ -151,6 +152,10 @@ impl Executor<'_> {
                         *offset = self.terms().sum(64, &[(*offset, 1), (index, stride)], 0);
                         if let Some(length) = part.length {
                             let name = module.display_name(descriptor.variable);
+                            let length = match self.symbolic_length(*ty) {
+                                Some(length) => self.index(length)?,
+                                None => self.terms().constant(64, length),
+                            };
                             let facts = self.facts;
                             self.summary.bounds.push(Bound { name, facts, index, length });
                         }
@@ -571,8 +576,21 @@ impl Executor<'_> {
         Ok(())
     }
 
+    /// Returns the specialization constant that is the length of an array.
+    fn symbolic_length(&self, ty: u32) -> Option<u32> {
+        match self.summary.module.types.get(&ty) {
+            Some(SpirvType::Array { length, .. }) => {
+                Some(*length).filter(|length| self.symbolic_constants.contains(length))
+            }
+            _ => None,
+        }
+    }
+
     fn collect_ranges(&self, ty: u32, from: u64, ranges: &mut Vec<(u64, u64)>) -> Result<(), Unproved> {
         let (module, specialized) = (self.summary.module, self.summary.specialized);
+        if self.symbolic_length(ty).is_some() {
+            return Err(self.too_large());
+        }
         let parts = match module.types.get(&ty) {
             Some(SpirvType::Matrix { .. } | SpirvType::Array { .. } | SpirvType::Struct { .. }) => {
                 specialized.part_count(ty).map_err(|_| self.too_large())?

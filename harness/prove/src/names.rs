@@ -1,6 +1,5 @@
 //! Texts of terms, as a reader of the shader would write them.
 
-use arithmetic::sign_extend;
 use rspirv::spirv::StorageClass;
 use spirv_reader::{ArgumentPlace, Specialized, SpirvModule, SpirvType, is_synthetic_name};
 
@@ -69,15 +68,7 @@ impl Summary<'_> {
         let bytes = u64::from(width / 8);
         let bits =
             (0..bytes).rev().try_fold(0, |bits, at| Some(bits << 8 | u64::from(*byte(offset + at)?)))?;
-        let value = match scalar_type(self, variable, offset) {
-            Some(SpirvType::Float { .. }) if width == 32 => {
-                GivenValue::Float(f32::from_bits(bits as u32).into())
-            }
-            Some(SpirvType::Integer { signed: true, .. }) => {
-                GivenValue::Integer(sign_extend(bits, width).into())
-            }
-            _ => GivenValue::Integer(bits.into()),
-        };
+        let value = GivenValue::new(scalar_type(self, variable, offset), bits, width);
         self.used.insert(scalar_name(self.module, self.specialized, variable, offset), value);
         Some(self.terms.constant(width, bits))
     }

@@ -140,7 +140,6 @@ pub(crate) struct Prover<'m> {
     /// True if a query under a candidate for a condition had no answer.
     pub is_inconclusive: bool,
     pub steps: u64,
-    pub queries: usize,
     /// True if an answer depends on counters that do not wrap.
     pub uses_tickets: bool,
 }
@@ -155,7 +154,6 @@ impl<'m> Prover<'m> {
             conditions: Vec::new(),
             is_inconclusive: false,
             steps,
-            queries: 0,
             uses_tickets: false,
         }
     }
@@ -667,8 +665,7 @@ impl<'m> Prover<'m> {
         let mut names = BTreeSet::new();
         for bound in self.summary.bounds.clone() {
             let terms = &mut self.summary.terms;
-            let length = terms.constant(64, bound.length);
-            let is_inside = terms.binary(Operator::Less, bound.index, length);
+            let is_inside = terms.binary(Operator::Less, bound.index, bound.length);
             let conjuncts = vec![bound.facts, terms.not(is_inside)];
             let query = Query::of(conjuncts);
             let mut all = query.conjuncts.clone();
@@ -691,7 +688,6 @@ impl<'m> Prover<'m> {
     pub fn answer(&mut self, query: &Query) -> Answer {
         let mut conjuncts = query.conjuncts.clone();
         conjuncts.extend(self.side_facts(query));
-        self.queries += 1;
         let has_products = has_products(&self.summary.terms, &conjuncts);
         if has_products
             && let Decision::Impossible = self.decide(&conjuncts, Products::Abstract, &[], STEPS_OF_QUERY)

@@ -23,8 +23,6 @@ pub enum UnprovedReason {
     DivergentBarrier,
     /// Two accesses that may conflict; the name of the variable.
     Conflict(String),
-    /// An index that may lie beyond its array; the name of the variable.
-    OutOfBounds(String),
     /// The solver's budget ended.
     Budget,
     /// A given condition that cannot be read; the column counts from 1.
@@ -59,7 +57,6 @@ impl fmt::Display for UnprovedReason {
             UnprovedReason::UnknownPointer => f.write_str("a pointer whose variable is not known"),
             UnprovedReason::DivergentBarrier => f.write_str("some invocations may not reach this barrier"),
             UnprovedReason::Conflict(name) => write!(f, "two invocations may conflict on `{name}`"),
-            UnprovedReason::OutOfBounds(name) => write!(f, "an index may be out of bounds of `{name}`"),
             UnprovedReason::Budget => f.write_str("the step budget ended"),
             UnprovedReason::Condition { text, column, expected } => {
                 write!(f, "column {column} of the condition `{text}`: {expected}")

@@ -253,10 +253,10 @@ fn proofs_of_random_kernels_hold_in_the_walk() {
                     let contents =
                         inputs.buffers.entry((set, binding)).or_insert_with(|| vec![0; BUFFER_BYTES]);
                     let start = input.offset as usize;
-                    contents[start..start + 4].copy_from_slice(&input.value.to_le_bytes()[..4]);
+                    contents[start..start + 4].copy_from_slice(&input.bytes);
                     continue;
                 }
-                inputs.push.extend((input.offset..).zip(input.value.to_le_bytes()).take(4));
+                inputs.push.extend((input.offset..).zip(input.bytes.iter().copied()));
             }
             let is_found = !defects(&module, &inputs).is_empty();
             replayed += usize::from(is_found);

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use rspirv::spirv::StorageClass;
+
 use crate::enumerant::extended_instruction_number;
 use crate::kernel_argument::{ArgumentPlace, KernelArgument, ReflectedIds};
-use crate::module::{SpirvConstant, SpirvModule};
+use crate::module::{GlobalVariable, SpirvConstant, SpirvModule, SpirvType};
 
 /// The operands before the information about the argument.
 #[derive(Clone, Copy)]
@@ -49,15 +51,32 @@ impl SpirvModule {
             known.names.extend(name.map(|name| (result, name.clone())));
         } else if let Some((_, form)) = ARGUMENT_FORMS.into_iter().find(|(name, _)| is(name)) {
             self.kernel_arguments.extend(self.kernel_argument(form, operands, known));
-            if let Some(KernelArgument { name, place: ArgumentPlace::Resource(at), .. }) =
-                self.kernel_arguments.last().cloned()
-            {
-                for id in self.variables_at(at) {
+            if let Some(KernelArgument { name, place, .. }) = self.kernel_arguments.last().cloned() {
+                for id in self.argument_variables(place) {
                     self.names.entry(id).or_insert_with(|| name.clone());
                 }
             }
         } else {
             self.reflection.push((number, operands.to_vec()));
+        }
+    }
+
+    /// Returns the variables that hold an argument alone.
+    fn argument_variables(&self, place: ArgumentPlace) -> Vec<u32> {
+        let has_length = |variable: &GlobalVariable, number: u32| match self.types.get(&variable.ty) {
+            Some(SpirvType::Array { length, .. }) => {
+                variable.class == StorageClass::Workgroup
+                    && self.decorations_of(*length).specialization == Some(number)
+            }
+            _ => false,
+        };
+        match place {
+            ArgumentPlace::Resource(at) => self.variables_at(at),
+            ArgumentPlace::Workgroup(number) => {
+                let variables = self.variables.iter().filter(|(_, variable)| has_length(variable, number));
+                variables.map(|(id, _)| *id).collect()
+            }
+            ArgumentPlace::Push(..) | ArgumentPlace::Block(..) => Vec::new(),
         }
     }
 
