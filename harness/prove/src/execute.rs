@@ -605,7 +605,7 @@ impl<'m> Executor<'m> {
         let truth = self.terms().truth(true);
         let mut continues = self.terms().truth(false);
         if !back.is_empty() {
-            let (_, _, after) = self.join_back_edges(&back);
+            let after = self.join_back_edges(&back);
             for (key, id, first, initial) in places {
                 let value = match key {
                     Some(key) => after.get(&key).cloned().unwrap_or(Value::Opaque),
@@ -647,7 +647,7 @@ impl<'m> Executor<'m> {
         Ok(())
     }
 
-    fn join_back_edges(&mut self, edges: &[Edge]) -> (TermId, TermId, State) {
+    fn join_back_edges(&mut self, edges: &[Edge]) -> State {
         let conditions = self.distinguishing_conditions(edges);
         let mut joined = State::new();
         for (key, first) in edges[0].state.iter() {
@@ -655,7 +655,7 @@ impl<'m> Executor<'m> {
             let value = values.map_or_else(|| first.clone(), |values| self.join_values(&conditions, &values));
             joined.insert(*key, value);
         }
-        (edges[0].reach, edges[0].facts, joined)
+        joined
     }
 
     /// Returns a value whose terms are unknown functions of the iteration.
@@ -843,14 +843,12 @@ impl<'m> Executor<'m> {
         let mut changed = BTreeSet::new();
         for node in &graph.loops[index].body {
             for instruction in graph.code(*node) {
-                let operation = self.summary.module.operation(instruction);
-                let pointer = match operation {
-                    SpirvOperation::Store { pointer, .. }
-                    | SpirvOperation::ComputeAndStore { pointer, .. } => pointer,
-                    SpirvOperation::CopyMemory { target, .. }
-                    | SpirvOperation::CopyMemorySized { target, .. } => target,
+                let pointer = match self.summary.module.operation(instruction) {
                     SpirvOperation::Variable { .. } => instruction.result,
-                    _ => continue,
+                    operation => match written_pointer(&operation) {
+                        Some(pointer) => pointer,
+                        None => continue,
+                    },
                 };
                 changed.extend(self.root_variables(graph.nodes[*node].frame, pointer).into_iter().flatten());
             }
@@ -1007,5 +1005,20 @@ impl<'m> Executor<'m> {
                 Err(self.unproved(UnprovedReason::UnknownPointer))
             }
         }
+    }
+}
+
+/// Returns the pointer or image that an operation may write to.
+pub(crate) fn written_pointer(operation: &SpirvOperation<'_>) -> Option<u32> {
+    match operation {
+        SpirvOperation::Store { pointer, .. } | SpirvOperation::ComputeAndStore { pointer, .. } => {
+            Some(*pointer)
+        }
+        SpirvOperation::CopyMemory { target, .. } | SpirvOperation::CopyMemorySized { target, .. } => {
+            Some(*target)
+        }
+        SpirvOperation::Atomic(access) => Some(access.pointer),
+        SpirvOperation::ImageWrite { image, .. } => Some(*image),
+        _ => None,
     }
 }

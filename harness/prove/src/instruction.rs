@@ -89,17 +89,10 @@ impl Executor<'_> {
             SpirvOperation::ImageTexelPointer { image, coordinate } => {
                 let coordinates = self.value(coordinate).terms();
                 let pointee = self.pointee(ty)?;
-                match &*self.pointer_of(image)? {
-                    Pointer::Image { descriptor } => Value::Pointer(Rc::new(Pointer::Texel {
-                        descriptor: descriptor.clone(),
-                        coordinates,
-                        ty: pointee,
-                    })),
-                    Pointer::Local { .. }
-                    | Pointer::Memory { .. }
-                    | Pointer::Texel { .. }
-                    | Pointer::Choice { .. } => return refuse(self),
-                }
+                let pointer = self.pointer_of(image)?;
+                let Pointer::Image { descriptor } = &*pointer else { return refuse(self) };
+                let descriptor = descriptor.clone();
+                Value::Pointer(Rc::new(Pointer::Texel { descriptor, coordinates, ty: pointee }))
             }
             SpirvOperation::ImageQuery { query, image } => {
                 // Sizes of one image and level are the same for the whole grid.
@@ -107,18 +100,12 @@ impl Executor<'_> {
                     ImageQuery::SizeOfLevel { level } => self.value(level).terms(),
                     ImageQuery::Size | ImageQuery::Levels | ImageQuery::Samples => Vec::new(),
                 };
-                let uniformity = match self.value(image) {
-                    Value::Pointer(pointer) => match &*pointer {
-                        Pointer::Image { descriptor } => {
-                            sources.extend(descriptor.element);
-                            self.terms().uniformity_of(&sources)
-                        }
-                        Pointer::Local { .. }
-                        | Pointer::Memory { .. }
-                        | Pointer::Texel { .. }
-                        | Pointer::Choice { .. } => Uniformity::Invocation,
-                    },
-                    Value::Scalar(_) | Value::Composite(_) | Value::Opaque => Uniformity::Invocation,
+                let uniformity = match self.pointer_of(image).as_deref() {
+                    Ok(Pointer::Image { descriptor }) => {
+                        sources.extend(descriptor.element);
+                        self.terms().uniformity_of(&sources)
+                    }
+                    _ => Uniformity::Invocation,
                 };
                 self.build(ty, &mut |executor, width| executor.arbitrary(width, uniformity, sources.clone()))?
             }

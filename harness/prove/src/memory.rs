@@ -11,10 +11,10 @@ use std::rc::Rc;
 
 use arithmetic::mask;
 use rspirv::spirv::BuiltIn;
-use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, MemoryOperands, SpirvOperation, SpirvType};
+use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, MemoryOperands, SpirvType};
 use vocabulary::{Scope, StorageClass};
 
-use crate::execute::{Access, Bound, Executor, Location, Strength, Ticket};
+use crate::execute::{Access, Bound, Executor, Location, Strength, Ticket, written_pointer};
 use crate::instruction::MAX_LOCAL_SIZE;
 use crate::refusal::{Unproved, UnprovedReason};
 use crate::term::{FunctionKind, Operator, TermId, Uniformity};
@@ -338,20 +338,15 @@ impl Executor<'_> {
         let [yes, no] = self.sides(condition);
         self.facts = yes;
         let first = access(self, pointers[0])?;
-        let after = std::mem::replace(&mut self.state, state);
+        let mut joined = std::mem::replace(&mut self.state, state);
         self.facts = no;
         let second = access(self, pointers[1])?;
         self.facts = facts;
-        for (key, value) in after {
-            match self.state.get(&key) {
-                Some(other) if *other != value => {
-                    let value = value.select(other, condition, &mut self.summary.terms);
-                    self.state.insert(key, value);
-                }
-                Some(_) => {}
-                None => _ = self.state.insert(key, value),
-            }
+        for (key, other) in std::mem::take(&mut self.state) {
+            let value = joined.get(&key).map(|value| value.select(&other, condition, self.terms()));
+            joined.insert(key, value.unwrap_or(other));
         }
+        self.state = joined;
         Ok(first.select(&second, condition, &mut self.summary.terms))
     }
 
@@ -554,26 +549,36 @@ impl Executor<'_> {
         memory: MemoryOperands,
         values: &[TermId],
     ) -> Result<(), Unproved> {
-        let Some(class) = self.class_of(descriptor) else {
-            return Err(self.unproved(UnprovedReason::UnknownPointer));
-        };
-        let history = self.terms().truth(true);
-        self.summary.accesses.push(Access {
+        let access = self.new_access(descriptor, location, writes, values.to_vec())?;
+        let strength = self.strength_of(access.class, descriptor.is_coherent, writes, memory);
+        self.summary.accesses.push(Access { strength, ..access });
+        Ok(())
+    }
+
+    /// Returns an access of the current instruction, which its kind of instruction completes.
+    fn new_access(
+        &mut self,
+        descriptor: &Descriptor,
+        location: Location,
+        writes: bool,
+        values: Vec<TermId>,
+    ) -> Result<Access, Unproved> {
+        let class = self.class_of(descriptor).ok_or_else(|| self.unproved(UnprovedReason::UnknownPointer))?;
+        Ok(Access {
             node: self.node,
             descriptor: descriptor.clone(),
             location,
             writes,
             atomic: None,
-            strength: self.strength_of(class, descriptor.is_coherent, writes, memory),
+            strength: Strength::Published,
             class,
             facts: self.facts,
-            history,
-            values: values.to_vec(),
+            history: self.terms().truth(true),
+            values,
             ticket: None,
             line: self.line,
             place: self.place,
-        });
-        Ok(())
+        })
     }
 
     /// Returns the specialization constant that is the length of an array.
@@ -644,9 +649,6 @@ impl Executor<'_> {
                 return Err(self.unproved(UnprovedReason::UnknownPointer));
             }
         };
-        let Some(class) = self.class_of(&descriptor) else {
-            return Err(self.unproved(UnprovedReason::UnknownPointer));
-        };
         let step = match access.kind {
             AtomicKind::Update { function: AtomicFunction::Add, value: None } => Some(1),
             AtomicKind::Update { function: AtomicFunction::Add, value: Some(value) } => {
@@ -658,22 +660,8 @@ impl Executor<'_> {
         let step = step.and_then(|step| u64::try_from(step).ok()).filter(|step| *step > 0);
         let ticket = result.scalar().zip(step).map(|(result, step)| Ticket { result, step });
         let values = access.kind.value().map_or_else(Vec::new, |value| self.value(value).terms());
-        let history = self.terms().truth(true);
-        self.summary.accesses.push(Access {
-            node: self.node,
-            descriptor,
-            location,
-            writes: access.kind.writes(),
-            atomic: Some(scope),
-            strength: Strength::Published,
-            class,
-            facts: self.facts,
-            history,
-            values,
-            ticket,
-            line: self.line,
-            place: self.place,
-        });
+        let access = self.new_access(&descriptor, location, access.kind.writes(), values)?;
+        self.summary.accesses.push(Access { atomic: Some(scope), ticket, ..access });
         Ok(result)
     }
 
@@ -685,12 +673,7 @@ impl Executor<'_> {
         memory: MemoryOperands,
     ) -> Result<(), Unproved> {
         let coordinates = self.value(coordinate).terms();
-        let pointer = match self.value(image) {
-            Value::Pointer(pointer) => pointer,
-            Value::Scalar(_) | Value::Composite(_) | Value::Opaque => {
-                return Err(self.unproved(UnprovedReason::UnknownPointer));
-            }
-        };
+        let pointer = self.pointer_of(image)?;
         let Pointer::Image { descriptor } = &*pointer else {
             return Err(self.unproved(UnprovedReason::UnknownPointer));
         };
@@ -711,16 +694,8 @@ impl Executor<'_> {
             for instruction in self.summary.graph.code(node) {
                 (self.line, self.place) = (instruction.line, instruction.place);
                 let operation = module.operation(instruction);
-                let pointer = match operation {
-                    _ if !operation.may_change_memory() => continue,
-                    SpirvOperation::Store { pointer, .. }
-                    | SpirvOperation::ComputeAndStore { pointer, .. } => pointer,
-                    SpirvOperation::CopyMemory { target, .. }
-                    | SpirvOperation::CopyMemorySized { target, .. } => target,
-                    SpirvOperation::Atomic(access) => access.pointer,
-                    SpirvOperation::ImageWrite { image, .. } => image,
-                    _ => continue,
-                };
+                let written = written_pointer(&operation).filter(|_| operation.may_change_memory());
+                let Some(pointer) = written else { continue };
                 let roots = self.root_variables(frame, pointer);
                 let roots = roots.ok_or_else(|| self.unproved(UnprovedReason::UnknownPointer))?;
                 for (_, id) in roots.into_iter().filter(|(frame, _)| *frame == 0) {

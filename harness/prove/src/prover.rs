@@ -187,26 +187,32 @@ impl<'m> Prover<'m> {
         for index in 0..self.summary.iterations.len() {
             let function = self.summary.iterations[index];
             let depth = around.iter().position(|one| *one == index);
-            let terms = &mut self.summary.terms;
-            let iteration = match depth.and_then(|depth| crossings.get(depth)) {
-                Some(Crossing::Same) => continue,
-                Some(Crossing::First) => terms.constant(32, 0),
-                Some(Crossing::Next) => {
-                    let (current, one) = (terms.apply(function, &[]), terms.constant(32, 1));
-                    terms.add(current, one)
-                }
+            let crossing = depth.and_then(|depth| crossings.get(depth));
+            let iteration = crossing.and_then(|crossing| self.iteration_at(index, *crossing));
+            let iteration = iteration.unwrap_or_else(|| {
                 // It differs from an iteration that both share.
-                None | Some(Crossing::Free) => {
-                    let mut own = second_function(terms, &mut self.seconds, function);
-                    if !is_second {
-                        own = second_function(terms, &mut self.seconds, own);
-                    }
-                    terms.apply(own, &[])
+                let terms = &mut self.summary.terms;
+                let mut own = second_function(terms, &mut self.seconds, function);
+                if !is_second {
+                    own = second_function(terms, &mut self.seconds, own);
                 }
-            };
+                terms.apply(own, &[])
+            });
             all.insert(function, iteration);
         }
         all
+    }
+
+    /// Returns the iteration of a loop at a crossing; `None` for any.
+    fn iteration_at(&mut self, index: usize, crossing: Crossing) -> Option<TermId> {
+        let terms = &mut self.summary.terms;
+        let current = terms.apply(self.summary.iterations[index], &[]);
+        match crossing {
+            Crossing::Same => Some(current),
+            Crossing::Next => Some(terms.sum(32, &[(current, 1)], 1)),
+            Crossing::First => Some(terms.constant(32, 0)),
+            Crossing::Free => None,
+        }
     }
 
     /// Finds loop-carried numbers that do not wrap: by induction, if no step from one iteration to the next wraps.
@@ -418,20 +424,10 @@ impl<'m> Prover<'m> {
     ) -> TermId {
         let mut equal = Vec::new();
         for (index, crossing) in left {
+            let Some(iteration) = self.iteration_at(*index, *crossing) else { continue };
             let last = self.summary.last_iteration(*index);
             let last = self.instance(&[last], Uniformity::Workgroup, is_second, iterations)[0];
-            let terms = &mut self.summary.terms;
-            let shared = terms.apply(self.summary.iterations[*index], &[]);
-            let iteration = match crossing {
-                Crossing::First => terms.constant(32, 0),
-                Crossing::Next => {
-                    let one = terms.constant(32, 1);
-                    terms.add(shared, one)
-                }
-                Crossing::Same => shared,
-                Crossing::Free => continue,
-            };
-            equal.push(terms.equal(last, iteration));
+            equal.push(self.terms().equal(last, iteration));
         }
         self.terms().every(&equal)
     }

@@ -90,13 +90,19 @@ impl Value {
 
     /// Returns this value if a condition holds, and another one if not; what differs in its form is opaque.
     pub fn select(&self, other: &Value, condition: TermId, terms: &mut TermArena) -> Value {
+        if self.has_shape_of(other) {
+            let mut others = other.terms().into_iter();
+            return self.map_terms(&mut |term| {
+                others.next().map_or(term, |other| terms.select(condition, term, other))
+            });
+        }
         match (self, other) {
-            (Value::Scalar(a), Value::Scalar(b)) => Value::Scalar(terms.select(condition, *a, *b)),
             (Value::Composite(a), Value::Composite(b)) if a.len() == b.len() => {
                 Value::Composite(a.iter().zip(b.iter()).map(|(a, b)| a.select(b, condition, terms)).collect())
             }
-            (Value::Pointer(a), Value::Pointer(b)) => {
-                Value::Pointer(Rc::new(Pointer::select(a, b, condition, terms)))
+            (Value::Pointer(yes), Value::Pointer(no)) => {
+                let (yes, no) = (yes.clone(), no.clone());
+                Value::Pointer(Rc::new(Pointer::Choice { condition, yes, no }))
             }
             _ => Value::Opaque,
         }
@@ -151,20 +157,5 @@ impl Pointer {
             Pointer::Image { .. } => None,
             Pointer::Choice { yes, .. } => yes.pointee(),
         }
-    }
-
-    fn select(yes: &Rc<Pointer>, no: &Rc<Pointer>, condition: TermId, terms: &mut TermArena) -> Pointer {
-        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-        yes.collect_terms(&mut mine);
-        no.collect_terms(&mut theirs);
-        // Two pointers of one shape differ in their terms only.
-        let mut replacement = theirs.iter();
-        let is_same_shape = mine.len() == theirs.len()
-            && **no == yes.map_terms(&mut |term| replacement.next().copied().unwrap_or(term));
-        if !is_same_shape {
-            return Pointer::Choice { condition, yes: yes.clone(), no: no.clone() };
-        }
-        let mut theirs = theirs.iter();
-        yes.map_terms(&mut |term| theirs.next().map_or(term, |other| terms.select(condition, term, *other)))
     }
 }
