@@ -35,9 +35,10 @@ use entry_point::assumed::{
     atomic_bindings, ends_in_runtime_array, has_atomic_pointees, missing_inputs, missing_launch,
 };
 use entry_point::input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, SetBinding};
+use entry_point::inputs::DEFAULT_BYTES;
 use entry_point::launch::{LaunchParameters, wider_grid};
 use entry_point::layout::local_size_of;
-use entry_point::{AnalysisOptions, DEFAULT_BYTES, FindingCause, FindingKind, Problem, Refusal};
+use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
 use walk::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.

@@ -18,7 +18,7 @@ use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
 use symbolic::{ModelQuery, answer_with_model, lift};
 use walk::{
     CoverageLimit, DecidingModel, GridFinding, GridReport, GridVerdict, NeededInput, WiderGridFinding,
-    line_ranges, unreached_limit,
+    line_ranges,
 };
 
 /// Upper bound on the findings that an answer lists for inputs that it needs.
@@ -181,7 +181,7 @@ impl DecidedChoices<'_> {
     /// Merges what the further choices reached into the first report.
     fn merge(&mut self) {
         let report = &mut self.first.report;
-        let had_unreached = unreached_limit(self.module, &report.unreached);
+        let had_unreached = report.unreached_limit(self.module);
         for InputChoiceReport { report: more, .. } in &self.others {
             report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
             // A line counts as unreached only if no choice reaches it.
@@ -197,7 +197,7 @@ impl DecidedChoices<'_> {
         }
         // The limits still name the lines that the first choice left unreached.
         if had_unreached.is_some() && !self.others.is_empty() {
-            let still_unreached = unreached_limit(self.module, &report.unreached);
+            let still_unreached = report.unreached_limit(self.module);
             if let Some(known) =
                 report.limits.iter().position(|limit| matches!(limit, CoverageLimit::Unreached(_)))
             {

@@ -11,10 +11,10 @@ use spirv_reader::{
 use vocabulary::{Feature, Scope};
 
 use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
-use entry_point::inputs::default_image;
+use entry_point::inputs::{DEFAULT_BYTES, default_image};
 use entry_point::layout::{is_descriptor_array, local_size_of};
-use entry_point::{AnalysisOptions, DEFAULT_BYTES, Problem, Refusal, malformed, unsupported};
-use walk::{initial_texels, pack_texels};
+use entry_point::{AnalysisOptions, Problem, Refusal, malformed, unsupported};
+use walk::texels::{initial_texels, pack_texels};
 
 /// Upper bound on the elements of a buffer array.
 const MAX_ELEMENTS: u64 = 64;

@@ -165,9 +165,10 @@ pub(crate) fn list_choice(
             _ if deciding.contains(&index) && (value == "0" || value == "zeros") => false,
             InputPlace::Push(..) | InputPlace::Scalar(..) => value == "0",
             InputPlace::Contents(_) => value == "zeros",
-            InputPlace::Length(at) => {
-                chosen.buffers.get(&at).is_none_or(|bytes| bytes.len() as u64 == entry_point::DEFAULT_BYTES)
-            }
+            InputPlace::Length(at) => chosen
+                .buffers
+                .get(&at)
+                .is_none_or(|bytes| bytes.len() as u64 == entry_point::inputs::DEFAULT_BYTES),
             InputPlace::Image(at) => !chosen.images.contains_key(&at),
             InputPlace::Constant(_)
             | InputPlace::Override(_)

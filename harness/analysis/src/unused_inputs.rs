@@ -6,11 +6,10 @@ use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvType};
 
 use crate::choose::block_size;
-use entry_point::address_offset::address_offset_in;
 use entry_point::assumed::{BlockScalar, block_scalars};
 use entry_point::input_place::SetBinding;
-use entry_point::inputs::AddressTarget;
-use entry_point::{AnalysisOptions, DEFAULT_BYTES, Problem, Refusal};
+use entry_point::inputs::{AddressTarget, DEFAULT_BYTES, address_offset_in};
+use entry_point::{AnalysisOptions, Problem, Refusal};
 
 /// The kinds of resources at a binding.
 const BUFFER: &str = "a buffer";

@@ -124,9 +124,12 @@ fn a_dispatch_has_the_words_of_the_module() {
             && of.unknown_capabilities.is_empty(),
         "{of:?}"
     );
-    let names =
-        entry_point::element_names(&module, &AnalysisOptions::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)])
-            .unwrap();
+    let names = entry_point::layout::element_names(
+        &module,
+        &AnalysisOptions::default(),
+        &[(0, 0, 0, 12), (1, 2, 0, 0)],
+    )
+    .unwrap();
     assert_eq!(names, ["given.values[3]", "result.total"]);
 }
 

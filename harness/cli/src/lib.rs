@@ -73,7 +73,7 @@
 
 mod library;
 
-pub use entry_point::sampler::{AddressMode, Sampler};
+pub use entry_point::inputs::{AddressMode, Sampler};
 pub use library::check::{CheckAnswer, CheckStatus, Checker};
 pub use library::error::{Error, ErrorKind};
 pub use library::inputs::ShaderInputs;

@@ -11,7 +11,7 @@ use spirv_reader::{
     SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
 };
 
-use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes, parse_integer};
+use crate::contents::{AddressTarget, DEFAULT_BYTES, FILL_WORDS, fill_bytes, parse_integer};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
 use crate::input_place::{
@@ -19,7 +19,7 @@ use crate::input_place::{
 };
 use crate::launch::reflected_push_ranges;
 use crate::layout::local_size_of;
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use crate::options::AnalysisOptions;
 
 /// Upper bound on the scalars of one block that are separate inputs.
 const MAX_SCALARS: usize = 48;
@@ -183,7 +183,7 @@ pub fn missing_inputs(
                 scalars.retain(|scalar| !reflected.iter().any(|range| range.contains(&scalar.offset)));
                 let bound = |offset: u64| {
                     options.addresses.iter().any(|known| {
-                        crate::address_offset::address_offset_in(specialized, *id, &known.at) == Some(offset)
+                        crate::contents::address_offset_in(specialized, *id, &known.at) == Some(offset)
                     })
                 };
                 for scalar in scalars {

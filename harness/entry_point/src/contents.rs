@@ -2,10 +2,15 @@
 
 use std::fmt;
 
+use litmus::closed_enum;
+use rspirv::spirv::StorageClass;
+use spirv_reader::Specialized;
 use spirv_reader::annotations::parse_binding;
 
 /// Upper bound on the size of a buffer.
 pub const MAX_BYTES: u64 = 1 << 28;
+/// Size of a buffer whose content is not given.
+pub const DEFAULT_BYTES: u64 = 64 * 1024;
 /// Upper bound on the texels of an image.
 const MAX_TEXELS: u64 = 1 << 24;
 
@@ -185,4 +190,77 @@ pub fn parse_integer(text: &str, bits: u32) -> Option<u64> {
         None => text.parse().ok()?,
     };
     (-1_i128 << (bits - 1) <= number && number < 1_i128 << bits).then_some(number as u64)
+}
+
+closed_enum! {
+    /// The results of the ray queries of a walk, named as in `--rays`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RayResults {
+        /// Every second ray hits: neighbouring invocations differ, and so do the rays of one invocation.
+        #[default]
+        Alternating = "alternating",
+        /// Every ray hits a triangle.
+        Hit = "hit",
+        /// No ray hits anything.
+        Miss = "miss",
+    }
+}
+
+impl RayResults {
+    pub fn describe(self) -> &'static str {
+        match self {
+            RayResults::Alternating => "every second ray hits",
+            RayResults::Hit => "every ray hits",
+            RayResults::Miss => "no ray hits",
+        }
+    }
+
+    /// Returns true if the ray with this number of an invocation hits.
+    pub fn hits(self, invocation: u32, ray: u32) -> bool {
+        match self {
+            RayResults::Alternating => (invocation ^ ray) & 1 == 1,
+            RayResults::Hit => true,
+            RayResults::Miss => false,
+        }
+    }
+}
+
+/// Returns the offset of an address in a variable; `None` if it is elsewhere.
+pub fn address_offset_in(specialized: &Specialized<'_>, variable: u32, at: &AddressTarget) -> Option<u64> {
+    let module = specialized.module;
+    let declared = module.variables.get(&variable)?;
+    let decorations = module.decorations_of(variable);
+    match at {
+        AddressTarget::Push(offset) => (declared.class == StorageClass::PushConstant).then_some(*offset),
+        AddressTarget::Buffer((set, binding), offset) => {
+            ((decorations.set, decorations.binding) == (Some(*set), Some(*binding))).then_some(*offset)
+        }
+        AddressTarget::Member(path) => {
+            let block = matches!(
+                declared.class,
+                StorageClass::PushConstant | StorageClass::StorageBuffer | StorageClass::Uniform
+            );
+            // An unnamed block has the name of its type, or its members have no qualifier.
+            let names = [module.display_name(variable), module.display_name(declared.ty)];
+            let behind = names.iter().find_map(|name| path.strip_prefix(name.as_str())?.strip_prefix('.'));
+            block.then(|| member_offset(specialized, declared.ty, behind.unwrap_or(path)))?
+        }
+    }
+}
+
+/// Returns the offset of a path such as `a.b[2].c`.
+fn member_offset(specialized: &Specialized<'_>, mut ty: u32, path: &str) -> Option<u64> {
+    let mut offset = 0_u64;
+    for word in path.split('.') {
+        let (name, elements) = word.split_at(word.find('[').unwrap_or(word.len()));
+        let mut steps = vec![specialized.module.member_by_name(ty, name)?];
+        for element in elements.split_terminator(']') {
+            steps.push(element.strip_prefix('[')?.parse().ok()?);
+        }
+        for step in steps {
+            let part = specialized.part_of(ty, step).ok()?;
+            (ty, offset) = (part.ty, offset.checked_add(part.offset)?);
+        }
+    }
+    Some(offset)
 }

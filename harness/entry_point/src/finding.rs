@@ -1,6 +1,7 @@
 //! Findings: their kinds, and the invocations and positions involved.
 
 use litmus::closed_enum;
+use rspirv::spirv::Op;
 use spirv_reader::{SourcePosition, Stage};
 
 closed_enum! {
@@ -161,4 +162,33 @@ impl std::fmt::Display for InvocationId {
             Stage::Fragment => write!(f, "fragment {c} of pixel ({a},{b})"),
         }
     }
+}
+
+/// Returns cause and message of the finding, if an instruction can have an undefined result.
+pub fn undefined_result(op: Op) -> Option<(FindingCause, String)> {
+    let mut cause = FindingCause::UndefinedResult;
+    let why = match op {
+        Op::UDiv | Op::UMod => {
+            cause = FindingCause::DivisionByZero;
+            "it divides by zero"
+        }
+        Op::SDiv | Op::SRem | Op::SMod => {
+            cause = FindingCause::DivisionByZero;
+            "it divides by zero, or the smallest number by -1"
+        }
+        Op::ShiftLeftLogical | Op::ShiftRightLogical | Op::ShiftRightArithmetic => {
+            "it shifts by as many bits as the number has, or more"
+        }
+        Op::BitFieldInsert | Op::BitFieldSExtract | Op::BitFieldUExtract => {
+            "its bit field exceeds the number"
+        }
+        Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => "the sum of the products does not fit",
+        Op::PtrDiff => "its pointers do not point into one array",
+        Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
+            let message = format!("Op{op:?} of a component outside the vector");
+            return Some((FindingCause::BeyondVector, message));
+        }
+        _ => return None,
+    };
+    Some((cause, format!("Op{op:?} without a defined result: {why}")))
 }

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 pub use crate::contents::{
-    AddressInput, AddressTarget, FILL_WORDS, ImageInput, MAX_BYTES, TexelInput, default_image, fill_bytes,
-    parse_integer,
+    AddressInput, AddressTarget, DEFAULT_BYTES, FILL_WORDS, ImageInput, MAX_BYTES, RayResults, TexelInput,
+    address_offset_in, default_image, fill_bytes, parse_integer,
 };
 use crate::error::{self, Problem, Refusal};
-use crate::options::{AnalysisOptions, DEFAULT_BYTES};
-use crate::ray_queries::RayResults;
-use crate::sampler::Sampler;
+use crate::options::AnalysisOptions;
+pub use crate::sampler::{AddressMode, Sampler};
 use spirv_reader::SpirvModule;
 pub use spirv_reader::annotations::parse_binding;
 

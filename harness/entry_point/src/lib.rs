@@ -5,11 +5,9 @@
 //! hold for every execution. Other crates hold the engines that execute it.
 
 pub mod accessed_variable;
-pub mod address_offset;
 pub mod assumed;
 mod contents;
 pub mod dataflow;
-mod element_names;
 mod error;
 mod finding;
 pub mod input_place;
@@ -17,24 +15,17 @@ pub mod inputs;
 pub mod interlock;
 pub mod launch;
 pub mod layout;
-mod memory_cell;
 mod non_observable;
 pub mod open_memory;
 mod options;
 pub mod order;
 pub mod question;
-pub mod ray_queries;
-pub mod sampler;
-pub mod stage;
-mod undefined_result;
+mod sampler;
 pub mod update;
 
-pub use element_names::element_names;
 pub use error::{
     Problem, Refusal, malformed, read_module, source_location, unknown_instruction, unsupported,
 };
-pub use finding::{FindingCause, FindingKind, InvocationId, LiftFinding, Spot};
-pub use memory_cell::{MemoryCell, ObjectId};
+pub use finding::{FindingCause, FindingKind, InvocationId, LiftFinding, Spot, undefined_result};
 pub use non_observable::non_observable_ids;
-pub use options::{AnalysisOptions, DEFAULT_BYTES, DEFAULT_UNROLL, DeadlinePredicate, StopFunction};
-pub use undefined_result::undefined_result;
+pub use options::{AnalysisOptions, DEFAULT_UNROLL, DeadlinePredicate, StopFunction};

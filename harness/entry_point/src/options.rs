@@ -4,19 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::contents::{AddressInput, ImageInput};
+use crate::contents::{AddressInput, ImageInput, RayResults};
 use crate::finding::InvocationId;
 use crate::input_place::{AssumedInput, UnsetOverride};
 use crate::open_memory::OpenMemory;
-use crate::ray_queries::RayResults;
 use crate::sampler::Sampler;
 use spirv_reader::ShaderLanguage;
 use spirv_reader::annotations::Formula;
 
 /// Default bound on the iterations of loops that depend on read values.
 pub const DEFAULT_UNROLL: u32 = 2;
-/// Size of a buffer whose content is not given.
-pub const DEFAULT_BYTES: u64 = 64 * 1024;
 
 /// Options of an analysis: the grid, the inputs, the claim and the bounds.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,7 @@ use arithmetic::mask;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
 use crate::error::{Problem, Refusal};
-use crate::layout::local_size_of;
-use crate::memory_cell::{MemoryCell, ObjectId};
+use crate::layout::{MemoryCell, ObjectId, local_size_of};
 use crate::open_memory::OpenPart;
 use crate::options::AnalysisOptions;
 use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
@@ -32,6 +31,136 @@ pub struct NameScope<'a> {
 impl NameScope<'_> {
     fn canonical_variable(&self, variable: u32) -> u32 {
         self.canonical.get(&variable).copied().unwrap_or(variable)
+    }
+}
+
+/// A term of a formula with the names that it may use.
+struct TermScope<'a> {
+    names: &'a NameScope<'a>,
+    /// The origin of the formula.
+    source: &'static str,
+    term: &'a FormulaTerm,
+}
+
+impl TermScope<'_> {
+    fn invalid_term(&self, what: String) -> Problem {
+        Problem::Claim { of: self.source, claim: self.term.to_string(), what, word: None }
+    }
+
+    fn unknown_word(&self, word: &str, what: String, known: Vec<String>) -> Problem {
+        let word = Some((word.to_owned(), known));
+        Problem::Claim { of: self.source, claim: self.term.to_string(), what, word }
+    }
+
+    /// Returns the variable, the offset and the size of an element of shared memory.
+    fn resolve_element(&self, name: &str, mut path: Vec<PathStep>) -> Result<(u32, u64, u32), Problem> {
+        let specialized = self.names.specialized;
+        let module = specialized.module;
+        // The name is a descriptor, as in `0.1`, or that of a variable.
+        let bound = spirv_reader::annotations::parse_binding(name).and_then(|at| module.variable_at(at));
+        let named = || module.id_by_name(name);
+        let id = match bound.or_else(named).filter(|id| module.variables.contains_key(id)) {
+            Some(id) => id,
+            None => {
+                let (id, by_member) = self.find_unnamed_variable(name, !path.is_empty())?;
+                if by_member {
+                    path.insert(0, PathStep::Member(name.to_owned()));
+                }
+                id
+            }
+        };
+        let variable = &module.variables[&id];
+        if memory_class(variable.class).is_none() {
+            return Err(self.invalid_term(format!("`{name}` is not shared memory")));
+        }
+        let has_wrapper = |ty: u32, is_index: bool| {
+            module.wraps_one_part(ty) || bound.is_some() && is_index && module.has_one_member(ty)
+        };
+        // As written first; only if that fails, through structures that compilers add.
+        let (ty, offset) = match self.scalar_at(variable.ty, &path, |_, _| false) {
+            Ok(found) => found,
+            Err(why) => self.scalar_at(variable.ty, &path, has_wrapper).map_err(|_| why)?,
+        };
+        Ok((id, offset, u32::try_from(specialized.size_of(ty)?).unwrap_or(0)))
+    }
+
+    /// Returns the variable without a name that a name refers to, and true if its member has the name.
+    ///
+    /// An unnamed block has the name of its type, as in findings, or only its member is named.
+    fn find_unnamed_variable(&self, name: &str, has_path: bool) -> Result<(u32, bool), Problem> {
+        let module = self.names.specialized.module;
+        let single_match = |matches: &dyn Fn(u32) -> bool| {
+            let mut ids = module
+                .variables
+                .iter()
+                .filter(|(id, variable)| module.is_unnamed(**id) && matches(variable.ty))
+                .map(|(id, _)| *id);
+            ids.next().filter(|_| ids.next().is_none())
+        };
+        let block = single_match(&|ty| has_path && module.display_name(ty) == *name);
+        let holder = || single_match(&|ty| module.member_by_name(ty, name).is_some()).map(|id| (id, true));
+        block.map(|id| (id, false)).or_else(holder).ok_or_else(|| {
+            let shared =
+                module.variables.iter().filter(|(_, variable)| memory_class(variable.class).is_some());
+            let known = shared.flat_map(|(id, variable)| {
+                let members = module.names_of_members(variable.ty).into_iter();
+                let members = members.filter(|_| module.is_unnamed(*id));
+                members.chain([module.variable_name(*id, variable.ty)])
+            });
+            let known: BTreeSet<String> = known.collect();
+            let listed: Vec<String> = known.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
+            let listing = match listed.is_empty() {
+                true => "the shader has no shared variable".to_owned(),
+                false => format!("the shader has {}", listed.join(", ")),
+            };
+            self.unknown_word(name, format!("no variable `{name}`; {listing}"), known.into_iter().collect())
+        })
+    }
+
+    /// Returns type and offset of the scalar at a path in a type. `has_wrapper` decides, by a type and whether an index
+    /// follows, whether the path skips a structure.
+    fn scalar_at(
+        &self,
+        ty: u32,
+        path: &[PathStep],
+        has_wrapper: impl Fn(u32, bool) -> bool,
+    ) -> Result<(u32, u64), Problem> {
+        let (specialized, term) = (self.names.specialized, self.term);
+        let module = specialized.module;
+        let (mut ty, mut offset) = (ty, 0);
+        for part in path {
+            // Compilers wrap an array in a structure whose member has no name in the source.
+            while has_wrapper(ty, matches!(part, PathStep::Index(_))) {
+                let part = specialized.part_of(ty, 0)?;
+                (ty, offset) = (part.ty, offset + part.offset);
+            }
+            let index = match part {
+                PathStep::Index(index) => *index,
+                PathStep::Member(member) => module.member_by_name(ty, member).ok_or_else(|| {
+                    self.unknown_word(member, format!("no member `{member}`"), module.names_of_members(ty))
+                })?,
+            };
+            let part =
+                specialized.part_of(ty, index).map_err(|problem| self.invalid_term(problem.to_string()))?;
+            if let Some(length) = part.length.filter(|length| index >= *length) {
+                return Err(self.invalid_term(format!("the index {index} is beyond the {length} elements")));
+            }
+            (ty, offset) = (part.ty, offset + part.offset);
+        }
+        // A structure with one member may be used instead of the member.
+        while !specialized.is_scalar(ty)? && specialized.part_count(ty).is_ok_and(|count| count == 1) {
+            // The member need not be at the start of its structure.
+            let part = specialized.part_of(ty, 0)?;
+            (ty, offset) = (part.ty, offset + part.offset);
+        }
+        if !specialized.is_scalar(ty)? {
+            let expected = match module.names_of_members(ty).first() {
+                Some(member) => format!("a member such as `{term}.{member}`"),
+                None => format!("an element such as `{term}[0]`"),
+            };
+            return Err(self.invalid_term(format!("`{term}` is not a scalar; expected {expected}")));
+        }
+        Ok((ty, offset))
     }
 }
 
@@ -152,127 +281,15 @@ impl ResolvedQuestion {
         term: &FormulaTerm,
     ) -> Result<Result<i64, MemoryCell>, Problem> {
         let module = names.specialized.module;
-        let invalid_term =
-            |what: String| Problem::Claim { of: source, claim: term.to_string(), what, word: None };
-        let (name, path) = match term {
+        let scope = TermScope { names, source, term };
+        let (id, offset, bytes) = match term {
             FormulaTerm::Number(number) => return Ok(Ok(*number)),
-            FormulaTerm::Element(name, path) => (name, path),
-            FormulaTerm::Bytes { binding, offset, bytes, initial } => {
-                let Some(id) = module.variable_at(*binding) else { return Ok(Ok(*initial)) };
-                let object = ObjectId { variable: names.canonical_variable(id), instance: 0 };
-                let cell = MemoryCell { object, offset: *offset, bytes: *bytes };
-                self.cells.insert(cell);
-                return Ok(Err(cell));
-            }
+            FormulaTerm::Element(name, path) => scope.resolve_element(name, path.clone())?,
+            FormulaTerm::Bytes { binding, offset, bytes, initial } => match module.variable_at(*binding) {
+                Some(id) => (id, *offset, *bytes),
+                None => return Ok(Ok(*initial)),
+            },
         };
-        let unknown = |word: &str, what: String, known: Vec<String>| Problem::Claim {
-            of: source,
-            claim: term.to_string(),
-            what,
-            word: Some((word.to_owned(), known)),
-        };
-        let mut path = path.clone();
-        // The name is a descriptor, as in `0.1`, or that of a variable.
-        let bound = spirv_reader::annotations::parse_binding(name).and_then(|at| module.variable_at(at));
-        let named = || module.id_by_name(name);
-        let id = match bound.or_else(named).filter(|id| module.variables.contains_key(id)) {
-            Some(id) => id,
-            // An unnamed block has the name of its type, as in findings, or only its member is named.
-            None => {
-                let unnamed = module.variables.iter().filter(|(id, _)| module.is_unnamed(**id));
-                let single_element = |found: Vec<u32>| if let [id] = found[..] { Some(id) } else { None };
-                let ids = |matches: &dyn Fn(u32) -> bool| {
-                    single_element(
-                        unnamed
-                            .clone()
-                            .filter(|(_, variable)| matches(variable.ty))
-                            .map(|(id, _)| *id)
-                            .collect(),
-                    )
-                };
-                let block = ids(&|ty| module.display_name(ty) == *name && !path.is_empty());
-                let holder = || ids(&|ty| module.member_by_name(ty, name).is_some()).map(|id| (id, true));
-                let found = block.map(|id| (id, false)).or_else(holder);
-                let (id, by_member) = found.ok_or_else(|| {
-                    let shared = module
-                        .variables
-                        .iter()
-                        .filter(|(_, variable)| memory_class(variable.class).is_some());
-                    let known = shared.flat_map(|(id, variable)| {
-                        let members = module
-                            .names_of_members(variable.ty)
-                            .into_iter()
-                            .filter(|_| module.is_unnamed(*id));
-                        members.chain([module.variable_name(*id, variable.ty)])
-                    });
-                    let known: BTreeSet<String> = known.collect();
-                    let listed: Vec<String> =
-                        known.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
-                    let listing = match listed.is_empty() {
-                        true => "the shader has no shared variable".to_owned(),
-                        false => format!("the shader has {}", listed.join(", ")),
-                    };
-                    unknown(name, format!("no variable `{name}`; {listing}"), known.into_iter().collect())
-                })?;
-                if by_member {
-                    path.insert(0, PathStep::Member(name.clone()));
-                }
-                id
-            }
-        };
-        let variable = &module.variables[&id];
-        if memory_class(variable.class).is_none() {
-            return Err(invalid_term(format!("`{name}` is not shared memory")));
-        }
-        let walk = |through: bool| -> Result<(u32, u64), Problem> {
-            let (mut ty, mut offset) = (variable.ty, 0);
-            for part in &path {
-                // Compilers wrap an array in a structure whose member has no name in the source.
-                let is_index = matches!(part, PathStep::Index(_));
-                while through
-                    && (module.wraps_one_part(ty) || bound.is_some() && is_index && module.has_one_member(ty))
-                {
-                    let part = names.specialized.part_of(ty, 0)?;
-                    (ty, offset) = (part.ty, offset + part.offset);
-                }
-                let index = match part {
-                    PathStep::Index(index) => *index,
-                    PathStep::Member(member) => module.member_by_name(ty, member).ok_or_else(|| {
-                        unknown(member, format!("no member `{member}`"), module.names_of_members(ty))
-                    })?,
-                };
-                let part = names
-                    .specialized
-                    .part_of(ty, index)
-                    .map_err(|problem| invalid_term(problem.to_string()))?;
-                if let Some(length) = part.length.filter(|length| index >= *length) {
-                    return Err(invalid_term(format!("the index {index} is beyond the {length} elements")));
-                }
-                (ty, offset) = (part.ty, offset + part.offset);
-            }
-            // A structure with one member may be used instead of the member.
-            while !names.specialized.is_scalar(ty)?
-                && names.specialized.part_count(ty).is_ok_and(|count| count == 1)
-            {
-                // The member need not be at the start of its structure.
-                let part = names.specialized.part_of(ty, 0)?;
-                (ty, offset) = (part.ty, offset + part.offset);
-            }
-            if !names.specialized.is_scalar(ty)? {
-                let expected = match module.names_of_members(ty).first() {
-                    Some(member) => format!("a member such as `{term}.{member}`"),
-                    None => format!("an element such as `{term}[0]`"),
-                };
-                return Err(invalid_term(format!("`{term}` is not a scalar; expected {expected}")));
-            }
-            Ok((ty, offset))
-        };
-        // As written first; only if that fails, through structures that compilers add.
-        let (ty, offset) = match walk(false) {
-            Ok(found) => found,
-            Err(why) => walk(true).map_err(|_| why)?,
-        };
-        let bytes = u32::try_from(names.specialized.size_of(ty)?).unwrap_or(0);
         let object = ObjectId { variable: names.canonical_variable(id), instance: 0 };
         let cell = MemoryCell { object, offset, bytes };
         self.cells.insert(cell);

@@ -1,6 +1,6 @@
 //! Texel filtering.
 
-use entry_point::sampler::{AddressMode, Sampler};
+use entry_point::inputs::{AddressMode, Sampler};
 
 #[test]
 fn samplers_weight_texels() {

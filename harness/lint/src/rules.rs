@@ -99,84 +99,110 @@ const ORDER_BITS: u32 = MemorySemantics::ACQUIRE.bits()
     | MemorySemantics::ACQUIRE_RELEASE.bits()
     | MemorySemantics::SEQUENTIALLY_CONSISTENT.bits();
 
+/// An instruction that breaks a rule, with the description.
+type RuleUse<'m> = (LintRule, &'m SpirvInstruction, String);
+
 /// Checks a module against all rules; findings are in instruction order.
 pub fn lint(module: &SpirvModule) -> Vec<Lint> {
-    let mut found = BTreeSet::new();
-    let mut add_finding = |rule: LintRule, instruction: &SpirvInstruction, message: String| {
-        let at = Spot { thread: 0, line: instruction.line, place: instruction.place, writes: None };
-        found.insert(Lint { rule, message, at });
-    };
-    let code = || module.functions.values().flat_map(|function| &function.code);
     let facts = ModuleFacts::collect(module);
-    for instruction in code() {
-        for semantics in semantics_of(module, instruction) {
-            let ordered = semantics & ORDER_BITS != 0;
-            let name = format!("Op{:?}", instruction.op);
-            if is_fence(module, instruction) && !ordered {
-                let rule = ValidityRule::BarrierHasOrder.name();
-                add_finding(
-                    LintRule::OrdersNothing,
-                    instruction,
-                    format!("{name} has no memory order, so it orders nothing ({rule})"),
-                );
-            } else if ordered && StorageClassSet::from_semantics(semantics) == StorageClassSet::EMPTY {
-                let ignored = IgnoredClass::ALL.into_iter().filter(|class| semantics & class.bit() != 0);
-                let named: Vec<&str> = ignored.map(IgnoredClass::name).collect();
-                let named = match named.as_slice() {
-                    [] => "no storage class of Vulkan".to_owned(),
-                    named => format!("{} alone, which Vulkan ignores", named.join(" and ")),
-                };
-                let rule = ValidityRule::OrderHasClass.name();
-                add_finding(
-                    LintRule::OrdersNothing,
-                    instruction,
-                    format!("{name} names {named}, so it orders nothing ({rule})"),
-                );
-            }
-            let releases =
-                semantics & (MemorySemantics::RELEASE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
-            let acquires =
-                semantics & (MemorySemantics::ACQUIRE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
-            let buffers = module.uses_vulkan_model && semantics & MemorySemantics::UNIFORM_MEMORY.bits() != 0;
-            if buffers
-                && releases
-                && semantics & MemorySemantics::MAKE_AVAILABLE.bits() == 0
-                && facts.lacks_availability
-            {
-                add_finding(
-                    LintRule::NoAvailability,
-                    instruction,
-                    format!("{name} releases, but no operation makes the stored values available"),
-                );
-            }
-            if buffers
-                && acquires
-                && semantics & MemorySemantics::MAKE_VISIBLE.bits() == 0
-                && facts.lacks_visibility
-            {
-                add_finding(
-                    LintRule::NoAvailability,
-                    instruction,
-                    format!("{name} acquires, but no operation makes the loaded values visible"),
-                );
-            }
-        }
+    let code = module.functions.values().flat_map(|function| &function.code);
+    let semantics = code.flat_map(|instruction| {
+        let all = semantics_of(module, instruction);
+        all.into_iter().map(move |semantics| (instruction, semantics))
+    });
+    let uses = semantics
+        .flat_map(|(instruction, semantics)| {
+            let [release, acquire] = lacks_operations(module, &facts, instruction, semantics);
+            [orders_nothing(module, instruction, semantics), release, acquire]
+        })
+        .flatten()
+        .chain(lockstep_variables(module, &facts))
+        .chain(skipped_barriers(module))
+        .chain(locks_and_updates(module));
+    let lint = |(rule, instruction, message): RuleUse<'_>| {
+        let at = Spot { thread: 0, line: instruction.line, place: instruction.place, writes: None };
+        Lint { rule, message, at }
+    };
+    let mut found: BTreeSet<Lint> = uses.map(lint).collect();
+    // `orders-nothing` has reported the others.
+    let is_new = |rule| !matches!(rule, ValidityRule::BarrierHasOrder | ValidityRule::OrderHasClass);
+    let invalid = validity::invalid_uses(module).into_iter().filter(|one| is_new(one.rule));
+    let rule = LintRule::InvalidSemantics;
+    found.extend(invalid.map(|one| Lint { rule, message: one.message, at: one.at }));
+    found.into_iter().collect()
+}
+
+/// Reports semantics without an order, or without a storage class that Vulkan knows.
+fn orders_nothing<'m>(
+    module: &SpirvModule,
+    instruction: &'m SpirvInstruction,
+    semantics: u32,
+) -> Option<RuleUse<'m>> {
+    let is_ordered = semantics & ORDER_BITS != 0;
+    let what = if is_fence(module, instruction) && !is_ordered {
+        let rule = ValidityRule::BarrierHasOrder.name();
+        format!("has no memory order, so it orders nothing ({rule})")
+    } else if is_ordered && StorageClassSet::from_semantics(semantics) == StorageClassSet::EMPTY {
+        let ignored = IgnoredClass::ALL.into_iter().filter(|class| semantics & class.bit() != 0);
+        let named: Vec<&str> = ignored.map(IgnoredClass::name).collect();
+        let named = match named.as_slice() {
+            [] => "no storage class of Vulkan".to_owned(),
+            named => format!("{} alone, which Vulkan ignores", named.join(" and ")),
+        };
+        format!("names {named}, so it orders nothing ({})", ValidityRule::OrderHasClass.name())
+    } else {
+        return None;
+    };
+    Some((LintRule::OrdersNothing, instruction, format!("Op{:?} {what}", instruction.op)))
+}
+
+/// Reports a release of buffers that makes nothing available, and an acquire that makes nothing visible.
+fn lacks_operations<'m>(
+    module: &SpirvModule,
+    facts: &ModuleFacts,
+    instruction: &'m SpirvInstruction,
+    semantics: u32,
+) -> [Option<RuleUse<'m>>; 2] {
+    let has = |bits: MemorySemantics| semantics & bits.bits() != 0;
+    let orders_buffers = |order: MemorySemantics| {
+        let order = order | MemorySemantics::ACQUIRE_RELEASE;
+        module.uses_vulkan_model && has(MemorySemantics::UNIFORM_MEMORY) && has(order)
+    };
+    let release = facts.lacks_availability
+        && orders_buffers(MemorySemantics::RELEASE)
+        && !has(MemorySemantics::MAKE_AVAILABLE);
+    let acquire = facts.lacks_visibility
+        && orders_buffers(MemorySemantics::ACQUIRE)
+        && !has(MemorySemantics::MAKE_VISIBLE);
+    let report = |what: &str| {
+        let message = format!("Op{:?} {what}", instruction.op);
+        (LintRule::NoAvailability, instruction, message)
+    };
+    [
+        release.then(|| report("releases, but no operation makes the stored values available")),
+        acquire.then(|| report("acquires, but no operation makes the loaded values visible")),
+    ]
+}
+
+/// Reports shared variables that are stored and loaded without a barrier in the shader, once for each.
+fn lockstep_variables<'m>(module: &SpirvModule, facts: &'m ModuleFacts) -> Vec<RuleUse<'m>> {
+    if facts.has_control_barrier {
+        return Vec::new();
     }
-    // Once for each variable.
-    if !facts.has_control_barrier {
-        let unshared = divergence::find_unshared_variables(module);
-        for (variable, load) in &facts.shared_loads {
-            if facts.shared_stores.contains(variable) && !unshared.contains(variable) {
-                let name = module.display_name(*variable);
-                add_finding(
-                    LintRule::Lockstep,
-                    load,
-                    format!("`{name}` is shared, stored and loaded, but the shader has no barrier"),
-                );
-            }
-        }
-    }
-    for (barrier, branch, divergence) in divergence::divergent_barriers(module, None) {
+    let unshared = divergence::find_unshared_variables(module);
+    let is_shared = |variable: &u32| facts.shared_stores.contains(variable) && !unshared.contains(variable);
+    let loads = facts.shared_loads.iter().filter(|(variable, _)| is_shared(variable));
+    let report = |(variable, load): &'m (u32, SpirvInstruction)| {
+        let name = module.display_name(*variable);
+        let message = format!("`{name}` is shared, stored and loaded, but the shader has no barrier");
+        (LintRule::Lockstep, load, message)
+    };
+    loads.map(report).collect()
+}
+
+/// Reports barriers that not every invocation of the workgroup reaches.
+fn skipped_barriers(module: &SpirvModule) -> impl Iterator<Item = RuleUse<'_>> {
+    divergence::divergent_barriers(module, None).into_iter().map(|(barrier, branch, divergence)| {
         let line = module.source_line(branch.line);
         let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {}", line.line));
         let message = match divergence {
@@ -188,36 +214,35 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                  all: it depends on the invocation id"
             ),
         };
-        add_finding(LintRule::DivergentBarrier, barrier, message);
-    }
-    for exchange in lock::find_spin_locks(module) {
+        (LintRule::DivergentBarrier, barrier, message)
+    })
+}
+
+/// Reports spin locks of every lane, barriers for other memory, and plain updates of one word by all invocations.
+fn locks_and_updates(module: &SpirvModule) -> impl Iterator<Item = RuleUse<'_>> {
+    let locks = lock::find_spin_locks(module).into_iter().map(|exchange| {
         let message = "every invocation of the workgroup spins on this lock: lanes of one subgroup wait \
              for each other without a forward-progress guarantee";
-        add_finding(LintRule::LockInEveryLane, exchange, message.to_owned());
-    }
-    for (barrier, variable) in storage_class::mismatched_barriers(module) {
+        (LintRule::LockInEveryLane, exchange, message.to_owned())
+    });
+    let barriers = storage_class::mismatched_barriers(module).into_iter().map(|(barrier, variable)| {
         let name = module.display_name(variable);
         let message = format!(
             "this barrier does not order `{name}`, and no write precedes it in the memory that it \
                  orders"
         );
-        add_finding(LintRule::WrongBarrier, barrier, message);
-    }
-    for (store, variable) in update::find_shared_updates(module) {
+        (LintRule::WrongBarrier, barrier, message)
+    });
+    let updates = update::find_shared_updates(module).into_iter().map(|(store, variable)| {
         let name = module.variables.get(&variable).map_or_else(
             || module.display_name(variable),
             |declared| module.variable_name(variable, declared.ty),
         );
         let message =
             format!("every invocation loads, changes and stores the same word of `{name}`: use an atomic");
-        add_finding(LintRule::PlainUpdate, store, message);
-    }
-    // `orders-nothing` has reported the others.
-    let is_new = |rule| !matches!(rule, ValidityRule::BarrierHasOrder | ValidityRule::OrderHasClass);
-    let invalid = validity::invalid_uses(module).into_iter().filter(|one| is_new(one.rule));
-    let rule = LintRule::InvalidSemantics;
-    found.extend(invalid.map(|one| Lint { rule, message: one.message, at: one.at }));
-    found.into_iter().collect()
+        (LintRule::PlainUpdate, store, message)
+    });
+    locks.chain(barriers).chain(updates)
 }
 
 /// Returns the barriers of an entry point that not every invocation reaches for some inputs, each with its branch.

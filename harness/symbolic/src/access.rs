@@ -10,9 +10,9 @@ use crate::emit::{self, SCRATCH_REGISTER};
 use crate::executor::{Executor, Step};
 use crate::state::PathState;
 use crate::value::{NumberDomain, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin, ValueSet};
-use entry_point::layout::is_storage_image;
+use entry_point::layout::{MemoryCell, ObjectId, is_storage_image};
 use entry_point::order::access_strength;
-use entry_point::{FindingCause, MemoryCell, ObjectId, Problem, stage, unsupported};
+use entry_point::{FindingCause, Problem, launch, unsupported};
 
 /// Upper bound on the scalars of one access to private memory.
 const MAX_LEAVES: usize = 1 << 14;
@@ -524,7 +524,7 @@ impl Executor<'_> {
         let from = usize::try_from(offset).unwrap_or(usize::MAX);
         let size = spec.size_of(ty)?;
         let part =
-            bytes.and_then(|bytes| stage::invocation_share(bytes, size, self.identity.workgroup_index));
+            bytes.and_then(|bytes| launch::invocation_share(bytes, size, self.identity.workgroup_index));
         let part = part.and_then(|part| part.get(from..from.checked_add(width)?));
         let number = |part: &[u8]| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
         Ok(part.map_or(SymbolicValue::Opaque, |part| SymbolicValue::Known(number(part))))

@@ -13,9 +13,9 @@ use crate::lifted::LiftedCase;
 use crate::round::{Emitted, EmittedThread, Round};
 use crate::value::{NumberDomain, SymbolicNumber};
 use entry_point::accessed_variable::accessed_variable;
-use entry_point::layout::element_name_in;
+use entry_point::layout::{MemoryCell, element_name_in};
 use entry_point::question::ResolvedQuestion;
-use entry_point::{FindingCause, InvocationId, LiftFinding, MemoryCell, Problem, Spot, unsupported};
+use entry_point::{FindingCause, InvocationId, LiftFinding, Problem, Spot, unsupported};
 
 /// Assembles the test from the last fixpoint iteration.
 pub(crate) fn assemble_case(

@@ -11,13 +11,11 @@ use crate::constants::{SymbolicModule, known_number};
 use crate::liveness::dead_variables;
 use crate::state::PathState;
 use crate::value::UndefOrigin;
-use entry_point::inputs::ImageInput;
+use entry_point::inputs::{DEFAULT_BYTES, ImageInput};
 use entry_point::interlock::InterlockExecutionMode;
-use entry_point::layout::{is_descriptor_array, is_storage_image, local_size_of};
+use entry_point::layout::{MemoryCell, ObjectId, is_descriptor_array, is_storage_image, local_size_of};
 use entry_point::open_memory::OpenMemory;
-use entry_point::{
-    AnalysisOptions, DEFAULT_BYTES, DeadlinePredicate, MemoryCell, ObjectId, Problem, Refusal, malformed,
-};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal, malformed};
 use spirv_reader::annotations::Initial;
 use spirv_reader::{SourcePosition, SpirvModule, SpirvType, Stage, memory_class};
 

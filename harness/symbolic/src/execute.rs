@@ -19,8 +19,9 @@ use crate::function::FunctionCode;
 use crate::relation::relation;
 use crate::state::PathState;
 use crate::value::{SymbolicNumber, SymbolicPointer, SymbolicTruth, SymbolicValue, UndefOrigin};
+use entry_point::layout::ObjectId;
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::{ObjectId, Problem, malformed, unknown_instruction, unsupported};
+use entry_point::{Problem, malformed, unknown_instruction, unsupported};
 
 impl Executor<'_> {
     pub(crate) fn value_of_id(&mut self, state: &PathState, id: u32) -> Step<SymbolicValue> {

@@ -23,9 +23,9 @@ use crate::round::{Emitted, EmittedThread, Round, Segment, SharedMemoryFacts};
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue};
 use entry_point::interlock::InterlockState;
+use entry_point::layout::{MemoryCell, ObjectId};
 use entry_point::{
-    DeadlinePredicate, FindingCause, InvocationId, LiftFinding, MemoryCell, ObjectId, Problem, Refusal,
-    malformed, undefined_result,
+    DeadlinePredicate, FindingCause, InvocationId, LiftFinding, Problem, Refusal, malformed, undefined_result,
 };
 
 mod barrier;

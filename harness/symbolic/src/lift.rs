@@ -18,10 +18,9 @@ use crate::{assemble, candidate_values};
 use entry_point::dataflow::find_loops;
 use entry_point::interlock::InterlockExecutionMode;
 use entry_point::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
+use entry_point::layout::MemoryCell;
 use entry_point::question::{NameScope, ResolvedQuestion};
-use entry_point::{
-    AnalysisOptions, InvocationId, LiftFinding, MemoryCell, Problem, Refusal, malformed, stage,
-};
+use entry_point::{AnalysisOptions, InvocationId, LiftFinding, Problem, Refusal, launch, malformed};
 use spirv_reader::{SourcePosition, SpirvModule, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
@@ -37,7 +36,7 @@ const MAX_PATHS: usize = 1 << 16;
 /// Returns the position of what is malformed or unsupported.
 pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
-    stage::check_stage(module, entry.shader_stage(), options.grid)?;
+    launch::check_stage(module, entry.shader_stage(), options.grid)?;
     lift_entry(module, options, (entry.function, entry.shader_stage()), &entry.name)
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use litmus::Test;
 
 use crate::value::NumberDomain;
-use entry_point::{InvocationId, LiftFinding, MemoryCell, Spot};
+use entry_point::layout::MemoryCell;
+use entry_point::{InvocationId, LiftFinding, Spot};
 
 /// A kernel as litmus tests.
 #[derive(Clone, Debug)]

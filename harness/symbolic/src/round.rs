@@ -6,7 +6,8 @@ use litmus::{InstructionKind, LocationId};
 
 use crate::state::PathState;
 use crate::value::{NumberDomain, UndefOrigin};
-use entry_point::{LiftFinding, MemoryCell};
+use entry_point::LiftFinding;
+use entry_point::layout::MemoryCell;
 use spirv_reader::SourcePosition;
 
 /// The results of one fixpoint iteration over all threads.

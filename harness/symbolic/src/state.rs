@@ -7,7 +7,7 @@ use litmus::ArithmeticOperation;
 
 use crate::value::{NumberDomain, SymbolicNumber, SymbolicTruth, SymbolicValue};
 use entry_point::interlock::InterlockState;
-use entry_point::{MemoryCell, ObjectId};
+use entry_point::layout::{MemoryCell, ObjectId};
 
 /// Private memory: size and value of each cell.
 pub(crate) type PrivateMemory = BTreeMap<(ObjectId, u64), (u32, SymbolicValue)>;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use entry_point::layout::{MemoryCell, ObjectId};
 use entry_point::open_memory::OpenMemory;
-use entry_point::{MemoryCell, ObjectId};
 
 /// A pointer into an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,18 +1,16 @@
 //! The schedules of a walk: how many there are, and what they show together.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
+use entry_point::layout::element_names;
 use entry_point::question::{Claim, resolve_claim};
-use entry_point::{
-    AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal, element_names,
-};
+use entry_point::{AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal};
 use spirv_reader::{SourcePosition, SpirvModule};
 
 use super::influence::InputInfluence;
 use super::race_classes::classify_races;
-use super::report::{
-    CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, unreached_limit,
-};
+use super::report::{CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict};
 use super::schedule::{MAX_STEPS, SchedulePolicy};
 use super::setup::{MAX_INVOCATIONS, with_interpreter};
 use super::state::Interpreter;
@@ -71,111 +69,150 @@ fn explore_schedules(
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage, name) = (entry.function, entry.shader_stage(), entry.name.clone());
     with_interpreter(module, options, (function, stage), |first| {
-        let setup = first.setup;
-        let sizes = (setup.grid, setup.local_size);
+        let (setup, sizes) = (first.setup, (first.setup.grid, first.setup.local_size));
         let mut report = GridReport::new(name, stage, sizes, setup.subgroup_size);
         report.workgroups.clone_from(&setup.running_workgroups);
-        let mut influence = InputInfluence::for_inputs(&options.assumed);
-        // A claim about other memory than buffers is for the model.
-        let claim = resolve_claim(module, options).ok().flatten();
-        let mut first_contents: Option<Vec<FinalBuffer>> = None;
-        let mut notes = BTreeSet::new();
-        let mut reached = first.blocks_entered(1);
-        let copied =
-            first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_PER_STEP;
-        let requested_schedules = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
+        let bytes: u64 = first.objects.iter().map(|object| object.bytes.len() as u64).sum();
+        let mut exploration = Exploration {
+            module,
+            options,
+            first,
+            copied: bytes / BYTES_PER_STEP,
+            // A claim about other memory than buffers is for the model.
+            claim: resolve_claim(module, options).ok().flatten(),
+            report,
+            influence: InputInfluence::for_inputs(&options.assumed),
+            notes: BTreeSet::new(),
+            reached: first.blocks_entered(1),
+            first_contents: None,
+        };
         for order in 0..options.schedules.unwrap_or(orders).max(1) {
-            let is_few = order < requested_schedules && report.findings.is_empty();
-            let most = if is_few { most } else { most.min(CHEAP_STEPS) };
-            // An expensive walk leaves no budget for a second schedule.
-            if order > 0 && report.steps + report.schedules * copied > most / 2 {
+            if exploration.run_schedule(order, most).is_break() {
                 break;
             }
-            // Every schedule starts from the same initial state.
-            let mut machine = first.clone();
-            machine.rotation = order as u32 + 1;
-            let plan = SchedulePolicy::for_schedule(order, options.seed);
-            let budget = setup.step_budget(order, most).saturating_sub(report.steps);
-            let result = machine.run_schedule(plan, budget);
-            report.schedules += 1;
-            report.steps += machine.steps;
-            report.is_schedule_dependent |= machine.is_schedule_dependent;
-            report.has_partial_subgroups |= machine.has_partial_subgroups;
-            if report.order_dependent_element.is_none() {
-                report.order_dependent_element.clone_from(&machine.unordered_write);
-            }
-            let (accessed, shadow) = machine.shadow_bytes();
-            if shadow > report.shadow_bytes {
-                (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
-            }
-            notes.append(&mut machine.notes);
-            influence.merge(&machine.influence);
-            reached.iter_mut().zip(machine.blocks_entered(1)).for_each(|(known, now)| *known |= now);
-            add_findings(&mut report.findings, &machine);
-            // The contents stem from one schedule: a mixture of several shows no execution.
-            if options.keep_final && order == 0 && result.is_ok() {
-                report.final_buffers = machine.final_buffers();
-            }
-            if let (Some(claim), Ok(())) = (&claim, &result) {
-                match violated_claim(module, options, claim, &machine.final_buffers()) {
-                    Some(Ok(message)) => {
-                        let found = GridFinding::new(FindingCause::BrokenClaim, message, Vec::new());
-                        if !report.findings.iter().any(|known| known.kind == FindingKind::Assertion) {
-                            report.findings.push(found);
-                        }
-                    }
-                    Some(Err(element)) => {
-                        let open = Problem::OpaqueClaim { element };
-                        report.refusal = Some(open.located_at(SourcePosition::Module));
-                    }
-                    None => {}
-                }
-            }
-            if result.is_ok() && order < COMPARED_SCHEDULES && copied <= MAX_COMPARED {
-                let current_buffers = machine.final_buffers();
-                match &first_contents {
-                    Some(first) if report.order_dependent_element.is_none() => {
-                        report.order_dependent_element =
-                            differing_element(module, options, first, &current_buffers);
-                    }
-                    Some(_) => {}
-                    None => first_contents = Some(current_buffers),
-                }
-            }
-            if let Err(refusal) = result {
+        }
+        exploration.conclude()
+    })
+}
+
+/// The combined results of the schedules so far.
+struct Exploration<'a, 'm> {
+    module: &'a SpirvModule,
+    options: &'a AnalysisOptions,
+    /// The initial state of every schedule.
+    first: &'a Interpreter<'m>,
+    /// The cost of copying that state, in steps.
+    copied: u64,
+    claim: Option<Claim>,
+    report: GridReport,
+    influence: InputInfluence,
+    notes: BTreeSet<String>,
+    reached: Vec<bool>,
+    /// The final contents of the first schedule that ran to its end.
+    first_contents: Option<Vec<FinalBuffer>>,
+}
+
+impl Exploration<'_, '_> {
+    /// Runs a schedule with a budget of steps for all; breaks if further ones would show nothing or cost too much.
+    fn run_schedule(&mut self, order: u64, most: u64) -> ControlFlow<()> {
+        let requested_schedules = self.options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
+        let is_few = order < requested_schedules && self.report.findings.is_empty();
+        let most = if is_few { most } else { most.min(CHEAP_STEPS) };
+        // An expensive walk leaves no budget for a second schedule.
+        if order > 0 && self.report.steps + self.report.schedules * self.copied > most / 2 {
+            return ControlFlow::Break(());
+        }
+        let mut machine = self.first.clone();
+        machine.rotation = order as u32 + 1;
+        let plan = SchedulePolicy::for_schedule(order, self.options.seed);
+        let budget = self.first.setup.step_budget(order, most).saturating_sub(self.report.steps);
+        let result = machine.run_schedule(plan, budget);
+        self.add_schedule(&mut machine);
+        match result {
+            Ok(()) => self.add_contents(order, &machine),
+            Err(refusal) => {
                 if order > 0 && refusal.what.is_limit() {
                     // The schedule hit a limit and counts as not tried.
-                    report.schedules -= 1;
-                    break;
+                    self.report.schedules -= 1;
+                } else {
+                    self.report.refusal = Some(refusal);
                 }
-                report.refusal = Some(refusal);
-                break;
-            }
-            // Another schedule may show another defect.
-            let enough = options.schedules.is_none() && !report.findings.is_empty();
-            // The schedule may decide what a load reads that is stored, without influence on other code.
-            let is_open = |buffer: &FinalBuffer| buffer.first_open_byte.is_some();
-            let may_differ = order < STORED_LOAD_SCHEDULES
-                && report.order_dependent_element.is_none()
-                && first_contents.iter().flatten().any(is_open);
-            // A walk that no schedule-dependent value influences covers all schedules.
-            if !report.is_schedule_dependent && !may_differ || enough && order + 1 >= requested_schedules {
-                break;
+                return ControlFlow::Break(());
             }
         }
-        // A requested number of schedules that was not reached is a refusal, not a pass.
-        if let Some(asked) =
-            options.schedules.filter(|asked| report.is_schedule_dependent && report.schedules < *asked)
-            && report.findings.is_empty()
-            && report.refusal.is_none()
-        {
-            let missed = Problem::TooFewSchedules { tried: report.schedules, asked };
-            report.refusal = Some(missed.located_at(SourcePosition::Module));
+        // Another schedule may show another defect.
+        let enough = self.options.schedules.is_none() && !self.report.findings.is_empty();
+        // The schedule may decide what a load reads that is stored, without influence on other code.
+        let is_open = |buffer: &FinalBuffer| buffer.first_open_byte.is_some();
+        let may_differ = order < STORED_LOAD_SCHEDULES
+            && self.report.order_dependent_element.is_none()
+            && self.first_contents.iter().flatten().any(is_open);
+        // A walk that no schedule-dependent value influences covers all schedules.
+        if !self.report.is_schedule_dependent && !may_differ || enough && order + 1 >= requested_schedules {
+            return ControlFlow::Break(());
         }
-        if options.is_sampled && report.findings.is_empty() && report.refusal.is_none() {
-            let bound = MAX_INVOCATIONS as usize;
-            let missed = Problem::Invocations { bound, one_workgroup: false };
-            report.refusal = Some(missed.located_at(SourcePosition::Module));
+        ControlFlow::Continue(())
+    }
+
+    /// Adds what a schedule has shown, whether it ran to its end or not.
+    fn add_schedule(&mut self, machine: &mut Interpreter<'_>) {
+        let report = &mut self.report;
+        report.schedules += 1;
+        report.steps += machine.steps;
+        report.is_schedule_dependent |= machine.is_schedule_dependent;
+        report.has_partial_subgroups |= machine.has_partial_subgroups;
+        if report.order_dependent_element.is_none() {
+            report.order_dependent_element.clone_from(&machine.unordered_write);
+        }
+        let (accessed, shadow) = machine.shadow_bytes();
+        if shadow > report.shadow_bytes {
+            (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
+        }
+        self.notes.append(&mut machine.notes);
+        self.influence.merge(&machine.influence);
+        self.reached.iter_mut().zip(machine.blocks_entered(1)).for_each(|(known, now)| *known |= now);
+        add_findings(&mut report.findings, machine);
+    }
+
+    /// Adds the final contents of a schedule: checks the claim on them, and compares them with those of the first.
+    fn add_contents(&mut self, order: u64, machine: &Interpreter<'_>) {
+        // The contents stem from one schedule: a mixture of several shows no execution.
+        if self.options.keep_final && order == 0 {
+            self.report.final_buffers = machine.final_buffers();
+        }
+        if let Some(claim) = &self.claim {
+            match violated_claim(self.module, self.options, claim, &machine.final_buffers()) {
+                Some(Ok(message)) => {
+                    let found = GridFinding::new(FindingCause::BrokenClaim, message, Vec::new());
+                    if !self.report.findings.iter().any(|known| known.kind == FindingKind::Assertion) {
+                        self.report.findings.push(found);
+                    }
+                }
+                Some(Err(element)) => {
+                    let open = Problem::OpaqueClaim { element };
+                    self.report.refusal = Some(open.located_at(SourcePosition::Module));
+                }
+                None => {}
+            }
+        }
+        if order < COMPARED_SCHEDULES && self.copied <= MAX_COMPARED {
+            let current_buffers = machine.final_buffers();
+            match &self.first_contents {
+                Some(first) if self.report.order_dependent_element.is_none() => {
+                    self.report.order_dependent_element =
+                        differing_element(self.module, self.options, first, &current_buffers);
+                }
+                Some(_) => {}
+                None => self.first_contents = Some(current_buffers),
+            }
+        }
+    }
+
+    /// Returns the report with its verdict.
+    fn conclude(self) -> Result<GridReport, Refusal> {
+        let Exploration { module, options, first, mut report, influence, notes, reached, .. } = self;
+        if report.findings.is_empty() && report.refusal.is_none() {
+            report.refusal = missed_part(options, &report);
         }
         classify_races(&mut report.findings);
         if report.findings.iter().any(|found| found.kind.is_race()) {
@@ -194,10 +231,24 @@ fn explore_schedules(
         report.has_unordered_interlock = first.setup.has_unordered_interlock();
         report.limits = notes.into_iter().map(CoverageLimit::Note).collect();
         if report.verdict == GridVerdict::Clean {
-            report.limits.extend(unreached_limit(module, &report.unreached));
+            report.limits.extend(report.unreached_limit(module));
         }
         Ok(report)
-    })
+    }
+}
+
+/// Returns the refusal of a walk that found nothing in fewer schedules or workgroups than requested: no pass.
+fn missed_part(options: &AnalysisOptions, report: &GridReport) -> Option<Refusal> {
+    let requested =
+        options.schedules.filter(|asked| report.is_schedule_dependent && report.schedules < *asked);
+    let missed = match requested {
+        Some(asked) => Problem::TooFewSchedules { tried: report.schedules, asked },
+        None if options.is_sampled => {
+            Problem::Invocations { bound: MAX_INVOCATIONS as usize, one_workgroup: false }
+        }
+        None => return None,
+    };
+    Some(missed.located_at(SourcePosition::Module))
 }
 
 /// Schedules whose final contents are compared, and the largest contents, in units of [`BYTES_PER_STEP`].

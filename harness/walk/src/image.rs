@@ -1,6 +1,6 @@
 //! Images: a texel occupies four components of 32 bits or two of 64, for every format.
 
-use arithmetic::{TexelFormat, float_from_bits, float_to_bits, mask};
+use arithmetic::{float_from_bits, float_to_bits, mask};
 use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
@@ -12,14 +12,13 @@ use super::program::DecodedInstruction;
 use super::race_check::MemoryAccessKind;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
+use super::texels::{TEXEL_BYTES, component_bytes};
 use super::type_layout::ScalarKind;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
-use entry_point::sampler::Sampler;
+use entry_point::inputs::Sampler;
 
 /// The note for sampled values that are not computed.
 pub(super) const NOT_SAMPLED: &str = "filtered samples are not computed";
-/// Bytes per texel.
-pub(super) const TEXEL_BYTES: u64 = 16;
 
 /// Returns the size of a mip level.
 fn level_size(texels: &ImageLayout, level: u32) -> [u32; 3] {
@@ -40,11 +39,6 @@ fn level_start(texels: &ImageLayout, level: u32) -> u64 {
 /// Returns the number of texels of all levels.
 pub(super) fn texel_count(texels: &ImageLayout) -> u64 {
     level_start(texels, texels.levels)
-}
-
-/// Returns the bytes of a texel component.
-pub(super) fn component_bytes(format: TexelFormat) -> u32 {
-    format.number_bits() / 8
 }
 
 /// Returns a component of a texel.

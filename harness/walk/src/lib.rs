@@ -48,6 +48,7 @@ mod step;
 mod subgroup;
 mod subgroup_starvation;
 mod sync;
+pub mod texels;
 mod trial;
 mod type_layout;
 mod value;
@@ -56,10 +57,9 @@ mod workgroup_start;
 
 pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes, declared_bindings};
 pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_within_steps};
-pub use final_contents::{pack_texels, unpack_texels};
 pub use report::{
     Blocked, CoverageLimit, DecidingModel, FinalBuffer, FindingKey, GridFinding, GridReport, GridSpot,
-    GridVerdict, NeededInput, WiderGridFinding, line_ranges, unreached_limit,
+    GridVerdict, NeededInput, WiderGridFinding, line_ranges,
 };
-pub use setup::{MAX_INVOCATIONS, initial_texels};
+pub use setup::MAX_INVOCATIONS;
 pub use trial::{LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};

@@ -5,7 +5,7 @@ use litmus::StorageClass;
 
 use super::shadow::ShadowMemory;
 use super::value::{ConcretePointer, Taint, UNDEFINED, UNWRITTEN};
-use entry_point::sampler::Sampler;
+use entry_point::inputs::Sampler;
 
 /// Upper bound on the size of all objects of a dispatch.
 pub(super) const MAX_BYTES: u64 = 1 << 31;

@@ -5,14 +5,12 @@
 //! query returns is 0. All of it depends on the assumed input [`InputPlace::RayQueries`], unless an option gives the results.
 //!
 //! [`InputPlace::RayQueries`]: entry_point::input_place::InputPlace::RayQueries
-//! [`RayResults`]: entry_point::ray_queries::RayResults
+//! [`RayResults`]: entry_point::inputs::RayResults
 
 use spirv_reader::RayQueryFunction;
 
-use entry_point::ray_queries::{RayQueries, RayQueryState};
-
 use super::program::DecodedInstruction;
-use super::state::{Interpreter, InvocationCtx};
+use super::state::{Interpreter, InvocationCtx, RayQueries, RayQueryState};
 use super::step::Step;
 use super::value::ConcreteValue;
 

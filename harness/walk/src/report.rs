@@ -249,6 +249,11 @@ impl GridReport {
         self.unreached.len()
     }
 
+    /// Returns the lines that no invocation reached as a limit.
+    pub fn unreached_limit(&self, module: &SpirvModule) -> Option<CoverageLimit> {
+        line_ranges(module, &self.unreached).map(CoverageLimit::Unreached)
+    }
+
     /// Returns an empty report for a kernel whose invocations were not walked.
     pub fn unwalked(entry: String, invocations: &[InvocationId], subgroup_size: u32) -> GridReport {
         let grid_size = |of: fn(&InvocationId) -> [u32; 3]| {
@@ -363,11 +368,6 @@ impl Blocked {
 /// Returns the kind under which findings of different schedules are equal.
 pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
     if kind.is_race() { FindingKind::Race } else { kind }
-}
-
-/// Returns the lines that no invocation reached as a limit.
-pub fn unreached_limit(module: &SpirvModule, lines: &BTreeSet<u32>) -> Option<CoverageLimit> {
-    line_ranges(module, lines).map(CoverageLimit::Unreached)
 }
 
 /// Describes source lines as ranges, such as `lines 3-5, 9`.

@@ -19,7 +19,7 @@ use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::interlock::InterlockExecutionMode;
 use entry_point::launch::{LaunchParameters, reflected_push_constants, running_workgroups};
 use entry_point::order::{scope_from_number, semantics_from_number};
-use entry_point::{AnalysisOptions, Problem, Refusal, malformed, stage, unsupported};
+use entry_point::{AnalysisOptions, Problem, Refusal, launch, malformed, unsupported};
 
 use super::happens_before::{CLASSES, ClassMap};
 use super::influence::InputInfluence;
@@ -28,7 +28,6 @@ use super::memory::MemoryObject;
 use super::program::DecodedProgram;
 use super::slots::GLOBAL_TAG;
 use objects::ObjectBuilder;
-pub use objects::{initial_texels, little_endian};
 
 use super::value::{ConcreteValue, Taint, input_taint};
 
@@ -48,7 +47,7 @@ pub(super) fn with_interpreter<T>(
     then: impl FnOnce(&Interpreter<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
-    stage::check_stage(module, stage, options.grid)?;
+    launch::check_stage(module, stage, options.grid)?;
     let LaunchParameters {
         inputs,
         values_by_spec_id: by_id,

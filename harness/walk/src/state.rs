@@ -9,8 +9,8 @@ use rspirv::spirv::BuiltIn;
 use rustc_hash::FxHashMap;
 use spirv_reader::Stage;
 
+use entry_point::inputs::RayResults;
 use entry_point::interlock::{InterlockExecutionMode, InterlockState};
-use entry_point::ray_queries::{RayQueries, RayResults};
 use entry_point::{DeadlinePredicate, FindingCause, FindingKind, InvocationId};
 
 use super::access_recorder::AccessRecorder;
@@ -377,3 +377,23 @@ impl Default for TrialBudget {
 
 /// A read of a loop body: atomic or not, the object, and the byte.
 pub(super) type SpinRead = (bool, u32, u64);
+
+/// The state of a ray query object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RayQueryState {
+    /// True if a candidate was not yet returned.
+    pub has_candidate: bool,
+    /// The type of the committed intersection; 0 for none.
+    pub committed: u64,
+    /// The type that is committed at the end of the query.
+    pub pending: u64,
+}
+
+/// The ray queries of an invocation.
+#[derive(Clone, Debug, Default)]
+pub struct RayQueries {
+    /// The number of rays so far.
+    pub rays: u32,
+    /// The state of each object, by object number and offset.
+    pub queries: BTreeMap<(u32, u64), RayQueryState>,
+}

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use arithmetic::Instruction;
 use rspirv::spirv::Op;
 
-use entry_point::sampler::Sampler;
+use entry_point::inputs::Sampler;
 
 /// A set of taint bits.
 pub(super) type Taint = u64;

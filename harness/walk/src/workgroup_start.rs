@@ -10,7 +10,7 @@ use super::state::{
     Interpreter, Invocation, InvocationState, PrivateInput, PrivateTemplate, WalkSetup, WorkgroupState,
 };
 use entry_point::interlock::InterlockState;
-use entry_point::{InvocationId, Problem, malformed, stage, unsupported};
+use entry_point::{InvocationId, Problem, launch, malformed, unsupported};
 
 use super::access::{part_count, part_pointer};
 use super::memory::MemoryObject;
@@ -145,7 +145,7 @@ impl Interpreter<'_> {
     ) -> Result<(), Problem> {
         let given = location.and_then(|location| self.setup.stage_inputs.get(&location));
         if let Some(given) = given.and_then(|given| {
-            stage::invocation_share(given, object.bytes.len() as u64, identity.workgroup_index)
+            launch::invocation_share(given, object.bytes.len() as u64, identity.workgroup_index)
         }) {
             object.bytes.copy_from_slice(given);
             object.taint.clear();

@@ -16,9 +16,9 @@ use crate::axes::{AxisUse, grid_axis, local_axis};
 use entry_point::AnalysisOptions;
 use entry_point::assumed::local_size_constants;
 use entry_point::input_place::{AssumedInput, InputPlace, LaunchPart};
+use entry_point::inputs::Sampler;
 use entry_point::launch::{end_coordinates, positions_at};
 use entry_point::layout::local_size_of;
-use entry_point::sampler::Sampler;
 use walk::{
     Blocked, GridFinding, LaunchProbe, MAX_INVOCATIONS as MAX_WALK_INVOCATIONS, NeededInput, Trial,
     line_ranges, probe_launch,

@@ -11,8 +11,8 @@ use super::{InputChoice, LaunchChoice, saturating_product};
 use crate::counters::CounterUse;
 use entry_point::assumed::separate_scalars;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace, SetBinding};
-use entry_point::inputs::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
-use entry_point::{AnalysisOptions, DEFAULT_BYTES, FindingKind};
+use entry_point::inputs::{AddressInput, DEFAULT_BYTES, ImageInput, TexelInput, default_image, fill_bytes};
+use entry_point::{AnalysisOptions, FindingKind};
 use walk::{FindingKey, Trial, TrialFinding, run_trial};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.

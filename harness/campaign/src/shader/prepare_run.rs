@@ -199,7 +199,7 @@ fn analyze_dispatch(
             (set, binding, element, 4 * word)
         };
         let places: Vec<_> = places.iter().map(place).collect();
-        entry_point::element_names(&module, &options, &places).unwrap_or_default()
+        entry_point::layout::element_names(&module, &options, &places).unwrap_or_default()
     });
     device_shader(analyzed, dispatch);
     Ok(())
@@ -252,7 +252,7 @@ fn name_numbers(
         (set, binding, element, cell.offset)
     };
     let places: Vec<_> = cells.iter().map(place).collect();
-    for (cell, name) in cells.iter_mut().zip(entry_point::element_names(module, options, &places)?) {
+    for (cell, name) in cells.iter_mut().zip(entry_point::layout::element_names(module, options, &places)?) {
         cell.name = name;
     }
     Ok(())

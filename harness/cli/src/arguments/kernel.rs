@@ -9,7 +9,7 @@ use analysis::InputMode;
 use campaign::contained_path::path_inside;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use clap::Args;
-use entry_point::ray_queries::RayResults;
+use entry_point::inputs::RayResults;
 use entry_point::{AnalysisOptions, inputs};
 use vk_litmus::{ShaderInputs, program};
 
@@ -457,7 +457,7 @@ impl KernelArguments {
             }
         }
         for (name, value) in &self.sampler {
-            let sampler = entry_point::sampler::Sampler::parse(value);
+            let sampler = entry_point::inputs::Sampler::parse(value);
             let sampler = sampler.ok_or_else(|| {
                 invalid_value_failure("--sampler", value, "expected a sampler such as linear,clamp")
             })?;

@@ -18,14 +18,15 @@ use analysis::{EntryOptions, entry_options, placed_refusal_text, race_line};
 use bytemuck::{NoUninit, Pod, bytes_of, cast_slice_mut};
 use campaign::shader::source::{Compilation, load_text};
 use campaign::time_limit::stop_after;
+use entry_point::inputs::Sampler;
 use entry_point::inputs::{ImageInput, TexelInput};
-use entry_point::sampler::Sampler;
 use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal};
 use model::{Budget, Model};
 use results::wire::{CoverageLimit, RaceLine};
 use results::write::race::format_race;
 use spirv_reader::SpirvModule;
-use walk::{GridReport, GridVerdict, ResourceAccess, accessed_bytes, declared_bindings, unpack_texels};
+use walk::texels::unpack_texels;
+use walk::{GridReport, GridVerdict, ResourceAccess, accessed_bytes, declared_bindings};
 
 use super::error::Error;
 use super::model::AxiomaticModel;

@@ -10,8 +10,9 @@ use super::{
 use analysis::decide;
 use analysis::dispatch::plan_dispatch;
 use analysis::outcomes::{FinalCell, FinalContent, FinalContents, enumerate_contents};
+use entry_point::inputs::DEFAULT_BYTES;
 use entry_point::open_memory::{OpenPart, OpenParts};
-use entry_point::{AnalysisOptions, DEFAULT_BYTES, FindingKind, Refusal, Spot};
+use entry_point::{AnalysisOptions, FindingKind, Refusal, Spot};
 use walk::{GridReport, GridVerdict};
 
 /// The numbers that others may have left in all open buffers.

@@ -67,7 +67,7 @@ pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey>
         })
         .map(|(id, _)| *id)
         .collect();
-    let key = |cell: &entry_point::MemoryCell| {
+    let key = |cell: &entry_point::layout::MemoryCell| {
         let decorations = module.decorations_of(cell.object.variable);
         // Workgroup variables have no binding; their place in the order of ids identifies them in
         // both modules.

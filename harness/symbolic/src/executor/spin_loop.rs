@@ -9,7 +9,7 @@ use rspirv::spirv::Op;
 use super::Executor;
 use crate::state::{ActiveLoop, PathState, PrivateMemory, SymbolicFrame};
 use crate::value::SymbolicValue;
-use entry_point::ObjectId;
+use entry_point::layout::ObjectId;
 
 impl Executor<'_> {
     /// Returns a boolean that decides whether the iteration changed the state, if it was known at the start.

@@ -7,18 +7,18 @@ use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::SpirvType;
 
-use super::super::image::{TEXEL_BYTES, component_bytes, texel_count};
+use super::super::image::texel_count;
 use super::super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as address_of};
 use super::super::program::DecodedProgram;
 use super::super::state::{DescriptorArray, WORKGROUP_TAG};
+use super::super::texels::{TEXEL_BYTES, initial_texels};
 use super::super::type_layout::TypeLayout;
 use super::super::value::{ConcretePointer, ConcreteValue, PRIVATE_TAG, input_taint};
 use super::{ZERO_PUSH_CONSTANTS, missing_input};
-use entry_point::address_offset::address_offset_in;
 use entry_point::assumed::{ends_in_runtime_array, find_address_input};
 use entry_point::input_place::{AssumedInput, InputPlace};
-use entry_point::inputs::{TexelInput, default_image};
-use entry_point::{AnalysisOptions, DEFAULT_BYTES, Problem, malformed, unsupported};
+use entry_point::inputs::{DEFAULT_BYTES, address_offset_in, default_image};
+use entry_point::{AnalysisOptions, Problem, malformed, unsupported};
 
 /// Assumed length of a runtime-sized descriptor array.
 const ASSUMED_DESCRIPTORS: u64 = 16;
@@ -363,22 +363,4 @@ impl ObjectBuilder<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns the initial texels as the format stores them; `None` for an unknown fill word.
-pub fn initial_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
-    let mut bytes = given.to_bytes(count * TEXEL_BYTES)?;
-    let Some(format) = format else { return Some(bytes) };
-    for texel in bytes.chunks_exact_mut(TEXEL_BYTES as usize) {
-        for (index, part) in texel.chunks_exact_mut(component_bytes(format) as usize).enumerate() {
-            let (kept, _) = format.quantize(index, little_endian(part));
-            part.copy_from_slice(&kept.to_le_bytes()[..part.len()]);
-        }
-    }
-    Some(bytes)
-}
-
-/// Decodes up to 8 little-endian bytes.
-pub fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
