@@ -18,7 +18,7 @@ use results::wire::{
     ScheduleReason, UnprovedPlace,
 };
 use results::write::race::describe_need;
-use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
+use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule, SpirvType};
 use walk::{
     FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, WiderGridFinding, analyze_grid,
 };
@@ -159,16 +159,19 @@ pub fn analyze(
             return EntryAnswer::refused(request.file, options, why, Some(refusal));
         }
     };
-    let view = match choice.report.verdict {
-        GridVerdict::Racy => walk_by_language(request, module, options, &choice.options, &no_limit),
-        GridVerdict::Clean | GridVerdict::NeedsInputs | GridVerdict::Undecided => None,
-    };
+    let module_verdict = choice.report.verdict;
+    let is_wgsl = options.language == Some(ShaderLanguage::Wgsl);
+    // The module of such a source has fewer races than the source.
+    let has_fewer_races = is_wgsl && module.has_component_stores();
+    let view = (module_verdict == GridVerdict::Racy || has_fewer_races)
+        .then(|| walk_by_language(request, module, options, &choice.options, &no_limit))
+        .flatten();
     let is_clean =
         |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == GridVerdict::Clean;
-    let loses_order = view.as_ref().is_some_and(is_clean);
+    let loses_order = module_verdict == GridVerdict::Racy && view.as_ref().is_some_and(is_clean);
     // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
-    let view = view.filter(|view| !is_clean(view) && options.language == Some(ShaderLanguage::Wgsl));
-    let has_word = !loses_order || options.language != Some(ShaderLanguage::Wgsl);
+    let view = view.filter(|view| is_wgsl && (has_fewer_races && !loses_order || !is_clean(view)));
+    let has_word = !loses_order || !is_wgsl;
     let request = &AnalysisRequest { source: request.source.filter(|_| has_word), ..*request };
     let answer = match &view {
         Some(view) => analyze_further(request, &view.module, &view.options, view.choice.clone()),
@@ -176,7 +179,7 @@ pub fn analyze(
     };
     let mut answer = answer.unwrap_or_else(|why| EntryAnswer::refused(request.file, options, why, None));
     let line = &mut answer.line;
-    line.module_verdict = Some(if view.is_some() { RaceVerdict::Racy } else { line.verdict });
+    line.module_verdict = Some(if view.is_some() { race_verdict(module_verdict) } else { line.verdict });
     if loses_order && line.verdict == RaceVerdict::Racy {
         line.verdict = RaceVerdict::Clean;
         line.findings.iter_mut().for_each(|finding| LOST_ORDER.clone_into(&mut finding.kind));
@@ -187,6 +190,15 @@ pub fn analyze(
     let verdict = if is_racy { RaceVerdict::Racy } else { line.verdict };
     line.language_verdict = options.language.map(|_| verdict);
     answer
+}
+
+fn race_verdict(verdict: GridVerdict) -> RaceVerdict {
+    match verdict {
+        GridVerdict::Racy => RaceVerdict::Racy,
+        GridVerdict::Clean => RaceVerdict::Clean,
+        GridVerdict::Undecided => RaceVerdict::Undecided,
+        GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
+    }
 }
 
 /// Continues after the walks of every choice.
@@ -214,6 +226,16 @@ fn analyze_further(
     {
         (report, options) = (walk.report, walk.options);
         report.chosen_inputs = vec![walk.inputs];
+    } else if let Some(proof) = proof.as_ref().filter(|_| report.verdict == GridVerdict::Clean)
+        && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
+        && walk.sets_grid_alone
+        && let Some(found) = walk.report.findings.iter().find(|found| is_disproof(found))
+        && let Some([x, y, z]) = walk.options.grid
+    {
+        // The walks chose smaller grids.
+        report.verdict = GridVerdict::NeedsInputs;
+        report.open_findings.push(found.clone());
+        report.needs.push(NeededInput::grid_for_finding(format!("{x},{y},{z}")).with_finding(found));
     }
     if let Some(save) = request.save_inputs {
         let mut saved = options.clone();
@@ -425,12 +447,7 @@ pub fn race_line(
     options: &AnalysisOptions,
     report: GridReport,
 ) -> RaceLine {
-    let verdict = match report.verdict {
-        GridVerdict::Racy => RaceVerdict::Racy,
-        GridVerdict::Clean => RaceVerdict::Clean,
-        GridVerdict::Undecided => RaceVerdict::Undecided,
-        GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
-    };
+    let verdict = race_verdict(report.verdict);
     let coverage = race_coverage(&report);
     let record = |found: &GridFinding| {
         let assumed = found.inputs.iter().filter_map(|index| options.assumed.get(*index));
@@ -467,7 +484,26 @@ fn buffer_contents(module: &SpirvModule, buffer: &FinalBuffer) -> BufferContents
     let name = found.map(|(id, variable)| module.variable_name(*id, variable.ty)).unwrap_or_default();
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
     let bytes = buffer.bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
-    BufferContents { set, binding, element, name, bytes, unknown: buffer.first_unknown_byte }
+    let scalar = found.and_then(|(_, variable)| scalar_name(module, variable.ty));
+    BufferContents { set, binding, element, name, scalar, bytes, unknown: buffer.first_unknown_byte }
+}
+
+/// Returns the type of all numbers in a type; `None` if there are several.
+fn scalar_name(module: &SpirvModule, ty: u32) -> Option<String> {
+    match module.types.get(&ty)? {
+        SpirvType::Integer { bits, signed } => Some(format!("{}{bits}", if *signed { 'i' } else { 'u' })),
+        SpirvType::Float { bits } => Some(format!("f{bits}")),
+        SpirvType::Vector { element: inner, .. }
+        | SpirvType::Matrix { column: inner, .. }
+        | SpirvType::Array { element: inner, .. }
+        | SpirvType::RuntimeArray { element: inner } => scalar_name(module, *inner),
+        SpirvType::Struct { members } => {
+            let mut names = members.iter().map(|member| scalar_name(module, *member));
+            let first = names.next()??;
+            names.all(|name| name.as_ref() == Some(&first)).then_some(first)
+        }
+        _ => None,
+    }
 }
 
 /// Converts the scope of a report to its published record.

@@ -4,7 +4,8 @@
 //! so that every engine answers for the source:
 //!
 //! - **WGSL** (Memory Model, "Private vs Non-Private"): plain accesses of storage buffers and textures are
-//!   non-private, available and visible in the workgroup. naga emits no `Coherent` for them.
+//!   non-private, available and visible in the workgroup. naga emits no `Coherent` for them. A store of a component
+//!   accesses the whole vector ([`SpirvModule::has_component_stores`]).
 //! - **HLSL** (D3D11.3 functional specification, 7.14.4): a UAV without `globallycoherent` is coherent in the
 //!   group. dxc, slangc and glslang emit no `Coherent` for it. Its 32-bit parts are atomic (7.14.2): an
 //!   interlocked operation and a plain access, or two stores of one value, are a defined collision
@@ -33,7 +34,11 @@ impl SpirvModule {
         let mut module = self.clone();
         module.is_by_language = true;
         match self.language? {
-            ShaderLanguage::Wgsl | ShaderLanguage::Hlsl | ShaderLanguage::Slang => {
+            ShaderLanguage::Wgsl => {
+                module.plain_access_scope = Some(Scope::Workgroup);
+                module.widen_component_stores();
+            }
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => {
                 module.plain_access_scope = Some(Scope::Workgroup);
             }
             ShaderLanguage::Glsl => {

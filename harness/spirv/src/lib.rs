@@ -7,6 +7,7 @@
 mod alias;
 pub mod annotations;
 mod atomic;
+mod component_stores;
 mod control_flow;
 mod decode;
 mod enumerant;

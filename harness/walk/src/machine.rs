@@ -282,10 +282,11 @@ impl Interpreter<'_> {
         let cause = if is_equal { FindingCause::EqualStores } else { cause };
         let same = match (stored, self.program.module.language) {
             (None, _) => "",
-            (_, Some(ShaderLanguage::Hlsl)) => {
+            (Some(0), Some(ShaderLanguage::Hlsl)) => {
                 "; the write stores the value that memory already holds, which HLSL defines and Vulkan does not"
             }
-            _ => "; the write stores the value that memory already holds, which is still a race",
+            (Some(0), _) => "; the write stores the value that memory already holds, which is still a race",
+            _ => "; with these inputs the write stores the value that memory already holds",
         };
         let is_private = earlier.0.site.kind.is_private || later.0.site.kind.is_private;
         let module = &self.program.module;

@@ -58,6 +58,8 @@ impl InputSearch<'_> {
         let (options, trial) = &self.trials[base];
         let branch_inputs: BTreeSet<usize> = trial.branches.values().flatten().copied().collect();
         let decides_branch = |at: &usize| branch_inputs.contains(at) && !self.conventions.inputs.contains(at);
+        // Where the language defines the collision of equal stores, equal elements hide a race.
+        let counts_stores = self.module.defines_collisions();
         let is_element = |input: &AssumedInput| match input.place {
             InputPlace::Contents(at) => !self.atomics.contains(&at),
             InputPlace::Image(_) => true,
@@ -65,7 +67,7 @@ impl InputSearch<'_> {
         };
         let assumed = options.assumed.iter().enumerate();
         let changed: Vec<AssumedInput> = assumed
-            .filter(|(at, input)| decides_branch(at) && is_element(input))
+            .filter(|(at, input)| (counts_stores || decides_branch(at)) && is_element(input))
             .map(|(_, input)| input.clone())
             .collect();
         if changed.is_empty() {
@@ -86,7 +88,7 @@ impl InputSearch<'_> {
                 |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_like(key));
             let has_new_race = trial.findings.iter().any(|(key, found)| {
                 let is_certain = found.inputs.is_empty() && found.control.is_empty();
-                key.0.is_race() && found.has_read && is_certain && !is_known(key)
+                key.0.is_race() && (found.has_read || counts_stores) && is_certain && !is_known(key)
             });
             let is_regular = trial.is_complete && self.is_conventional(at);
             if has_new_race && is_regular && trial.suspicious_findings().count() <= suspicious {
