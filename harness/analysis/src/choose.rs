@@ -358,10 +358,11 @@ impl InputChoice {
         !is_in_all_trials || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
     }
 
-    /// Returns the inputs that a finding depends on.
+    /// Returns the inputs that a finding depends on, or those that decide whether its code is reached.
     pub(crate) fn inputs_of(&self, found: &GridFinding) -> Vec<usize> {
         let bounds = self.due_to_bounds.get(&found.finding_key()).into_iter().flatten();
-        found.inputs.iter().chain(bounds).copied().collect()
+        let inputs: Vec<usize> = found.inputs.iter().chain(bounds).copied().collect();
+        if inputs.is_empty() { found.control.clone() } else { inputs }
     }
 
     /// Returns true if an access may be out of bounds only in the chosen grid.

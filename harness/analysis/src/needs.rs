@@ -48,10 +48,11 @@ pub(crate) fn needed_inputs(
             all.push(needed(input, &lines));
         }
     }
-    if all.is_empty() {
-        // A branch that an input decided led to the finding.
-        for input in options.assumed.iter().filter(|input| is_numeric_input(input) && by_branches) {
-            all.push(needed(input, &BTreeSet::new()));
+    // A branch that an input decided led to the finding: a number, or contents if there are no numbers.
+    for is_possible in [is_numeric_input, AssumedInput::is_contents] {
+        if all.is_empty() && by_branches {
+            let inputs = options.assumed.iter().filter(|input| is_possible(input));
+            all.extend(inputs.map(|input| needed(input, &BTreeSet::new())));
         }
     }
     merge_components(all)

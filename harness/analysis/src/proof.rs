@@ -23,6 +23,8 @@ pub(crate) struct ProofWalk {
     pub options: AnalysisOptions,
     /// The inputs that the proof sets, with their values.
     pub inputs: Vec<String>,
+    /// True if it sets nothing but the grid.
+    pub sets_grid_alone: bool,
 }
 
 /// Attempts to prove the entry point of the options; `None` if an option contradicts what a proof assumes.
@@ -120,6 +122,7 @@ pub(crate) fn replay<'a>(
 }
 
 fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInputs) -> Option<ProofWalk> {
+    let sets_grid = options.grid.is_none();
     let (mut options, mut inputs) = inputs_of(options, inputs)?;
     // A proof holds for arrays of every length.
     let function = module.find_entry(options.entry.as_deref()).ok()?.function;
@@ -132,7 +135,7 @@ fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInp
         }
     }
     let report = analyze_grid(module, &options).ok()?;
-    Some(ProofWalk { report, options, inputs })
+    Some(ProofWalk { report, options, sets_grid_alone: sets_grid && inputs.len() == 1, inputs })
 }
 
 /// Returns true for a finding that a proof excludes.
