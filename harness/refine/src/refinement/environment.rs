@@ -233,7 +233,8 @@ impl<'a> LocatedKernel<'a> {
         (test.question, test.filter) = (None, None);
         case.names.resize_with(keys.len(), String::new);
         case.domains.resize_with(keys.len(), NumberDomain::empty);
-        Some(CombinedKernel { case, keys, thread })
+        let initial = environment.wait.as_ref().and_then(|cell| known.get(cell)).map(initial_value);
+        Some(CombinedKernel { case, keys, thread, initial })
     }
 }
 
@@ -250,6 +251,8 @@ struct CombinedKernel {
     keys: Vec<CellKey>,
     /// The index of the environment's thread.
     thread: usize,
+    /// The initial value of the location that the environment waits for: with it, the thread does nothing further.
+    initial: Option<u64>,
 }
 
 /// The compared part of an outcome: the buffers, and the register of the environment.
@@ -290,7 +293,7 @@ impl CombinedKernel {
     ) -> ComparedOutcome {
         let mut cells: BTreeMap<CellKey, u64> =
             known.iter().map(|(key, location)| (key.clone(), initial_value(location))).collect();
-        let mut loaded = None;
+        let (mut loaded, mut has_waited) = (None, true);
         for (observable, value) in prediction.observables.iter().zip(&outcome.0) {
             match observable {
                 Observable::Location(location, _) => {
@@ -299,15 +302,19 @@ impl CombinedKernel {
                     }
                 }
                 Observable::Register(thread, register) => {
-                    if usize::from(thread.0) == self.thread && register.0 == LOAD_REGISTER {
-                        loaded = Some(value.0);
+                    if usize::from(thread.0) == self.thread {
+                        match register.0 {
+                            LOAD_REGISTER => loaded = Some(value.0),
+                            WAIT_REGISTER => has_waited = self.initial != Some(value.0),
+                            _ => {}
+                        }
                     }
                 }
             }
         }
         // Only buffers and images outlive the kernel.
         cells.retain(|key, _| matches!(key.memory, MemoryKey::Buffer { .. }) && !opaque.contains(key));
-        (cells, loaded)
+        (cells, loaded.filter(|_| has_waited))
     }
 }
 
