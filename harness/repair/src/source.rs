@@ -495,12 +495,19 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
     let keys = first.line_keys();
     let edits = fix_edits(first, fixes);
     let mut is_fixed = vec![false; line.findings.len()];
+    let mut counts = first.count_findings();
     for (fix, edits) in fixes.iter().zip(edits) {
         let Some(last) = fix.steps().last() else { continue };
         let remaining_keys = last.state.line_keys();
+        let previous = std::mem::replace(&mut counts, last.state.count_findings());
+        // An edit of its line changes the key of a finding that remains, but not their number.
+        let has_fewer = |key: &LineKey| {
+            let kind = (key.0.clone(), key.1.clone());
+            counts.get(&kind) < previous.get(&kind)
+        };
         let is_removed = |index: usize| match fix {
             FoundRepair::InWords(_) => keys[index].0 == "race",
-            FoundRepair::Edits(_) => !remaining_keys.contains(&keys[index]),
+            FoundRepair::Edits(_) => !remaining_keys.contains(&keys[index]) && has_fewer(&keys[index]),
         };
         let record = |step: &RepairStep, (line_number, change): &(u32, ShaderChange)| ChangeRecord {
             file: Some(line.file.clone()),
