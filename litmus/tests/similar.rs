@@ -4,7 +4,7 @@ use litmus::similar::most_similar;
 
 #[test]
 fn similar_words_are_suggested() {
-    let known = ["vulkan", "vulkan-2019", "sc", "tso", "hsa"];
+    let known = ["vulkan", "vulkan-2019", "sc", "tso", "hsa", "div", "dv"];
     let cases = [
         ("vulkn", Some("vulkan")),
         ("vuklan", Some("vulkan")),
@@ -13,6 +13,7 @@ fn similar_words_are_suggested() {
         ("x", None),
         ("xy", None),
         ("hsb", Some("hsa")),
+        ("dev", Some("dv")),
         ("", None),
     ];
     for (word, expected) in cases {
