@@ -196,6 +196,7 @@ class Arrays(unittest.TestCase):
         shared = bytearray(32)
         cases = [
             ({"buffers": {"data": [1, 2, 3, 4]}}, TypeError, "buffers\\['data'\\]: expected a NumPy array.*got list"),
+            ({"buffers": {"data": array("d", [1, 2])}}, TypeError, "'data'\\]: expected elements of u32, as in the shader, got format 'd'"),
             ({"buffers": {"data": bytearray(3)}}, ValueError, "buffers\\['data'\\]: expected a positive multiple of 4 bytes, got 3"),
             ({"buffers": {"data": memoryview(shared)[:16], "out": memoryview(shared)[8:24]}}, ValueError, "shares memory with"),
             ({"buffers": {"0.0": bytearray(16)}}, ValueError, "one binding: expected one array"),

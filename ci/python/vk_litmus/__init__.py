@@ -396,6 +396,7 @@ def run_shader(
             # Nothing is known about a buffer that the entry point does not use, except that it does not change.
             final[name] = _same_type((buffers or {})[name], view, view.tobytes())
             continue
+        _check_elements(f"buffers[{name!r}]", view, left.get("scalar"))
         other = bound.setdefault((left["set"], left["binding"]), name)
         if other != name:
             raise ValueError(f"buffers[{name!r}] and buffers[{other!r}] are one binding: expected one array for each")
@@ -419,6 +420,16 @@ def _view(what: str, value: Any) -> memoryview:
     if view.format.lstrip("@=<>!") not in ("b", "B", "c", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"):
         raise TypeError(f"{what}: expected elements that are integers or floats, got format {view.format!r}")
     return view
+
+
+def _check_elements(what: str, view: memoryview, scalar: Optional[str]) -> None:
+    """Raises `TypeError` if the elements of an array are not the numbers of the shader; bytes are any."""
+    kind = view.format.lstrip("@=<>!")
+    if scalar is None or kind in ("b", "B", "c"):
+        return
+    given = f"{'f' if kind in ('e', 'f', 'd') else 'i'}{8 * view.itemsize}"
+    if given != scalar.replace("u", "i"):
+        raise TypeError(f"{what}: expected elements of {scalar}, as in the shader, got format {view.format!r}")
 
 
 def _reject_overlaps(views: "Dict[str, memoryview]") -> None:

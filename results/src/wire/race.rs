@@ -83,6 +83,9 @@ pub struct BufferContents {
     pub element: u32,
     /// The name of the variable, or of its block.
     pub name: String,
+    /// The type of all its numbers, such as `u32` or `f16`; null if there are several.
+    #[serde(default)]
+    pub scalar: Option<String>,
     /// The bytes, in hexadecimal.
     pub bytes: String,
     /// The first byte that is not computed: it is undefined or unspecified. Null if there is none.
