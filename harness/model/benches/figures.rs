@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use litmus::{AccessKind, Operand, Test};
 use model::progress::{Fairness, PROGRESS_GUARANTEES, ProgressLimits, ProgressModel, check_termination};
-use model::{
-    Budget, Model, OutcomeChecker, PredictOptions, answer_queries, is_outcome_allowed, naive, predict,
-};
+use model::{Budget, Model, PredictOptions, answer_queries, naive, predict};
 
 #[path = "figures/families.rs"]
 mod families;
@@ -39,9 +37,6 @@ fn main() {
     }
     if wanted("small") {
         print_small_tests(yardstick);
-    }
-    if wanted("outcome") {
-        print_given_outcomes(yardstick);
     }
     if wanted("peers") {
         print_peers(yardstick);
@@ -208,44 +203,6 @@ fn print_progress(yardstick: Duration) {
             format_duration(times[times.len() - 1]),
             ratio(median, yardstick)
         );
-    }
-    println!();
-}
-
-fn print_given_outcomes(yardstick: Duration) {
-    println!(
-        "{:<28} {:>9} {:>12} {:>12} {:>12}",
-        "one outcome (vulkan)", "outcomes", "median", "worst", "/yardstick"
-    );
-    let model = shipped_model("vulkan");
-    for id in ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"]
-    {
-        let test = corpus_test(id);
-        let prediction = predict(&test, &model, &NO_LIMIT).unwrap();
-        let question = OutcomeChecker::new(&test, &model, &NO_LIMIT).unwrap();
-        let mut times: Vec<Duration> = prediction
-            .outcomes
-            .keys()
-            .map(|outcome| {
-                measure_median(|| {
-                    black_box(question.is_allowed(outcome, &NO_LIMIT));
-                })
-            })
-            .collect();
-        times.sort_unstable();
-        let middle = times[times.len() / 2];
-        println!(
-            "{id:<28} {:>9} {:>12} {:>12} {:>12.2}",
-            times.len(),
-            format_duration(middle),
-            format_duration(times[times.len() - 1]),
-            ratio(middle, yardstick)
-        );
-        let outcome = prediction.outcomes.keys().next().unwrap();
-        let cold = measure_median(|| {
-            black_box(is_outcome_allowed(&test, &model, outcome, &NO_LIMIT).unwrap());
-        });
-        println!("{:<28} {:>9} {:>12}", "  with its preparation", 1, format_duration(cold));
     }
     println!();
 }

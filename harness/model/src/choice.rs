@@ -81,17 +81,6 @@ pub(crate) fn co_bounds<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
     (must, may)
 }
 
-/// Restricts `rf` to the candidates of a read.
-pub(crate) fn restrict_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, choice: &ReadChoice) {
-    let n = bounds.n;
-    if let Some(may) = bounds.may_relation(rf) {
-        (0..n).filter(|write| !choice.candidates.contains(write)).for_each(|w| may.remove(w, choice.read));
-    }
-    if let ([write], Some(must)) = (choice.candidates.as_slice(), bounds.must_relation(rf)) {
-        must.insert(*write, choice.read);
-    }
-}
-
 /// Restricts `rf` so that `read` reads from `write`.
 pub(crate) fn fix_read_source<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, read: usize, write: usize) {
     let n = bounds.n;

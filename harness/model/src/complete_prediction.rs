@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
-use crate::outcome_checker::OutcomeChecker;
+use crate::predict::find_allowed_outcomes;
 use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::{Model, PredictError, PredictOptions};
 use solver::BudgetTracker;
@@ -39,10 +39,14 @@ pub fn complete_prediction<'o>(
     }
     let tracker = BudgetTracker::new(options.budget);
     let Some(Ok(sequential)) = Model::shipped("sc") else { return Ok(None) };
-    let checker = OutcomeChecker::new(test, model, options)?;
-    let sc_checker = OutcomeChecker::new(test, &sequential, options)?;
     let unroll = options.unroll.max(1);
     let observed: BTreeSet<&Outcome> = observed.into_iter().collect();
+    let find_allowed = |model: &Model| {
+        find_allowed_outcomes(test, model, &prediction.observables, &observed, unroll, &tracker)
+    };
+    let (Some(allowed), Some(strong)) = (find_allowed(model)?, find_allowed(&sequential)?) else {
+        return Ok(None);
+    };
     let mut machine = SequentialMachine::new(test, &prediction.observables, unroll);
     let (serial, knows_serial) = machine.find_outcomes(
         SchedulingMode::Serial,
@@ -51,18 +55,19 @@ pub fn complete_prediction<'o>(
     );
     let mut completed = prediction.clone();
     for outcome in observed {
-        let (Some(allowed), Some(strong)) =
-            (checker.is_allowed_within(outcome, &tracker), sc_checker.is_allowed_within(outcome, &tracker))
-        else {
-            return Ok(None);
-        };
         let filtered = test
             .filter
             .as_ref()
             .is_some_and(|filter| !outcome.meets_condition(test, &prediction.observables, filter));
         let serial = !knows_serial || serial.contains(outcome);
         // The out-of-thin-air mark is not computed, since it decides no verdict.
-        let predicted = PredictedOutcome { allowed, weak: !strong, serial, filtered, thin_air: false };
+        let predicted = PredictedOutcome {
+            allowed: allowed.contains(outcome),
+            weak: !strong.contains(outcome),
+            serial,
+            filtered,
+            thin_air: false,
+        };
         completed.outcomes.insert(outcome.clone(), predicted);
     }
     completed.complete = true;

@@ -1,4 +1,4 @@
-//! Strategy selection for one event structure: exhaustive search while it is small, else one query per
+//! Strategy selection for one event structure: exhaustive search while it is small, else one query of the SAT solver per
 //! question.
 //!
 //! All strategies give the same answers. A query that exceeds its budget stays undecided.
@@ -6,23 +6,20 @@
 use litmus::Outcome;
 
 use crate::PredictError;
-use crate::brute_force::BruteForce;
-use crate::flags::Flags;
-use crate::guarded::{GoalEvidence, SkeletonEncoding, grounded_flags};
+use crate::guarded::{GoalEvidence, SkeletonEncoding};
 use crate::matrix::Matrix;
 use crate::outcome_collector::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
 use crate::prepared::PreparedPlan;
-use crate::search::{LeafVisitor, SearchLeaf, SkeletonSearch, StaticBounds, step_weight};
+use crate::search::{SkeletonSearch, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
+use solver::BudgetTracker;
 
 /// The enabled strategies and their step limits.
 #[derive(Clone, Copy, Debug)]
 pub struct ExplorationStrategy {
-    /// If set, evaluates few executions one by one.
-    pub brute_force: bool,
-    /// Step limit of the search for all executions, before it falls back to single queries.
+    /// Step limit of the search for all executions, before it falls back to the SAT solver.
     pub search_steps: u64,
-    /// Step limit of the search for one answer, before it falls back to the SAT solver.
+    /// The same limit if outcomes are not listed.
     pub decide_steps: u64,
     /// If set, lists outcomes.
     pub lists_outcomes: bool,
@@ -46,9 +43,8 @@ pub struct ExplorationStrategy {
 impl ExplorationStrategy {
     /// Every strategy, each with the limit at which it is fastest.
     pub const FULL: ExplorationStrategy = ExplorationStrategy {
-        brute_force: true,
-        search_steps: 20_000,
-        decide_steps: 2_000,
+        search_steps: 500,
+        decide_steps: 200,
         lists_outcomes: true,
         decides_first: true,
         first_listing_steps: 20_000,
@@ -77,6 +73,9 @@ impl ExplorationStrategy {
     }
 }
 
+/// Steps of the solver that take about as long as one step of a list of outcomes.
+const SOLVER_STEPS_PER_LISTING_STEP: u64 = 8;
+
 /// Limit of outcomes that are queried one by one.
 const MAX_OUTCOME_QUERIES: usize = 1 << 13;
 
@@ -97,240 +96,109 @@ pub(crate) fn explore_skeleton<M: Matrix>(
     strategy: ExplorationStrategy,
     findings: &mut Findings,
 ) -> Result<ExplorationResult, PredictError> {
-    // Counted from zero: a sum that has saturated would hide further executions.
-    let before = std::mem::take(&mut findings.consistent_executions);
-    let result = explore_uncounted::<M>(skeleton, prepared, collector, strategy, findings);
-    let has_some = findings.consistent_executions > 0;
-    findings.consistent_executions = findings.consistent_executions.saturating_add(before);
-    let result = result?;
-    Ok(ExplorationResult { has_execution: result.has_execution || has_some, ..result })
-}
-
-/// As [`explore_skeleton`], without a separate count of the consistent executions.
-fn explore_uncounted<M: Matrix>(
-    skeleton: &Skeleton,
-    prepared: &PreparedPlan,
-    collector: &OutcomeCollector<'_>,
-    strategy: ExplorationStrategy,
-    findings: &mut Findings,
-) -> Result<ExplorationResult, PredictError> {
-    let result_with = |has_some| ExplorationResult {
-        has_execution: has_some,
+    let result_with = |has_execution| ExplorationResult {
+        has_execution,
         covers_orbit: collector.symmetry_breaking.preserves_condition,
     };
-    // `None` if the structure is not small enough for the exact enumeration.
-    if strategy.brute_force
-        && let Some(brute_force) = BruteForce::<M>::new(skeleton, prepared, collector)?
-    {
-        brute_force.add_findings(skeleton, prepared, collector, findings);
-        return Ok(result_with(false));
-    }
     collector.add_candidates(findings);
     if findings.timed_out {
         return Ok(result_with(true));
     }
     let static_bounds = StaticBounds::<M>::new(skeleton, prepared)?;
-    let mut queries =
-        ExecutionQueries::new(skeleton, prepared, &static_bounds, collector, strategy.decide_steps);
-    // Without a list of outcomes, the exhaustive search is too expensive from the start.
-    let one_by_one = collector.has_independent_values || queries.is_encodable;
-    if !findings.unlisted || !one_by_one {
-        let mut search = SkeletonSearch::new(
-            skeleton,
-            prepared,
-            &static_bounds,
-            skeleton.observed_storages(),
-            collector.tracker,
-        );
-        if one_by_one {
-            search.set_step_limit(strategy.search_steps);
+    let is_encodable = SkeletonEncoding::supports(prepared, &static_bounds);
+    // Given outcomes are asked one by one.
+    if !(findings.outcomes.is_fixed && is_encodable) {
+        let mut search = SkeletonSearch::new(skeleton, prepared, &static_bounds, collector.tracker);
+        if is_encodable {
+            let steps = if findings.unlisted { strategy.decide_steps } else { strategy.search_steps };
+            // A long search is not worth its steps if the matrices are wide.
+            search.set_step_limit(steps / step_weight(skeleton.len()));
         }
-        let complete = search.run(&mut collector.findings_visitor(findings));
-        // If the search ended at the purse and not at its step limit, no other strategy has budget
-        // left either.
+        let mut visitor = collector.findings_visitor(findings);
+        let complete = search.run(&mut visitor);
+        let found = visitor.found;
+        // If the search ended at the budget and not at its step limit, the solver has no budget left either.
         if complete || !search.reached_step_limit() {
             findings.timed_out |= !complete;
-            return Ok(result_with(findings.unlisted));
+            return Ok(result_with(found));
         }
     }
-    // From here on executions are not counted.
-    let conflicts = queries.is_encodable;
-    let mut raised = vec![(findings.grounded, GoalEvidence::Grounded)];
-    let any = queries.find_match(ExecutionGoal::Any, None);
-    if any == Some(GoalEvidence::NoExecution) {
-        return Ok(result_with(false));
-    }
-    let mut timed_out = any.is_none();
-    let mut query = |goal: ExecutionGoal<'_>, raised: Option<&mut Vec<(Flags, GoalEvidence)>>| {
-        let evidence = queries.find_match(goal, raised);
-        timed_out |= evidence.is_none();
-        evidence.unwrap_or(GoalEvidence::NoExecution)
+    // A list needs many calls of the solver, whose steps are short.
+    let parts = if findings.unlisted { 1 } else { SOLVER_STEPS_PER_LISTING_STEP };
+    let tracker = BudgetTracker::new(collector.tracker.remaining().divided(parts));
+    let has_execution = ask_solver(skeleton, prepared, collector, &static_bounds, findings, &tracker);
+    findings.timed_out |= collector.tracker.spend(tracker.spent_steps() / parts);
+    Ok(result_with(has_execution))
+}
+
+/// Adds the findings that the SAT solver decides, which does not count executions; returns true if some may exist.
+fn ask_solver<M: Matrix>(
+    skeleton: &Skeleton,
+    prepared: &PreparedPlan,
+    collector: &OutcomeCollector<'_>,
+    static_bounds: &StaticBounds<M>,
+    findings: &mut Findings,
+    tracker: &BudgetTracker<'_>,
+) -> bool {
+    let Some(mut encoding) = SkeletonEncoding::new(collector, prepared, static_bounds, tracker) else {
+        findings.timed_out = true;
+        return true;
     };
-    query(ExecutionGoal::InFilter, Some(&mut raised));
-    for (flags, evidence) in raised {
-        findings.raise_flags(flags, evidence == GoalEvidence::OutOfThinAir);
+    let any = encoding.find_evidence(collector, ExecutionGoal::Any);
+    if any == Some(GoalEvidence::NoExecution) {
+        return false;
     }
-    if skeleton.terminated {
-        findings.has_match =
-            findings.has_match || query(ExecutionGoal::ConditionIs(true), None) != GoalEvidence::NoExecution;
-        // A conjunction is violated if one of its conjuncts is. Under thread symmetry the whole condition is
-        // invariant, but a single conjunct may not be.
-        let parts = collector
-            .conjunct_count()
-            .filter(|_| !(conflicts && collector.symmetry_breaking.can_break_symmetry()));
-        findings.has_mismatch = findings.has_mismatch
-            || match parts {
-                Some(parts) => (0..parts)
-                    .any(|part| query(ExecutionGoal::Violates(part), None) != GoalEvidence::NoExecution),
-                None => query(ExecutionGoal::ConditionIs(false), None) != GoalEvidence::NoExecution,
-            };
-        if !findings.unlisted {
-            let open = findings.outcomes.iter().filter(|(_, status)| *status != OutcomeStatus::Allowed);
-            let mut open: Vec<Outcome> = open.map(|(outcome, _)| outcome.clone()).collect();
-            if open.len() > MAX_OUTCOME_QUERIES {
-                findings.unlisted = true;
-                open.clear();
-            }
-            for outcome in open {
-                match queries.find_match(ExecutionGoal::Outcome(&outcome), None) {
-                    Some(GoalEvidence::NoExecution) => {}
-                    Some(evidence) => {
-                        findings.outcomes.record_allowed(outcome, evidence == GoalEvidence::OutOfThinAir)
-                    }
-                    // Earlier answers stay valid.
-                    None => {
-                        findings.unlisted = true;
-                        break;
-                    }
-                }
-            }
-        }
+    if !findings.outcomes.is_fixed {
+        findings.timed_out |= any.is_none() || !encoding.raise_flags(collector, findings);
     }
-    findings.timed_out |= timed_out;
-    Ok(result_with(true))
-}
-
-/// Answers queries about one event structure, by search first and then by the SAT solver.
-pub(crate) struct ExecutionQueries<'a, M: Matrix> {
-    skeleton: &'a Skeleton,
-    prepared: &'a PreparedPlan,
-    static_bounds: &'a StaticBounds<M>,
-    collector: &'a OutcomeCollector<'a>,
-    /// Step limit of the search, before it falls back to the SAT solver.
-    search_steps: u64,
-    /// True if the SAT solver can answer.
-    is_encodable: bool,
-    /// The encoding, built for the first query that needs it.
-    encoding: Option<SkeletonEncoding<'a, M>>,
-}
-
-impl<'a, M: Matrix> ExecutionQueries<'a, M> {
-    pub(crate) fn new(
-        skeleton: &'a Skeleton,
-        prepared: &'a PreparedPlan,
-        static_bounds: &'a StaticBounds<M>,
-        collector: &'a OutcomeCollector<'a>,
-        search_steps: u64,
-    ) -> ExecutionQueries<'a, M> {
-        ExecutionQueries {
-            skeleton,
-            prepared,
-            static_bounds,
-            collector,
-            search_steps,
-            is_encodable: SkeletonEncoding::supports(prepared, static_bounds),
-            encoding: None,
-        }
+    if !skeleton.terminated {
+        return true;
     }
-
-    /// Finds the strongest evidence for an execution that meets the goal; `None` if the budget ran out first.
-    ///
-    /// With `raised`, it looks only for executions that raise further flags, and adds these flags with their
-    /// evidence.
-    pub(crate) fn find_match(
-        &mut self,
-        goal: ExecutionGoal<'_>,
-        mut raised: Option<&mut Vec<(Flags, GoalEvidence)>>,
-    ) -> Option<GoalEvidence> {
-        let ExecutionQueries { skeleton, prepared, static_bounds, collector, .. } = *self;
-        let mut found = false;
-        // If values depend on each other, the search enumerates too many of them.
-        if collector.has_independent_values || !self.is_encodable {
-            let observed = skeleton.observed_storages();
-            let mut search =
-                SkeletonSearch::new(skeleton, prepared, static_bounds, observed, collector.tracker);
-            if collector.has_independent_values {
-                let Some((reads, alike)) = collector.restrict_sources(&static_bounds.reads, goal) else {
-                    return Some(GoalEvidence::NoExecution);
-                };
-                search.restrict_reads(reads, alike);
-                if self.is_encodable {
-                    // A long search is not worth its steps if the matrices are wide.
-                    let events = skeleton.len();
-                    search.set_step_limit((self.search_steps / step_weight(events)).max(2 * events as u64));
-                }
-            }
-            let mut flags = raised.as_deref().map(|raised| grounded_flags(raised));
-            let mut visitor =
-                FirstMatch { collector, goal, flags: flags.as_mut(), found: false, timed_out: false };
-            let complete = search.run(&mut visitor);
-            let timed_out = visitor.timed_out;
-            found = visitor.found;
-            // Flags found before the limit stay valid, so the SAT solver need not look for them
-            // again.
-            if let (Some(raised), Some(flags), true) = (raised.as_deref_mut(), flags, found) {
-                raised.push((flags, GoalEvidence::Grounded));
-            }
-            let evidence = if found { GoalEvidence::Grounded } else { GoalEvidence::NoExecution };
-            if complete && !timed_out || found && raised.is_none() {
-                return Some(evidence);
-            }
-            // The purse is exhausted; the SAT solver would have no budget either.
-            if !search.reached_step_limit() {
-                return found.then_some(evidence);
-            }
-        }
-        if self.encoding.is_none() && self.is_encodable {
-            self.encoding = SkeletonEncoding::new(collector, prepared, static_bounds);
-            self.is_encodable = self.encoding.is_some();
-        }
-        let encoding = self.encoding.as_mut()?;
-        let evidence = encoding.find_evidence(collector, goal, raised)?;
-        Some(if found { GoalEvidence::Grounded } else { evidence })
-    }
-}
-
-struct FirstMatch<'c, 'a, 'f> {
-    collector: &'c OutcomeCollector<'a>,
-    goal: ExecutionGoal<'c>,
-    flags: Option<&'f mut Flags>,
-    found: bool,
-    timed_out: bool,
-}
-
-impl LeafVisitor for FirstMatch<'_, '_, '_> {
-    fn needs_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
-        let open = match &self.flags {
-            Some(raised) => raised.lacks_any_of(flags),
-            None => !self.found,
+    if !findings.outcomes.is_fixed {
+        let mut timed_out = false;
+        let mut is_possible = |wanted| {
+            let evidence = encoding.find_evidence(collector, ExecutionGoal::ConditionIs(wanted));
+            timed_out |= evidence.is_none();
+            evidence.is_some_and(|evidence| evidence != GoalEvidence::NoExecution)
         };
-        open && self.collector.evaluate_goal(self.goal, reads_from, &[]) != Some(false)
+        findings.has_match = findings.has_match || is_possible(true);
+        findings.has_mismatch = findings.has_mismatch || is_possible(false);
+        findings.timed_out |= timed_out;
     }
+    if !findings.unlisted {
+        findings.unlisted = !list_outcomes(collector, &mut encoding, findings);
+    }
+    true
+}
 
-    fn visit_executions(&mut self, leaf: SearchLeaf, max_executions: u64) -> u64 {
-        let mut tries = 0;
-        match self.collector.leaf_meets_goal(&leaf, self.goal, max_executions, &mut tries) {
-            Some(true) => {
-                self.found = true;
-                if let Some(raised) = &mut self.flags {
-                    raised.add(leaf.flags);
-                }
-            }
-            Some(false) => {}
-            // The search ends at its step limit, and the SAT solver may answer.
-            None if tries > max_executions => {}
-            None => self.timed_out = true,
+/// Finds the allowed ones of the outcomes; returns false if they are too many, or the budget ran out.
+///
+/// Without values out of thin air, each call of the solver finds a further outcome. Other outcomes are asked one by one.
+fn list_outcomes<M: Matrix>(
+    collector: &OutcomeCollector<'_>,
+    encoding: &mut SkeletonEncoding<'_, M>,
+    findings: &mut Findings,
+) -> bool {
+    if !findings.outcomes.is_fixed {
+        match encoding.list_grounded_outcomes(findings) {
+            Some(true) => {}
+            complete => return complete.is_some(),
         }
-        tries.max(1)
     }
+    let open = findings.outcomes.iter().filter(|(_, status)| *status != OutcomeStatus::Allowed);
+    let open: Vec<Outcome> = open.map(|(outcome, _)| outcome.clone()).collect();
+    if open.len() > MAX_OUTCOME_QUERIES {
+        return false;
+    }
+    for outcome in open {
+        match encoding.find_evidence(collector, ExecutionGoal::Outcome(&outcome)) {
+            Some(GoalEvidence::NoExecution) => {}
+            Some(evidence) => {
+                findings.outcomes.record_allowed(outcome, evidence == GoalEvidence::OutOfThinAir)
+            }
+            // Earlier answers stay valid.
+            None => return false,
+        }
+    }
+    true
 }

@@ -31,7 +31,7 @@ use solver::Budget;
 use solver::{BatsatSolver, Bit, BudgetTracker, Circuit, CircuitSolver};
 
 use self::encoding::GuardedEncoding;
-pub(crate) use self::goal_query::{GoalEvidence, SkeletonEncoding, grounded_flags};
+pub(crate) use self::goal_query::{GoalEvidence, SkeletonEncoding};
 use self::program::GuardedProgram;
 #[cfg(feature = "testing")]
 use crate::Model;

@@ -6,11 +6,9 @@
 //!
 //! The control-flow paths of the threads (`path`) combine to event structures (`skeleton`): events, and the
 //! relations that the program alone decides. The model's plan is evaluated on an event structure to lower and
-//! upper bounds of every relation (`interval`). A backward analysis finds the choices of reads-from and
-//! modification order that matter, and those that matter only within a location (`activity`). The search
-//! chooses the global ones (`search`), solves each location (`location_solver`) and combines the solutions to
-//! outcomes (`outcome_collector`). If this is too slow, queries are encoded for the SAT solver of the crate `solver`, and
-//! programs with too many paths as a whole (`guarded`).
+//! upper bounds of every relation (`interval`). The search (`search`) chooses reads-from and modification order, and
+//! prunes by these bounds. If this is too slow, queries are encoded for the SAT solver of the crate `solver`, and
+//! programs with too many paths as a whole (`guarded`). Outcomes and races are collected in `outcome_collector`.
 //!
 //! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
 //! determines which outcomes are weak.
@@ -35,8 +33,6 @@
 //! # Ok::<(), String>(())
 //! ```
 
-mod activity;
-mod brute_force;
 pub mod cat;
 mod cells;
 mod choice;
@@ -57,13 +53,11 @@ pub mod internals;
 mod interval;
 mod iterative_deepening;
 mod liveness;
-mod location_solver;
 pub mod matrix;
 mod model;
 pub mod mutation;
 #[cfg(feature = "testing")]
 pub mod naive;
-mod outcome_checker;
 mod outcome_collector;
 mod path;
 mod predict;
@@ -94,7 +88,6 @@ pub use explain::{
 };
 pub use iterative_deepening::{GrowingPrediction, predict_with_growing_bound};
 pub use model::Model;
-pub use outcome_checker::{OutcomeChecker, is_outcome_allowed};
 pub use predict::{PredictOptions, PredictionSummary, predict, predict_summary, predict_without_outcomes};
 pub use queries::answer_queries;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

@@ -14,7 +14,9 @@ use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
 use crate::guarded::{decide_in_turns, decide_program};
 use crate::matrix::with_smallest_matrix;
-use crate::outcome_collector::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
+use crate::outcome_collector::{
+    ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, OutcomeTable, ValueRules,
+};
 use crate::path::{PathChoice, ThreadPath, enumerate_observed_paths};
 use crate::prepared::ModelPlans;
 use crate::quick::{QuickMap, QuickSet};
@@ -231,6 +233,37 @@ fn find_outcomes(
         && !decided.ended_early
         && listed.truncated_combinations > decided.truncated_combinations;
     Ok(if listed.timed_out || is_shorter { decided } else { listed })
+}
+
+/// Returns the allowed ones of these outcomes; `None` if the budget ran out, or if the loop bound cut runs off.
+///
+/// The test's filter is ignored.
+pub fn find_allowed_outcomes(
+    test: &Test,
+    model: &Model,
+    observables: &[Observable],
+    outcomes: &BTreeSet<&Outcome>,
+    unroll: u32,
+    tracker: &BudgetTracker<'_>,
+) -> Result<Option<BTreeSet<Outcome>>, PredictError> {
+    let compiled = model.model_plans_for(test)?;
+    let semantic = model.execution_semantics();
+    let domain = ValueDomain::new(test);
+    // An outcome names threads, so it has no symmetry.
+    let strategy = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
+    let context = PredictionContext { compiled: &compiled, strategy, tracker, semantic, domain: &domain };
+    let paths = enumerate_thread_paths(test, semantic, unroll)?;
+    let reductions = PathReductions::new(test, &paths, &context);
+    let explorer = PathExplorer::new(test, observables, &context, &reductions);
+    let mut findings =
+        Findings { outcomes: OutcomeTable::of_outcomes(outcomes.iter().copied()), ..Findings::default() };
+    for_each_combination(&paths, &mut |chosen, combination| {
+        explorer.explore_combination(chosen, combination, &mut findings)?;
+        Ok(!findings.timed_out && !findings.unlisted)
+    })?;
+    let is_known = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
+    let allowed = findings.outcomes.into_iter().filter(|(_, status)| status.is_allowed());
+    Ok(is_known.then(|| allowed.map(|(outcome, _)| outcome).collect()))
 }
 
 /// Decides races and the question of a test, without a list of outcomes.

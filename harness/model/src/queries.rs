@@ -76,5 +76,5 @@ fn search_with_matrix<M: Matrix>(
     tracker: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
     let static_bounds = StaticBounds::<M>::new(skeleton, plan)?;
-    Ok(SkeletonSearch::new(skeleton, plan, &static_bounds, Vec::new(), tracker).is_satisfiable())
+    Ok(SkeletonSearch::new(skeleton, plan, &static_bounds, tracker).is_satisfiable())
 }

@@ -305,13 +305,6 @@ fn count_assignments(row: &[usize], chosen: &[usize]) -> u64 {
     u64::try_from(orders).unwrap_or(u64::MAX)
 }
 
-impl SymmetryBreaking {
-    /// Returns true if threads can be ordered and every swap preserves the condition.
-    pub(crate) fn can_break_symmetry(&self) -> bool {
-        self.preserves_condition && !self.ordered_writes.is_empty()
-    }
-}
-
 impl BlockSwap {
     /// Returns true if both or none of two swapped names are observed.
     fn preserves_observables(&self, observed: &[Observable]) -> bool {

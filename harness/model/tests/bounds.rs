@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use litmus::{Observable, Outcome, Prediction, Race, Test, ThreadId, Value};
 use model::{
-    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, OutcomeChecker, PredictError, PredictOptions,
+    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, PredictError, PredictOptions,
     complete_prediction, explain_outcome, naive, predict, predict_with_growing_bound,
     predict_without_outcomes,
 };
@@ -106,9 +106,6 @@ fn without_time_every_answer_is_unknown() {
     );
     let test = long_test();
     let vulkan = shipped("vulkan");
-    let question = OutcomeChecker::new(&test, &vulkan, &options).unwrap();
-    let outcome = Outcome(vec![Value(1); test.observables().len()]);
-    assert_eq!(question.is_allowed(&outcome, &options), None);
     let options = ExplainOptions {
         verdict_budget: Budget::from_steps(0),
         search_budget: Budget::from_steps(0),
@@ -231,8 +228,7 @@ fn truncated_runs_are_never_race_free() {
     let bounded = ExplainOptions { unroll: Some(1), ..ExplainOptions::default() };
     assert_eq!(explain_outcome(&test, &vulkan, &bounded).unwrap().answer, model::ExplanationAnswer::Unknown);
     let late = Outcome(vec![Value(1), Value(1)]);
-    let checker = OutcomeChecker::new(&test, &vulkan, &UNLIMITED).unwrap();
-    assert_eq!(checker.is_allowed(&late, &UNLIMITED), None);
+    assert_eq!(complete_prediction(&once, &test, &vulkan, [&late], &UNLIMITED).unwrap(), None);
     let twice = predict_at(2);
     assert_eq!(
         (twice.race, twice.can_meet_condition, twice.truncated_runs),

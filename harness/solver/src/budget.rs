@@ -29,6 +29,11 @@ impl<'b> Budget<'b> {
         Budget { steps: u64::MAX, stop: Some(stop) }
     }
 
+    /// Returns this budget with steps of which each old one has this number.
+    pub fn divided(self, parts: u64) -> Budget<'b> {
+        Budget { steps: self.steps.saturating_mul(parts), ..self }
+    }
+
     /// Returns this budget with a lower limit of at most `steps` steps.
     pub fn with_step_limit(self, steps: u64) -> Budget<'b> {
         Budget { steps: self.steps.min(steps), ..self }

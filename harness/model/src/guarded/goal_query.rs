@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use litmus::{ConditionSide, Outcome};
-use solver::{BatsatSolver, Bit};
+use litmus::{Outcome, Value};
+use solver::{BatsatSolver, Bit, BitVector, BudgetTracker};
 
 use super::encoding::{GuardedEncoding, is_encodable};
 use super::fit_values;
@@ -12,7 +12,7 @@ use super::program::GuardedProgram;
 use crate::PredictError;
 use crate::flags::Flags;
 use crate::matrix::Matrix;
-use crate::outcome_collector::{ExecutionGoal, OutcomeCollector, ValueConstraint};
+use crate::outcome_collector::{ExecutionGoal, Findings, MAX_LISTED_OUTCOMES, OutcomeCollector};
 use crate::path::unroll::{ValueSet, to_constant};
 use crate::prepared::PreparedPlan;
 use crate::search::StaticBounds;
@@ -27,16 +27,6 @@ pub(crate) enum GoalEvidence {
     OutOfThinAir,
     /// One exists without such values.
     Grounded,
-}
-
-/// Returns the flags that executions without self-dependent values raise.
-pub(crate) fn grounded_flags(raised: &[(Flags, GoalEvidence)]) -> Flags {
-    let mut grounded = Flags::default();
-    raised
-        .iter()
-        .filter(|(_, shown)| *shown == GoalEvidence::Grounded)
-        .for_each(|(flags, _)| grounded.add(*flags));
-    grounded
 }
 
 /// The encoding of one event structure, all of whose events execute.
@@ -57,8 +47,9 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         collector: &OutcomeCollector<'a>,
         prepared: &'a PreparedPlan,
         static_bounds: &StaticBounds<M>,
+        tracker: &'a BudgetTracker<'a>,
     ) -> Option<SkeletonEncoding<'a, M>> {
-        let OutcomeCollector { skeleton, rmw_chains, ordered_storages, tracker, .. } = collector;
+        let OutcomeCollector { skeleton, rmw_chains, ordered_storages, .. } = collector;
         let storages = skeleton.events.iter().filter_map(|event| event.storage);
         let storages = storages.map(|storage| usize::from(storage.0) + 1).max().unwrap_or(0);
         let mut possible = vec![ValueSet::Few(BTreeSet::new()); storages];
@@ -87,30 +78,57 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         Some(SkeletonEncoding { encoding, symmetry })
     }
 
-    /// Finds a consistent execution of the goal; `None` if the budget ran out.
-    ///
-    /// With `raised`, it looks only for executions that raise further flags, and adds these flags with their
-    /// evidence.
+    /// Finds the strongest evidence for a consistent execution of the goal; `None` if the budget ran out.
     pub(crate) fn find_evidence(
         &mut self,
         collector: &OutcomeCollector<'_>,
         goal: ExecutionGoal<'_>,
-        raised: Option<&mut Vec<(Flags, GoalEvidence)>>,
     ) -> Option<GoalEvidence> {
-        let Some(raised) = raised else { return self.solve_goal(collector, goal, None) };
-        let mut best = GoalEvidence::NoExecution;
+        self.solve_goal(collector, goal, None)
+    }
+
+    /// Adds the flags that executions inside the filter raise; returns false if the budget ran out.
+    pub(crate) fn raise_flags(&mut self, collector: &OutcomeCollector<'_>, findings: &mut Findings) -> bool {
         for (axiom, assumption) in self.encoding.flags.clone() {
             let mut flags = Flags::default();
             flags.raise_axiom(&self.encoding.prepared.plan.axioms[axiom]);
-            if grounded_flags(raised).lacks_any_of(flags) {
-                let evidence = self.solve_goal(collector, goal, Some(assumption))?;
-                if evidence > GoalEvidence::NoExecution {
-                    raised.push((flags, evidence));
+            if findings.grounded.lacks_any_of(flags) {
+                match self.solve_goal(collector, ExecutionGoal::InFilter, Some(assumption)) {
+                    None => return false,
+                    Some(GoalEvidence::NoExecution) => {}
+                    Some(evidence) => findings.raise_flags(flags, evidence == GoalEvidence::OutOfThinAir),
                 }
-                best = best.max(evidence);
             }
         }
-        Some(best)
+        true
+    }
+
+    /// Adds the outcomes of all executions without values out of thin air, each by one call of the solver.
+    ///
+    /// Returns true if other outcomes may be allowed, and `None` if they are too many, or the budget ran out.
+    pub(crate) fn list_grounded_outcomes(&mut self, findings: &mut Findings) -> Option<bool> {
+        let encoding = &mut self.encoding;
+        // The blocking clauses hold under an assumption, which later queries do not make.
+        let blocking = encoding.solver.circuit.input();
+        let assumed: Vec<Bit> = encoding.grounded.into_iter().chain([blocking]).collect();
+        let unknown = || to_constant(Value::default());
+        let finals: Vec<BitVector> =
+            encoding.finals.iter().map(|value| value.clone().unwrap_or_else(unknown)).collect();
+        while !encoding.solver.is_exhausted() && findings.outcomes.allowed_count() < MAX_LISTED_OUTCOMES {
+            if !encoding.solver.solve(&assumed)? {
+                return Some(encoding.grounded.is_some());
+            }
+            let assignment = encoding.solver.assignment();
+            let values: Vec<u64> = finals.iter().map(|value| assignment.number(value) as u64).collect();
+            let mut clause = vec![!blocking];
+            for (value, number) in finals.iter().zip(&values) {
+                let wanted = to_constant(Value(*number));
+                clause.push(!encoding.solver.circuit.equals(value, &wanted));
+            }
+            encoding.solver.require_any(&clause);
+            findings.outcomes.record_allowed(Outcome(values.into_iter().map(Value).collect()), false);
+        }
+        None
     }
 
     /// Finds a consistent execution, with `flag` one that raises the flag; `None` if the budget ran out.
@@ -120,12 +138,11 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         goal: ExecutionGoal<'_>,
         flag: Option<Bit>,
     ) -> Option<GoalEvidence> {
-        // Symmetry breaking is sound only for goals that all executions of an orbit share. A
-        // conjunct and an outcome name threads.
+        // Symmetry breaking is sound only for goals that all executions of an orbit share. An outcome names threads.
         let is_symmetric = match goal {
             ExecutionGoal::Any | ExecutionGoal::InFilter => true,
             ExecutionGoal::ConditionIs(_) => collector.symmetry_breaking.preserves_condition,
-            ExecutionGoal::Violates(_) | ExecutionGoal::Outcome(_) => false,
+            ExecutionGoal::Outcome(_) => false,
         };
         let mut assumed: Vec<Bit> = vec![self.goal_bit(collector, goal)];
         assumed.extend(flag.into_iter().chain(self.symmetry.filter(|_| is_symmetric)));
@@ -214,34 +231,14 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
             ExecutionGoal::Any | ExecutionGoal::InFilter => {}
             ExecutionGoal::ConditionIs(true) => bits.push(encoding.condition_bit(&collector.condition)),
             ExecutionGoal::ConditionIs(false) => bits.push(!encoding.condition_bit(&collector.condition)),
-            ExecutionGoal::Violates(part) => bits.push(match collector.negated_conjunct(part) {
-                Some((index, demand)) => self.value_bit(index, demand),
-                None => Bit::FALSE,
-            }),
             ExecutionGoal::Outcome(Outcome(values)) => {
-                for (index, value) in values.iter().enumerate() {
-                    bits.push(self.value_bit(index, ValueConstraint::Value(*value)));
+                for (value, wanted) in encoding.finals.iter().zip(values) {
+                    if let Some(value) = value {
+                        bits.push(encoding.solver.circuit.equals(value, &to_constant(*wanted)));
+                    }
                 }
             }
         }
         self.encoding.solver.circuit.all(&bits)
-    }
-
-    /// Returns a bit that holds if a final value meets the constraint.
-    fn value_bit(&mut self, index: usize, demand: ValueConstraint) -> Bit {
-        let encoding = &mut self.encoding;
-        let (is_wanted, value, wanted) = match demand {
-            ValueConstraint::Value(wanted) => {
-                let value = encoding.finals.get(index).cloned().flatten();
-                (true, value.unwrap_or_else(|| to_constant(wanted)), to_constant(wanted))
-            }
-            ValueConstraint::Number(scalar, number) | ValueConstraint::NotNumber(scalar, number) => (
-                matches!(demand, ValueConstraint::Number(..)),
-                encoding.side_value(ConditionSide::Observed(index, scalar)),
-                encoding.side_value(ConditionSide::Number(number)),
-            ),
-        };
-        let is_equal = encoding.solver.circuit.equals(&value, &wanted);
-        if is_wanted { is_equal } else { !is_equal }
     }
 }

@@ -3,14 +3,20 @@
 use litmus::LocationId;
 
 use super::{
-    Findings, LocationChoice, MAX_LISTED_OUTCOMES, OutcomeCollector, OutcomeStatus, reads_of,
-    satisfies_constraints,
+    Findings, MAX_LISTED_OUTCOMES, OutcomeCollector, OutcomeStatus, reads_of, satisfies_constraints,
 };
 use crate::skeleton::{FinalValueSource, Tags};
 use crate::valuation::enumerate_counted_valuations;
 
 /// Number of tried values of a cycle that cost about one step.
 const ASSIGNMENTS_PER_STEP: u64 = 8;
+
+/// The source of a read, or the last write to a storage.
+#[derive(Clone, Copy)]
+enum Choice {
+    Source(u16, u16),
+    LastWrite(u16),
+}
 
 impl OutcomeCollector<'_> {
     /// Adds the outcomes of all candidate executions, without the axioms.
@@ -29,12 +35,12 @@ impl OutcomeCollector<'_> {
         });
         let executions = candidates.iter().fold(orders, |product, c| product.saturating_mul(c.len() as u64));
         findings.candidate_executions = findings.candidate_executions.saturating_add(executions);
-        if !self.skeleton.terminated || findings.unlisted {
+        if !self.skeleton.terminated || findings.unlisted || findings.outcomes.is_fixed {
             return;
         }
         // Skip reads that no final value and no condition depends on.
         let relevant = self.relevant_reads(&reads, &candidates);
-        let mut choices: Vec<Vec<LocationChoice>> = Vec::new();
+        let mut choices: Vec<Vec<Choice>> = Vec::new();
         for (read, writes) in reads.iter().zip(&candidates) {
             if !relevant.contains(read) {
                 continue;
@@ -46,7 +52,7 @@ impl OutcomeCollector<'_> {
                 // Writes of one known value lead to the same outcomes.
                 if known.is_none() || !seen.contains(&known) {
                     seen.push(known);
-                    distinct.push((vec![(*read as u16, write as u16)], None, 1));
+                    distinct.push(Choice::Source(*read as u16, write as u16));
                 }
             }
             choices.push(distinct);
@@ -62,7 +68,7 @@ impl OutcomeCollector<'_> {
                         .take(1)
                         .collect();
                 }
-                choices.push(writes.iter().map(|write| (Vec::new(), Some(*write as u16), 1)).collect());
+                choices.push(writes.iter().map(|write| Choice::LastWrite(*write as u16)).collect());
             }
         }
         let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
@@ -120,7 +126,7 @@ impl OutcomeCollector<'_> {
 
     fn record_candidates(
         &self,
-        choices: &[Vec<LocationChoice>],
+        choices: &[Vec<Choice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
         findings: &mut Findings,
@@ -140,17 +146,17 @@ impl OutcomeCollector<'_> {
             }
             return;
         };
-        for (reads_from, last_write, _) in first {
-            for (read, write) in reads_from {
-                rf[usize::from(*read)] = Some(*write);
+        for choice in first {
+            match *choice {
+                Choice::Source(read, write) => rf[usize::from(read)] = Some(write),
+                Choice::LastWrite(write) => last.push(write),
             }
-            last.extend(last_write);
             self.record_candidates(rest, rf, last, findings);
-            if last_write.is_some() {
-                last.pop();
-            }
-            for (read, _) in reads_from {
-                rf[usize::from(*read)] = None;
+            match *choice {
+                Choice::Source(read, _) => rf[usize::from(read)] = None,
+                Choice::LastWrite(_) => {
+                    last.pop();
+                }
             }
         }
     }

@@ -128,13 +128,24 @@ impl OutcomeStatus {
 /// The outcomes found, with their status.
 #[derive(Debug, Default)]
 pub(crate) struct OutcomeTable {
+    /// True if no further outcomes are wanted.
+    pub(crate) is_fixed: bool,
     statuses: QuickMap<Outcome, OutcomeStatus>,
     allowed_count: usize,
 }
 
 impl OutcomeTable {
+    /// Returns a table for these outcomes only.
+    pub(crate) fn of_outcomes<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> OutcomeTable {
+        let statuses = outcomes.map(|outcome| (outcome.clone(), OutcomeStatus::Candidate)).collect();
+        OutcomeTable { is_fixed: true, statuses, allowed_count: 0 }
+    }
+
     /// Records an outcome with the status of its executions.
     pub(crate) fn record_outcome(&mut self, outcome: Outcome, status: OutcomeStatus) {
+        if self.is_fixed && !self.contains(&outcome) {
+            return;
+        }
         let entry = self.statuses.entry(outcome).or_insert(OutcomeStatus::Candidate);
         self.allowed_count += usize::from(status.is_allowed() && !entry.is_allowed());
         *entry = status.max(*entry);
