@@ -3,7 +3,7 @@
 use litmus::{Test, ThreadId};
 
 use crate::PredictError;
-use crate::path::{ThreadPath, enumerate_paths};
+use crate::path::{PathChoice, ThreadPath, enumerate_paths};
 use crate::skeleton::{ExecutionSemantics, Skeleton, build_skeletons};
 use crate::supported::check_supported;
 
@@ -29,7 +29,7 @@ pub(crate) fn for_each_skeleton(
 ) -> Result<(), PredictError> {
     let paths = enumerate_thread_paths(test, semantic, unroll)?;
     let observables = test.observables();
-    for_each_combination(&paths, &mut |_, combination| {
+    for_each_combination(&paths, &|_| true, &mut |_, combination| {
         for skeleton in build_skeletons(test, &observables, combination, semantic)? {
             if !visit(skeleton)? {
                 return Ok(false);
@@ -51,28 +51,44 @@ pub(crate) fn enumerate_thread_paths(
         .collect()
 }
 
-/// Visits every combination of one path per thread, with the path indices, while `visit` returns true.
+/// Visits every included combination of one path per thread while `visit` returns true.
+///
+/// `is_included` may exclude all combinations that begin with some paths.
 pub(crate) fn for_each_combination(
     all: &[Vec<ThreadPath>],
-    visit: &mut impl FnMut(&[usize], &[&ThreadPath]) -> Result<bool, PredictError>,
+    is_included: &dyn Fn(&[PathChoice]) -> bool,
+    visit: &mut impl FnMut(&[PathChoice], &[&ThreadPath]) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
-    let mut chosen = vec![0usize; all.len()];
+    // The paths of the last threads are chosen; that of the others is the first or a later one.
+    let mut taken = vec![PathChoice::From(0); all.len()];
+    let mut open = all.len();
+    let mut next = 0;
     loop {
-        let combination: Vec<&ThreadPath> =
-            all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
-        if !visit(&chosen, &combination)? {
-            return Ok(());
-        }
-        // An odometer over the paths of all threads.
-        let mut position = 0;
-        loop {
-            let Some(index) = chosen.get_mut(position) else { return Ok(()) };
-            *index += 1;
-            if *index < all[position].len() {
-                break;
+        let mut included = None;
+        if let Some(thread) = open.checked_sub(1) {
+            included = (next..all[thread].len()).find(|path| {
+                taken[thread] = PathChoice::Path(*path);
+                is_included(&taken)
+            });
+        } else {
+            let chosen = all.iter().zip(&taken);
+            let combination: Vec<&ThreadPath> =
+                chosen.filter_map(|(paths, taken)| paths.get(taken.first_path())).collect();
+            if !visit(&taken, &combination)? {
+                return Ok(());
             }
-            *index = 0;
-            position += 1;
         }
+        if included.is_some() {
+            open -= 1;
+            next = 0;
+            continue;
+        }
+        // The thread whose path was chosen before tries its next one.
+        if let Some(thread) = open.checked_sub(1) {
+            taken[thread] = PathChoice::From(0);
+        }
+        let Some(before) = taken.get(open) else { return Ok(()) };
+        next = before.first_path() + 1;
+        open += 1;
     }
 }

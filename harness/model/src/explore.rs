@@ -12,6 +12,7 @@ use crate::outcome_collector::{ExecutionGoal, Findings, OutcomeCollector, Outcom
 use crate::prepared::PreparedPlan;
 use crate::search::{SkeletonSearch, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
+use crate::valuation::has_independent_values;
 use solver::BudgetTracker;
 
 /// The enabled strategies and their step limits.
@@ -32,8 +33,6 @@ pub struct ExplorationStrategy {
     pub prefers_decision: bool,
     /// Step limit of the list of outcomes, once races and question are decided.
     pub listing_steps: u64,
-    /// If set, uses thread symmetry.
-    pub symmetry: bool,
     /// If set, uses RMW chains of counters.
     pub rmw_chains: bool,
     /// If set, decides by one encoding of all paths what the search by paths does not decide soon.
@@ -50,7 +49,6 @@ impl ExplorationStrategy {
         first_listing_steps: 20_000,
         prefers_decision: false,
         listing_steps: u64::MAX,
-        symmetry: true,
         rmw_chains: true,
         whole_program: true,
     };
@@ -76,38 +74,23 @@ impl ExplorationStrategy {
 /// Steps of the solver that take about as long as one step of a list of outcomes.
 const SOLVER_STEPS_PER_LISTING_STEP: u64 = 8;
 
-/// Limit of outcomes that are queried one by one.
-const MAX_OUTCOME_QUERIES: usize = 1 << 13;
-
-/// The result of exploring an event structure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ExplorationResult {
-    /// True if it is known to have a consistent execution.
-    pub(crate) has_execution: bool,
-    /// True if the findings hold for every event structure of its orbit.
-    pub(crate) covers_orbit: bool,
-}
-
-/// Adds the findings of all executions of an event structure.
+/// Adds the findings of all executions of an event structure; returns true if one is known to be consistent.
 pub(crate) fn explore_skeleton<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &PreparedPlan,
     collector: &OutcomeCollector<'_>,
     strategy: ExplorationStrategy,
     findings: &mut Findings,
-) -> Result<ExplorationResult, PredictError> {
-    let result_with = |has_execution| ExplorationResult {
-        has_execution,
-        covers_orbit: collector.symmetry_breaking.preserves_condition,
-    };
+) -> Result<bool, PredictError> {
     collector.add_candidates(findings);
     if findings.timed_out {
-        return Ok(result_with(true));
+        return Ok(true);
     }
     let static_bounds = StaticBounds::<M>::new(skeleton, prepared)?;
     let is_encodable = SkeletonEncoding::supports(prepared, &static_bounds);
-    // Given outcomes are asked one by one.
-    if !(findings.outcomes.is_fixed && is_encodable) {
+    // Given outcomes are asked one by one. If values depend on each other, the search enumerates too many of them.
+    let asks_only = findings.outcomes.is_fixed || findings.unlisted && !has_independent_values(skeleton);
+    if !(asks_only && is_encodable) {
         let mut search = SkeletonSearch::new(skeleton, prepared, &static_bounds, collector.tracker);
         if is_encodable {
             let steps = if findings.unlisted { strategy.decide_steps } else { strategy.search_steps };
@@ -120,7 +103,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
         // If the search ended at the budget and not at its step limit, the solver has no budget left either.
         if complete || !search.reached_step_limit() {
             findings.timed_out |= !complete;
-            return Ok(result_with(found));
+            return Ok(found);
         }
     }
     // A list needs many calls of the solver, whose steps are short.
@@ -128,7 +111,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
     let tracker = BudgetTracker::new(collector.tracker.remaining().divided(parts));
     let has_execution = ask_solver(skeleton, prepared, collector, &static_bounds, findings, &tracker);
     findings.timed_out |= collector.tracker.spend(tracker.spent_steps() / parts);
-    Ok(result_with(has_execution))
+    Ok(has_execution)
 }
 
 /// Adds the findings that the SAT solver decides, which does not count executions; returns true if some may exist.
@@ -166,37 +149,28 @@ fn ask_solver<M: Matrix>(
         findings.timed_out |= timed_out;
     }
     if !findings.unlisted {
-        findings.unlisted = !list_outcomes(collector, &mut encoding, findings);
+        findings.unlisted = !match findings.outcomes.is_fixed {
+            true => check_outcomes(collector, &mut encoding, findings),
+            false => encoding.list_outcomes(collector, findings),
+        };
     }
     true
 }
 
-/// Finds the allowed ones of the outcomes; returns false if they are too many, or the budget ran out.
-///
-/// Without values out of thin air, each call of the solver finds a further outcome. Other outcomes are asked one by one.
-fn list_outcomes<M: Matrix>(
+/// Finds the allowed ones of the given outcomes; returns false if the budget ran out.
+fn check_outcomes<M: Matrix>(
     collector: &OutcomeCollector<'_>,
     encoding: &mut SkeletonEncoding<'_, M>,
     findings: &mut Findings,
 ) -> bool {
-    if !findings.outcomes.is_fixed {
-        match encoding.list_grounded_outcomes(findings) {
-            Some(true) => {}
-            complete => return complete.is_some(),
-        }
-    }
     let open = findings.outcomes.iter().filter(|(_, status)| *status != OutcomeStatus::Allowed);
     let open: Vec<Outcome> = open.map(|(outcome, _)| outcome.clone()).collect();
-    if open.len() > MAX_OUTCOME_QUERIES {
-        return false;
-    }
     for outcome in open {
         match encoding.find_evidence(collector, ExecutionGoal::Outcome(&outcome)) {
             Some(GoalEvidence::NoExecution) => {}
             Some(evidence) => {
                 findings.outcomes.record_allowed(outcome, evidence == GoalEvidence::OutOfThinAir)
             }
-            // Earlier answers stay valid.
             None => return false,
         }
     }

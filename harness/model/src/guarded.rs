@@ -25,7 +25,7 @@ use std::rc::Rc;
 
 #[cfg(feature = "testing")]
 use litmus::Race;
-use litmus::{LocationId, Observable, ResolvedCondition, Test};
+use litmus::{LocationId, Observable, ResolvedCondition, Test, ThreadId};
 #[cfg(feature = "testing")]
 use solver::Budget;
 use solver::{BatsatSolver, Bit, BudgetTracker, Circuit, CircuitSolver};
@@ -41,7 +41,8 @@ use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::Findings;
 use crate::path::unroll::{PossibleValues, ValueSet};
 use crate::prepared::{ModelPlans, PreparedPlan};
-use crate::skeleton::ExecutionSemantics;
+use crate::skeleton::{ExecutionSemantics, Owner, Tags};
+use crate::symmetry::{ThreadSwap, find_swaps};
 
 /// Rounds of the analysis of possible values before sets that still grow have all of them.
 const MAX_EXACT_ROUNDS: usize = 20;
@@ -72,9 +73,10 @@ pub(crate) fn decide_program(
         return Ok(None);
     }
     let prepared = compiled.prepare_plan(&program.skeleton).with_missing_events();
+    let swaps = find_swaps(test, semantic);
     with_smallest_matrix!(program.skeleton.len(), M => {
         match GuardedEncoding::<M, _>::new(program.clone(), &prepared, solver)? {
-            Some(encoding) => Ok(find_answers(test, observables, &program, &prepared, encoding)),
+            Some(encoding) => Ok(find_answers(test, observables, &program, &prepared, &swaps, encoding)),
             None => Ok(None),
         }
     })
@@ -212,14 +214,60 @@ pub fn decide_by_encoding(
     }))
 }
 
+/// Assumptions that restrict executions which differ by swaps of threads to one.
+struct Symmetry {
+    /// For answers that no swap changes.
+    all: Bit,
+    /// For the condition: only the swaps that preserve it.
+    of_condition: Bit,
+}
+
+impl Symmetry {
+    /// Requires under each assumption that of two threads that may be swapped the first one writes first.
+    fn new<M: Matrix>(
+        swaps: &[ThreadSwap],
+        program: &GuardedProgram,
+        encoding: &mut GuardedEncoding<'_, M, BatsatSolver<'_>>,
+    ) -> Symmetry {
+        let events = &program.skeleton.events;
+        let writes_of = |thread: usize| -> Vec<usize> {
+            let owner = Owner::Thread(ThreadId(thread as u16));
+            let is_certain_write = |event: &usize| {
+                let data = &events[*event];
+                data.owner == owner && data.tags.has(Tags::W) && program.executes[*event] == Bit::TRUE
+            };
+            (0..events.len()).filter(is_certain_write).collect()
+        };
+        let mut symmetry = Symmetry { all: Bit::TRUE, of_condition: Bit::TRUE };
+        for ThreadSwap { threads: [earlier, later], preserves_condition } in swaps {
+            // The two threads have the same code, so their writes correspond. An RMW is preferred, since each RMW of a
+            // chain reads from its predecessor.
+            let pairs: Vec<(usize, usize)> = writes_of(*earlier).into_iter().zip(writes_of(*later)).collect();
+            let rmw = pairs.iter().find(|(write, _)| events[*write].tags.has(Tags::RMW));
+            let Some((first, second)) = rmw.or(pairs.first()) else { continue };
+            let ordered = encoding.co_bit(*first, *second);
+            let assumptions = [(&mut symmetry.all, true), (&mut symmetry.of_condition, *preserves_condition)];
+            for (assumption, _) in assumptions.into_iter().filter(|(_, applies)| *applies) {
+                if *assumption == Bit::TRUE {
+                    *assumption = encoding.solver.circuit.input();
+                }
+                encoding.solver.require_any(&[!*assumption, ordered]);
+            }
+        }
+        symmetry
+    }
+}
+
 /// Answers all questions about the program; `None` if an answer needs values out of thin air.
 fn find_answers<M: Matrix>(
     test: &Test,
     observables: &[Observable],
     program: &GuardedProgram,
     prepared: &PreparedPlan,
+    swaps: &[ThreadSwap],
     mut encoding: GuardedEncoding<'_, M, BatsatSolver<'_>>,
 ) -> Option<Findings> {
+    let Symmetry { all, of_condition } = Symmetry::new(swaps, program, &mut encoding);
     let mut findings = Findings { unlisted: true, ..Findings::default() };
     let resolved = |condition| ResolvedCondition::new(test, observables, condition);
     let filter = test.filter.as_ref().map_or(Bit::TRUE, |filter| encoding.condition_bit(&resolved(filter)));
@@ -229,25 +277,25 @@ fn find_answers<M: Matrix>(
         timed_out |= found == Some(None);
         Some(found?.unwrap_or(false))
     };
-    if is_possible(&mut encoding, &[])? {
+    if is_possible(&mut encoding, &[all])? {
         findings.path_combinations = 1;
         for (axiom, raised) in encoding.flags.clone() {
             let mut flags = Flags::default();
             flags.raise_axiom(&prepared.plan.axioms[axiom]);
-            if findings.raised.lacks_any_of(flags) && is_possible(&mut encoding, &[filter, raised])? {
+            if findings.raised.lacks_any_of(flags) && is_possible(&mut encoding, &[all, filter, raised])? {
                 findings.raise_flags(flags, false);
             }
         }
         if let Some(question) = &test.question {
             let holds = encoding.condition_bit(&resolved(&question.condition));
             let ended = program.ended;
-            findings.has_match = is_possible(&mut encoding, &[ended, filter, holds])?;
-            findings.has_mismatch = is_possible(&mut encoding, &[ended, filter, !holds])?;
+            findings.has_match = is_possible(&mut encoding, &[of_condition, ended, filter, holds])?;
+            findings.has_mismatch = is_possible(&mut encoding, &[of_condition, ended, filter, !holds])?;
         } else {
-            let holds = is_possible(&mut encoding, &[program.ended, filter])?;
+            let holds = is_possible(&mut encoding, &[all, program.ended, filter])?;
             findings.has_match = holds;
         }
-        if is_possible(&mut encoding, &[program.cut])? {
+        if is_possible(&mut encoding, &[all, program.cut])? {
             findings.truncated_combinations = 1;
         }
     }

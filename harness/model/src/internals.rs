@@ -9,6 +9,6 @@ pub use crate::path::{PathChoice, ThreadPath, enumerate_paths};
 pub use crate::predict::{find_allowed_outcomes, predict_with_strategy};
 pub use crate::progress::{ProgressSemantics, ThreadStatus, decide_termination};
 pub use crate::storage_values::stored_values;
-pub use crate::symmetry::ThreadSymmetry;
+pub use crate::symmetry::{ThreadSwap, find_swaps};
 pub use crate::system::TestFeatures;
 pub use solver::{BudgetTracker, STOP_POLL_INTERVAL};

@@ -3,14 +3,13 @@
 mod candidates;
 mod findings;
 
-use litmus::{Condition, LocationId, Observable, Outcome, ResolvedCondition, Test, Value};
+use litmus::{Condition, LocationId, Observable, Outcome, ResolvedCondition, Test};
 
-pub(crate) use self::findings::{ExecutionCounts, Findings, OutcomeStatus, OutcomeTable};
+pub(crate) use self::findings::{Findings, OutcomeStatus, OutcomeTable};
 use crate::flags::Flags;
 use crate::rmw_chain::{CounterLocations, RmwChain};
 use crate::search::ExecutionVisitor;
 use crate::skeleton::{FinalValueSource, Skeleton};
-use crate::symmetry::SymmetryBreaking;
 use crate::valuation::{
     ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, reads_of, satisfies_constraints,
 };
@@ -50,8 +49,6 @@ pub(crate) struct OutcomeCollector<'a> {
     pub(crate) filter: ResolvedCondition,
     /// The condition of the test's question; true if it has none.
     pub(crate) condition: ResolvedCondition,
-    /// Symmetry breaking for this event structure.
-    pub(crate) symmetry_breaking: SymmetryBreaking,
     /// The RMW chains of this event structure.
     pub(crate) rmw_chains: Vec<RmwChain>,
     /// The storages whose writes are all mutually ordered atomics.
@@ -82,7 +79,6 @@ impl<'a> OutcomeCollector<'a> {
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
-        let symmetry_breaking = SymmetryBreaking::default();
         OutcomeCollector {
             skeleton,
             rules,
@@ -90,15 +86,9 @@ impl<'a> OutcomeCollector<'a> {
             observed_reads,
             filter,
             condition,
-            symmetry_breaking,
             rmw_chains: Vec::new(),
             ordered_storages: &[],
         }
-    }
-
-    /// Returns the collector with the symmetry breaking of its event structure.
-    pub(crate) fn with_symmetry(self, symmetry_breaking: SymmetryBreaking) -> OutcomeCollector<'a> {
-        OutcomeCollector { symmetry_breaking, ..self }
     }
 
     /// Returns the collector with the RMW chains of its event structure.
@@ -176,7 +166,9 @@ impl<'a> OutcomeCollector<'a> {
                 continue;
             }
             found = true;
-            findings.consistent_executions = findings.consistent_executions.saturating_add(1);
+            // Without a list, the search skips executions.
+            let count = u64::from(!findings.unlisted);
+            findings.consistent_executions = findings.consistent_executions.saturating_add(count);
             let outcome = self.to_outcome(&values, last);
             if self.is_goal_met(ExecutionGoal::InFilter, &outcome) {
                 findings.raise_flags(flagged, thin_air);

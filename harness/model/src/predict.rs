@@ -14,18 +14,15 @@ use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
 use crate::guarded::{decide_in_turns, decide_program};
 use crate::matrix::with_smallest_matrix;
-use crate::outcome_collector::{
-    ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, OutcomeTable, ValueRules,
-};
+use crate::outcome_collector::{Findings, OutcomeCollector, OutcomeStatus, OutcomeTable, ValueRules};
 use crate::path::{PathChoice, ThreadPath, enumerate_observed_paths};
 use crate::prepared::ModelPlans;
-use crate::quick::{QuickMap, QuickSet};
+use crate::quick::QuickSet;
 use crate::rmw_chain::CounterLocations;
 use crate::search::step_weight;
 use crate::sequential::{SchedulingMode, SequentialMachine};
 use crate::skeleton::{ExecutionSemantics, build_skeletons};
 use crate::supported::check_supported;
-use crate::symmetry::ThreadSymmetry;
 use crate::valuation::ValueDomain;
 use crate::{Budget, Model, PredictError};
 use solver::BudgetTracker;
@@ -171,10 +168,7 @@ pub fn predict_summary(
     })
 }
 
-/// Thread symmetry is computed only for tests with at least this many threads.
-const MIN_SYMMETRIC_THREADS: usize = 3;
-
-/// Outcomes are listed for at most this many combinations of paths, if a reduction applies without a list.
+/// Outcomes are listed for at most this many combinations of paths, if some can be excluded without a list.
 const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
 
 /// Finds the outcomes and races of a test under a model.
@@ -249,16 +243,24 @@ pub fn find_allowed_outcomes(
     let compiled = model.model_plans_for(test)?;
     let semantic = model.execution_semantics();
     let domain = ValueDomain::new(test);
-    // An outcome names threads, so it has no symmetry.
-    let strategy = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
-    let context = PredictionContext { compiled: &compiled, strategy, tracker, semantic, domain: &domain };
+    let strategy = ExplorationStrategy::FULL;
     let paths = enumerate_thread_paths(test, semantic, unroll)?;
-    let reductions = PathReductions::new(test, &paths, &context);
-    let explorer = PathExplorer::new(test, observables, &context, &reductions);
+    let counter_locations = find_counter_locations(test, &paths, strategy, semantic);
+    let explorer = PathExplorer {
+        test,
+        compiled: &compiled,
+        observables,
+        strategy,
+        tracker,
+        semantic,
+        domain: &domain,
+        counter_locations: &counter_locations,
+    };
     let mut findings =
         Findings { outcomes: OutcomeTable::of_outcomes(outcomes.iter().copied()), ..Findings::default() };
-    for_each_combination(&paths, &mut |chosen, combination| {
-        explorer.explore_combination(chosen, combination, &mut findings)?;
+    let is_included = |taken: &[PathChoice]| counter_locations.has_distinct_reads(taken);
+    for_each_combination(&paths, &is_included, &mut |taken, combination| {
+        explorer.explore_combination(taken, combination, &mut findings)?;
         Ok(!findings.timed_out && !findings.unlisted)
     })?;
     let is_known = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
@@ -330,94 +332,47 @@ fn find_with_strategy(
             })
             .collect::<Result<_, _>>()?
     };
-    let context = PredictionContext { compiled, strategy, tracker, semantic, domain: &domain };
-    let reductions = PathReductions::new(test, &paths, &context);
-    let explorer = PathExplorer::new(test, observables, &context, &reductions);
+    let counter_locations = find_counter_locations(test, &paths, strategy, semantic);
+    let explorer = PathExplorer {
+        test,
+        compiled,
+        observables,
+        strategy,
+        tracker,
+        semantic,
+        domain: &domain,
+        counter_locations: &counter_locations,
+    };
     let replaces_dependencies = paths.iter().flatten().any(|path| path.replaces_dependencies);
     let mut findings =
         Findings { unlisted: !strategy.lists_outcomes, replaces_dependencies, ..Findings::default() };
-    let PathReductions { symmetry, counter_locations } = &reductions;
     let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
     // A list needs at least one step for each combination.
     if strategy.lists_outcomes && tracker.has_less_than(combinations as u64) {
         findings.timed_out = true;
         return Ok(findings);
     }
-    // No reduction applies: each combination once.
-    if symmetry.is_empty() && !counter_locations.can_exclude_paths() {
-        for_each_combination(&paths, &mut |chosen, combination| {
-            explorer.explore_combination(chosen, combination, &mut findings)?;
-            Ok(explorer.has_open_question(&mut findings))
-        })?;
-        return Ok(findings);
-    }
-    findings.unlisted |= combinations > MAX_LISTED_COMBINATIONS;
-    if !findings.unlisted {
-        // The counts of the first combination of each orbit, if it lists no outcome.
-        let mut first: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
-        for_each_combination(&paths, &mut |chosen, combination| {
-            let representative = symmetry.orbit_representative(chosen);
-            if let Some(counts) = first.get(&representative)
-                && !counts.terminated
-            {
-                if tracker.spend(1) {
-                    findings.timed_out = true;
-                }
-                findings.add_counts(*counts, 1);
-                return Ok(!findings.timed_out);
-            }
-            let (counts, _) = explorer.explore_combination(chosen, combination, &mut findings)?;
-            first.insert(representative, counts);
-            Ok(!findings.timed_out && !findings.unlisted)
-        })?;
-        if !findings.unlisted {
-            return Ok(findings);
-        }
-        // The outcomes became too many to list. The search starts again, with the reductions that
-        // need no list.
-        findings = Findings {
-            unlisted: true,
-            timed_out: findings.timed_out,
-            replaces_dependencies,
-            ..Findings::default()
-        };
-    }
-    explorer.explore_representatives(&paths, &mut findings)?;
+    findings.unlisted |= counter_locations.can_exclude_paths() && combinations > MAX_LISTED_COMBINATIONS;
+    // Excluded combinations have candidates, but without a list there may be too many to visit.
+    let is_list = !findings.unlisted;
+    let is_included = |taken: &[PathChoice]| is_list || counter_locations.has_distinct_reads(taken);
+    for_each_combination(&paths, &is_included, &mut |taken, combination| {
+        explorer.explore_combination(taken, combination, &mut findings)?;
+        Ok(explorer.has_open_question(&mut findings))
+    })?;
     Ok(findings)
 }
 
-/// The inputs shared by all explorations of a test.
-struct PredictionContext<'a> {
-    compiled: &'a ModelPlans,
+/// Returns the counter locations of a test, if the strategy uses them.
+fn find_counter_locations(
+    test: &Test,
+    paths: &[Vec<ThreadPath>],
     strategy: ExplorationStrategy,
-    tracker: &'a BudgetTracker<'a>,
     semantic: ExecutionSemantics,
-    domain: &'a ValueDomain<'a>,
-}
-
-/// The reductions of a test's path combinations: thread symmetry and counter locations.
-struct PathReductions {
-    symmetry: ThreadSymmetry,
-    counter_locations: CounterLocations,
-}
-
-impl PathReductions {
-    fn new(test: &Test, paths: &[Vec<ThreadPath>], context: &PredictionContext<'_>) -> PathReductions {
-        let PredictionContext { strategy, semantic, .. } = *context;
-        let uses_symmetry = strategy.symmetry && test.threads.len() >= MIN_SYMMETRIC_THREADS;
-        let uses_rmw_chains = strategy.rmw_chains && semantic.is_shipped_vulkan;
-        PathReductions {
-            symmetry: if uses_symmetry {
-                ThreadSymmetry::new(test, paths, semantic)
-            } else {
-                ThreadSymmetry::default()
-            },
-            counter_locations: if uses_rmw_chains {
-                CounterLocations::new(test, paths)
-            } else {
-                CounterLocations::default()
-            },
-        }
+) -> CounterLocations {
+    match strategy.rmw_chains && semantic.is_shipped_vulkan {
+        true => CounterLocations::new(test, paths),
+        false => CounterLocations::default(),
     }
 }
 
@@ -430,32 +385,10 @@ struct PathExplorer<'a> {
     tracker: &'a BudgetTracker<'a>,
     semantic: ExecutionSemantics,
     domain: &'a ValueDomain<'a>,
-    symmetry: &'a ThreadSymmetry,
     counter_locations: &'a CounterLocations,
 }
 
-impl<'a> PathExplorer<'a> {
-    fn new(
-        test: &'a Test,
-        observables: &'a [Observable],
-        context: &PredictionContext<'a>,
-        reductions: &'a PathReductions,
-    ) -> PathExplorer<'a> {
-        let PredictionContext { compiled, strategy, tracker, semantic, domain } = *context;
-        let PathReductions { symmetry, counter_locations } = reductions;
-        PathExplorer {
-            test,
-            compiled,
-            observables,
-            strategy,
-            tracker,
-            semantic,
-            domain,
-            symmetry,
-            counter_locations,
-        }
-    }
-
+impl PathExplorer<'_> {
     /// Returns true if the search has time, and further runs can add to the findings.
     fn has_open_question(&self, findings: &mut Findings) -> bool {
         let mut flags = Flags::default();
@@ -470,29 +403,23 @@ impl<'a> PathExplorer<'a> {
         !findings.timed_out && !findings.ended_early
     }
 
-    /// Explores one path combination. Returns its counts, and whether the result holds for its whole orbit.
+    /// Explores one path combination.
     fn explore_combination(
         &self,
-        chosen: &[usize],
+        taken: &[PathChoice],
         combination: &[&ThreadPath],
         findings: &mut Findings,
-    ) -> Result<(ExecutionCounts, bool), PredictError> {
-        let before = findings.to_counts();
-        let (mut terminated, mut covers_orbit) = (false, true);
+    ) -> Result<(), PredictError> {
         if self.tracker.spend(1) {
             findings.timed_out = true;
-            return Ok((findings.to_counts().difference_from(before, terminated), covers_orbit));
+            return Ok(());
         }
         let PathExplorer { semantic, strategy, .. } = *self;
-        let taken: Vec<PathChoice> = chosen.iter().map(|path| PathChoice::Path(*path)).collect();
-        let is_feasible = self.counter_locations.has_distinct_reads(&taken);
+        let is_feasible = self.counter_locations.has_distinct_reads(taken);
         for skeleton in build_skeletons(self.test, self.observables, combination, semantic)? {
-            terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.allows_thin_air, domain: self.domain };
-            let symmetry_breaking = self.symmetry.symmetry_breaking_for(chosen, &skeleton);
             let collector =
                 OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.tracker)
-                    .with_symmetry(symmetry_breaking)
                     .with_rmw_chains(self.counter_locations);
             if !is_feasible {
                 // No execution of this combination is consistent, but its outcomes count as
@@ -501,10 +428,9 @@ impl<'a> PathExplorer<'a> {
                 continue;
             }
             let prepared = self.compiled.prepare_plan(&skeleton);
-            let explored = with_smallest_matrix!(skeleton.len(), M =>
+            let has_execution = with_smallest_matrix!(skeleton.len(), M =>
                 explore_skeleton::<M>(&skeleton, &prepared, &collector, strategy, findings))?;
-            covers_orbit &= explored.covers_orbit || !skeleton.terminated;
-            let runs = u64::from(explored.has_execution);
+            let runs = u64::from(has_execution);
             findings.path_combinations = findings.path_combinations.saturating_add(runs);
             findings.truncated_combinations =
                 findings.truncated_combinations.saturating_add(if skeleton.is_truncated { runs } else { 0 });
@@ -512,56 +438,7 @@ impl<'a> PathExplorer<'a> {
                 break;
             }
         }
-        Ok((findings.to_counts().difference_from(before, terminated), covers_orbit))
-    }
-
-    /// Explores all path combinations, of each orbit only the first if its result holds for the whole orbit.
-    ///
-    /// Outcomes are not listed.
-    fn explore_representatives(
-        &self,
-        paths: &[Vec<ThreadPath>],
-        findings: &mut Findings,
-    ) -> Result<(), PredictError> {
-        let path = |chosen: &[usize]| -> Vec<&ThreadPath> {
-            paths.iter().zip(chosen).filter_map(|(paths, index)| paths.get(*index)).collect()
-        };
-        let path_counts: Vec<usize> = paths.iter().map(Vec::len).collect();
-        let symmetry = self.symmetry;
-        let mut explored: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
-        // Excluded combinations are not counted: there may be too many of them to visit.
-        let is_included = |taken: &[PathChoice]| self.counter_locations.has_distinct_reads(taken);
-        symmetry.for_each_representative(&path_counts, &is_included, &mut |chosen, orbit_size| {
-            if symmetry.is_empty() {
-                self.explore_combination(chosen, &path(chosen), findings)?;
-                return Ok(self.has_open_question(findings));
-            }
-            let first = symmetry.orbit_representative(chosen);
-            if let Some(counts) = explored.get(&first) {
-                findings.timed_out |= self.tracker.spend(1);
-                findings.add_counts(*counts, orbit_size);
-                return Ok(!findings.timed_out);
-            }
-            let (counts, covers_orbit) = self.explore_combination(chosen, &path(chosen), findings)?;
-            // The first of the orbit has counted itself.
-            findings.add_counts(counts, orbit_size - 1);
-            explored.insert(first, counts);
-            if covers_orbit || !self.has_open_question(findings) {
-                return Ok(self.has_open_question(findings));
-            }
-            // The condition distinguishes these combinations, and only one of them was checked.
-            let mut others = Findings { unlisted: true, ..Findings::default() };
-            symmetry.for_each_in_orbit(chosen, &mut |other| {
-                if other != chosen {
-                    self.explore_combination(other, &path(other), &mut others)?;
-                }
-                Ok(!others.timed_out)
-            })?;
-            findings.has_match |= others.has_match;
-            findings.has_mismatch |= others.has_mismatch;
-            findings.timed_out |= others.timed_out;
-            Ok(!findings.timed_out)
-        })
+        Ok(())
     }
 }
 

@@ -3,12 +3,11 @@
 //! Long because all families of tests share one comparison with the enumerator.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use litmus::{
-    Access, AccessKind, Components, Condition, Instruction, InstructionKind, LocationId, MemoryAccess,
-    MemoryPlace, Order, Outcome, Performer, Placement, PredictedOutcome, Race, RegisterId, RmwOperation,
-    Scope, Semantics, Span, StorageClass, StorageClassSet, Term, Test, ThreadPlace,
+    Access, AccessKind, InstructionKind, Order, Outcome, PredictedOutcome, Race, RmwOperation, Scope,
+    Semantics, StorageClassSet, Test, ThreadPlace,
 };
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
@@ -194,53 +193,11 @@ fn a_dependency_cycle_with_any_value() {
     }
 }
 
-/// Tests with symmetric threads, on equal or different memory, in one subgroup or workgroup or in several.
-fn symmetric_tests() -> impl Strategy<Value = Test> {
-    let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
-    (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
-        let bodies = [test.threads[0].clone(), test.threads[1].clone()];
-        let accesses = bodies.iter().flat_map(|thread| &thread.instructions);
-        let mut classes: HashMap<LocationId, StorageClass> = HashMap::new();
-        for place in accesses.filter_map(|i| i.kind.access()).map(|access| access.place) {
-            classes.insert(place.location, place.class);
-        }
-        let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
-            let mut thread = bodies[usize::from(body == 5)].clone();
-            thread.place = ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
-            for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
-                InstructionKind::Access(access) if body >= 3 => Some(access),
-                _ => None,
-            }) {
-                // Two names with different initial values, or one with an alias.
-                let swapped = if body == 3 { [2, 3] } else { [0, 2] };
-                let place = &mut access.place;
-                if let Some(at) = swapped.iter().position(|other| place.location.0 == *other) {
-                    place.location = LocationId(swapped[1 - at]);
-                    place.class = *classes.entry(place.location).or_insert(place.class);
-                }
-            }
-            thread
-        };
-        test.threads = threads.into_iter().map(&mut thread).collect();
-        let asks_others = |condition: &Condition| {
-            let mut others = false;
-            condition.for_each_term(&mut |term| {
-                others |= matches!(term, Term::Register(t, _) if usize::from(t.0) >= test.threads.len());
-            });
-            others
-        };
-        test.filter = other.question.filter(|_| filter > 0).map(|question| question.condition);
-        test.filter = test.filter.filter(|condition| !asks_others(condition));
-        test.system_sync.clear();
-        test
-    })
-}
-
 /// Symmetric threads that increment a counter and branch on the value read; optionally one more thread that
 /// observes.
 ///
 /// The condition is invariant under the symmetry, or distinguishes some threads.
-fn counter_tests() -> impl Strategy<Value = Test> {
+pub fn counter_tests() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let operation = one(&[
         "add r0, x, 1",
@@ -324,7 +281,7 @@ fn threads_that_count() {
 /// Threads that take tickets from a counter and use them as an index, as a value to store, or not at all.
 ///
 /// Optionally another thread reads the counter, or writes it without an RMW.
-fn slot_tests() -> impl Strategy<Value = Test> {
+pub fn slot_tests() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let order = one(&["", "acq", "rel", "acq_rel"]);
     let step = one(&["1", "1", "1", "2"]);
@@ -395,7 +352,7 @@ fn threads_that_take_numbers() {
     assert_agrees_on(&slot_tests(), 100, "vulkan", ExplorationStrategy::FULL);
 }
 
-/// The answers do not depend on RMW chains or thread symmetry.
+/// The answers do not depend on RMW chains.
 #[test]
 fn counters_change_no_answer() {
     let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
@@ -408,11 +365,7 @@ fn counters_change_no_answer() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&slot_tests(), |test| {
-            let strategy = ExplorationStrategy {
-                rmw_chains: false,
-                symmetry: false,
-                ..ExplorationStrategy::DECIDE_ONLY
-            };
+            let strategy = ExplorationStrategy { rmw_chains: false, ..ExplorationStrategy::DECIDE_ONLY };
             let outcomes_with = |ways: ExplorationStrategy| {
                 let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
                 (
@@ -443,96 +396,8 @@ fn counters_change_no_answer() {
     }
 }
 
-/// The order of adjacent plain reads of different storages is irrelevant.
-#[test]
-fn adjacent_plain_reads() {
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    let one = || {
-        let places = vec![(0, StorageClass::Buffer), (2, StorageClass::Workgroup), (3, StorageClass::Image)];
-        let scopes = vec![Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
-        let strength = proptest::prop_oneof![
-            proptest::prelude::Just(Access::NonPrivate),
-            proptest::prelude::Just(Access::Private),
-            proptest::sample::select(scopes).prop_map(|scope| Access::Coherent { scope }),
-        ];
-        (proptest::sample::select(places), strength)
-    };
-    let both = (one(), one()).prop_filter("two storages", |(one, other)| one.0.0 != other.0.0);
-    let tests =
-        (random::test(), proptest::collection::vec((both, 0..4usize), 2)).prop_map(|(test, added)| {
-            let with = |turned: bool| {
-                let mut test = test.clone();
-                for (thread, ((one, other), at)) in test.threads.iter_mut().zip(&added) {
-                    let reads = [(one, 0), (other, 1)].map(|(((name, class), strength), register)| {
-                        let place = MemoryPlace {
-                            location: LocationId(*name),
-                            offset: 0,
-                            scalar: None,
-                            class: *class,
-                            address: None,
-                        };
-                        let kind = AccessKind::Load(Components::scalar(RegisterId(register)));
-                        let access = MemoryAccess {
-                            place,
-                            kind,
-                            strength: *strength,
-                            performer: Performer::Invocation,
-                        };
-                        Instruction { kind: InstructionKind::Access(access), span: Span::default() }
-                    });
-                    let [first, second] = reads;
-                    let position = (*at).min(thread.instructions.len());
-                    let reads = if turned { [second, first] } else { [first, second] };
-                    thread.instructions.splice(position..position, reads);
-                }
-                test.system_sync.clear();
-                test
-            };
-            (with(false), with(true))
-        });
-    for name in ["vulkan", "vulkan-nochains", "vulkan-2024", "vulkan-2019", "vulkan-by-letter"] {
-        let model = Model::shipped(name).unwrap().unwrap();
-        assert!(model.execution_semantics().is_shipped_vulkan);
-        let config = Config {
-            cases: case_count(300),
-            rng_seed: RngSeed::Fixed(9),
-            failure_persistence: None,
-            ..Config::default()
-        };
-        let found = TestRunner::new(config).run(&tests, |(test, turned)| {
-            // Only a complete search counts executions.
-            let strategy = ExplorationStrategy { symmetry: false, search_steps: u64::MAX, ..SEARCH };
-            let outcomes_of = |test: &Test| {
-                let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
-                // The flag `weak` depends on another model, so it is not compared.
-                let outcomes = prediction
-                    .outcomes
-                    .into_iter()
-                    .map(|(outcome, says)| (outcome, says.allowed, says.thin_air));
-                (
-                    prediction.race,
-                    prediction.race_thin_air,
-                    outcomes.collect::<HashSet<_>>(),
-                    prediction.consistent_executions,
-                )
-            };
-            if outcomes_of(&test) == outcomes_of(&turned) {
-                Ok(())
-            } else {
-                let text = litmus::print(&test) + &litmus::print(&turned);
-                Err(TestCaseError::fail(format!(
-                    "{:?}\n{:?}\n{text}",
-                    outcomes_of(&test),
-                    outcomes_of(&turned)
-                )))
-            }
-        });
-        found.unwrap();
-    }
-}
-
 /// Widens narrower scopes to `narrowest`, and replaces the storage classes of all semantics if given.
-fn widen_scopes(mut test: Test, narrowest: Scope, classes: Option<StorageClassSet>) -> Test {
+pub fn widen_scopes(mut test: Test, narrowest: Scope, classes: Option<StorageClassSet>) -> Test {
     let wide = |scope: &mut Scope| *scope = (*scope).max(narrowest);
     let order = |semantics: &mut Semantics| {
         if semantics.order != Order::Relaxed {
@@ -576,7 +441,7 @@ fn widen_scopes(mut test: Test, narrowest: Scope, classes: Option<StorageClassSe
 }
 
 /// The scope width of a test, and the storage classes of all semantics if they must be equal.
-fn scope_width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
+pub fn scope_width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
     let classes = (1..4u8).prop_map(|classes| Some(StorageClassSet(classes)));
     let one = (proptest::sample::select(vec![Scope::Workgroup, Scope::QueueFamily]), classes);
     proptest::prop_oneof![one, proptest::prelude::Just((Scope::Device, None))]
@@ -624,15 +489,10 @@ fn placements_that_no_scope_distinguishes() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&tests, |(test, moved)| {
-            let strategy = ExplorationStrategy { symmetry: false, lists_outcomes: false, ..SEARCH };
+            let strategy = ExplorationStrategy { lists_outcomes: false, ..SEARCH };
             let outcomes_of = |test: &Test| {
                 let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
-                (
-                    prediction.race,
-                    prediction.can_meet_condition,
-                    prediction.can_miss_condition,
-                    prediction.consistent_executions,
-                )
+                (prediction.race, prediction.can_meet_condition, prediction.can_miss_condition)
             };
             if outcomes_of(&test) == outcomes_of(&moved) {
                 Ok(())
@@ -644,91 +504,6 @@ fn placements_that_no_scope_distinguishes() {
                     outcomes_of(&moved)
                 )))
             }
-        });
-        found.unwrap();
-    }
-}
-
-/// If the condition distinguishes symmetric threads, the result for one order must not be reused for another.
-#[test]
-fn a_condition_that_distinguishes_threads() {
-    let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
-        rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 ;\n\
-        bne r0, 0, LC00 | bne r0, 0, LC00 | bne r0, 0, LC00 ;\n\
-        st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 ;\nLC00: | LC00: | LC00: ;\n";
-    let model = Model::shipped("vulkan").unwrap().unwrap();
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    for first in 0..3 {
-        let text = format!("VULKAN apart\n{{ x = 0; y = 0; }}\n{columns}exists (P{first}:r0 == 0)\n");
-        let test = litmus::parse(&text, "apart").unwrap();
-        let prediction =
-            predict_with_strategy(&test, &model, &options, ExplorationStrategy::DECIDE_ONLY).unwrap();
-        assert_eq!(
-            (prediction.can_meet_condition, prediction.can_miss_condition),
-            (Some(true), Some(true)),
-            "{first}"
-        );
-    }
-}
-
-/// The answers do not depend on the use of thread symmetry.
-#[test]
-fn symmetric_threads() {
-    assert_same_answers(&symmetric_tests());
-    assert_same_answers(
-        &(symmetric_tests(), scope_width())
-            .prop_map(|(test, (least, classes))| widen_scopes(test, least, classes)),
-    );
-}
-
-fn assert_same_answers(tests: &impl Strategy<Value = Test>) {
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
-        let model = Model::shipped(name).unwrap().unwrap();
-        let config = Config {
-            cases: case_count(200),
-            rng_seed: RngSeed::Fixed(5),
-            failure_persistence: None,
-            ..Config::default()
-        };
-        let found = TestRunner::new(config).run(tests, |test| {
-            for (steps, listing) in [(20_000, true), (0, false)] {
-                let strategy = ExplorationStrategy {
-                    search_steps: steps,
-                    decide_steps: 0,
-                    lists_outcomes: listing,
-                    ..SEARCH
-                };
-                let outcomes_with = |symmetry| {
-                    let prediction = predict_with_strategy(
-                        &test,
-                        &model,
-                        &options,
-                        ExplorationStrategy { symmetry, ..strategy },
-                    )
-                    .unwrap();
-                    // A search that lists no outcomes ends with the last open question, so its counts are partial.
-                    let counts = listing.then_some((
-                        prediction.runs,
-                        prediction.truncated_runs,
-                        prediction.candidate_executions,
-                    ));
-                    let race = (prediction.race, prediction.race_thin_air);
-                    (
-                        prediction.outcomes,
-                        race,
-                        prediction.can_meet_condition,
-                        prediction.can_miss_condition,
-                        counts,
-                    )
-                };
-                let (all, alike) = (outcomes_with(false), outcomes_with(true));
-                if all != alike {
-                    let text = litmus::print(&test);
-                    return Err(TestCaseError::fail(format!("{all:?}\n{alike:?}\n{text}")));
-                }
-            }
-            Ok(())
         });
         found.unwrap();
     }

@@ -1,13 +1,19 @@
 //! The encoding of all paths of a program against the search by combinations of paths.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use litmus::{Race, Test};
+use std::collections::HashMap;
+
+use litmus::{
+    Condition, InstructionKind, LocationId, Placement, Race, StorageClass, Term, Test, ThreadPlace,
+};
+use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-use model::internals::{ExplorationStrategy, decide_by_encoding, predict_with_strategy};
+use model::internals::{ExplorationStrategy, decide_by_encoding, find_swaps, predict_with_strategy};
 use model::{Budget, Model, PredictOptions, predict_without_outcomes};
 
 use crate::common as random;
+use crate::strategies::{counter_tests, scope_width, slot_tests, widen_scopes};
 
 /// Compares both answers; returns false if the encoding does not support the test.
 fn agrees(test: &Test, name: &str, model: &Model, unroll: u32) -> bool {
@@ -77,6 +83,91 @@ fn the_encoding_agrees_with_the_search_on_random_tests() {
                 Ok(())
             })
             .unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Tests with symmetric threads, on equal or different memory, in one subgroup or workgroup or in several.
+fn symmetric_tests() -> impl Strategy<Value = Test> {
+    let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
+    (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
+        let bodies = [test.threads[0].clone(), test.threads[1].clone()];
+        let accesses = bodies.iter().flat_map(|thread| &thread.instructions);
+        let mut classes: HashMap<LocationId, StorageClass> = HashMap::new();
+        for place in accesses.filter_map(|i| i.kind.access()).map(|access| access.place) {
+            classes.insert(place.location, place.class);
+        }
+        let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
+            let mut thread = bodies[usize::from(body == 5)].clone();
+            thread.place = ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
+            for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
+                InstructionKind::Access(access) if body >= 3 => Some(access),
+                _ => None,
+            }) {
+                // Two names with different initial values, or one with an alias.
+                let swapped = if body == 3 { [2, 3] } else { [0, 2] };
+                let place = &mut access.place;
+                if let Some(at) = swapped.iter().position(|other| place.location.0 == *other) {
+                    place.location = LocationId(swapped[1 - at]);
+                    place.class = *classes.entry(place.location).or_insert(place.class);
+                }
+            }
+            thread
+        };
+        test.threads = threads.into_iter().map(&mut thread).collect();
+        let asks_others = |condition: &Condition| {
+            let mut others = false;
+            condition.for_each_term(&mut |term| {
+                others |= matches!(term, Term::Register(t, _) if usize::from(t.0) >= test.threads.len());
+            });
+            others
+        };
+        test.filter = other.question.filter(|_| filter > 0).map(|question| question.condition);
+        test.filter = test.filter.filter(|condition| !asks_others(condition));
+        test.system_sync.clear();
+        test
+    })
+}
+
+/// Of executions that differ by swaps of threads, the encoding considers one.
+#[test]
+fn the_encoding_agrees_with_the_search_on_symmetric_threads() {
+    let (same, widened) = (symmetric_tests().boxed(), (symmetric_tests(), scope_width()).boxed());
+    let widened = widened.prop_map(|(test, (least, classes))| widen_scopes(test, least, classes)).boxed();
+    let tests = [same, widened, counter_tests().boxed(), slot_tests().boxed()];
+    for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
+        let model = shipped(name);
+        let swapped = std::cell::Cell::new(0u32);
+        for tests in &tests {
+            let cases = 60 * Config::default().cases / 256;
+            let rng_seed = RngSeed::Fixed(5);
+            let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+            TestRunner::new(config)
+                .run(tests, |test| {
+                    let is_compared = agrees(&test, "symmetric", &model, 1);
+                    let has_swaps = !find_swaps(&test, model.execution_semantics()).is_empty();
+                    swapped.set(swapped.get() + u32::from(is_compared && has_swaps));
+                    Ok(())
+                })
+                .unwrap_or_else(|error| panic!("{error}"));
+        }
+        println!("{name}: {} tests with swaps", swapped.get());
+        assert!(swapped.get() > 0 || Config::default().cases < 100, "{name}");
+    }
+}
+
+/// If the condition distinguishes symmetric threads, the result for one order must not be reused for another.
+#[test]
+fn a_condition_that_distinguishes_threads() {
+    let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
+        rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 ;\n\
+        bne r0, 0, LC00 | bne r0, 0, LC00 | bne r0, 0, LC00 ;\n\
+        st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 ;\nLC00: | LC00: | LC00: ;\n";
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    for first in 0..3 {
+        let text = format!("VULKAN apart\n{{ x = 0; y = 0; }}\n{columns}exists (P{first}:r0 == 0)\n");
+        let test = litmus::parse(&text, "apart").unwrap();
+        let found = decide_by_encoding(&test, &model, 1, Budget::UNLIMITED).unwrap().unwrap();
+        assert!(found.can_meet_condition && found.can_miss_condition, "{first}");
     }
 }
 

@@ -299,6 +299,30 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         }
     }
 
+    /// Returns the assumption that some value depends on itself: there are marked reads, and each depends on a marked one.
+    pub(super) fn encode_circularity(&mut self) -> Bit {
+        let circular = self.solver.circuit.input();
+        let mut some_marked = vec![!circular];
+        let depends = M::from_pairs(self.bounds.n, self.program.read_dependencies());
+        for component in cyclic_components(&depends, self.bounds.n) {
+            let marks: Vec<Bit> = component.iter().map(|_| self.solver.circuit.input()).collect();
+            for (read, mark) in component.iter().zip(&marks) {
+                let mut some_source = vec![!*mark];
+                for (write, source) in self.sources.get(read).cloned().unwrap_or_default() {
+                    for (from, bit) in self.program.sources[write].clone() {
+                        if let Some(place) = component.iter().position(|other| *other == from) {
+                            some_source.push(self.solver.circuit.all(&[source, bit, marks[place]]));
+                        }
+                    }
+                }
+                self.solver.require_any(&some_source);
+            }
+            some_marked.extend(marks);
+        }
+        self.solver.require_any(&some_marked);
+        circular
+    }
+
     /// Returns the writes to a storage, initial ones included.
     pub(super) fn writes_of(&self, storage: Option<LocationId>) -> Vec<usize> {
         let events = self.program.skeleton.events.iter().enumerate();

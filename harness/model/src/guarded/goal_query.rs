@@ -32,8 +32,6 @@ pub(crate) enum GoalEvidence {
 /// The encoding of one event structure, all of whose events execute.
 pub(crate) struct SkeletonEncoding<'a, M: Matrix> {
     encoding: GuardedEncoding<'a, M, BatsatSolver<'a>>,
-    /// The assumption that restricts symmetric executions to one representative.
-    symmetry: Option<Bit>,
 }
 
 impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
@@ -68,14 +66,8 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         let (program, solver) = fitted.ok()??;
         let (bounds, reads) = (static_bounds.bounds.clone(), static_bounds.reads.clone());
         let mut encoding = GuardedEncoding::with_bounds(Rc::new(program), prepared, bounds, reads, solver);
-        let ordered_writes = &collector.symmetry_breaking.ordered_writes;
-        let symmetry = (!ordered_writes.is_empty()).then(|| encoding.solver.circuit.input());
-        for (earlier, later) in ordered_writes {
-            let ordered = encoding.co_bit(*earlier, *later);
-            encoding.solver.require_any(&[!symmetry.unwrap_or(Bit::TRUE), ordered]);
-        }
         encoding.encode_program();
-        Some(SkeletonEncoding { encoding, symmetry })
+        Some(SkeletonEncoding { encoding })
     }
 
     /// Finds the strongest evidence for a consistent execution of the goal; `None` if the budget ran out.
@@ -103,10 +95,19 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         true
     }
 
-    /// Adds the outcomes of all executions without values out of thin air, each by one call of the solver.
-    ///
-    /// Returns true if other outcomes may be allowed, and `None` if they are too many, or the budget ran out.
-    pub(crate) fn list_grounded_outcomes(&mut self, findings: &mut Findings) -> Option<bool> {
+    /// Adds the outcomes of all executions, each by one call of the solver; returns false if they are too many, or the
+    /// budget ran out.
+    pub(crate) fn list_outcomes(
+        &mut self,
+        collector: &OutcomeCollector<'_>,
+        findings: &mut Findings,
+    ) -> bool {
+        self.list_grounded_outcomes(findings) == Some(true)
+            && self.list_ungrounded_outcomes(collector, findings) == Some(true)
+    }
+
+    /// Adds the outcomes of executions in which no value depends on itself.
+    fn list_grounded_outcomes(&mut self, findings: &mut Findings) -> Option<bool> {
         let encoding = &mut self.encoding;
         // The blocking clauses hold under an assumption, which later queries do not make.
         let blocking = encoding.solver.circuit.input();
@@ -116,7 +117,7 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
             encoding.finals.iter().map(|value| value.clone().unwrap_or_else(unknown)).collect();
         while !encoding.solver.is_exhausted() && findings.outcomes.allowed_count() < MAX_LISTED_OUTCOMES {
             if !encoding.solver.solve(&assumed)? {
-                return Some(encoding.grounded.is_some());
+                return Some(true);
             }
             let assignment = encoding.solver.assignment();
             let values: Vec<u64> = finals.iter().map(|value| assignment.number(value) as u64).collect();
@@ -131,6 +132,28 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         None
     }
 
+    /// Adds the outcomes of executions in which some value depends on itself.
+    fn list_ungrounded_outcomes(
+        &mut self,
+        collector: &OutcomeCollector<'_>,
+        findings: &mut Findings,
+    ) -> Option<bool> {
+        if self.encoding.grounded.is_none() {
+            return Some(true);
+        }
+        let circular = self.encoding.encode_circularity();
+        let blocking = self.encoding.solver.circuit.input();
+        while findings.outcomes.allowed_count() < MAX_LISTED_OUTCOMES {
+            if !self.encoding.solver.solve(&[circular, blocking])? {
+                return Some(true);
+            }
+            for (outcome, thin_air) in self.take_outcomes(collector, blocking) {
+                findings.outcomes.record_allowed(outcome, thin_air);
+            }
+        }
+        None
+    }
+
     /// Finds a consistent execution, with `flag` one that raises the flag; `None` if the budget ran out.
     fn solve_goal(
         &mut self,
@@ -138,14 +161,8 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         goal: ExecutionGoal<'_>,
         flag: Option<Bit>,
     ) -> Option<GoalEvidence> {
-        // Symmetry breaking is sound only for goals that all executions of an orbit share. An outcome names threads.
-        let is_symmetric = match goal {
-            ExecutionGoal::Any | ExecutionGoal::InFilter => true,
-            ExecutionGoal::ConditionIs(_) => collector.symmetry_breaking.preserves_condition,
-            ExecutionGoal::Outcome(_) => false,
-        };
         let mut assumed: Vec<Bit> = vec![self.goal_bit(collector, goal)];
-        assumed.extend(flag.into_iter().chain(self.symmetry.filter(|_| is_symmetric)));
+        assumed.extend(flag);
         let encoding = &mut self.encoding;
         // First try executions in which no value depends on itself.
         assumed.extend(encoding.grounded);
@@ -169,22 +186,21 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         assumed.push(blocking);
         while self.encoding.solver.solve(&assumed)? {
             // A value cycle permits more values than are tried. Another choice may have a fitting one.
-            let evidence = self.check_values(collector, goal, blocking);
-            if evidence.is_some() {
-                return evidence;
+            let outcomes = self.take_outcomes(collector, blocking).into_iter();
+            let evidence =
+                outcomes.filter(|(outcome, _)| collector.is_goal_met(goal, outcome)).map(|(_, thin_air)| {
+                    if thin_air { GoalEvidence::OutOfThinAir } else { GoalEvidence::Grounded }
+                });
+            if let Some(evidence) = evidence.max() {
+                return Some(evidence);
             }
         }
         Some(GoalEvidence::NoExecution)
     }
 
-    /// Checks the values that fit the solver's reads-from edges and last writes; excludes these if no tried value meets
-    /// the goal.
-    fn check_values(
-        &mut self,
-        collector: &OutcomeCollector<'_>,
-        goal: ExecutionGoal<'_>,
-        blocking: Bit,
-    ) -> Option<GoalEvidence> {
+    /// Returns the outcomes that fit the solver's reads-from edges and last writes, each with true if values depend on
+    /// themselves; excludes these edges and writes from further answers.
+    fn take_outcomes(&mut self, collector: &OutcomeCollector<'_>, blocking: Bit) -> Vec<(Outcome, bool)> {
         let (encoding, skeleton) = (&mut self.encoding, collector.skeleton);
         let assignment = encoding.solver.assignment();
         let mut reads_from = vec![None; skeleton.len()];
@@ -213,11 +229,8 @@ impl<'a, M: Matrix> SkeletonEncoding<'a, M> {
         encoding.solver.require_any(&clause);
         let rules = &collector.rules;
         let values = enumerate_valuations(skeleton, &reads_from, rules.out_of_thin_air, rules.domain);
-        let shown = values
-            .iter()
-            .filter(|shown| satisfies_constraints(skeleton, &shown.values))
-            .filter(|shown| collector.is_goal_met(goal, &collector.to_outcome(&shown.values, &last)));
-        shown.map(|v| if v.thin_air { GoalEvidence::OutOfThinAir } else { GoalEvidence::Grounded }).max()
+        let shown = values.iter().filter(|shown| satisfies_constraints(skeleton, &shown.values));
+        shown.map(|shown| (collector.to_outcome(&shown.values, &last), shown.thin_air)).collect()
     }
 
     /// Returns a bit that holds if the goal is met.

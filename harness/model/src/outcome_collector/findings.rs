@@ -33,30 +33,6 @@ pub(crate) struct Findings {
     pub(crate) replaces_dependencies: bool,
 }
 
-/// The counters of the findings.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ExecutionCounts {
-    candidate_executions: u64,
-    consistent_executions: u64,
-    path_combinations: u64,
-    truncated_combinations: u64,
-    /// True if outcomes were among the counted results.
-    pub(crate) terminated: bool,
-}
-
-impl ExecutionCounts {
-    /// Returns the difference to earlier counts.
-    pub(crate) fn difference_from(self, before: ExecutionCounts, terminated: bool) -> ExecutionCounts {
-        ExecutionCounts {
-            candidate_executions: self.candidate_executions.saturating_sub(before.candidate_executions),
-            consistent_executions: self.consistent_executions.saturating_sub(before.consistent_executions),
-            path_combinations: self.path_combinations - before.path_combinations,
-            truncated_combinations: self.truncated_combinations - before.truncated_combinations,
-            terminated,
-        }
-    }
-}
-
 impl Findings {
     /// Returns the race status of the program, unknown if some runs were not searched.
     pub(crate) fn race(&self) -> Race {
@@ -72,31 +48,12 @@ impl Findings {
         !self.timed_out && !self.ended_early && self.truncated_combinations == 0
     }
 
-    pub(crate) fn to_counts(&self) -> ExecutionCounts {
-        ExecutionCounts {
-            candidate_executions: self.candidate_executions,
-            consistent_executions: self.consistent_executions,
-            path_combinations: self.path_combinations,
-            truncated_combinations: self.truncated_combinations,
-            terminated: false,
-        }
-    }
-
     /// Adds the races and matches of a search that was cut short: each was found in an execution.
     pub(crate) fn add_definite(&mut self, partial: &Findings) {
         self.raised.add(partial.raised);
         self.grounded.add(partial.grounded);
         self.has_match |= partial.has_match;
         self.has_mismatch |= partial.has_mismatch;
-    }
-
-    /// Adds earlier counts again, `times` times.
-    pub(crate) fn add_counts(&mut self, counts: ExecutionCounts, times: u64) {
-        let add = |sum: &mut u64, once: u64| *sum = sum.saturating_add(once.saturating_mul(times));
-        add(&mut self.candidate_executions, counts.candidate_executions);
-        add(&mut self.consistent_executions, counts.consistent_executions);
-        add(&mut self.path_combinations, counts.path_combinations);
-        add(&mut self.truncated_combinations, counts.truncated_combinations);
     }
 
     /// Records the flags of a consistent execution inside the filter.

@@ -1,8 +1,8 @@
 //! Swaps of interchangeable threads.
 
-use litmus::{Test, ThreadId};
+use litmus::Test;
 
-use model::internals::{ThreadSymmetry, enumerate_paths};
+use model::internals::find_swaps;
 
 /// Prints the swaps of a test as threads, with a bar if its condition distinguishes them. Placement
 /// matters.
@@ -20,17 +20,13 @@ fn swaps_where(placed_by_scope: bool, columns: &[&str], init: &str, end: &str) -
     let rows: Vec<String> = (0..rows).map(row).collect();
     let text = format!("VULKAN t\n{{ {init} }}\n{}\n{end}\n", rows.join("\n"));
     let test: Test = litmus::parse(&text, "t").unwrap();
-    let threads = 0..test.threads.len() as u16;
-    let paths: Vec<_> =
-        threads.map(|thread| enumerate_paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
     let model = model::Model::shipped("vulkan").unwrap().unwrap();
     let mut semantic = model.execution_semantics();
     semantic.has_scope_symmetry = placed_by_scope;
-    let symmetry = ThreadSymmetry::new(&test, &paths, semantic);
-    let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
-    let swaps =
-        symmetry.swaps.iter().map(|swap| format!("{}-{}", block(&swap.blocks[0]), block(&swap.blocks[1])));
-    swaps.collect::<Vec<_>>().join(" ") + if symmetry.preserves_condition { "" } else { " |" }
+    let swaps = find_swaps(&test, semantic);
+    let texts: Vec<String> =
+        swaps.iter().map(|swap| format!("{}-{}", swap.threads[0], swap.threads[1])).collect();
+    texts.join(" ") + if swaps.iter().all(|swap| swap.preserves_condition) { "" } else { " |" }
 }
 
 const ALL: &str = "exists (x == 7)";
@@ -60,22 +56,20 @@ fn identical_threads_are_symmetric() {
     assert_eq!(swap_text(&columns, "x = 0;", ALL), "0-1");
 }
 
+/// A thread that shares its subgroup or workgroup with another one stays in it.
 #[test]
-fn groups_of_threads_are_symmetric_as_a_whole() {
-    let thread = |id: usize, workgroup: u32, subgroup: u32| {
-        format!("P{id}@sg {subgroup}, wg {workgroup}, qf 0; st.sc0 x, {}", 1 + id % 2)
+fn threads_of_different_groups_are_symmetric_if_each_is_alone() {
+    let swaps_for_places = |places: [(u32, u32); 3]| {
+        let column = |(id, (wg, sg)): (usize, &(u32, u32))| {
+            format!("P{id}@sg {sg}, wg {wg}, qf 0; st.atom.sg.sc0 x, 1")
+        };
+        let columns: Vec<String> = places.iter().enumerate().map(column).collect();
+        swap_text(&columns.iter().map(String::as_str).collect::<Vec<_>>(), "x = 0;", ALL)
     };
-    let swaps_for_places = |places: [(u32, u32); 4]| {
-        let columns: Vec<String> =
-            places.iter().enumerate().map(|(id, (wg, sg))| thread(id, *wg, *sg)).collect();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        swap_text(&columns, "x = 0;", ALL)
-    };
-    assert_eq!(swaps_for_places([(0, 0), (0, 0), (0, 1), (0, 1)]), "0+1-2+3");
-    assert_eq!(swaps_for_places([(0, 0), (0, 0), (1, 0), (1, 0)]), "0+1-2+3");
-    assert_eq!(swaps_for_places([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
-    // Two threads of one subgroup differ from two threads of two subgroups.
-    assert_eq!(swaps_for_places([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
+    assert_eq!(swaps_for_places([(0, 0), (1, 0), (2, 0)]), "0-1 1-2");
+    assert_eq!(swaps_for_places([(0, 0), (0, 1), (0, 2)]), "0-1 1-2");
+    assert_eq!(swaps_for_places([(0, 0), (0, 0), (1, 0)]), "0-1");
+    assert_eq!(swaps_for_places([(0, 0), (0, 1), (1, 0)]), "0-1");
 }
 
 /// Workgroup and subgroup placement is compared only if some scope is as narrow.
@@ -110,31 +104,12 @@ fn threads_are_symmetric_across_unnamed_placements() {
 }
 
 #[test]
-fn private_locations_are_permuted_with_their_threads() {
-    let columns = |other: &str| {
-        let first = "st.sc0 x, 1; st.sc0 a, 1".to_owned();
-        [first, other.to_owned()]
-            .iter()
-            .enumerate()
-            .map(|(id, body)| format!("P{id}@sg 0, wg {id}, qf 0; {body}"))
-            .collect::<Vec<_>>()
-    };
-    let swaps_with = |other: &str, init: &str, end: &str| {
-        let columns = columns(other);
-        swap_text(&columns.iter().map(String::as_str).collect::<Vec<_>>(), init, end)
-    };
-    let other = "st.sc0 x, 1; st.sc0 b, 1";
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", ALL), "0-1");
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 2;", ALL), "");
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0; c aliases a;", ALL), "");
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b aliases a;", ALL), "");
-    // A name that one instruction swaps and another leaves in place.
-    assert_eq!(swaps_with("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
-    // Conditions, and filters.
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");
-    // A final read of only one of them.
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (a == 1)"), "");
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ (x == 0 \\/ a == 1))"), "0-1 |");
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ x == 0 /\\ a == 1)"), "0-1");
-    assert_eq!(swaps_with(other, "x = 0; a = 0; b = 0;", "filter (a == 1)\nexists (x == 1)"), "");
+fn conditions_and_filters_are_compared_apart_from_their_order() {
+    let columns = ["P0@sg 0, wg 0, qf 0; ld.sc0 r0, x", "P1@sg 0, wg 1, qf 0; ld.sc0 r0, x"];
+    let swaps_with = |end: &str| swap_text(&columns, "x = 0;", end);
+    assert_eq!(swaps_with("exists (P0:r0 == 1 /\\ P1:r0 == 2)"), "0-1 |");
+    assert_eq!(swaps_with("exists (P0:r0 == 1 /\\ x == 0 /\\ P1:r0 == 1)"), "0-1");
+    assert_eq!(swaps_with("exists (P0:r0 == 1 /\\ (x == 0 \\/ P1:r0 == 1))"), "0-1 |");
+    assert_eq!(swaps_with("exists (P1:r0 == P0:r0)"), "0-1");
+    assert_eq!(swaps_with("filter (P0:r0 == 1)\nexists (x == 1)"), "");
 }
