@@ -10,7 +10,7 @@
 //! "BMC for Weak Memory Models: Relation Analysis for Compact SMT Encodings", CAV 2019), with guards.
 //!
 //! Closures are encoded from below: they contain at least the implied pairs, which suffices where only the lower bound
-//! of a node matters. Races, the question and the loop bound are assumptions on one incremental solver. What is not
+//! of a node matters. Others have a bit for paths of 1, 2, 4, … steps. Races, the question and the loop bound are assumptions on one incremental solver. What is not
 //! supported here, such as subgroup operations and conditional control barriers, is left to the other strategies.
 //! So are answers that need values out of thin air.
 

@@ -30,6 +30,8 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix, S> {
     lower_bound_only: Vec<bool>,
     terms: QuickMap<(u32, u16, u16), Bit>,
     open_closure_pairs: Vec<(NodeId, usize, usize, Bit)>,
+    /// The paths of a closure with at most a power of two steps: its node, the exponent, and the two ends.
+    paths: QuickMap<(u32, u32, u16, u16), Bit>,
     /// For each read, the writes that it may read from.
     pub(super) sources: QuickMap<usize, Vec<(usize, Bit)>>,
     /// The orders of the writes to each storage.
@@ -111,6 +113,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             lower_bound_only,
             terms: QuickMap::default(),
             open_closure_pairs: Vec::new(),
+            paths: QuickMap::default(),
             sources: QuickMap::default(),
             orders: QuickMap::default(),
             flags: Vec::new(),
@@ -485,6 +488,12 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
                 }
                 self.any_of(lower_only, &terms)
             }
+            PlanNode::Plus(relation) | PlanNode::Star(relation) if !lower_only => {
+                let sources =
+                    (0..self.bounds.n).filter(|event| !self.possible_successors(relation, *event).is_empty());
+                let exponent = sources.count().next_power_of_two().ilog2();
+                self.path_term((id, relation), exponent, from, to)
+            }
             PlanNode::Plus(_) | PlanNode::Star(_) => {
                 let whole = self.solver.circuit.input();
                 self.open_closure_pairs.push((id, from, to, whole));
@@ -570,6 +579,41 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         lower
     }
 
+    /// Returns the bit that a path of at most this power of two steps leads from an event to another.
+    fn path_term(
+        &mut self,
+        (closure, relation): (NodeId, NodeId),
+        exponent: u32,
+        from: usize,
+        to: usize,
+    ) -> Bit {
+        let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
+        if within(self.bounds.must(closure)) {
+            return Bit::TRUE;
+        }
+        if !within(self.bounds.may(closure)) {
+            return Bit::FALSE;
+        }
+        let Some(shorter) = exponent.checked_sub(1) else { return self.pair_term(relation, from, to) };
+        let key = (closure.0, exponent, from as u16, to as u16);
+        if let Some(known) = self.paths.get(&key) {
+            return *known;
+        }
+        let mut terms = vec![self.path_term((closure, relation), shorter, from, to)];
+        for between in self.possible_successors(closure, from) {
+            let second = self.path_term((closure, relation), shorter, between, to);
+            if second == Bit::FALSE {
+                continue;
+            }
+            let first = self.path_term((closure, relation), shorter, from, between);
+            let executes = self.executes_too(between, from, to);
+            terms.push(self.solver.circuit.all(&[first, second, executes]));
+        }
+        let path = self.solver.circuit.any(&terms);
+        self.paths.insert(key, path);
+        path
+    }
+
     /// Encodes a closure pair from below: each step of the relation, followed by the closure.
     fn encode_closure_pair(&mut self, id: NodeId, from: usize, to: usize, whole: Bit) {
         let (PlanNode::Plus(relation) | PlanNode::Star(relation)) = self.prepared.plan.node_at(id) else {
@@ -606,8 +650,10 @@ fn requested_bounds<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> V
     nodes_to_evaluate(prepared, roots, |id| bounds.must(id) != bounds.may(id))
 }
 
-/// Returns true if the clauses are equivalent to the axioms: closures and fixpoints occur only where a lower bound
-/// suffices.
+/// Limit of events for closures of which the axioms need both bounds: each has a bit for several lengths of each path.
+const MAX_EXACT_CLOSURE_EVENTS: usize = 64;
+
+/// Returns true if the clauses are equivalent to the axioms.
 pub(super) fn is_encodable<M: Matrix>(
     prepared: &PreparedPlan,
     bounds: &Bounds<M>,
@@ -621,9 +667,9 @@ pub(super) fn is_encodable<M: Matrix>(
             !(axiom.negated && axiom.kind == AxiomKind::Acyclic) || is_static(axiom.node)
         })
         && requested_bounds(prepared, bounds).iter().all(|wanted| match plan.node_at(wanted.node) {
-            // A closure contains at least the implied pairs. The solver may add others, which can only violate an
-            // axiom that uses the lower bound, but satisfy one that uses the upper bound.
-            PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may,
+            // From below, a closure contains at least the implied pairs. The solver may add others, which can only
+            // violate an axiom that uses the lower bound, but satisfy one that uses the upper bound.
+            PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may || bounds.n <= MAX_EXACT_CLOSURE_EVENTS,
             PlanNode::Immediate(_) | PlanNode::Recursive { .. } => false,
             _ => true,
         })
