@@ -220,7 +220,8 @@ impl ModuleTree<'_> {
                 at = after_attribute(tokens, at);
                 continue;
             }
-            if token.text == "use" {
+            // The bound `use<…>` is no import.
+            if token.text == "use" && text(at + 1) != "<" {
                 let end = after_item(tokens, at, false);
                 self.read_imports(&tokens[at + 1..end], module, false);
                 at = end;
@@ -424,6 +425,7 @@ mod tests {
             ("impl Clone for B<[u8; 2]> { fn clone(&self) -> Self { super::a::m!() } }\n", "b.rs:1 a.rs m"),
             ("mod inner { fn g() { super::super::a::f() } }\n", "b.rs:1 a.rs f"),
             ("pub use super::a::A;\nfn g(_: A) {}\n", "b.rs:2 a.rs A"),
+            ("fn g() -> impl Clone + use<> { super::a::f() }\n", "b.rs:1 a.rs f"),
         ] {
             assert_eq!(
                 list_references(&[("lib.rs", "mod a;\nmod b;\n"), A, ("b.rs", text)]),
