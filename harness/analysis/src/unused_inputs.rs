@@ -134,7 +134,7 @@ fn resolve_members(module: &SpirvModule, options: &mut AnalysisOptions) -> Resul
         let Some((place, _)) = parts.first() else {
             let known = list(&scalars.iter().collect::<Vec<_>>());
             return Err(unusable(format!(
-                "a member `{name}`, which the kernel does not have (it has {known})"
+                "a member `{name}`, which the kernel does not have (it has {known}); an array without a length is given with its buffer"
             )));
         };
         // Those of push constants are first.
