@@ -198,12 +198,13 @@ fn verdict_changes(old: &RunLine, new: &RunLine) -> Vec<Change> {
     let is_failure = |line: &RunLine| {
         line.verdict == VerdictWord::Inconclusive && !has_reason(line, &[Reason::NotExercised])
     };
+    let broken = new.broken_claim().filter(|_| old.broken_claim().is_none());
     let kind = if lacks_time(new) {
         if lacks_time(old) {
             return Vec::new();
         }
         ChangeKind::LostTime
-    } else if is_failure(new) && (!is_failure(old) || lacks_time(old)) {
+    } else if broken.is_some() || is_failure(new) && (!is_failure(old) || lacks_time(old)) {
         ChangeKind::NewFailure
     } else if old.verdict == VerdictWord::Violates {
         ChangeKind::GoneViolation
@@ -216,6 +217,9 @@ fn verdict_changes(old: &RunLine, new: &RunLine) -> Vec<Change> {
     if let (Some(reason), true) = (&new.reason, new.detail != new.reason) {
         let detail = new.detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
         change.detail = Some(format!("{reason}{detail}"));
+    }
+    if let Some(claim) = broken {
+        change.detail = Some(claim.describe_failure());
     }
     vec![change]
 }

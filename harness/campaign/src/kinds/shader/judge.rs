@@ -174,10 +174,11 @@ fn derive_verdict(
                     VerdictWord::Conforms,
                     format!("the script's expectations hold {dispatched}"),
                 ),
+                // Nothing is known of the device: the script may expect what the model does not promise.
                 broken => {
                     let what =
                         format!("the script's expectations fail in {broken} of {dispatches} dispatches");
-                    LineVerdict::new(VerdictWord::Violates, what)
+                    LineVerdict::inconclusive(Reason::NotJudged, what)
                 }
             }
         }
