@@ -169,6 +169,10 @@ pub fn analyze(
     let is_clean =
         |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == GridVerdict::Clean;
     let loses_order = module_verdict == GridVerdict::Racy && view.as_ref().is_some_and(is_clean);
+    // A required proof is one of the source.
+    let is_proved = |view: &LanguageView| matches!(prove_entry(&view.module, options), Ok(Some(proof)) if proof.is_proved);
+    let is_unproved =
+        loses_order && request.proofs == ProofMode::Required && !view.as_ref().is_some_and(is_proved);
     // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
     let view = view.filter(|view| is_wgsl && (has_fewer_races && !loses_order || !is_clean(view)));
     let has_word = !loses_order || !is_wgsl;
@@ -181,7 +185,7 @@ pub fn analyze(
     let line = &mut answer.line;
     line.module_verdict = Some(if view.is_some() { race_verdict(module_verdict) } else { line.verdict });
     if loses_order && line.verdict == RaceVerdict::Racy {
-        line.verdict = RaceVerdict::Clean;
+        line.verdict = if is_unproved { RaceVerdict::Undecided } else { RaceVerdict::Clean };
         line.findings.iter_mut().for_each(|finding| LOST_ORDER.clone_into(&mut finding.kind));
     }
     // The languages fix no subgroup size: a race for one of them is a race of the source.

@@ -121,6 +121,7 @@ pub(super) struct AccessConflict {
     pub later: AccessRecord,
     pub order: AccessOrder,
     pub word: u64,
+    pub class: StorageClass,
     /// The taint of the stored value, if memory already held it.
     pub repeated_store: Option<Taint>,
 }
@@ -196,7 +197,8 @@ impl<'v> Accessor<'v> {
             unordered |= result.is_unordered;
             // One report for each access is enough.
             if let (Some((earlier, order)), None) = (result.conflict, &conflict) {
-                conflict = Some(AccessConflict { earlier, later: record, order, word, repeated_store });
+                conflict =
+                    Some(AccessConflict { earlier, later: record, order, word, class, repeated_store });
             }
         }
         (unordered, conflict)

@@ -282,7 +282,7 @@ impl Interpreter<'_> {
         let cause = if is_equal { FindingCause::EqualStores } else { cause };
         let same = match (stored, self.program.module.language) {
             (None, _) => "",
-            (Some(0), Some(ShaderLanguage::Hlsl)) => {
+            (Some(0), Some(ShaderLanguage::Hlsl)) if conflict.class != litmus::StorageClass::Workgroup => {
                 "; the write stores the value that memory already holds, which HLSL defines and Vulkan does not"
             }
             (Some(0), _) => "; the write stores the value that memory already holds, which is still a race",
