@@ -94,7 +94,7 @@ pub(crate) fn walk_proof(
         && (has_conditions || !known.findings.iter().any(is_barrier));
     let is_open = matches!(known.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
     if is_open || is_chosen && !proof.is_proved && has_conditions {
-        // A shader that does the same in every workgroup is meant for one.
+        // A shader that does the same in every workgroup is written for one.
         let is_for_one = known.limits.iter().any(|limit| matches!(limit, CoverageLimit::OneWorkgroup));
         let is_defect = |(why, inputs): &&(Unproved, RacyInputs)| {
             (!proof.is_proved || why.reason == UnprovedReason::DivergentBarrier)

@@ -163,14 +163,24 @@ pub fn analyze(
     let is_wgsl = options.language == Some(ShaderLanguage::Wgsl);
     // The module of such a source has fewer races than the source.
     let has_fewer_races = is_wgsl && module.has_component_stores();
-    let view = (module_verdict == GridVerdict::Racy || has_fewer_races)
+    let walked = (module_verdict == GridVerdict::Racy || has_fewer_races)
         .then(|| walk_by_language(request, module, options, &choice.options, &no_limit))
         .flatten();
+    let view = match walked.transpose() {
+        Err(refusal) if has_fewer_races => {
+            let why = source_refusal_text(request.file, module, &refusal);
+            return EntryAnswer::refused(request.file, options, why, Some(refusal));
+        }
+        walked => walked.unwrap_or_default(),
+    };
     let is_clean =
         |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == GridVerdict::Clean;
     let loses_order = module_verdict == GridVerdict::Racy && view.as_ref().is_some_and(is_clean);
     // A required proof is one of the source.
-    let is_proved = |view: &LanguageView| matches!(prove_entry(&view.module, options), Ok(Some(proof)) if proof.is_proved);
+    let is_proved = |view: &LanguageView| {
+        let proof = prove_entry(&view.module, options).ok().flatten();
+        proof.is_some_and(|proof| proof.is_proved)
+    };
     let is_unproved =
         loses_order && request.proofs == ProofMode::Required && !view.as_ref().is_some_and(is_proved);
     // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
@@ -338,21 +348,24 @@ struct LanguageView {
     is_free_where_racy: bool,
 }
 
-/// Walks an entry point by the rules of its source language, if they add order to the module.
+/// Walks an entry point by the rules of its source language, if they change the module.
+///
+/// # Errors
+/// Returns the reason why it cannot be analysed.
 fn walk_by_language(
     request: &AnalysisRequest<'_>,
     module: &SpirvModule,
     requested: &AnalysisOptions,
     racing: &AnalysisOptions,
     stop: &StopFunction,
-) -> Option<LanguageView> {
+) -> Option<Result<LanguageView, Refusal>> {
     requested.language?;
     let module = module.by_language_rules()?;
     let options = AnalysisOptions { by_language_rules: true, ..requested.clone() };
-    let choice = walk_entry(request, &module, &options, stop).ok()?;
     let racing = AnalysisOptions { by_language_rules: true, ..racing.clone() };
     let is_free_where_racy = analyze_grid(&module, &racing).is_ok_and(|report| report.findings.is_empty());
-    Some(LanguageView { module, options, choice, is_free_where_racy })
+    let choice = walk_entry(request, &module, &options, stop);
+    Some(choice.map(|choice| LanguageView { module, options, choice, is_free_where_racy }))
 }
 
 /// Adds a proof, or the places that it leaves open, to the line of an entry point without a finding.

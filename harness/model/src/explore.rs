@@ -88,7 +88,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
     }
     let static_bounds = StaticBounds::<M>::new(skeleton, prepared)?;
     let is_encodable = SkeletonEncoding::supports(prepared, &static_bounds);
-    // Given outcomes are asked one by one. If values depend on each other, the search enumerates too many of them.
+    // Each given outcome is a separate question. If values depend on each other, the search enumerates too many of them.
     let asks_only = findings.outcomes.is_fixed || findings.unlisted && !has_independent_values(skeleton);
     if !(asks_only && is_encodable) {
         let mut search = SkeletonSearch::new(skeleton, prepared, &static_bounds, collector.tracker);

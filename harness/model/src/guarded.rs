@@ -10,9 +10,9 @@
 //! "BMC for Weak Memory Models: Relation Analysis for Compact SMT Encodings", CAV 2019), with guards.
 //!
 //! Closures are encoded from below: they contain at least the implied pairs, which suffices where only the lower bound
-//! of a node matters. Others have a bit for paths of 1, 2, 4, … steps. Races, the question and the loop bound are assumptions on one incremental solver. What is not
-//! supported here, such as subgroup operations and conditional control barriers, is left to the other strategies.
-//! So are answers that need values out of thin air.
+//! of a node matters. Others have a bit for paths of 1, 2, 4, … steps. Races, the question and the loop bound are
+//! assumptions on one incremental solver. What is not supported here, such as subgroup operations and conditional
+//! control barriers, is left to the other strategies. So are answers that need values out of thin air.
 
 mod coherence;
 mod encoding;
@@ -240,9 +240,13 @@ impl Symmetry {
         };
         let mut symmetry = Symmetry { all: Bit::TRUE, of_condition: Bit::TRUE };
         for ThreadSwap { threads: [earlier, later], preserves_condition } in swaps {
-            // The two threads have the same code, so their writes correspond. An RMW is preferred, since each RMW of a
-            // chain reads from its predecessor.
-            let pairs: Vec<(usize, usize)> = writes_of(*earlier).into_iter().zip(writes_of(*later)).collect();
+            // The two threads have the same code, so their writes correspond. Only writes to one storage have an order.
+            // An RMW is preferred, since each RMW of a chain reads from its predecessor.
+            let mut pairs: Vec<(usize, usize)> =
+                writes_of(*earlier).into_iter().zip(writes_of(*later)).collect();
+            pairs.retain(|(first, second)| {
+                events[*first].storage.is_some() && events[*first].storage == events[*second].storage
+            });
             let rmw = pairs.iter().find(|(write, _)| events[*write].tags.has(Tags::RMW));
             let Some((first, second)) = rmw.or(pairs.first()) else { continue };
             let ordered = encoding.co_bit(*first, *second);

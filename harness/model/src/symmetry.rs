@@ -5,9 +5,8 @@
 //!
 //! Two threads are interchangeable if they have the same code and each is alone in its subgroup, workgroup or queue family,
 //! as far as these differ. If no scope is as narrow as a subgroup, or as a workgroup, the Vulkan model does not depend on
-//! the placement of threads in these. The model
-//! refers to subgroups and workgroups only in links of availability and visibility chains, and in the domains
-//! that these reach. Operations of device scope are in all narrower instances too (`in-subgroup`,
+//! the placement of threads in these. The model refers to subgroups and workgroups only in links of availability and
+//! visibility chains, and in the domains that these reach. Operations of device scope are in all narrower instances too (`in-subgroup`,
 //! `in-workgroup`). So each such link is also a link of the queue family, and each domain is contained in the
 //! device's. Links of narrower operations extend chains that links of the queue family do not (`in-device`).
 //! But if all semantics name the same storage classes, such a chain is one happens-before edge by these

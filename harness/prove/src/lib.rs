@@ -140,7 +140,7 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     let are_different = |query: &Query| query.kind == PairKind::DifferentWorkgroups;
     let unused = (0..3).filter(|axis| !used[*axis] && options.grid.is_none());
     let unused: Vec<usize> = unused.collect();
-    // Workgroups that differ in an unused dimension do the same. A shader that uses none is meant for one workgroup.
+    // Workgroups that differ in an unused dimension do the same. A shader that uses none is written for one workgroup.
     let mut across = conflicts.iter().filter(|query| are_different(query));
     if !unused.is_empty() && across.all(|query| matches!(prover.answer(query), Answer::Proved)) {
         conflicts.retain(|query| !are_different(query));

@@ -31,7 +31,7 @@ pub(super) const SITE_MASK: Taint = 0xffff_ff00;
 pub(super) const FIRST_SITE: u32 = 8;
 /// The last of these bits.
 pub(super) const LAST_SITE: u32 = 31;
-/// One bit for each input that no option supplies ([`entry_point::assumed`]). The last bit stands for all further
+/// One bit for each input that no option supplies ([`entry_point::assumed`]). The last bit is that of all further
 /// inputs.
 pub(super) const INPUT_MASK: Taint = 0xffff_ffff_0000_0000;
 /// The first of these bits.

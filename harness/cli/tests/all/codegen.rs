@@ -206,7 +206,7 @@ fn null_devices_execute_nothing() {
         let mut command = vk_litmus(arguments.iter().copied());
         let ran = Ran::run(command.args(["--device", "radv:navi21"]).current_dir(folder.path()));
         assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{arguments:?}: {}", ran.stderr);
-        let text = ran.words();
+        let text = ran.messages();
         assert!(text.contains("only compiles"), "{text}");
         // An unknown device writes no file.
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
@@ -249,7 +249,7 @@ fn an_unknown_family_lists_the_known_ones() {
             vk_litmus([command, "mp/MP+rel-acq", "--device", "radv:bogus"]).current_dir(folder.path()),
         );
         assert_eq!(ran.code, 3, "{command}: {ran:?}");
-        let text = ran.words();
+        let text = ran.messages();
         assert!(text.contains("no compile-only device `radv:bogus`"), "{text}");
         assert!(text.contains("ended with signal: 6"), "{text}");
         assert!(text.contains("vega10") && text.contains("navi21"), "{text}");

@@ -55,12 +55,20 @@ impl Ran {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Returns both outputs as words between single spaces: messages are broken between words, where depends
-    /// on the length of the paths in them.
+    /// Returns both outputs as [`Ran::messages`] returns standard error.
     pub fn words(&self) -> String {
-        let both = self.stdout.split_whitespace().chain(self.stderr.split_whitespace());
-        both.filter(|word| !["│", "×"].contains(word)).collect::<Vec<_>>().join(" ")
+        join_words(&format!("{} {}", self.stdout, self.stderr))
     }
+
+    /// Returns standard error as words between single spaces: the length of paths decides where a message is broken.
+    pub fn messages(&self) -> String {
+        join_words(&self.stderr)
+    }
+}
+
+/// Joins the words of a text by single spaces, without the marks of messages.
+fn join_words(text: &str) -> String {
+    text.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect::<Vec<_>>().join(" ")
 }
 
 impl From<Output> for Ran {

@@ -118,7 +118,7 @@ fn a_lost_acquire_is_found_on_every_affected_driver() {
 fn the_page_lists_changes_of_a_newer_driver() {
     let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi31", "--format", "html"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.words().contains("`--format html` needs `--emit order`"), "{}", ran.stderr);
+    assert!(ran.messages().contains("`--format html` needs `--emit order`"), "{}", ran.stderr);
     if !has_compilers() {
         return;
     }

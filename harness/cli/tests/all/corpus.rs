@@ -46,7 +46,7 @@ fn an_undecided_expectation_is_an_environment_failure() {
     let line = &ran.json_lines()[0];
     assert_eq!(line["race"], "unknown");
     assert_eq!(line["queries"][0]["holds"], serde_json::Value::Null);
-    assert!(ran.words().contains("could not be checked"), "{}", ran.stderr);
+    assert!(ran.messages().contains("could not be checked"), "{}", ran.stderr);
 }
 
 /// The race is after a loop without a bound on its iterations.
@@ -69,7 +69,7 @@ exists (y == 1)
         let line = &ran.json_lines()[0];
         assert_eq!((&line["race"], &line["bound"], &line["cut"]), (&"unknown".into(), &32.into(), &1.into()));
         assert_eq!(line["queries"][0]["holds"], serde_json::Value::Null);
-        assert!(ran.words().contains("cut off at the bound"), "{}", ran.stderr);
+        assert!(ran.messages().contains("cut off at the bound"), "{}", ran.stderr);
     }
 }
 

@@ -100,7 +100,7 @@ fn names_about_layout_are_refused() {
         ("dEQP-VK.memory_model.padding.test", "a layout test of blocks"),
     ] {
         let ran = Ran::run(&mut vk_litmus(["run", "--cts-name", name]));
-        let messages = ran.words();
+        let messages = ran.messages();
         assert!(messages.contains(why), "{messages}");
     }
 }

@@ -218,7 +218,7 @@ fn contents_that_cannot_be_enumerated_never_conform() {
         let (ran, line) =
             run(device, &shader("tickets"), &["--grid", "64", "--assert", "tickets.next == 63"]);
         assert_eq!((ran.code, &line["shader"]["claim"]["broken"]), (1, &400.into()), "{device}: {ran:?}");
-        assert!(ran.words().contains("failed in 400 dispatches"), "{ran:?}");
+        assert!(ran.messages().contains("failed in 400 dispatches"), "{ran:?}");
     }
 }
 
@@ -438,11 +438,11 @@ fn flags_without_a_meaning_for_shaders_are_refused() {
     for (more, expected) in cases {
         let ran = Ran::run(vk_litmus(["run", &shader("racy"), "--device", "sim"]).args(more));
         assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains(expected) && ran.words().contains("not available"), "{ran:?}");
+        assert!(ran.stderr.contains(expected) && ran.messages().contains("not available"), "{ran:?}");
     }
     let ran = Ran::run(&mut vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--grid", "2"]));
     assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.words().contains("need a shader file"), "{ran:?}");
+    assert!(ran.messages().contains("need a shader file"), "{ran:?}");
 }
 
 /// A run of a shader can be resumed, and every report format has the shader.

@@ -58,7 +58,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     pipe(&path);
     let walked = Ran::run(&mut vk_litmus(["check", "--format", "json", folder.path().to_str().unwrap()]));
     assert_eq!((walked.code, walked.json_lines().len()), (0, 1), "{walked:?}");
-    assert!(walked.words().contains("pipe.litmus is skipped"), "{walked:?}");
+    assert!(walked.messages().contains("pipe.litmus is skipped"), "{walked:?}");
     let writer = {
         let path = path.clone();
         std::thread::spawn(move || std::fs::write(path, SB).unwrap())
@@ -74,7 +74,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     let large = Ran::run(&mut vk_litmus(["check", path.to_str().unwrap()]));
     writer.join().unwrap();
     assert_eq!(large.code, 2, "{large:?}");
-    assert!(large.words().contains("larger than 1024 KiB"), "{large:?}");
+    assert!(large.messages().contains("larger than 1024 KiB"), "{large:?}");
     // Neither plan nor journal may be a pipe.
     let results = folder.path().join("results");
     std::fs::create_dir(&results).unwrap();
@@ -82,7 +82,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     for command in [&["report"][..], &["run", "--resume", "sb/SB+rlx-rlx", "--device", "sim", "--out"]] {
         let ran = Ran::run(vk_litmus(command.iter().copied()).arg(&results));
         assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.words().contains("neither a folder nor a regular file"), "{ran:?}");
+        assert!(ran.messages().contains("neither a folder nor a regular file"), "{ran:?}");
     }
 }
 
@@ -324,13 +324,13 @@ fn a_run_that_skips_every_test_fails() {
     std::fs::write(folder.path().join("sim-skips.txt"), "unplaceable # nobody asks for it\n").unwrap();
     let listed = run(&["--strict", "--expect", "."]);
     assert_eq!(listed.code, 3, "on a list or not, nothing was run: {listed:?}");
-    assert!(listed.words().contains("every test was skipped"), "{listed:?}");
+    assert!(listed.messages().contains("every test was skipped"), "{listed:?}");
     assert_eq!(run(&["--expect", "."]).code, 0);
     let named = run(&["--strict", "--expect", ".", "--gtest_filter=*"]);
     assert_eq!(named.code, 0, "what a runner asks for by name, and is on a list, is meant: {named:?}");
     let none = run(&["--strict", "--gtest_filter=nothing"]);
     assert_eq!(none.code, 1, "{none:?}");
-    assert!(none.words().contains("no test was run"), "{none:?}");
+    assert!(none.messages().contains("no test was run"), "{none:?}");
 }
 
 /// If there are more shards than tests, some are empty.
@@ -342,13 +342,13 @@ fn an_empty_shard_is_reported_and_succeeds() {
         command.args(quiet).env("CI_NODE_INDEX", "2").env("CI_NODE_TOTAL", "2");
         let ran = Ran::run(command.current_dir(folder.path()));
         assert_eq!(ran.code, 0, "{ran:?}");
-        assert!(ran.words().contains("part 2/2 of the tests, by CI_NODE_"), "{ran:?}");
-        assert!(ran.words().contains("part 2/2 of 1 test is empty"), "{ran:?}");
+        assert!(ran.messages().contains("part 2/2 of the tests, by CI_NODE_"), "{ran:?}");
+        assert!(ran.messages().contains("part 2/2 of 1 test is empty"), "{ran:?}");
     }
     let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--shard", "2/2", "--strict"]);
     let ran = Ran::run(command.current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.words().contains("part 2/2 of 1 test is empty"), "{ran:?}");
+    assert!(ran.messages().contains("part 2/2 of 1 test is empty"), "{ran:?}");
     assert!(ran.stdout.contains("0 verdicts: ") && ran.stdout.contains(" 0 instances in 0.0 s"), "{ran:?}");
 }
 

@@ -171,7 +171,7 @@ fn kubernetes_pods_run_their_shards() {
     command.arg(binary()).args(arguments).env("JOB_COMPLETION_INDEX", "2");
     let ran = Ran::run(command.env("JOB_COMPLETIONS", completions.to_string()));
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.words().contains("part 3/4 of the tests, by JOB_COMPLETION_INDEX"), "{}", ran.stderr);
+    assert!(ran.messages().contains("part 3/4 of the tests, by JOB_COMPLETION_INDEX"), "{}", ran.stderr);
     assert!(ids(&folder.path().join("results/try/part-2/run.jsonl")).len() > 20);
 }
 

@@ -53,7 +53,7 @@ fn inputs_come_from_flags_or_a_file() {
     // A flag overrides the case file.
     let (ran, line) = check("reduce-right", &[&sum[..], &["--buffer", "0.0=zeros:24"]].concat());
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (1, &false.into()), "{ran:?}");
-    assert!(ran.words().contains("does not hold"), "{}", ran.stderr);
+    assert!(ran.messages().contains("does not hold"), "{}", ran.stderr);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_undecided_answer_names_the_limit() {
         assert!(ran.stderr.contains(words), "{name}: {ran:?}");
     }
     let ran = Ran::run(&mut vk_litmus(["check", &kind("histogram.comp"), "--grid", "4"]));
-    assert!(!ran.words().contains("unknown: "), "{ran:?}");
+    assert!(!ran.messages().contains("unknown: "), "{ran:?}");
     let folder = tempfile::tempdir().unwrap();
     let shaders = [
         (
@@ -291,18 +291,18 @@ fn grids_beyond_the_lifter_are_walked() {
     let (ran, line) = answer("reduce", &["--grid", "64"]);
     assert_eq!((ran.code, &line["race"], &line["id"]), (1, &"racy".into(), &"reduce:main".into()), "{ran:?}");
     assert_eq!(line["findings"][0]["at"][0]["file"], "reduce.comp");
-    assert!(ran.words().contains("64 workgroups"), "{}", ran.stderr);
+    assert!(ran.messages().contains("64 workgroups"), "{}", ran.stderr);
     // A sample of schedules does not decide every schedule.
     let (ran, line) = answer("lock-right", &["--grid", "64"]);
     assert_eq!((ran.code, &line["race"]), (0, &"unknown".into()), "{ran:?}");
     // The undecided assertion is reported.
     let (ran, line) = answer("lock-right", &["--grid", "64", "--assert", "data.count == 64"]);
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (3, &Value::Null), "{ran:?}");
-    assert!(ran.words().contains("has no answer on a grid of this size"), "{ran:?}");
+    assert!(ran.messages().contains("has no answer on a grid of this size"), "{ran:?}");
     // Walks support no other model.
     let ran = Ran::run(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.words().contains("cannot analyze: more than"), "{ran:?}");
+    assert!(ran.messages().contains("cannot analyze: more than"), "{ran:?}");
 }
 
 /// The reason why an assertion is undecided: the size of the grid, or a value that is not tracked.
@@ -463,7 +463,7 @@ fn explanations_of_shaders_are_pages_and_pictures() {
         picture.stdout
     );
     let ran = ran("dot");
-    assert!(ran.code == 2 && ran.words().contains("--format dot"), "{ran:?}");
+    assert!(ran.code == 2 && ran.messages().contains("--format dot"), "{ran:?}");
     // The headline is the failed assertion, although there is no race.
     let claim = ["explain", "--grid", "2", "--assert", "data.count == 3", "--format", "html"];
     let ran = Ran::run(vk_litmus(claim).arg(self::shader("lock-right")));
@@ -511,7 +511,7 @@ fn races_become_litmus_tests() {
         // The output is a valid litmus test.
         let ran = Ran::run(&mut vk_litmus(emit));
         assert_eq!((ran.code, &ran.stdout), (1, &std::fs::read_to_string(&first).unwrap()), "{ran:?}");
-        let several = ran.words().contains("more: write all to files with");
+        let several = ran.messages().contains("more: write all to files with");
         assert_eq!(several, first.with_extension("1.litmus").exists(), "{ran:?}");
         for number in 0.. {
             let file = match number {

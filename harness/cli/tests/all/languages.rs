@@ -17,6 +17,11 @@ fn a_lost_order_is_a_warning() {
         let line = &ran.json_lines()[0];
         assert_eq!((ran.code, &line["findings"][0]["kind"]), (0, &"lost-order".into()), "{ran:?}");
     }
+    // A required proof is one of the source, not of the module.
+    for (grid, code) in [("1", 0), ("2", 1)] {
+        let ran = Ran::run(&mut vk_litmus(["race", shader, "--grid", grid, "--prove"]));
+        assert_eq!(ran.code, code, "{ran:?}");
+    }
 }
 
 #[test]
@@ -76,4 +81,8 @@ StructuredBuffer<uint> b : register(t1);
             "{ran:?}"
         );
     }
+    // Proofs count equal stores as races.
+    let mut command = vk_litmus(["race", "element.hlsl", "--grid", "1", "--prove"]);
+    let ran = Ran::run(command.current_dir(folder.path()));
+    assert_eq!(ran.code, 3, "{ran:?}");
 }

@@ -148,7 +148,9 @@ fn a_violation_has_its_machine_code() {
     std::fs::write(out.join("machine-code.jsonl"), "{\"schema\":\"vk-litmus/machine-code/3\"}\n").unwrap();
     let newer = Ran::run(vk_litmus(["report", "--format", "md"]).arg(&out));
     assert_eq!(newer.code, 2, "{newer:?}");
-    assert!(newer.words().contains("machine-code.jsonl:1: a record of version `vk-litmus/machine-code/3`"));
+    assert!(
+        newer.messages().contains("machine-code.jsonl:1: a record of version `vk-litmus/machine-code/3`")
+    );
 }
 
 /// SwiftShader compares 32-bit integers as unsigned in atomic minimum and maximum.

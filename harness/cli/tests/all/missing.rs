@@ -142,7 +142,7 @@ fn some_workgroups_are_not_enough_for_final_contents() {
         command.args([&file, "--grid", "4", "--workgroup", "0"]);
         let ran = Ran::run(command.current_dir(folder.path()));
         assert_eq!(ran.code, 2, "{arguments:?}: {ran:?}");
-        assert!(ran.words().contains("--workgroup: "), "{arguments:?}: {ran:?}");
+        assert!(ran.messages().contains("--workgroup: "), "{arguments:?}: {ran:?}");
     }
 }
 

@@ -135,7 +135,7 @@ fn report_reads_results_saved_in_a_browser() {
     let line = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, line.replacen("900", "901", 1)).unwrap();
     let changed = Ran::run(vk_litmus(["report", "--format", "json"]).arg(folder.path()));
-    assert!(changed.words().contains("the record was changed"), "{}", changed.stderr);
+    assert!(changed.messages().contains("the record was changed"), "{}", changed.stderr);
 }
 
 /// Returns a test whose outcomes cannot be enumerated within the limit on steps: six threads with six atomic

@@ -73,7 +73,7 @@ fn a_broken_claim_is_a_violation() {
     );
     let wrong = claimed("obeying");
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
-    assert!(wrong.words().contains("unknown progress model `obeying`"), "{}", wrong.stderr);
+    assert!(wrong.messages().contains("unknown progress model `obeying`"), "{}", wrong.stderr);
 }
 
 #[test]

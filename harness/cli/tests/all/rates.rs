@@ -102,7 +102,7 @@ fn environments_are_measured_side_by_side() {
     assert_eq!(Ran::run(&mut vk_litmus(unknown)).code, 2);
     let synchronized = ["bench", "--device", "sim", "--stress", "sim", "mp/MP+rel-acq"];
     let ran = Ran::run(&mut vk_litmus(synchronized));
-    assert_eq!((ran.code, ran.words().contains("no test among these")), (2, true), "{ran:?}");
+    assert_eq!((ran.code, ran.messages().contains("no test among these")), (2, true), "{ran:?}");
 }
 
 #[test]
@@ -114,7 +114,11 @@ fn a_preset_learnt_from_a_suite_is_judged_by_tests_that_it_did_not_see() {
     assert_eq!(ran.code, 0, "{ran:?}");
     let hasty = tune.map(|word| if word == "4s" { "100ms" } else { word });
     let refused = Ran::run(vk_litmus(hasty).current_dir(folder.path()));
-    assert_eq!((refused.code, refused.words().contains("takes at least 1s 320ms")), (2, true), "{refused:?}");
+    assert_eq!(
+        (refused.code, refused.messages().contains("takes at least 1s 320ms")),
+        (2, true),
+        "{refused:?}"
+    );
     let line_with = |what: &str| ran.stdout.lines().find(|line| line.contains(what)).unwrap().to_owned();
     let (learnt, unseen) = (line_with("used for tuning"), line_with("not used for tuning"));
     let count = |line: &str| line.split(' ').next().unwrap().parse::<usize>().unwrap();

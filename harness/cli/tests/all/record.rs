@@ -79,7 +79,7 @@ fn build_host(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
         .arg(data(&format!("{name}.c")))
         .arg("-lvulkan");
     let built = Ran::run(&mut compiler);
-    if built.words().contains("vulkan.h: No such file") {
+    if built.messages().contains("vulkan.h: No such file") {
         println!("1 skipped: libvulkan-dev is not installed");
         return None;
     }
@@ -323,5 +323,5 @@ fn a_program_without_vulkan_has_no_recording() {
     let folder = tempfile::tempdir().unwrap();
     let ran = record(&folder.path().join("out"), &[], &mut Command::new("true"));
     assert_eq!(ran.code, 3, "{ran:?}");
-    assert!(ran.words().contains("created no Vulkan instance"), "{ran:?}");
+    assert!(ran.messages().contains("created no Vulkan instance"), "{ran:?}");
 }

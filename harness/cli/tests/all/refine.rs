@@ -148,7 +148,7 @@ fn wrong_inputs_are_refused_with_the_expected_form() {
     for (arguments, expected) in cases {
         let ran = Ran::run(&mut vk_litmus(["refine"].iter().chain(arguments).copied()));
         assert_eq!(ran.code, 2, "{arguments:?}: {ran:?}");
-        assert!(ran.words().contains(expected), "{expected}: {ran:?}");
+        assert!(ran.messages().contains(expected), "{expected}: {ran:?}");
     }
 }
 

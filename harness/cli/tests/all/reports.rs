@@ -145,7 +145,7 @@ fn an_incomplete_merged_folder_is_resumed_by_its_path() {
         std::fs::remove_file(folder.path().join(name).join("command.json")).unwrap();
     }
     let bare = in_folder(folder.path(), &["merge", "first", "second", "--out", "bare"]);
-    assert!(bare.words().contains("with `--resume --out bare` and without `--shard`"), "{bare:?}");
+    assert!(bare.messages().contains("with `--resume --out bare` and without `--shard`"), "{bare:?}");
 }
 
 /// A journal copied from another folder belongs to another run, and every reader rejects it.
@@ -185,7 +185,7 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
             let ran = in_folder(folder.path(), command);
             assert_eq!(ran.code, 2, "{command:?} {field}: {ran:?}");
             let is_reported =
-                ran.words().contains("mixed/run.jsonl:1: a verdict for") && ran.stderr.contains(field);
+                ran.messages().contains("mixed/run.jsonl:1: a verdict for") && ran.stderr.contains(field);
             assert!(is_reported, "{command:?} {field}: {ran:?}");
         }
     }
@@ -264,7 +264,7 @@ fn judging_again_by_the_same_model_changes_nothing() {
     assert_eq!(ran.code, 0, "{ran:?}");
     let rejudged = in_folder(folder.path(), &["diff", "seen", "--out", "again.jsonl"]);
     assert!(rejudged.code == 0 && rejudged.stdout.ends_with("no changes\n"), "{rejudged:?}");
-    assert!(!rejudged.words().contains("keeps its verdict"), "{rejudged:?}");
+    assert!(!rejudged.messages().contains("keeps its verdict"), "{rejudged:?}");
     let outcomes = |path: PathBuf| -> Vec<Value> {
         let text = std::fs::read_to_string(path).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -323,7 +323,7 @@ fn a_saved_baseline_compares_with_a_later_run() {
     assert!(diff.stdout.ends_with("no changes\n"), "{}", diff.stdout);
     let page = in_folder(folder.path(), &["report", baseline]);
     assert_eq!((page.code, page.stdout.as_str()), (0, ""), "{page:?}");
-    assert!(page.words().contains("report in report.html"), "{page:?}");
+    assert!(page.messages().contains("report in report.html"), "{page:?}");
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert_eq!(page.matches("<figure>").count(), TESTS.len(), "embedded tests are found by their hash");
 }
@@ -401,7 +401,7 @@ fn an_unfinished_run_is_reported_as_such() {
     std::fs::write(&journal, &text[..text.len() - 30]).unwrap();
     let ran = in_folder(folder.path(), &["report", "one", "--out", "page.html"]);
     assert_eq!(ran.code, 3, "{ran:?}");
-    assert!(ran.words().contains("run.jsonl:4: the last line is incomplete"), "{ran:?}");
+    assert!(ran.messages().contains("run.jsonl:4: the last line is incomplete"), "{ran:?}");
     let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.contains("1 of 4 tests have no verdict"), "the rest is reported");
 }
@@ -474,7 +474,7 @@ fn outcome_lists_are_recomputed_under_the_same_model() {
     rewrite(&folder.path().join("one"), |line| line.outcomes.iter_mut().for_each(|row| row.weak = !row.weak));
     let dropped = table();
     assert!(dropped.code == 3 && dropped.stderr.starts_with("error: "), "{dropped:?}");
-    assert!(dropped.words().contains("dropped: the current model does not confirm them"), "{dropped:?}");
+    assert!(dropped.messages().contains("dropped: the current model does not confirm them"), "{dropped:?}");
     assert!(dropped.stdout.contains("not judged"), "{dropped:?}");
 }
 

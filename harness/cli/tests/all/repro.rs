@@ -34,7 +34,7 @@ fn a_bundle_has_the_files_in_its_text() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("bundle");
     let ran = bundle(&["mp/MP+rel-acq@split"], &out);
-    assert!(ran.words().contains("files in "), "{}", ran.stderr);
+    assert!(ran.messages().contains("files in "), "{}", ran.stderr);
     let there = files(&out);
     let expected = [
         "README.md",
@@ -107,7 +107,9 @@ fn a_violation_of_a_run_is_reproduced_with_its_counts() {
     let other = folder.path().join("other");
     let missing = Ran::run(vk_litmus(["repro", "lb/LB+rlx-rlx", "--results", results, "--out"]).arg(&other));
     assert_eq!(missing.code, 2, "{}", missing.stderr);
-    assert!(missing.words().contains("the results have no verdict for `lb/LB+rlx-rlx`") && !other.exists());
+    assert!(
+        missing.messages().contains("the results have no verdict for `lb/LB+rlx-rlx`") && !other.exists()
+    );
 }
 
 /// Returns true if a C compiler, the Vulkan headers and a loader are installed.

@@ -291,7 +291,7 @@ fn an_interrupted_run_prints_how_to_resume() {
         assert!(killed.success());
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert_eq!(ran.code, 3, "{ran:?}");
-        assert!(ran.words().contains("`vk-litmus run --resume out`"), "{}", ran.stderr);
+        assert!(ran.messages().contains("`vk-litmus run --resume out`"), "{}", ran.stderr);
     }
 }
 
@@ -312,7 +312,7 @@ fn resume_retries_tests_without_time() {
     assert!(summary.starts_with("Incomplete: 3 of 4 tests did not run. "), "{summary}");
     let resumed = run(&["run", "--resume", "out", "--time", "10s", "--format", "json"]);
     assert!(
-        resumed.words().contains("1 of 4 tests have a verdict; running 3 again that had too little time"),
+        resumed.messages().contains("1 of 4 tests have a verdict; running 3 again that had too little time"),
         "{resumed:?}"
     );
     let late = resumed.json_lines().iter().filter(|line| line["reason"] == "no time").count();

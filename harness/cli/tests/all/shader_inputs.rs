@@ -100,7 +100,7 @@ fn unknown_or_misfitting_inputs_are_refused() {
         assert_eq!(ran.code, 2, "{ran:?}");
     }
     let ran = run_on_shader("lint", "none.spvasm", &[]);
-    assert!(ran.code == 2 && ran.words().contains("none.spvasm: the module has no entry"), "{ran:?}");
+    assert!(ran.code == 2 && ran.messages().contains("none.spvasm: the module has no entry"), "{ran:?}");
 }
 
 /// A case may have every input that a program binds, and buffers of default size.
@@ -115,7 +115,7 @@ fn unused_inputs_of_cases_are_reported() {
         fs::write(&case, text).unwrap();
         let ran = run_on_shader("race", "kernel.spvasm", &["--case", case.to_str().unwrap(), "--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        assert!(ran.words().contains("which the kernel does not have"), "{ran:?}");
+        assert!(ran.messages().contains("which the kernel does not have"), "{ran:?}");
     }
 }
 

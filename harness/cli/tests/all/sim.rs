@@ -32,7 +32,7 @@ fn without_a_vulkan_loader_the_simulated_gpu_is_used_and_named() {
     let ran = Ran::run(command.env("LD_LIBRARY_PATH", &libraries).env_remove("CI"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
-        ran.words().contains("no Vulkan device: tests run on the built-in simulated GPU (sim)"),
+        ran.messages().contains("no Vulkan device: tests run on the built-in simulated GPU (sim)"),
         "{}",
         ran.stderr
     );
@@ -240,7 +240,7 @@ fn a_device_that_hangs_times_out_by_its_step_budget() {
 fn an_unknown_fault_is_refused() {
     let ran = Ran::run(&mut vk_litmus(["run", "--fault", "gremlin", "sb/SB+rlx-rlx"]));
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.words().contains("unknown fault `gremlin`; `faults` lists all"), "{}", ran.stderr);
+    assert!(ran.messages().contains("unknown fault `gremlin`; `faults` lists all"), "{}", ran.stderr);
 }
 
 #[test]

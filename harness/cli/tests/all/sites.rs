@@ -70,7 +70,7 @@ fn links_of_a_site_are_valid_and_its_data_equals_the_results() {
     // Folders that are not sites are refused and unchanged.
     let refused = in_folder(folder.path(), &["report", "sound", "--site", "sound"]);
     assert_eq!(refused.code, 2, "{refused:?}");
-    assert!(refused.words().contains("is not empty and is not a site"), "{refused:?}");
+    assert!(refused.messages().contains("is not empty and is not a site"), "{refused:?}");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn a_device_without_the_memory_model_is_measured() {
 fn a_mask_that_cannot_be_read_is_refused() {
     for command in [["run", "--device", "sim"], ["devices", "--format", "json"]] {
         let ran = Ran::run(vk_litmus(command).env("VK_LITMUS_MASK", "maxLanes=3"));
-        assert_eq!((ran.code, ran.words().contains("unknown limit `maxLanes`")), (2, true), "{ran:?}");
+        assert_eq!((ran.code, ran.messages().contains("unknown limit `maxLanes`")), (2, true), "{ran:?}");
     }
 }
 

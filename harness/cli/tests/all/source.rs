@@ -188,7 +188,7 @@ fn another_compiler_is_tried_after_a_rejection() {
     program("tint", &format!("[ \"$1\" = --version ] && exit; {makes}"));
     let ran = ask(&[]);
     assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (1, &"racy".into()), "{ran:?}");
-    assert!(ran.words().contains("compiled by tint "), "{ran:?}");
+    assert!(ran.messages().contains("compiled by tint "), "{ran:?}");
     let ran = ask(&["--compiler", "naga"]);
     assert!(ran.code == 2 && ran.stderr.contains("first"), "{ran:?}");
 }
@@ -313,7 +313,7 @@ fn a_folder_selects_its_shaders_and_a_summary_follows() {
     let nothing = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["race", "."]);
     let ran = Ran::run(command.current_dir(nothing.path()));
-    assert!(ran.code == 2 && ran.words().contains("no shaders below this folder"), "{ran:?}");
+    assert!(ran.code == 2 && ran.messages().contains("no shaders below this folder"), "{ran:?}");
 }
 
 /// One language is decided for each content, so that files with equal contents have equal fixes.

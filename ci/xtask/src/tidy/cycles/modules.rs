@@ -220,7 +220,7 @@ impl ModuleTree<'_> {
                 at = after_attribute(tokens, at);
                 continue;
             }
-            // The bound `use<…>` is no import.
+            // The bound `use<…>` is not an import.
             if token.text == "use" && text(at + 1) != "<" {
                 let end = after_item(tokens, at, false);
                 self.read_imports(&tokens[at + 1..end], module, false);
