@@ -19,8 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::StorageClass;
 use spirv_reader::{
-    ArgumentPlace, GlobalVariable, KernelArgument, SourcePosition, Specialized, SpirvModule, SpirvOperation,
-    SpirvType, Stage,
+    ArgumentPlace, GlobalVariable, KernelArgument, Specialized, SpirvModule, SpirvOperation, SpirvType, Stage,
 };
 
 use self::conventions::{Conventions, has_degenerate_number, is_beyond_positions};
@@ -38,7 +37,7 @@ use entry_point::input_place::{AssumedInput, InputPlace, OverrideRole, OverrideV
 use entry_point::inputs::DEFAULT_BYTES;
 use entry_point::launch::{LaunchParameters, wider_grid};
 use entry_point::layout::local_size_of;
-use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
+use entry_point::{AnalysisOptions, FindingCause, FindingKind, Refusal};
 use walk::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
@@ -538,16 +537,10 @@ fn search_inputs(
     function: u32,
     (parts, is_free): (Vec<AssumedInput>, bool),
 ) -> Result<InputChoice, Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let launch = LaunchParameters::new(module, &start, function).map_err(without_position)?;
-    let specialized = Specialized::new(
-        module,
-        &launch.values_by_spec_id,
-        &launch.values_by_result,
-        Some(launch.local_size),
-    )
-    .map_err(|problem| without_position(problem.into()))?;
-    start.assumed = missing_inputs(module, &specialized, &start, function).map_err(without_position)?;
+    let launch = LaunchParameters::new(module, &start, function)?;
+    let (by_id, by_result) = (&launch.values_by_spec_id, &launch.values_by_result);
+    let specialized = Specialized::new(module, by_id, by_result, Some(launch.local_size))?;
+    start.assumed = missing_inputs(module, &specialized, &start, function)?;
     if start.assumed.is_empty() && parts.is_empty() {
         return Ok(InputChoice::without_assumptions(start));
     }
@@ -640,9 +633,8 @@ pub(super) fn member_at(
     offset: u64,
 ) -> Option<u64> {
     let is_bound = |(id, variable): &(&u32, &GlobalVariable)| {
-        let decorations = module.decorations_of(**id);
         matches!(module.types.get(&variable.ty), Some(SpirvType::Struct { .. }))
-            && (decorations.set.unwrap_or(0), decorations.binding) == (binding.0, Some(binding.1))
+            && module.descriptor_of(**id) == Some(binding)
     };
     let (_, variable) = module.variables.iter().find(is_bound)?;
     let start = |member: u64| specialized.part_of(variable.ty, member).ok().map(|part| part.offset);
@@ -659,9 +651,8 @@ pub(crate) fn block_size(
     binding: SetBinding,
 ) -> Option<u64> {
     let bound = module.variables.iter().filter(|(id, variable)| {
-        let decorations = module.decorations_of(**id);
         matches!(variable.class, StorageClass::Uniform | StorageClass::StorageBuffer)
-            && (decorations.set.unwrap_or(0), decorations.binding) == (binding.0, Some(binding.1))
+            && module.descriptor_of(**id) == Some(binding)
     });
     let size = |ty: u32| {
         let ty = module.element_type(ty);

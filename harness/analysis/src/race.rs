@@ -493,11 +493,7 @@ pub fn race_line(
 /// Converts the final contents of a buffer to their published record.
 fn buffer_contents(module: &SpirvModule, buffer: &FinalBuffer) -> BufferContents {
     let (set, binding, element) = buffer.at;
-    let is_at = |id: u32| {
-        let decorations = module.decorations_of(id);
-        (decorations.set.unwrap_or(0), decorations.binding) == (set, Some(binding))
-    };
-    let found = module.variables.iter().find(|(id, _)| is_at(**id));
+    let found = module.variables.iter().find(|(id, _)| module.descriptor_of(**id) == Some((set, binding)));
     let name = found.map(|(id, variable)| module.variable_name(*id, variable.ty)).unwrap_or_default();
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
     let bytes = buffer.bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
-use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvType};
+use spirv_reader::{Specialized, SpirvModule, SpirvType};
 
 use crate::choose::block_size;
 use entry_point::assumed::{BlockScalar, block_scalars};
@@ -28,15 +28,11 @@ pub fn unused_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     let mut messages = absent_inputs(module, options);
     messages.retain(|what| !spare.contains(what));
     messages.extend(mismatched_inputs(module, options));
-    messages.extend(
-        absent_addresses(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))?,
-    );
-    messages
-        .extend(excess_push(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))?);
+    messages.extend(absent_addresses(module, options)?);
+    messages.extend(excess_push(module, options)?);
     match messages.is_empty() {
         true => Ok(spare),
-        false => Err(Problem::Input(format!("unusable input: {}", messages.join("; ")))
-            .located_at(SourcePosition::Module)),
+        false => Err(Problem::Input(format!("unusable input: {}", messages.join("; "))).into()),
     }
 }
 
@@ -48,9 +44,7 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     let mut resolved = AnalysisOptions { named_buffers: BTreeMap::new(), ..options.clone() };
     let mut names: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for (id, variable) in &module.variables {
-        let decorations = module.decorations_of(*id);
-        let Some(binding) = decorations.binding else { continue };
-        let descriptor = (decorations.set.unwrap_or(0), binding);
+        let Some(descriptor) = module.descriptor_of(*id) else { continue };
         names.insert(module.variable_name(*id, variable.ty), descriptor);
         if module.is_unnamed(*id) {
             names.insert(module.display_name(variable.ty), descriptor);
@@ -62,7 +56,7 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
                 names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
             let what =
                 format!("{what} `{name}`, which the kernel does not have (it has {})", known.join(", "));
-            Problem::Input(format!("unusable input: {what}")).located_at(SourcePosition::Module)
+            Refusal::from(Problem::Input(format!("unusable input: {what}")))
         })
     };
     for (name, bytes) in &options.named_buffers {
@@ -74,8 +68,8 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     for (name, sampler) in std::mem::take(&mut resolved.named_samplers) {
         resolved.samplers.insert(find(SAMPLER, &name)?, sampler);
     }
-    resolve_constants(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
-    resolve_members(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
+    resolve_constants(module, &mut resolved)?;
+    resolve_members(module, &mut resolved)?;
     Ok(resolved)
 }
 

@@ -157,6 +157,19 @@ impl From<SpirvProblem> for Problem {
     }
 }
 
+/// A problem of the whole module.
+impl From<Problem> for Refusal {
+    fn from(what: Problem) -> Refusal {
+        what.located_at(SourcePosition::Module)
+    }
+}
+
+impl From<SpirvProblem> for Refusal {
+    fn from(problem: SpirvProblem) -> Refusal {
+        Problem::from(problem).into()
+    }
+}
+
 impl From<SpirvError> for Refusal {
     fn from(error: SpirvError) -> Refusal {
         Problem::from(error.what).located_at(error.place)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::annotations::Initial;
-use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvType, is_synthetic_name};
+use spirv_reader::{Specialized, SpirvModule, SpirvType, is_synthetic_name};
 
 use crate::contents::default_image;
 use crate::error::{Problem, Refusal};
@@ -134,13 +134,10 @@ pub fn element_names(
     options: &AnalysisOptions,
     places: &[(u32, u32, u32, u64)],
 ) -> Result<Vec<String>, Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     let function = module.find_entry(options.entry.as_deref())?.function;
     let by_result = HashMap::new();
-    let local_size =
-        local_size_of(module, &options.specialization, &by_result, function).map_err(without_position)?;
-    let specialized = Specialized::new(module, &options.specialization, &by_result, Some(local_size))
-        .map_err(|problem| without_position(problem.into()))?;
+    let local_size = local_size_of(module, &options.specialization, &by_result, function)?;
+    let specialized = Specialized::new(module, &options.specialization, &by_result, Some(local_size))?;
     let mut variables: HashMap<(u32, u32), u32> = HashMap::new();
     for id in module.variables.keys() {
         let decorations = module.decorations_of(*id);

@@ -170,12 +170,11 @@ fn with_names<T>(
     options: &AnalysisOptions,
     then: impl FnOnce(&NameScope<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     let function = module.find_entry(options.entry.as_deref())?.function;
     let (by_id, by_result) = (&options.specialization, HashMap::new());
-    let local_size = local_size_of(module, by_id, &by_result, function).map_err(without_position)?;
+    let local_size = local_size_of(module, by_id, &by_result, function)?;
     let specialized = Specialized::new(module, by_id, &by_result, Some(local_size));
-    let specialized = specialized.map_err(|problem| without_position(problem.into()))?;
+    let specialized = specialized?;
     then(&NameScope { specialized: &specialized, canonical: &HashMap::new() })
 }
 
@@ -200,17 +199,14 @@ impl ResolvedQuestion {
     pub fn new(names: &NameScope<'_>, options: &AnalysisOptions) -> Result<ResolvedQuestion, Refusal> {
         let mut question =
             ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
         let annotations = &names.specialized.module.annotations;
         if let Some(formula) = &options.assertion {
-            let resolved = question.resolve(names, ASSERT_OPTION, formula).map_err(without_position)?;
+            let resolved = question.resolve(names, ASSERT_OPTION, formula)?;
             question.question = Some((QuestionKind::Forall, resolved, 0));
             question.text = Some(format!("forall ({formula})"));
         } else if let Some(first) = annotations.outputs.first() {
             if annotations.outputs.iter().any(|output| output.quantifier != first.quantifier) {
-                return Err(without_position(Problem::Annotation(
-                    "questions with different quantifiers".to_owned(),
-                )));
+                return Err(Problem::Annotation("questions with different quantifiers".to_owned()).into());
             }
             let kind = match first.quantifier {
                 Quantifier::Forall => QuestionKind::Forall,
@@ -239,7 +235,7 @@ impl ResolvedQuestion {
             question.text = Some(format!("{word} ({all})"));
         }
         if let Some(filter) = annotations.filter.as_ref().filter(|_| !options.ignore_filter) {
-            question.filter = Some(question.resolve(names, "@Filter", filter).map_err(without_position)?);
+            question.filter = Some(question.resolve(names, "@Filter", filter)?);
         }
         Ok(question)
     }
@@ -380,9 +376,9 @@ pub fn resolve_open_part(
         let mut question =
             ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
         let side = question.resolve_term(names, OPEN_OPTION, term);
-        let side = side.map_err(|problem| problem.located_at(SourcePosition::Module))?;
+        let side = side?;
         let number = || Problem::Annotation(format!("--open {term}: a number, expected SET.BINDING[INDEX]"));
-        let cell = side.err().ok_or_else(|| number().located_at(SourcePosition::Module))?;
+        let cell = side.err().ok_or_else(number)?;
         let own = module.decorations_of(cell.object.variable);
         Ok(OpenPart {
             set: own.set.unwrap_or(0),
@@ -420,23 +416,19 @@ pub fn check_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<()
 /// Fails if a name does not exist or is not a buffer.
 pub fn resolve_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<Claim>, Refusal> {
     let Some(formula) = &options.assertion else { return Ok(None) };
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     with_names(module, options, |names| {
         let mut question =
             ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let resolved = question.resolve(names, ASSERT_OPTION, formula).map_err(without_position)?;
+        let resolved = question.resolve(names, ASSERT_OPTION, formula)?;
         let cells: Vec<MemoryCell> = question.cells.iter().copied().collect();
         let mut places = Vec::with_capacity(cells.len());
         for cell in &cells {
-            let decorations = module.decorations_of(cell.object.variable);
-            let binding = decorations.binding.ok_or_else(|| {
+            let (set, binding) = module.descriptor_of(cell.object.variable).ok_or_else(|| {
                 let name = module.display_name(cell.object.variable);
-                without_position(Problem::Annotation(format!(
-                    "`{name}` is not a buffer, so its contents cannot be observed"
-                )))
+                Problem::Annotation(format!("`{name}` is not a buffer, so its contents cannot be observed"))
             })?;
             let element = cell.object.instance.saturating_sub(1) as u32;
-            places.push(((decorations.set.unwrap_or(0), binding, element), cell.offset, cell.bytes));
+            places.push(((set, binding, element), cell.offset, cell.bytes));
         }
         Ok(Some(Claim { text: formula.to_string(), places, resolved, cells }))
     })

@@ -676,9 +676,7 @@ pub(super) fn set_contents(options: &mut AnalysisOptions, at: SetBinding, word: 
 
 fn default_size(module: &SpirvModule, binding: SetBinding) -> Option<[u32; 3]> {
     let (_, variable) = module.variables.iter().find(|(id, variable)| {
-        let decorations = module.decorations_of(**id);
-        variable.class == StorageClass::UniformConstant
-            && (decorations.set.unwrap_or(0), decorations.binding) == (binding.0, Some(binding.1))
+        variable.class == StorageClass::UniformConstant && module.descriptor_of(**id) == Some(binding)
     })?;
     let mut ty = module.element_type(variable.ty);
     if let Some(SpirvType::Handle(Op::TypeSampledImage)) = module.types.get(&ty) {
