@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{BuiltIn, StorageClass};
-use spirv_reader::{AtomicKind, MemoryEffect, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{
+    AtomicKind, ImageOperation, MemoryEffect, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+};
 
 use entry_point::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_ordering};
 
@@ -53,11 +55,11 @@ impl AxisUse {
                     usage.add_access(at.site, flow.address_fact(pointer));
                     usage.used |= flow.join_of_values(&[value]);
                 }
-                SpirvOperation::ImageRead { image, coordinate, .. }
-                | SpirvOperation::ImageFetch { image, coordinate, .. } => {
+                SpirvOperation::Image(ImageOperation::Read { image, coordinate, .. })
+                | SpirvOperation::Image(ImageOperation::Fetch { image, coordinate, .. }) => {
                     usage.add_access(at.site, flow.address_fact(image) | flow.join_of_values(&[coordinate]));
                 }
-                SpirvOperation::ImageWrite { image, coordinate, texel, .. } => {
+                SpirvOperation::Image(ImageOperation::Write { image, coordinate, texel, .. }) => {
                     usage.add_access(at.site, flow.address_fact(image) | flow.join_of_values(&[coordinate]));
                     usage.used |= flow.join_of_values(&[texel]);
                 }

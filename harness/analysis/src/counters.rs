@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
-use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
+use spirv_reader::{ImageOperation, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use entry_point::dataflow::{Analysis, COMPONENTS, DataFlow, Facts};
 
@@ -39,8 +39,9 @@ impl CounterUse {
                 {
                     flow.address_fact(pointer)
                 }
-                SpirvOperation::ImageRead { coordinate, .. }
-                | SpirvOperation::ImageWrite { coordinate, .. } => flow.join_of_values(&[coordinate]),
+                SpirvOperation::Image(
+                    ImageOperation::Read { coordinate, .. } | ImageOperation::Write { coordinate, .. },
+                ) => flow.join_of_values(&[coordinate]),
                 SpirvOperation::Atomic(access) if !is_shared(access.pointer) => {
                     flow.address_fact(access.pointer)
                 }

@@ -458,20 +458,17 @@ fn decide_by_walk_and_model(
     let mut findings: Vec<GridFinding> = answer
         .findings
         .iter()
-        .map(|found| {
-            let texts = (found.element.clone(), found.message.clone());
-            GridFinding::from_spots(&lifted.invocations, found.cause, texts, &found.at)
+        .map(|found| GridFinding {
+            element: found.element.clone(),
+            ..GridFinding::from_spots(&lifted.invocations, found.cause, found.message.clone(), &found.at)
         })
         .collect();
     if let Some(found) = &answer.race_spot {
         let message = found.describe(&lifted.invocations);
-        let texts = (found.element.clone(), message);
-        findings.push(GridFinding::from_spots(
-            &lifted.invocations,
-            FindingCause::Unordered,
-            texts,
-            &found.at,
-        ));
+        findings.push(GridFinding {
+            element: found.element.clone(),
+            ..GridFinding::from_spots(&lifted.invocations, FindingCause::Unordered, message, &found.at)
+        });
     } else if answer.race == Race::Racy {
         let message = "data race at an unknown place".to_owned();
         findings.push(GridFinding::new(FindingCause::Unordered, message, Vec::new()));

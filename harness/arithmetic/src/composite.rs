@@ -88,7 +88,7 @@ pub(crate) fn compute(
             compute_wide(op, operands)
         }
         Instruction::Core(op) => match dot_signedness(op) {
-            Some(signs) => compute_integer_dot(signs, operands, *result.first()?),
+            Some((left, right)) => compute_integer_dot(left, right, operands, *result.first()?),
             None => compute_product(op, operands),
         },
         Instruction::Extended(Extended::ModfStruct | Extended::FrexpStruct) => {
@@ -147,7 +147,8 @@ fn dot_signedness(op: Op) -> Option<(bool, bool)> {
 ///
 /// A third operand is added with saturation. The result is undefined if the dot product overflows before the addition.
 fn compute_integer_dot(
-    (left, right): (bool, bool),
+    left: bool,
+    right: bool,
     operands: &[Operand<'_>],
     to: NumberShape,
 ) -> Option<Vec<u64>> {

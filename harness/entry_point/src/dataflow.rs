@@ -8,7 +8,10 @@
 use std::collections::HashMap;
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
-use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{
+    CompositeOperation, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+    SpirvType,
+};
 
 /// Components that are followed separately; further ones are one with the last.
 pub const COMPONENTS: usize = 4;
@@ -181,7 +184,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
             SpirvOperation::Return { value: Some(value) } => {
                 self.join_value(located.function, self.facts_of(value));
             }
-            SpirvOperation::VectorShuffle { first, second, components } => {
+            SpirvOperation::Composite(CompositeOperation::Shuffle { first, second, components }) => {
                 let count = self.components_of_id(located.function, first);
                 let (left, right) = (self.facts_of(first), self.facts_of(second));
                 let pick = |at: usize| match components.get(at).map(|index| *index as usize) {
@@ -193,7 +196,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 let facts = [pick(0), pick(1), pick(2), pick(3)];
                 self.join_value(one.result, facts);
             }
-            SpirvOperation::CompositeExtract { composite, path } => {
+            SpirvOperation::Composite(CompositeOperation::Extract { composite, path }) => {
                 let composite_facts = self.facts_of(composite);
                 let fact = match path {
                     [index] if self.components_of_id(located.function, composite) > 1 => {
@@ -203,17 +206,19 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 };
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
-            SpirvOperation::CompositeConstruct { parts } if parts.len() == self.type_components(one.ty) => {
+            SpirvOperation::Composite(CompositeOperation::Construct { parts })
+                if parts.len() == self.type_components(one.ty) =>
+            {
                 let part =
                     |at: usize| parts.get(at).map_or(A::Fact::default(), |id| self.join_of_values(&[*id]));
                 let facts = [part(0), part(1), part(2), part(3)];
                 self.join_value(one.result, facts);
             }
-            SpirvOperation::CompositeConstruct { parts } => {
+            SpirvOperation::Composite(CompositeOperation::Construct { parts }) => {
                 let fact = self.join_of_values(parts);
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
-            SpirvOperation::CompositeInsert { value, composite, .. } => {
+            SpirvOperation::Composite(CompositeOperation::Insert { value, composite, .. }) => {
                 let fact = self.join_of_values(&[value, composite]);
                 self.join_value(one.result, [fact; COMPONENTS]);
             }

@@ -5,7 +5,9 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{
+    CompositeOperation, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+};
 
 /// Storage classes that invocations share.
 const SHARED_CLASSES: [StorageClass; 4] = [
@@ -19,10 +21,10 @@ const SHARED_CLASSES: [StorageClass; 4] = [
 fn computed_from(operation: &SpirvOperation<'_>) -> Option<Vec<u32>> {
     Some(match operation {
         SpirvOperation::Compute { operands, .. } => operands.to_vec(),
-        SpirvOperation::CompositeConstruct { parts } => parts.to_vec(),
+        SpirvOperation::Composite(CompositeOperation::Construct { parts }) => parts.to_vec(),
         SpirvOperation::Bitcast { value }
         | SpirvOperation::Copy { value }
-        | SpirvOperation::CompositeExtract { composite: value, .. } => vec![*value],
+        | SpirvOperation::Composite(CompositeOperation::Extract { composite: value, .. }) => vec![*value],
         SpirvOperation::Select { condition, yes, no } => vec![*condition, *yes, *no],
         SpirvOperation::Phi { sources } => sources.iter().map(|[value, _]| *value).collect(),
         _ => return None,

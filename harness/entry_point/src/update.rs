@@ -6,7 +6,8 @@
 use arithmetic::Instruction;
 use rspirv::spirv::{GlslStd450Op, ImageOperands, Op, StorageClass};
 use spirv_reader::{
-    MemoryOperands, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+    CompositeOperation, ImageOperation, MemoryOperands, SpirvConstant, SpirvFunction, SpirvInstruction,
+    SpirvModule, SpirvOperation, SpirvType,
 };
 
 /// Upper bound on the depth of compared expressions.
@@ -92,7 +93,8 @@ pub fn image_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<Imag
 /// Returns the update that ends in a write of an image.
 fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize) -> Option<ImageUpdate> {
     let code = &function.code;
-    let SpirvOperation::ImageWrite { image, coordinate, texel, operands } = module.operation(&code[write])
+    let SpirvOperation::Image(ImageOperation::Write { image, coordinate, texel, operands }) =
+        module.operation(&code[write])
     else {
         return None;
     };
@@ -104,7 +106,9 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     let definition_index = |id: u32| (start..write).rev().find(|index| code[*index].result == id);
     let last = definition_index(texel)?;
     let (construct, operation) = match module.operation(&code[last]) {
-        SpirvOperation::CompositeConstruct { parts } => (Some(last), definition_index(*parts.first()?)?),
+        SpirvOperation::Composite(CompositeOperation::Construct { parts }) => {
+            (Some(last), definition_index(*parts.first()?)?)
+        }
         _ => (None, last),
     };
     let ty = code[operation].ty;
@@ -119,12 +123,12 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     let read_of = |id: u32| {
         let value = definition_index(id)?;
         let (extract, read) = match module.operation(&code[value]) {
-            SpirvOperation::CompositeExtract { composite, path: [0, ..] } => {
+            SpirvOperation::Composite(CompositeOperation::Extract { composite, path: [0, ..] }) => {
                 (Some(value), definition_index(composite)?)
             }
             _ => (None, value),
         };
-        let SpirvOperation::ImageRead { image: from, coordinate: at, operands } =
+        let SpirvOperation::Image(ImageOperation::Read { image: from, coordinate: at, operands }) =
             module.operation(&code[read])
         else {
             return None;
@@ -149,7 +153,7 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
         *parts.first()?
     } else {
         match module.operation(&code[definition_index(operand)?]) {
-            SpirvOperation::CompositeConstruct { parts: [first, _, _, _] } => *first,
+            SpirvOperation::Composite(CompositeOperation::Construct { parts: [first, _, _, _] }) => *first,
             _ => return None,
         }
     };
@@ -225,8 +229,8 @@ fn is_same_value(
             same(left, right)
         }
         (
-            SpirvOperation::CompositeExtract { composite: left, path },
-            SpirvOperation::CompositeExtract { composite: right, path: other },
+            SpirvOperation::Composite(CompositeOperation::Extract { composite: left, path }),
+            SpirvOperation::Composite(CompositeOperation::Extract { composite: right, path: other }),
         ) => path == other && same(left, right),
         (
             SpirvOperation::Compute { instruction, operands },

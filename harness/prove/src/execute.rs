@@ -14,7 +14,9 @@ use std::rc::Rc;
 use arithmetic::mask;
 use rspirv::spirv::StorageClass as StorageClassWord;
 use rustc_hash::FxHashMap;
-use spirv_reader::{SourcePosition, Specialized, SpirvModule, SpirvOperation, SpirvType, switch_cases};
+use spirv_reader::{
+    ImageOperation, SourcePosition, Specialized, SpirvModule, SpirvOperation, SpirvType, switch_cases,
+};
 use vocabulary::{Scope, Semantics, StorageClass};
 
 use crate::graph::{Graph, NodeEnd};
@@ -881,7 +883,7 @@ impl<'m> Executor<'m> {
             match self.summary.module.operation(instruction) {
                 SpirvOperation::Variable { .. } => _ = roots.insert((frame, id)),
                 SpirvOperation::AccessChain { base: from, .. }
-                | SpirvOperation::ImageTexelPointer { image: from, .. }
+                | SpirvOperation::Image(ImageOperation::TexelPointer { image: from, .. })
                 | SpirvOperation::Copy { value: from }
                 | SpirvOperation::Bitcast { value: from } => open.push((frame, from)),
                 SpirvOperation::Select { yes, no, .. } => open.extend([(frame, yes), (frame, no)]),
@@ -1018,7 +1020,7 @@ pub(crate) fn written_pointer(operation: &SpirvOperation<'_>) -> Option<u32> {
             Some(*target)
         }
         SpirvOperation::Atomic(access) => Some(access.pointer),
-        SpirvOperation::ImageWrite { image, .. } => Some(*image),
+        SpirvOperation::Image(ImageOperation::Write { image, .. }) => Some(*image),
         _ => None,
     }
 }

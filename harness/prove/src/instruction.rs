@@ -11,7 +11,10 @@ use std::rc::Rc;
 
 use arithmetic::{Instruction, mask};
 use rspirv::spirv::{BuiltIn, GlslStd450Op, Op, StorageClass};
-use spirv_reader::{ImageQuery, SpirvConstant, SpirvInstruction, SpirvOperation, SpirvType};
+use spirv_reader::{
+    CompositeOperation, ImageOperation, ImageQuery, SpirvConstant, SpirvInstruction, SpirvOperation,
+    SpirvType,
+};
 use vocabulary::Scope;
 
 use crate::execute::{Barrier, Executor};
@@ -78,40 +81,8 @@ impl Executor<'_> {
             }
             SpirvOperation::ArrayLength { block, member } => self.array_length(block, member)?,
             SpirvOperation::Atomic(access) => self.atomic(access, ty)?,
-            SpirvOperation::ImageRead { image, coordinate, operands } => {
-                self.access_texel(image, coordinate, None, operands.memory)?;
-                self.arbitrary_value(ty)?
-            }
-            SpirvOperation::ImageWrite { image, coordinate, texel, operands } => {
-                let texel = self.value(texel);
-                return self.access_texel(image, coordinate, Some(texel), operands.memory);
-            }
-            SpirvOperation::ImageTexelPointer { image, coordinate } => {
-                let coordinates = self.value(coordinate).terms();
-                let pointee = self.pointee(ty)?;
-                let pointer = self.pointer_of(image)?;
-                let Pointer::Image { descriptor } = &*pointer else { return refuse(self) };
-                let descriptor = descriptor.clone();
-                Value::Pointer(Rc::new(Pointer::Texel { descriptor, coordinates, ty: pointee }))
-            }
-            SpirvOperation::ImageQuery { query, image } => {
-                // Sizes of one image and level are the same for the whole grid.
-                let mut sources = match query {
-                    ImageQuery::SizeOfLevel { level } => self.value(level).terms(),
-                    ImageQuery::Size | ImageQuery::Levels | ImageQuery::Samples => Vec::new(),
-                };
-                let uniformity = match self.pointer_of(image).as_deref() {
-                    Ok(Pointer::Image { descriptor }) => {
-                        sources.extend(descriptor.element);
-                        self.terms().uniformity_of(&sources)
-                    }
-                    _ => Uniformity::Invocation,
-                };
-                self.build(ty, &mut |executor, width| executor.arbitrary(width, uniformity, sources.clone()))?
-            }
+            SpirvOperation::Image(operation) => self.execute_image(operation, ty)?,
             SpirvOperation::Undef
-            | SpirvOperation::ImageFetch { .. }
-            | SpirvOperation::ImageSample { .. }
             | SpirvOperation::Subgroup(_)
             | SpirvOperation::BallotQuery { .. }
             | SpirvOperation::Derivative { .. }
@@ -119,54 +90,12 @@ impl Executor<'_> {
             | SpirvOperation::IsHelperInvocation
             | SpirvOperation::ComparePointers { .. } => self.arbitrary_value(ty)?,
             SpirvOperation::Copy { value } => self.value(value),
-            SpirvOperation::Image { sampled: value } => self.value(value),
-            SpirvOperation::SampledImage { image, .. } => self.value(image),
             SpirvOperation::ConvertPointer { .. } => Value::Opaque,
             SpirvOperation::Select { condition, yes, no } => {
                 let (condition, yes, no) = (self.value(condition), self.value(yes), self.value(no));
                 self.select_value(&condition, &yes, &no)
             }
-            SpirvOperation::CompositeConstruct { parts } => self.construct(ty, parts)?,
-            SpirvOperation::CompositeExtract { composite, path } => {
-                let mut value = self.value(composite);
-                for index in path {
-                    value = match &value {
-                        Value::Composite(parts) => {
-                            parts.get(*index as usize).cloned().unwrap_or(Value::Opaque)
-                        }
-                        Value::Scalar(_) | Value::Pointer(_) | Value::Opaque => Value::Opaque,
-                    };
-                }
-                if value == Value::Opaque { self.arbitrary_value(ty)? } else { value }
-            }
-            SpirvOperation::CompositeInsert { value, composite, path } => {
-                let (part, whole) = (self.value(value), self.value(composite));
-                insert_part(&whole, path, &part)
-            }
-            SpirvOperation::VectorShuffle { first, second, components } => {
-                let mut all = self.value(first).terms();
-                all.extend(self.value(second).terms());
-                let width = self.summary.specialized.scalar_bits(ty).unwrap_or(32);
-                let parts = components.iter().map(|index| match all.get(*index as usize) {
-                    Some(term) => Value::Scalar(*term),
-                    None => Value::Scalar(self.arbitrary(width, Uniformity::Invocation, Vec::new())),
-                });
-                Value::Composite(parts.collect())
-            }
-            SpirvOperation::VectorExtractDynamic { vector, index } => {
-                let (parts, index) = (self.value(vector), self.value(index).scalar());
-                match index {
-                    Some(index) => self.load_part(&parts, &[index], ty)?,
-                    None => self.arbitrary_value(ty)?,
-                }
-            }
-            SpirvOperation::VectorInsertDynamic { vector, component, index } => {
-                let (parts, value, index) = (self.value(vector), self.value(component), self.value(index));
-                match index.scalar() {
-                    Some(index) => self.store_part(&parts, &[index], &value),
-                    None => self.arbitrary_value(ty)?,
-                }
-            }
+            SpirvOperation::Composite(operation) => self.execute_composite(operation, ty)?,
             SpirvOperation::Bitcast { value } => {
                 let from = self.value(value);
                 match from {
@@ -190,9 +119,7 @@ impl Executor<'_> {
             | SpirvOperation::CopyMemorySized { .. }
             | SpirvOperation::BeginInterlock
             | SpirvOperation::EndInterlock
-            | SpirvOperation::CooperativeMatrixLoad(_)
-            | SpirvOperation::CooperativeMatrixStore { .. }
-            | SpirvOperation::CooperativeMatrixMulAdd { .. }
+            | SpirvOperation::CooperativeMatrix(_)
             | SpirvOperation::UnknownExtended { .. }
             | SpirvOperation::Unknown { .. } => return refuse(self),
         };
@@ -200,6 +127,96 @@ impl Executor<'_> {
             self.define(result, value);
         }
         Ok(())
+    }
+
+    fn execute_image(&mut self, operation: ImageOperation, ty: u32) -> Result<Value, Unproved> {
+        match operation {
+            ImageOperation::Read { image, coordinate, operands } => {
+                self.access_texel(image, coordinate, None, operands.memory)?;
+                self.arbitrary_value(ty)
+            }
+            ImageOperation::Write { image, coordinate, texel, operands } => {
+                let texel = self.value(texel);
+                self.access_texel(image, coordinate, Some(texel), operands.memory)?;
+                Ok(Value::Opaque)
+            }
+            ImageOperation::TexelPointer { image, coordinate } => {
+                let coordinates = self.value(coordinate).terms();
+                let pointee = self.pointee(ty)?;
+                let pointer = self.pointer_of(image)?;
+                let Pointer::Image { descriptor } = &*pointer else {
+                    let name = format!("Op{:?}", Op::ImageTexelPointer);
+                    return Err(self.unproved(UnprovedReason::Instruction(name)));
+                };
+                let descriptor = descriptor.clone();
+                Ok(Value::Pointer(Rc::new(Pointer::Texel { descriptor, coordinates, ty: pointee })))
+            }
+            ImageOperation::Query { query, image } => {
+                // Sizes of one image and level are the same for the whole grid.
+                let mut sources = match query {
+                    ImageQuery::SizeOfLevel { level } => self.value(level).terms(),
+                    ImageQuery::Size | ImageQuery::Levels | ImageQuery::Samples => Vec::new(),
+                };
+                let uniformity = match self.pointer_of(image).as_deref() {
+                    Ok(Pointer::Image { descriptor }) => {
+                        sources.extend(descriptor.element);
+                        self.terms().uniformity_of(&sources)
+                    }
+                    _ => Uniformity::Invocation,
+                };
+                self.build(ty, &mut |executor, width| executor.arbitrary(width, uniformity, sources.clone()))
+            }
+            ImageOperation::Fetch { .. } | ImageOperation::Sample { .. } => self.arbitrary_value(ty),
+            ImageOperation::ImageOf { sampled: image } | ImageOperation::Combine { image, .. } => {
+                Ok(self.value(image))
+            }
+        }
+    }
+
+    fn execute_composite(&mut self, operation: CompositeOperation<'_>, ty: u32) -> Result<Value, Unproved> {
+        Ok(match operation {
+            CompositeOperation::Construct { parts } => self.construct(ty, parts)?,
+            CompositeOperation::Extract { composite, path } => {
+                let mut value = self.value(composite);
+                for index in path {
+                    value = match &value {
+                        Value::Composite(parts) => {
+                            parts.get(*index as usize).cloned().unwrap_or(Value::Opaque)
+                        }
+                        Value::Scalar(_) | Value::Pointer(_) | Value::Opaque => Value::Opaque,
+                    };
+                }
+                if value == Value::Opaque { self.arbitrary_value(ty)? } else { value }
+            }
+            CompositeOperation::Insert { value, composite, path } => {
+                let (part, whole) = (self.value(value), self.value(composite));
+                insert_part(&whole, path, &part)
+            }
+            CompositeOperation::Shuffle { first, second, components } => {
+                let mut all = self.value(first).terms();
+                all.extend(self.value(second).terms());
+                let width = self.summary.specialized.scalar_bits(ty).unwrap_or(32);
+                let parts = components.iter().map(|index| match all.get(*index as usize) {
+                    Some(term) => Value::Scalar(*term),
+                    None => Value::Scalar(self.arbitrary(width, Uniformity::Invocation, Vec::new())),
+                });
+                Value::Composite(parts.collect())
+            }
+            CompositeOperation::ExtractDynamic { vector, index } => {
+                let (parts, index) = (self.value(vector), self.value(index).scalar());
+                match index {
+                    Some(index) => self.load_part(&parts, &[index], ty)?,
+                    None => self.arbitrary_value(ty)?,
+                }
+            }
+            CompositeOperation::InsertDynamic { vector, component, index } => {
+                let (parts, value, index) = (self.value(vector), self.value(component), self.value(index));
+                match index.scalar() {
+                    Some(index) => self.store_part(&parts, &[index], &value),
+                    None => self.arbitrary_value(ty)?,
+                }
+            }
+        })
     }
 
     fn execute_barrier(&mut self, operation: &SpirvOperation<'_>) -> Result<(), Unproved> {
@@ -380,7 +397,7 @@ impl Executor<'_> {
             let (condition, yes, no) = (self.value(condition), self.value(yes), self.value(no));
             return Ok(self.select_value(&condition, &yes, &no));
         }
-        if let SpirvOperation::CompositeExtract { composite, path: [index] } = operation
+        if let SpirvOperation::Composite(CompositeOperation::Extract { composite, path: [index] }) = operation
             && let Value::Composite(parts) = self.value(composite)
         {
             return Ok(parts.get(*index as usize).cloned().unwrap_or(Value::Opaque));

@@ -164,13 +164,11 @@ pub fn fix_races(
 
 /// Returns the racing accesses as a finding; without a race, the accesses of each storage class.
 fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<GridFinding> {
+    let finding = |at: &[Spot]| {
+        GridFinding::from_spots(&lifted.invocations, FindingCause::Unordered, String::new(), at)
+    };
     if let Some(race) = race {
-        return vec![GridFinding::from_spots(
-            &lifted.invocations,
-            FindingCause::Unordered,
-            Default::default(),
-            &race.at,
-        )];
+        return vec![finding(&race.at)];
     }
     let Some(case) = lifted.cases.first() else { return Vec::new() };
     let mut spots: BTreeMap<StorageClass, Vec<Spot>> = BTreeMap::new();
@@ -186,10 +184,7 @@ fn findings_to_fix(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot
             }
         }
     }
-    let finding = |at: &Vec<Spot>| {
-        GridFinding::from_spots(&lifted.invocations, FindingCause::Unordered, Default::default(), at)
-    };
-    spots.values().map(finding).collect()
+    spots.values().map(|at| finding(at)).collect()
 }
 
 /// Applies changes to a module and predicts its litmus tests.

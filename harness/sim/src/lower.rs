@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 use arithmetic::TexelFormat;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
-use spirv_reader::{SpirvOperation, SpirvType, Stage};
+use spirv_reader::{ImageOperation, SpirvOperation, SpirvType, Stage};
 
 use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
@@ -328,10 +328,12 @@ impl Lowering<'_> {
                 block += 1;
             }
             let operation = module.decode_instruction(placed)?;
-            if matches!(operation, SpirvOperation::ImageRead { .. } | SpirvOperation::ImageWrite { .. }) {
+            if let SpirvOperation::Image(ImageOperation::Read { .. } | ImageOperation::Write { .. }) =
+                operation
+            {
                 let register = self.new_register();
                 self.texel_addresses.insert(placed.index, register);
-                if let SpirvOperation::ImageRead { image, coordinate, .. } = operation
+                if let SpirvOperation::Image(ImageOperation::Read { image, coordinate, .. }) = operation
                     && let Some(load) = module.body.iter().find(|p| p.result == image)
                     && let SpirvOperation::Load { pointer, .. } = module.decode_instruction(load)?
                 {

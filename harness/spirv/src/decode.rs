@@ -12,8 +12,9 @@ use crate::error::{SpirvError, SpirvProblem, unsupported};
 use crate::module::{SpirvInstruction, SpirvModule};
 use crate::operands::OperandCursor;
 use crate::operation::{
-    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, RayQueryFunction,
-    SpirvOperation, SubgroupFunction, SubgroupInstruction,
+    BallotQuery, BarrierPart, CompositeOperation, ImageOperation, ImageQuery, ImageSampling, MatrixAccess,
+    MatrixOperation, PointerComparison, RayQueryFunction, SpirvOperation, SubgroupFunction,
+    SubgroupInstruction,
 };
 
 impl SpirvModule {
@@ -112,93 +113,9 @@ impl<'m> SpirvOperation<'m> {
                 };
                 Self::ComparePointers { comparison, left: next()?, right: next()? }
             }
-            Op::MemoryBarrier => Self::MemoryBarrier { scope: next()?, semantics: next()? },
-            Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
-                let part = match op {
-                    Op::ControlBarrier => BarrierPart::Whole,
-                    Op::ControlBarrierArriveINTEL => BarrierPart::Arrive,
-                    _ => BarrierPart::Wait,
-                };
-                Self::ControlBarrier { part, execution: next()?, scope: next()?, semantics: next()? }
-            }
-            Op::BeginInvocationInterlockEXT => Self::BeginInterlock,
-            Op::EndInvocationInterlockEXT => Self::EndInterlock,
-            Op::ImageRead => Self::ImageRead {
-                image: next()?,
-                coordinate: next()?,
-                operands: cursor.next_texel_operands()?,
-            },
-            Op::ImageFetch => Self::ImageFetch {
-                image: next()?,
-                coordinate: next()?,
-                operands: cursor.next_texel_operands()?,
-            },
-            Op::ImageWrite => {
-                let (image, coordinate, texel) = (next()?, next()?, next()?);
-                Self::ImageWrite { image, coordinate, texel, operands: cursor.next_texel_operands()? }
-            }
-            Op::ImageTexelPointer => Self::ImageTexelPointer { image: next()?, coordinate: next()? },
-            Op::ImageGather => {
-                let (image, coordinate) = (next()?, next()?);
-                let sampling = ImageSampling::Gather { component: next()? };
-                Self::ImageSample { sampling, image, coordinate, operands: cursor.next_texel_operands()? }
-            }
-            Op::ImageSampleExplicitLod | Op::ImageSampleImplicitLod => {
-                let sampling = match op {
-                    Op::ImageSampleExplicitLod => ImageSampling::ExplicitLod,
-                    _ => ImageSampling::Other,
-                };
-                Self::ImageSample {
-                    sampling,
-                    image: next()?,
-                    coordinate: next()?,
-                    operands: cursor.next_texel_operands()?,
-                }
-            }
-            Op::ImageSampleDrefImplicitLod
-            | Op::ImageSampleDrefExplicitLod
-            | Op::ImageSampleProjImplicitLod
-            | Op::ImageSampleProjExplicitLod
-            | Op::ImageSampleProjDrefImplicitLod
-            | Op::ImageSampleProjDrefExplicitLod
-            | Op::ImageDrefGather
-            | Op::ImageQueryLod => {
-                let (image, coordinate) = (next()?, next()?);
-                // Executors do not compute these, so that the operands that follow do not matter.
-                let operands = OperandCursor::new(op, &[]).next_texel_operands()?;
-                Self::ImageSample { sampling: ImageSampling::Other, image, coordinate, operands }
-            }
-            Op::ImageQuerySize => Self::ImageQuery { image: next()?, query: ImageQuery::Size },
-            Op::ImageQuerySizeLod => {
-                Self::ImageQuery { image: next()?, query: ImageQuery::SizeOfLevel { level: next()? } }
-            }
-            Op::ImageQueryLevels => Self::ImageQuery { image: next()?, query: ImageQuery::Levels },
-            Op::ImageQuerySamples => Self::ImageQuery { image: next()?, query: ImageQuery::Samples },
-            Op::Image => Self::Image { sampled: next()? },
-            Op::SampledImage => Self::SampledImage { image: next()?, sampler: next()? },
-            Op::CooperativeMatrixLoadKHR => {
-                Self::CooperativeMatrixLoad(decode_matrix_access(next()?, cursor)?)
-            }
-            Op::CooperativeMatrixStoreKHR => {
-                let (pointer, value) = (next()?, next()?);
-                Self::CooperativeMatrixStore { value, access: decode_matrix_access(pointer, cursor)? }
-            }
-            Op::CooperativeMatrixMulAddKHR => Self::CooperativeMatrixMulAdd { operands },
             Op::Undef => Self::Undef,
             Op::CopyObject | Op::CopyLogical => Self::Copy { value: next()? },
             Op::Select => Self::Select { condition: next()?, yes: next()?, no: next()? },
-            Op::CompositeConstruct => Self::CompositeConstruct { parts: operands },
-            Op::CompositeExtract => Self::CompositeExtract { composite: next()?, path: cursor.rest() },
-            Op::CompositeInsert => {
-                Self::CompositeInsert { value: next()?, composite: next()?, path: cursor.rest() }
-            }
-            Op::VectorShuffle => {
-                Self::VectorShuffle { first: next()?, second: next()?, components: cursor.rest() }
-            }
-            Op::VectorExtractDynamic => Self::VectorExtractDynamic { vector: next()?, index: next()? },
-            Op::VectorInsertDynamic => {
-                Self::VectorInsertDynamic { vector: next()?, component: next()?, index: next()? }
-            }
             Op::Bitcast => Self::Bitcast { value: next()? },
             Op::ConvertUToPtr | Op::ConvertPtrToU => Self::ConvertPointer { value: next()? },
             Op::DPdx
@@ -211,53 +128,28 @@ impl<'m> SpirvOperation<'m> {
             | Op::DPdyCoarse
             | Op::FwidthCoarse => Self::Derivative { value: next()? },
             Op::ReadClockKHR => Self::ReadClock { scope: next()? },
-            Op::RayQueryInitializeKHR => {
-                Self::RayQuery { query: next()?, function: RayQueryFunction::Initialize }
-            }
-            Op::RayQueryTerminateKHR => {
-                Self::RayQuery { query: next()?, function: RayQueryFunction::Terminate }
-            }
-            Op::RayQueryGenerateIntersectionKHR => {
-                Self::RayQuery { query: next()?, function: RayQueryFunction::GenerateIntersection }
-            }
-            Op::RayQueryConfirmIntersectionKHR => {
-                Self::RayQuery { query: next()?, function: RayQueryFunction::ConfirmIntersection }
-            }
-            Op::RayQueryProceedKHR => Self::RayQuery { query: next()?, function: RayQueryFunction::Proceed },
-            Op::RayQueryGetIntersectionTypeKHR => {
-                let (query, intersection) = (next()?, next()?);
-                Self::RayQuery { query, function: RayQueryFunction::IntersectionType { intersection } }
-            }
-            Op::RayQueryGetRayTMinKHR
-            | Op::RayQueryGetRayFlagsKHR
-            | Op::RayQueryGetIntersectionTKHR
-            | Op::RayQueryGetIntersectionInstanceCustomIndexKHR
-            | Op::RayQueryGetIntersectionInstanceIdKHR
-            | Op::RayQueryGetIntersectionInstanceShaderBindingTableRecordOffsetKHR
-            | Op::RayQueryGetIntersectionGeometryIndexKHR
-            | Op::RayQueryGetIntersectionPrimitiveIndexKHR
-            | Op::RayQueryGetIntersectionBarycentricsKHR
-            | Op::RayQueryGetIntersectionFrontFaceKHR
-            | Op::RayQueryGetIntersectionCandidateAABBOpaqueKHR
-            | Op::RayQueryGetIntersectionObjectRayDirectionKHR
-            | Op::RayQueryGetIntersectionObjectRayOriginKHR
-            | Op::RayQueryGetWorldRayDirectionKHR
-            | Op::RayQueryGetWorldRayOriginKHR
-            | Op::RayQueryGetIntersectionObjectToWorldKHR
-            | Op::RayQueryGetIntersectionWorldToObjectKHR
-            | Op::RayQueryGetIntersectionTriangleVertexPositionsKHR => {
-                Self::RayQuery { query: next()?, function: RayQueryFunction::Attribute }
-            }
             Op::IsHelperInvocationEXT => Self::IsHelperInvocation,
             Op::ExtInst => return Self::decode_extended(next()?, next()?, cursor, sets),
             op if is_computation(op) => {
                 let count = arithmetic::count_value_operands(op, operands.len());
                 Self::Compute { instruction: Instruction::Core(op), operands: &operands[..count] }
             }
-            op => match decode_atomic(op, &mut cursor)? {
-                Some(access) => Self::Atomic(access),
-                None => decode_group(op, cursor)?,
-            },
+            op => {
+                for decode in [
+                    decode_composite,
+                    decode_image,
+                    decode_atomic,
+                    decode_barrier,
+                    decode_group,
+                    decode_matrix,
+                    decode_ray_query,
+                ] {
+                    if let Some(operation) = decode(op, &mut cursor)? {
+                        return Ok(operation);
+                    }
+                }
+                Self::Unknown { op }
+            }
         })
     }
 
@@ -291,8 +183,160 @@ fn is_computation(op: Op) -> bool {
     matches!(op as u32, 84 | 109..=116 | 126..=152 | 154..=168 | 170..=191 | 194..=205 | 4450..=4455)
 }
 
-/// Decodes an atomic instruction; `None` for others.
-fn decode_atomic(op: Op, cursor: &mut OperandCursor<'_>) -> Result<Option<AtomicAccess>, SpirvProblem> {
+/// The operation of an instruction; `None` if it belongs to another family.
+type FamilyResult<'m> = Result<Option<SpirvOperation<'m>>, SpirvProblem>;
+
+fn decode_barrier<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
+    let mut next = || cursor.next();
+    let part = match op {
+        Op::MemoryBarrier => {
+            return Ok(Some(SpirvOperation::MemoryBarrier { scope: next()?, semantics: next()? }));
+        }
+        Op::BeginInvocationInterlockEXT => return Ok(Some(SpirvOperation::BeginInterlock)),
+        Op::EndInvocationInterlockEXT => return Ok(Some(SpirvOperation::EndInterlock)),
+        Op::ControlBarrier => BarrierPart::Whole,
+        Op::ControlBarrierArriveINTEL => BarrierPart::Arrive,
+        Op::ControlBarrierWaitINTEL => BarrierPart::Wait,
+        _ => return Ok(None),
+    };
+    let (execution, scope, semantics) = (next()?, next()?, next()?);
+    Ok(Some(SpirvOperation::ControlBarrier { part, execution, scope, semantics }))
+}
+
+fn decode_composite<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
+    let mut next = || cursor.next();
+    let operation = match op {
+        Op::CompositeConstruct => CompositeOperation::Construct { parts: cursor.rest() },
+        Op::CompositeExtract => CompositeOperation::Extract { composite: next()?, path: cursor.rest() },
+        Op::CompositeInsert => {
+            CompositeOperation::Insert { value: next()?, composite: next()?, path: cursor.rest() }
+        }
+        Op::VectorShuffle => {
+            CompositeOperation::Shuffle { first: next()?, second: next()?, components: cursor.rest() }
+        }
+        Op::VectorExtractDynamic => CompositeOperation::ExtractDynamic { vector: next()?, index: next()? },
+        Op::VectorInsertDynamic => {
+            CompositeOperation::InsertDynamic { vector: next()?, component: next()?, index: next()? }
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(SpirvOperation::Composite(operation)))
+}
+
+fn decode_image<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
+    let mut next = || cursor.next();
+    let operation = match op {
+        Op::ImageRead => ImageOperation::Read {
+            image: next()?,
+            coordinate: next()?,
+            operands: cursor.next_texel_operands()?,
+        },
+        Op::ImageFetch => ImageOperation::Fetch {
+            image: next()?,
+            coordinate: next()?,
+            operands: cursor.next_texel_operands()?,
+        },
+        Op::ImageWrite => ImageOperation::Write {
+            image: next()?,
+            coordinate: next()?,
+            texel: next()?,
+            operands: cursor.next_texel_operands()?,
+        },
+        Op::ImageTexelPointer => ImageOperation::TexelPointer { image: next()?, coordinate: next()? },
+        Op::ImageGather => ImageOperation::Sample {
+            image: next()?,
+            coordinate: next()?,
+            sampling: ImageSampling::Gather { component: next()? },
+            operands: cursor.next_texel_operands()?,
+        },
+        Op::ImageSampleExplicitLod | Op::ImageSampleImplicitLod => ImageOperation::Sample {
+            sampling: match op {
+                Op::ImageSampleExplicitLod => ImageSampling::ExplicitLod,
+                _ => ImageSampling::Other,
+            },
+            image: next()?,
+            coordinate: next()?,
+            operands: cursor.next_texel_operands()?,
+        },
+        Op::ImageSampleDrefImplicitLod
+        | Op::ImageSampleDrefExplicitLod
+        | Op::ImageSampleProjImplicitLod
+        | Op::ImageSampleProjExplicitLod
+        | Op::ImageSampleProjDrefImplicitLod
+        | Op::ImageSampleProjDrefExplicitLod
+        | Op::ImageDrefGather
+        | Op::ImageQueryLod => ImageOperation::Sample {
+            sampling: ImageSampling::Other,
+            image: next()?,
+            coordinate: next()?,
+            // Executors do not compute these, so that the operands that follow do not matter.
+            operands: OperandCursor::new(op, &[]).next_texel_operands()?,
+        },
+        Op::ImageQuerySize => ImageOperation::Query { image: next()?, query: ImageQuery::Size },
+        Op::ImageQuerySizeLod => {
+            ImageOperation::Query { image: next()?, query: ImageQuery::SizeOfLevel { level: next()? } }
+        }
+        Op::ImageQueryLevels => ImageOperation::Query { image: next()?, query: ImageQuery::Levels },
+        Op::ImageQuerySamples => ImageOperation::Query { image: next()?, query: ImageQuery::Samples },
+        Op::Image => ImageOperation::ImageOf { sampled: next()? },
+        Op::SampledImage => ImageOperation::Combine { image: next()?, sampler: next()? },
+        _ => return Ok(None),
+    };
+    Ok(Some(SpirvOperation::Image(operation)))
+}
+
+fn decode_ray_query<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
+    let function = match op {
+        Op::RayQueryInitializeKHR => RayQueryFunction::Initialize,
+        Op::RayQueryTerminateKHR => RayQueryFunction::Terminate,
+        Op::RayQueryGenerateIntersectionKHR => RayQueryFunction::GenerateIntersection,
+        Op::RayQueryConfirmIntersectionKHR => RayQueryFunction::ConfirmIntersection,
+        Op::RayQueryProceedKHR => RayQueryFunction::Proceed,
+        Op::RayQueryGetIntersectionTypeKHR => {
+            let query = cursor.next()?;
+            let function = RayQueryFunction::IntersectionType { intersection: cursor.next()? };
+            return Ok(Some(SpirvOperation::RayQuery { query, function }));
+        }
+        Op::RayQueryGetRayTMinKHR
+        | Op::RayQueryGetRayFlagsKHR
+        | Op::RayQueryGetIntersectionTKHR
+        | Op::RayQueryGetIntersectionInstanceCustomIndexKHR
+        | Op::RayQueryGetIntersectionInstanceIdKHR
+        | Op::RayQueryGetIntersectionInstanceShaderBindingTableRecordOffsetKHR
+        | Op::RayQueryGetIntersectionGeometryIndexKHR
+        | Op::RayQueryGetIntersectionPrimitiveIndexKHR
+        | Op::RayQueryGetIntersectionBarycentricsKHR
+        | Op::RayQueryGetIntersectionFrontFaceKHR
+        | Op::RayQueryGetIntersectionCandidateAABBOpaqueKHR
+        | Op::RayQueryGetIntersectionObjectRayDirectionKHR
+        | Op::RayQueryGetIntersectionObjectRayOriginKHR
+        | Op::RayQueryGetWorldRayDirectionKHR
+        | Op::RayQueryGetWorldRayOriginKHR
+        | Op::RayQueryGetIntersectionObjectToWorldKHR
+        | Op::RayQueryGetIntersectionWorldToObjectKHR
+        | Op::RayQueryGetIntersectionTriangleVertexPositionsKHR => RayQueryFunction::Attribute,
+        _ => return Ok(None),
+    };
+    Ok(Some(SpirvOperation::RayQuery { query: cursor.next()?, function }))
+}
+
+fn decode_matrix<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
+    let operation = match op {
+        Op::CooperativeMatrixLoadKHR => {
+            let pointer = cursor.next()?;
+            MatrixOperation::Load(decode_matrix_access(pointer, cursor)?)
+        }
+        Op::CooperativeMatrixStoreKHR => {
+            let (pointer, value) = (cursor.next()?, cursor.next()?);
+            MatrixOperation::Store { value, access: decode_matrix_access(pointer, cursor)? }
+        }
+        Op::CooperativeMatrixMulAddKHR => MatrixOperation::MulAdd,
+        _ => return Ok(None),
+    };
+    Ok(Some(SpirvOperation::CooperativeMatrix(operation)))
+}
+
+fn decode_atomic<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
     let function = match op {
         Op::AtomicIIncrement => Some(AtomicFunction::Add),
         Op::AtomicIDecrement => Some(AtomicFunction::Subtract),
@@ -315,18 +359,18 @@ fn decode_atomic(op: Op, cursor: &mut OperandCursor<'_>) -> Result<Option<Atomic
         (_, Some(function)) => AtomicKind::Update { function, value: Some(next()?) },
         (_, None) => AtomicKind::CompareExchange { unequal: next()?, value: next()?, comparator: next()? },
     };
-    Ok(Some(AtomicAccess { pointer, scope, semantics, kind }))
+    Ok(Some(SpirvOperation::Atomic(AtomicAccess { pointer, scope, semantics, kind })))
 }
 
-fn decode_group<'m>(op: Op, mut cursor: OperandCursor<'m>) -> Result<SpirvOperation<'m>, SpirvProblem> {
+fn decode_group<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
     if let Some(instruction) = reduced_instruction(op) {
         let (scope, operation, value) = (cursor.next()?, cursor.next_group_operation()?, cursor.next()?);
-        return Ok(SpirvOperation::Subgroup(SubgroupInstruction {
+        return Ok(Some(SpirvOperation::Subgroup(SubgroupInstruction {
             function: SubgroupFunction::Reduce { instruction, operation },
             scope: Some(scope),
             value: Some(value),
             argument: cursor.next_optional(),
-        }));
+        })));
     }
     // The numbers of scopes, values and arguments.
     let (function, scopes, values, arguments) = match op {
@@ -355,30 +399,26 @@ fn decode_group<'m>(op: Op, mut cursor: OperandCursor<'m>) -> Result<SpirvOperat
         SubgroupFunction::Rotate { .. } => SubgroupFunction::Rotate { cluster: cursor.next_optional() },
         function => function,
     };
-    Ok(SpirvOperation::Subgroup(SubgroupInstruction { function, scope, value, argument }))
+    Ok(Some(SpirvOperation::Subgroup(SubgroupInstruction { function, scope, value, argument })))
 }
 
-fn decode_ballot_query<'m>(
-    op: Op,
-    mut cursor: OperandCursor<'m>,
-) -> Result<SpirvOperation<'m>, SpirvProblem> {
-    let scope = cursor.next_optional().unwrap_or(0);
+fn decode_ballot_query<'m>(op: Op, cursor: &mut OperandCursor<'m>) -> FamilyResult<'m> {
     let mut next = || cursor.next();
-    let (query, ballot) = match op {
-        Op::GroupNonUniformInverseBallot => (BallotQuery::Inverse, next()?),
+    let (scope, query, ballot) = match op {
+        Op::GroupNonUniformInverseBallot => (next()?, BallotQuery::Inverse, next()?),
         Op::GroupNonUniformBallotBitExtract => {
-            let ballot = next()?;
-            (BallotQuery::BitExtract { index: next()? }, ballot)
+            let (scope, ballot) = (next()?, next()?);
+            (scope, BallotQuery::BitExtract { index: next()? }, ballot)
         }
         Op::GroupNonUniformBallotBitCount => {
-            let operation = cursor.next_group_operation()?;
-            (BallotQuery::BitCount { operation }, cursor.next()?)
+            let (scope, operation) = (next()?, cursor.next_group_operation()?);
+            (scope, BallotQuery::BitCount { operation }, cursor.next()?)
         }
-        Op::GroupNonUniformBallotFindLSB => (BallotQuery::FindLsb, next()?),
-        Op::GroupNonUniformBallotFindMSB => (BallotQuery::FindMsb, next()?),
-        op => return Ok(SpirvOperation::Unknown { op }),
+        Op::GroupNonUniformBallotFindLSB => (next()?, BallotQuery::FindLsb, next()?),
+        Op::GroupNonUniformBallotFindMSB => (next()?, BallotQuery::FindMsb, next()?),
+        _ => return Ok(None),
     };
-    Ok(SpirvOperation::BallotQuery { query, scope, ballot })
+    Ok(Some(SpirvOperation::BallotQuery { query, scope, ballot }))
 }
 
 /// Returns the binary instruction that a subgroup reduction repeats.
@@ -405,7 +445,7 @@ fn reduced_instruction(op: Op) -> Option<Instruction> {
     })
 }
 
-fn decode_matrix_access(pointer: u32, mut cursor: OperandCursor<'_>) -> Result<MatrixAccess, SpirvProblem> {
+fn decode_matrix_access(pointer: u32, cursor: &mut OperandCursor<'_>) -> Result<MatrixAccess, SpirvProblem> {
     let (layout, stride) = (cursor.next()?, cursor.next_optional());
     Ok(MatrixAccess { pointer, layout, stride, memory: cursor.next_memory_operands()? })
 }

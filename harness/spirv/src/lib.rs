@@ -40,9 +40,9 @@ pub use module::{
 };
 pub use operands::{MemoryOperands, TexelOperands};
 pub use operation::{
-    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, MemoryEffect, PointerAccess,
-    PointerComparison, RayQueryFunction, SpirvOperation, SubgroupFunction, SubgroupInstruction,
-    reduction_identity,
+    BallotQuery, BarrierPart, CompositeOperation, ImageOperation, ImageQuery, ImageSampling, MatrixAccess,
+    MatrixOperation, MemoryEffect, PointerAccess, PointerComparison, RayQueryFunction, SpirvOperation,
+    SubgroupFunction, SubgroupInstruction, reduction_identity,
 };
 pub use stage::{BuiltInComponents, Stage};
 pub use terms::{memory_class, scope_from_word, scope_word, semantics_from_word, semantics_word};

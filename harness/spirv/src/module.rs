@@ -373,8 +373,7 @@ impl SpirvModule {
     }
 
     pub fn operand_at(&self, instruction: &SpirvInstruction, index: usize) -> Result<u32, SpirvProblem> {
-        let operand = self.operands_of(instruction).get(index).copied();
-        operand.ok_or_else(|| malformed(format!("Op{:?} lacks operand {index}", instruction.op)))
+        operand_of(instruction.op, self.operands_of(instruction), index)
     }
 
     fn add_instruction(
@@ -451,7 +450,7 @@ impl SpirvModule {
     fn add_debug_instruction(&mut self, set: &str, result: u32, operands: &[u32], debug: &mut DebugInfo) {
         let Some((number, operands)) = operands.split_first() else { return };
         if set.starts_with("NonSemantic.ClspvReflection") {
-            self.add_reflection((result, *number), operands, &debug.strings, &mut debug.reflected);
+            self.add_reflection(result, *number, operands, &debug.strings, &mut debug.reflected);
         } else if set == "NonSemantic.Shader.DebugInfo.100" {
             match (*number, operands) {
                 // `DebugSource`: its file.
@@ -478,32 +477,28 @@ impl SpirvModule {
         debug: &mut DebugInfo,
     ) -> Result<(), SpirvProblem> {
         let operands = self.operands_of(instruction).to_vec();
-        let operand = |index: usize| {
-            let operand = operands.get(index).copied();
-            operand.ok_or_else(|| malformed(format!("Op{:?} lacks operand {index}", instruction.op)))
-        };
+        let operand = |index: usize| operand_of(instruction.op, &operands, index);
+        let string_at = |index: usize| decode_string(operands.get(index..).unwrap_or_default()).0;
         let result = instruction.result;
         match instruction.op {
             Op::String => {
-                debug.strings.insert(result, decode_string(&operands).0);
+                debug.strings.insert(result, string_at(0));
             }
             Op::ExtInstImport => {
-                self.extended_sets.insert(result, decode_string(&operands).0);
+                self.extended_sets.insert(result, string_at(0));
             }
             Op::Name => {
-                let name = decode_string(operands.get(1..).unwrap_or_default()).0;
+                let name = string_at(1);
                 if !name.is_empty() {
                     self.names.insert(operand(0)?, name);
                 }
             }
             Op::MemberName => {
-                let name = decode_string(operands.get(2..).unwrap_or_default()).0;
-                self.member_names.insert((operand(0)?, operand(1)?), name);
+                self.member_names.insert((operand(0)?, operand(1)?), string_at(2));
             }
             Op::Source => {
                 self.language = ShaderLanguage::from_source_number(operand(0)?);
-                let text = decode_string(operands.get(3..).unwrap_or_default()).0;
-                self.coherent_names = coherent_names(&text);
+                self.coherent_names = coherent_names(&string_at(3));
             }
             Op::MemoryModel => {
                 self.uses_vulkan_model = match MemoryModel::from_u32(operand(1)?) {
@@ -512,18 +507,7 @@ impl SpirvModule {
                     other => return Err(unsupported(format!("memory model {other:?}"))),
                 };
             }
-            Op::EntryPoint => {
-                let model = operand(0)?;
-                let model = ExecutionModel::from_u32(model)
-                    .ok_or_else(|| unsupported(format!("execution model {model}")))?;
-                let name = decode_string(operands.get(2..).unwrap_or_default()).0;
-                self.entry_points.push(ModuleEntryPoint { name, model, function: operand(1)? });
-                // Outputs and payloads of mesh stages are shared memory, unlike those of other stages.
-                let mesh = |entry: &ModuleEntryPoint| entry.model == ExecutionModel::MeshEXT;
-                if self.entry_points.iter().any(mesh) && !self.entry_points.iter().all(mesh) {
-                    return Err(unsupported("a mesh shader and another stage in one module"));
-                }
-            }
+            Op::EntryPoint => self.add_entry_point(operand(0)?, operand(1)?, string_at(2))?,
             Op::ExecutionMode | Op::ExecutionModeId => {
                 let mode = ExecutionMode::from_u32(operand(1)?);
                 if let Some(mode @ (ExecutionMode::LocalSize | ExecutionMode::LocalSizeId)) = mode {
@@ -542,70 +526,96 @@ impl SpirvModule {
                 let entry = self.member_decorations.entry((operand(0)?, operand(1)?)).or_default();
                 apply_decoration(entry, operand(2)?, operands.get(3).copied());
             }
-            Op::Variable => {
-                let Some(SpirvType::Pointer { class, pointee: to }) = self.types.get(&instruction.ty) else {
-                    return Err(malformed("a variable whose type is not a pointer"));
-                };
-                let declared_class = StorageClass::from_u32(operand(0)?).unwrap_or(*class);
-                let variable = GlobalVariable {
-                    ty: *to,
-                    class: self.effective_class(declared_class),
-                    declared_class,
-                    place: instruction.place,
-                    initializer: operands.get(1).copied().unwrap_or(0),
-                };
-                self.variables.insert(result, variable);
-                self.variable_types.insert(result, instruction.ty);
+            Op::Variable => self.add_variable(instruction, &operands)?,
+            // A forward-declared pointer; the type nesting ends there.
+            Op::TypeForwardPointer => {
+                self.forward_pointers.insert(operand(0)?);
             }
-            Op::Undef => self.add_constant(instruction, SpirvConstant::Undefined)?,
+            op => {
+                if let Some(constant) = self.parse_constant(instruction, &operands)? {
+                    self.add_constant(instruction, constant)?;
+                } else if let Some(ty) = self.parse_type(op, &operands)? {
+                    self.add_type(result, ty, operands)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_entry_point(&mut self, model: u32, function: u32, name: String) -> Result<(), SpirvProblem> {
+        let model =
+            ExecutionModel::from_u32(model).ok_or_else(|| unsupported(format!("execution model {model}")))?;
+        self.entry_points.push(ModuleEntryPoint { name, model, function });
+        // Outputs and payloads of mesh stages are shared memory, unlike those of other stages.
+        let mesh = |entry: &ModuleEntryPoint| entry.model == ExecutionModel::MeshEXT;
+        if self.entry_points.iter().any(mesh) && !self.entry_points.iter().all(mesh) {
+            return Err(unsupported("a mesh shader and another stage in one module"));
+        }
+        Ok(())
+    }
+
+    fn add_variable(&mut self, instruction: &SpirvInstruction, operands: &[u32]) -> Result<(), SpirvProblem> {
+        let Some(SpirvType::Pointer { class, pointee: to }) = self.types.get(&instruction.ty) else {
+            return Err(malformed("a variable whose type is not a pointer"));
+        };
+        let declared_class = StorageClass::from_u32(operand_of(Op::Variable, operands, 0)?).unwrap_or(*class);
+        let variable = GlobalVariable {
+            ty: *to,
+            class: self.effective_class(declared_class),
+            declared_class,
+            place: instruction.place,
+            initializer: operands.get(1).copied().unwrap_or(0),
+        };
+        self.variables.insert(instruction.result, variable);
+        self.variable_types.insert(instruction.result, instruction.ty);
+        Ok(())
+    }
+
+    fn add_type(&mut self, result: u32, ty: SpirvType, operands: Vec<u32>) -> Result<(), SpirvProblem> {
+        // A forward declaration must become a pointer, so that no type contains itself.
+        if self.forward_pointers.contains(&result) && !matches!(ty, SpirvType::Pointer { .. }) {
+            return Err(malformed("a forward pointer that is not a pointer"));
+        }
+        if matches!(ty, SpirvType::Handle(_)) {
+            self.handle_operands.insert(result, operands);
+        }
+        let depth = self.type_depth(&ty);
+        if depth > MAX_DEPTH {
+            return Err(malformed(format!("types more than {MAX_DEPTH} deep")));
+        }
+        self.type_depths.insert(result, depth);
+        self.types.insert(result, ty);
+        Ok(())
+    }
+
+    fn parse_constant(
+        &self,
+        instruction: &SpirvInstruction,
+        operands: &[u32],
+    ) -> Result<Option<SpirvConstant>, SpirvProblem> {
+        Ok(Some(match instruction.op {
+            Op::Undef => SpirvConstant::Undefined,
             Op::Constant | Op::SpecConstant => {
-                let low = u64::from(operand(0)?);
+                let low = u64::from(operand_of(instruction.op, operands, 0)?);
                 let value = low | u64::from(operands.get(1).copied().unwrap_or(0)) << 32;
                 let bits = match self.types.get(&instruction.ty) {
                     Some(SpirvType::Integer { bits, .. } | SpirvType::Float { bits }) => *bits,
                     _ => return Err(malformed("a constant whose type is not a number")),
                 };
-                self.add_constant(instruction, SpirvConstant::Scalar(value & mask(bits)))?;
+                SpirvConstant::Scalar(value & mask(bits))
             }
-            // A forward-declared pointer; the type nesting ends there.
-            Op::TypeForwardPointer => {
-                self.forward_pointers.insert(operand(0)?);
-            }
-            Op::ConstantTrue | Op::SpecConstantTrue => {
-                self.add_constant(instruction, SpirvConstant::Scalar(1))?
-            }
-            Op::ConstantFalse | Op::SpecConstantFalse => {
-                self.add_constant(instruction, SpirvConstant::Scalar(0))?
-            }
-            Op::ConstantNull => self.add_constant(instruction, SpirvConstant::Null)?,
-            Op::ConstantComposite | Op::SpecConstantComposite => {
-                self.add_constant(instruction, SpirvConstant::Composite(operands))?;
-            }
+            Op::ConstantTrue | Op::SpecConstantTrue => SpirvConstant::Scalar(1),
+            Op::ConstantFalse | Op::SpecConstantFalse => SpirvConstant::Scalar(0),
+            Op::ConstantNull => SpirvConstant::Null,
+            Op::ConstantComposite | Op::SpecConstantComposite => SpirvConstant::Composite(operands.to_vec()),
             Op::SpecConstantOp => {
-                let number = operand(0)?;
+                let number = operand_of(instruction.op, operands, 0)?;
                 let op = u16::try_from(number).ok().and_then(opcode::by_number);
                 let op = op.ok_or_else(|| malformed(format!("instruction number {number}")))?.op;
-                self.add_constant(instruction, SpirvConstant::Operation(op, operands[1..].to_vec()))?;
+                SpirvConstant::Operation(op, operands[1..].to_vec())
             }
-            op => {
-                if let Some(ty) = self.parse_type(op, &operands)? {
-                    // A forward declaration must become a pointer, so that no type contains itself.
-                    if self.forward_pointers.contains(&result) && !matches!(ty, SpirvType::Pointer { .. }) {
-                        return Err(malformed("a forward pointer that is not a pointer"));
-                    }
-                    if matches!(ty, SpirvType::Handle(_)) {
-                        self.handle_operands.insert(result, operands);
-                    }
-                    let depth = self.type_depth(&ty);
-                    if depth > MAX_DEPTH {
-                        return Err(malformed(format!("types more than {MAX_DEPTH} deep")));
-                    }
-                    self.type_depths.insert(result, depth);
-                    self.types.insert(result, ty);
-                }
-            }
-        }
-        Ok(())
+            _ => return Ok(None),
+        }))
     }
 
     fn add_constant(
@@ -632,9 +642,7 @@ impl SpirvModule {
     }
 
     fn parse_type(&self, op: Op, operands: &[u32]) -> Result<Option<SpirvType>, SpirvProblem> {
-        let operand = |index: usize| {
-            operands.get(index).copied().ok_or_else(|| malformed(format!("Op{op:?} lacks operand {index}")))
-        };
+        let operand = |index: usize| operand_of(op, operands, index);
         // A type must be declared before its use, so that none contains itself.
         let inner = |index: usize| {
             let id = operand(index)?;
@@ -754,17 +762,18 @@ impl SpirvModule {
 
     /// Returns the variables of a descriptor, in the order of their ids.
     pub fn variables_at(&self, at: (u32, u32)) -> Vec<u32> {
-        let is_there = |id: &u32| {
-            let own = self.decorations_of(*id);
-            (own.set.unwrap_or(0), own.binding) == (at.0, Some(at.1))
-        };
-        self.variables.keys().copied().filter(is_there).collect()
+        self.variables.keys().copied().filter(|id| self.descriptor_of(*id) == Some(at)).collect()
     }
 
     /// Returns the descriptor sets and bindings of the variables.
     pub fn descriptors(&self) -> BTreeSet<(u32, u32)> {
-        let ids = self.variables.keys().map(|id| self.decorations_of(*id));
-        ids.filter_map(|own| Some((own.set.unwrap_or(0), own.binding?))).collect()
+        self.variables.keys().filter_map(|id| self.descriptor_of(*id)).collect()
+    }
+
+    /// Returns the descriptor set and binding of a variable, if it has a binding.
+    pub fn descriptor_of(&self, id: u32) -> Option<(u32, u32)> {
+        let own = self.decorations.get(&id)?;
+        Some((own.set.unwrap_or(0), own.binding?))
     }
 
     /// Returns the type of the elements of nested arrays, or the type itself.
@@ -869,6 +878,10 @@ impl SpirvModule {
     pub fn decorations_of(&self, id: u32) -> Decorations {
         self.decorations.get(&id).cloned().unwrap_or_default()
     }
+}
+
+fn operand_of(op: Op, operands: &[u32], index: usize) -> Result<u32, SpirvProblem> {
+    operands.get(index).copied().ok_or_else(|| malformed(format!("Op{op:?} lacks operand {index}")))
 }
 
 fn apply_decoration(entry: &mut Decorations, decoration: u32, parameter: Option<u32>) {

@@ -109,44 +109,7 @@ pub enum SpirvOperation<'m> {
     },
     BeginInterlock,
     EndInterlock,
-    ImageRead {
-        image: u32,
-        coordinate: u32,
-        operands: TexelOperands,
-    },
-    ImageFetch {
-        image: u32,
-        coordinate: u32,
-        operands: TexelOperands,
-    },
-    ImageWrite {
-        image: u32,
-        coordinate: u32,
-        texel: u32,
-        operands: TexelOperands,
-    },
-    ImageTexelPointer {
-        image: u32,
-        coordinate: u32,
-    },
-    ImageSample {
-        sampling: ImageSampling,
-        image: u32,
-        coordinate: u32,
-        operands: TexelOperands,
-    },
-    ImageQuery {
-        query: ImageQuery,
-        image: u32,
-    },
-    /// The image of a sampled image.
-    Image {
-        sampled: u32,
-    },
-    SampledImage {
-        image: u32,
-        sampler: u32,
-    },
+    Image(ImageOperation),
     Subgroup(SubgroupInstruction),
     /// A query of an existing ballot, which each invocation executes independently.
     BallotQuery {
@@ -154,14 +117,7 @@ pub enum SpirvOperation<'m> {
         scope: u32,
         ballot: u32,
     },
-    CooperativeMatrixLoad(MatrixAccess),
-    CooperativeMatrixStore {
-        value: u32,
-        access: MatrixAccess,
-    },
-    CooperativeMatrixMulAdd {
-        operands: &'m [u32],
-    },
+    CooperativeMatrix(MatrixOperation),
     Undef,
     /// `OpCopyObject` and `OpCopyLogical`.
     Copy {
@@ -172,35 +128,7 @@ pub enum SpirvOperation<'m> {
         yes: u32,
         no: u32,
     },
-    CompositeConstruct {
-        parts: &'m [u32],
-    },
-    CompositeExtract {
-        composite: u32,
-        /// Literals.
-        path: &'m [u32],
-    },
-    CompositeInsert {
-        value: u32,
-        composite: u32,
-        /// Literals.
-        path: &'m [u32],
-    },
-    VectorShuffle {
-        first: u32,
-        second: u32,
-        /// Literals.
-        components: &'m [u32],
-    },
-    VectorExtractDynamic {
-        vector: u32,
-        index: u32,
-    },
-    VectorInsertDynamic {
-        vector: u32,
-        component: u32,
-        index: u32,
-    },
+    Composite(CompositeOperation<'m>),
     Bitcast {
         value: u32,
     },
@@ -239,6 +167,92 @@ pub enum SpirvOperation<'m> {
     Unknown {
         op: Op,
     },
+}
+
+/// An instruction on an image or a texel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ImageOperation {
+    Read {
+        image: u32,
+        coordinate: u32,
+        operands: TexelOperands,
+    },
+    Fetch {
+        image: u32,
+        coordinate: u32,
+        operands: TexelOperands,
+    },
+    Write {
+        image: u32,
+        coordinate: u32,
+        texel: u32,
+        operands: TexelOperands,
+    },
+    TexelPointer {
+        image: u32,
+        coordinate: u32,
+    },
+    Sample {
+        sampling: ImageSampling,
+        image: u32,
+        coordinate: u32,
+        operands: TexelOperands,
+    },
+    Query {
+        query: ImageQuery,
+        image: u32,
+    },
+    /// The image of a sampled image (`OpImage`).
+    ImageOf {
+        sampled: u32,
+    },
+    /// An image with a sampler (`OpSampledImage`).
+    Combine {
+        image: u32,
+        sampler: u32,
+    },
+}
+
+/// An instruction that makes or takes apart a composite value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompositeOperation<'m> {
+    Construct {
+        parts: &'m [u32],
+    },
+    Extract {
+        composite: u32,
+        /// Literals.
+        path: &'m [u32],
+    },
+    Insert {
+        value: u32,
+        composite: u32,
+        /// Literals.
+        path: &'m [u32],
+    },
+    Shuffle {
+        first: u32,
+        second: u32,
+        /// Literals.
+        components: &'m [u32],
+    },
+    ExtractDynamic {
+        vector: u32,
+        index: u32,
+    },
+    InsertDynamic {
+        vector: u32,
+        component: u32,
+        index: u32,
+    },
+}
+
+/// An instruction on cooperative matrices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MatrixOperation {
+    Load(MatrixAccess),
+    Store { value: u32, access: MatrixAccess },
+    MulAdd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -413,17 +427,17 @@ impl SpirvOperation<'_> {
             Self::ComputeAndStore { pointer, .. } => {
                 MemoryEffect::Access([Some(store(pointer, no_operands)), None])
             }
-            Self::CooperativeMatrixLoad(access) => {
+            Self::CooperativeMatrix(MatrixOperation::Load(access)) => {
                 MemoryEffect::Access([Some(load(access.pointer, access.memory)), None])
             }
-            Self::CooperativeMatrixStore { access, .. } => {
+            Self::CooperativeMatrix(MatrixOperation::Store { access, .. }) => {
                 MemoryEffect::Access([Some(store(access.pointer, access.memory)), None])
             }
             Self::Atomic(access) => MemoryEffect::Atomic(access),
-            Self::ImageRead { operands, .. } => {
+            Self::Image(ImageOperation::Read { operands, .. }) => {
                 MemoryEffect::Texel { writes: false, memory: operands.memory }
             }
-            Self::ImageWrite { operands, .. } => {
+            Self::Image(ImageOperation::Write { operands, .. }) => {
                 MemoryEffect::Texel { writes: true, memory: operands.memory }
             }
             Self::MemoryBarrier { scope, semantics } | Self::ControlBarrier { scope, semantics, .. } => {
@@ -432,8 +446,14 @@ impl SpirvOperation<'_> {
             Self::BeginInterlock | Self::EndInterlock => MemoryEffect::Interlock,
             Self::Call { .. } | Self::UnknownExtended { .. } | Self::Unknown { .. } => MemoryEffect::Unknown,
             // The memory of sampled images and ray queries is constant.
-            Self::ImageFetch { .. }
-            | Self::ImageSample { .. }
+            Self::Image(
+                ImageOperation::Fetch { .. }
+                | ImageOperation::Sample { .. }
+                | ImageOperation::TexelPointer { .. }
+                | ImageOperation::Query { .. }
+                | ImageOperation::ImageOf { .. }
+                | ImageOperation::Combine { .. },
+            )
             | Self::RayQuery { .. }
             | Self::Nop
             | Self::Label
@@ -452,22 +472,13 @@ impl SpirvOperation<'_> {
             | Self::AccessChain { .. }
             | Self::ArrayLength { .. }
             | Self::ComparePointers { .. }
-            | Self::ImageTexelPointer { .. }
-            | Self::ImageQuery { .. }
-            | Self::Image { .. }
-            | Self::SampledImage { .. }
             | Self::Subgroup(_)
             | Self::BallotQuery { .. }
-            | Self::CooperativeMatrixMulAdd { .. }
+            | Self::CooperativeMatrix(MatrixOperation::MulAdd)
             | Self::Undef
             | Self::Copy { .. }
             | Self::Select { .. }
-            | Self::CompositeConstruct { .. }
-            | Self::CompositeExtract { .. }
-            | Self::CompositeInsert { .. }
-            | Self::VectorShuffle { .. }
-            | Self::VectorExtractDynamic { .. }
-            | Self::VectorInsertDynamic { .. }
+            | Self::Composite(_)
             | Self::Bitcast { .. }
             | Self::ConvertPointer { .. }
             | Self::Compute { .. }

@@ -37,7 +37,8 @@ impl SpirvModule {
     /// Adds an instruction of the reflection. Arguments name the resources that have no name.
     pub(crate) fn add_reflection(
         &mut self,
-        (result, number): (u32, u32),
+        result: u32,
+        number: u32,
         operands: &[u32],
         strings: &HashMap<u32, String>,
         known: &mut ReflectedIds,

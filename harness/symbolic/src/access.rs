@@ -17,13 +17,6 @@ use entry_point::{FindingCause, Problem, launch, unsupported};
 /// Upper bound on the scalars of one access to private memory.
 const MAX_LEAVES: usize = 1 << 14;
 
-/// How an access applies to each scalar.
-#[derive(Clone, Copy)]
-pub(crate) struct AccessFlags {
-    pub operands: MemoryOperands,
-    pub coherent: bool,
-}
-
 impl Executor<'_> {
     pub(crate) fn pointer_of_id(&mut self, state: &PathState, id: u32) -> Step<SymbolicPointer> {
         match self.value_of_id(state, id)? {
@@ -166,7 +159,7 @@ impl Executor<'_> {
         state: &mut PathState,
         pointer: SymbolicPointer,
         ty: u32,
-        way: AccessFlags,
+        operands: MemoryOperands,
     ) -> Step<SymbolicValue> {
         if !self.specialized().is_scalar(ty)? {
             let count = self.specialized().part_count(ty)?;
@@ -175,7 +168,7 @@ impl Executor<'_> {
                 let part_pointer = self.part_of(&pointer, ty, index as u64)?;
                 let offset = pointer.offset.wrapping_add(part_pointer.offset);
                 let inner = SymbolicPointer { offset, ty: part_pointer.ty, ..pointer };
-                parts.push(self.load_value(state, inner, part_pointer.ty, way)?);
+                parts.push(self.load_value(state, inner, part_pointer.ty, operands)?);
             }
             return Ok(SymbolicValue::Composite(Rc::new(parts)));
         }
@@ -192,7 +185,7 @@ impl Executor<'_> {
         }
         let module = self.context.module();
         let number = |id| self.specialized().constant_number(id);
-        let access = access_strength(way.operands, class, module, way.coherent, false, number)?;
+        let access = access_strength(operands, class, module, pointer.coherent, false, number)?;
         let target = self.access_target(cell, class)?;
         self.emit_position(&pointer)?;
         self.shared_read(state, cell, |register| emit::load(register, target, access))
@@ -249,16 +242,15 @@ impl Executor<'_> {
         &mut self,
         state: &mut PathState,
         pointer: SymbolicPointer,
-        ty: u32,
         value: &SymbolicValue,
-        way: AccessFlags,
+        operands: MemoryOperands,
     ) -> Step<()> {
         if self.storage_class(pointer.object).is_none() {
-            return self.store_private(state, pointer, ty, value);
+            return self.store_private(state, pointer, pointer.ty, value);
         }
         // All scalars are evaluated first, so that a fork does not repeat an emitted store.
         let mut leaves = Vec::new();
-        self.scalar_leaves(pointer, ty, value, &mut leaves)?;
+        self.scalar_leaves(pointer, pointer.ty, value, &mut leaves)?;
         let mut numbers = Vec::with_capacity(leaves.len());
         for (at, ty, value) in &leaves {
             let cell = self.cell_at(*at, *ty)?;
@@ -290,16 +282,12 @@ impl Executor<'_> {
                 }
             }
             if !self.is_shared(cell) {
-                let value = match number {
-                    Some(SymbolicNumber::Known(known)) => SymbolicValue::Known(known),
-                    Some(SymbolicNumber::Register(register)) => SymbolicValue::Register(register),
-                    None => SymbolicValue::Opaque,
-                };
+                let value = number.map_or(SymbolicValue::Opaque, SymbolicNumber::to_value);
                 self.write_private(state, cell, value)?;
                 continue;
             }
             let number_of = |id| self.specialized().constant_number(id);
-            let access = access_strength(way.operands, class, module, way.coherent, true, number_of)?;
+            let access = access_strength(operands, class, module, pointer.coherent, true, number_of)?;
             let target = self.access_target(cell, class)?;
             self.emit_position(&at)?;
             self.emit_instruction(emit::store(target, number.unwrap_or(SymbolicNumber::Known(0)), access))?;

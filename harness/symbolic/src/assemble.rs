@@ -9,22 +9,19 @@ use litmus::{
 
 use crate::context::LiftContext;
 use crate::emit::{self, END_LABEL, ENTRY_REGISTER};
-use crate::lifted::LiftedCase;
+use crate::lifted::{LiftedCase, LiftedEntry};
 use crate::round::{Emitted, EmittedThread, Round};
 use crate::value::{NumberDomain, SymbolicNumber};
 use entry_point::accessed_variable::accessed_variable;
 use entry_point::layout::{MemoryCell, element_name_in};
-use entry_point::question::ResolvedQuestion;
 use entry_point::{FindingCause, InvocationId, LiftFinding, Problem, Spot, unsupported};
 
 /// Assembles the test from the last fixpoint iteration.
 pub(crate) fn assemble_case(
     context: &LiftContext<'_>,
-    name: &str,
-    invocations: &[InvocationId],
-    question: &ResolvedQuestion,
+    entry: &LiftedEntry<'_>,
     round: Round,
-    walked: Vec<EmittedThread>,
+    walked: &[EmittedThread],
     findings: &mut BTreeSet<LiftFinding>,
 ) -> Result<LiftedCase, Problem> {
     let mut cells: Vec<MemoryCell> = round.locations.keys().copied().collect();
@@ -33,33 +30,13 @@ pub(crate) fn assemble_case(
     let mut domains = Vec::with_capacity(cells.len());
     let mut names = Vec::with_capacity(cells.len());
     let mut used_names = HashSet::new();
-    let accessed = accessing_variables(context, &round.locations, &walked);
+    let accessed = accessing_variables(context, &round.locations, walked);
     for cell in &cells {
         let variable = accessed.get(cell).copied().unwrap_or(cell.object.variable);
         let source_name = element_name_in(context.specialized, variable, cell.object.instance, cell.offset).0;
-        let test_name: String =
-            source_name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let plain = test_name.trim_matches('_').to_owned();
-        let mut unique =
-            if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("v{plain}") };
-        // Source names may differ only in characters that names in tests cannot contain.
-        while !used_names.insert(unique.clone()) {
-            unique.push('x');
-        }
-        let scalar = emit::scalar_of(cell.bytes)
-            .ok_or_else(|| unsupported(format!("accesses of {} bytes", cell.bytes)))?;
         let initial = initial_value_of(context, *cell)?;
-        let reference = match context.class_of(cell.object.variable) {
-            Some(StorageClass::Workgroup) => Reference::Workgroup,
-            Some(StorageClass::Image) => Reference::Image,
-            Some(StorageClass::Buffer | StorageClass::Output) | None => Reference::Buffer,
-        };
-        locations.push(Location {
-            reference: Some(reference),
-            scalar: Some(scalar),
-            init: LocationInit::Constant(initial as i64),
-            ..Location::new(unique)
-        });
+        let test_name = unique_name(&source_name, &mut used_names);
+        locations.push(assemble_location(context, *cell, test_name, initial)?);
         names.push(source_name);
         // The numbers that a read may return: the initial one, those that the kernel stores, and
         // those that others write.
@@ -70,55 +47,32 @@ pub(crate) fn assemble_case(
         domain.union_with_open(context.open_memory(*cell), *cell);
         domains.push(domain);
     }
-    let barriers = BarrierParticipants::new(invocations, &walked);
-    barriers.report_divergence(findings, &walked);
-    barriers.check_subgroup_barriers(context, &walked)?;
+    let barriers = BarrierParticipants::new(entry.invocations, walked);
+    barriers.report_divergence(findings, walked);
+    barriers.check_subgroup_barriers(context, walked)?;
     let mut threads = Vec::with_capacity(walked.len());
     let mut origins = Vec::with_capacity(walked.len());
     for (index, walked) in walked.iter().enumerate() {
-        let code = assemble_thread(context, walked, &barriers.unreached_barriers(index))?;
-        let identity = &invocations[index];
-        let placement = Placement {
+        let code = assemble_code(context, walked, &barriers.unreached_barriers(index))?;
+        origins.push(code.instructions.iter().map(|emitted| spot_of(index, emitted)).collect());
+        let identity = &entry.invocations[index];
+        let place = ThreadPlace::Device(Placement {
             queue_family: 0,
             queue: 0,
             workgroup: identity.workgroup_index,
             subgroup: identity.local_index / context.subgroup_size,
-        };
-        let registers = (0..walked.registers).map(|register| Register {
-            name: format!("r{register}"),
-            init: RegisterInit::Constant(0),
-            declared: false,
         });
-        let labels = code.labels.iter().map(|label| Label { name: format!("LC{label:02}") }).collect();
-        threads.push(Thread {
-            number: index as u32,
-            place: ThreadPlace::Device(placement),
-            registers: registers.collect(),
-            labels,
-            instructions: code
-                .instructions
-                .iter()
-                .map(|emitted| {
-                    let span = Span { line: line_of(context, emitted), ..Span::default() };
-                    Instruction { kind: emitted.kind.clone(), span }
-                })
-                .collect(),
-            span: Span::default(),
-        });
-        origins.push(code.instructions.iter().map(|emitted| spot_of(index, emitted)).collect());
+        threads.push(assemble_thread(context, index as u32, place, walked.registers, &code));
     }
     // An unwritten cell keeps its initial value.
-    let initial: BTreeMap<MemoryCell, u64> = question
-        .cells
-        .iter()
-        .map(|cell| Ok((*cell, initial_value_of(context, *cell)?)))
-        .collect::<Result<_, Problem>>()?;
-    let (question, filter) = question.to_conditions(&|cell| match round.locations.get(&cell) {
+    let initial = entry.question.cells.iter().map(|cell| Ok((*cell, initial_value_of(context, *cell)?)));
+    let initial = initial.collect::<Result<BTreeMap<MemoryCell, u64>, Problem>>()?;
+    let (question, filter) = entry.question.to_conditions(&|cell| match round.locations.get(&cell) {
         Some(location) => Term::Location(*location, 0),
         None => Term::Constant(initial.get(&cell).map_or(0, |value| *value as i64)),
     });
     let test = Test {
-        name: name.to_owned(),
+        name: entry.name.to_owned(),
         dialect: Dialect::Vulkan,
         metadata: Metadata::default(),
         locations,
@@ -132,6 +86,67 @@ pub(crate) fn assemble_case(
     };
     let (suspicions, opaque) = (round.suspicions, round.facts.opaque);
     Ok(LiftedCase { test, origins, names, cells, suspicions, domains, opaque })
+}
+
+/// Returns a name that tests may contain and that no other location has.
+fn unique_name(source_name: &str, used_names: &mut HashSet<String>) -> String {
+    let test_name: String =
+        source_name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let plain = test_name.trim_matches('_').to_owned();
+    let mut unique =
+        if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("v{plain}") };
+    // Source names may differ only in characters that names in tests cannot contain.
+    while !used_names.insert(unique.clone()) {
+        unique.push('x');
+    }
+    unique
+}
+
+fn assemble_location(
+    context: &LiftContext<'_>,
+    cell: MemoryCell,
+    name: String,
+    initial: u64,
+) -> Result<Location, Problem> {
+    let scalar = emit::scalar_of(cell.bytes);
+    let scalar = scalar.ok_or_else(|| unsupported(format!("accesses of {} bytes", cell.bytes)))?;
+    let reference = match context.class_of(cell.object.variable) {
+        Some(StorageClass::Workgroup) => Reference::Workgroup,
+        Some(StorageClass::Image) => Reference::Image,
+        Some(StorageClass::Buffer | StorageClass::Output) | None => Reference::Buffer,
+    };
+    Ok(Location {
+        reference: Some(reference),
+        scalar: Some(scalar),
+        init: LocationInit::Constant(initial as i64),
+        ..Location::new(name)
+    })
+}
+
+fn assemble_thread(
+    context: &LiftContext<'_>,
+    number: u32,
+    place: ThreadPlace,
+    registers: u16,
+    code: &ThreadCode,
+) -> Thread {
+    let register = |register: u16| Register {
+        name: format!("r{register}"),
+        init: RegisterInit::Constant(0),
+        declared: false,
+    };
+    let instruction = |emitted: &Emitted| {
+        let span = Span { line: line_of(context, emitted), ..Span::default() };
+        Instruction { kind: emitted.kind.clone(), span }
+    };
+    Thread {
+        number,
+        place,
+        registers: (0..registers).map(register).collect(),
+        labels: code.labels.iter().map(|label| Label { name: format!("LC{label:02}") }).collect(),
+        instructions: code.instructions.iter().map(instruction).collect(),
+        span: Span::default(),
+    }
 }
 
 fn initial_value_of(context: &LiftContext<'_>, cell: MemoryCell) -> Result<u64, Problem> {
@@ -277,7 +292,7 @@ struct ThreadCode {
     labels: Vec<u16>,
 }
 
-fn assemble_thread(
+fn assemble_code(
     context: &LiftContext<'_>,
     walked: &EmittedThread,
     missing: &[Emitted],

@@ -17,7 +17,7 @@ use entry_point::layout::{MemoryCell, ObjectId, is_descriptor_array, is_storage_
 use entry_point::open_memory::OpenMemory;
 use entry_point::{AnalysisOptions, DeadlinePredicate, Problem, Refusal, malformed};
 use spirv_reader::annotations::Initial;
-use spirv_reader::{SourcePosition, SpirvModule, SpirvType, Stage, memory_class};
+use spirv_reader::{SpirvModule, SpirvType, Stage, memory_class};
 
 /// One choice of unspecified values.
 pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
@@ -111,8 +111,7 @@ impl<'a> LiftContext<'a> {
 
     /// Returns the memory that others write, if a cell belongs to it.
     pub fn open_memory(&self, cell: MemoryCell) -> Option<&'a OpenMemory> {
-        let decorations = self.module().decorations_of(cell.object.variable);
-        let binding = decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding));
+        let binding = self.module().descriptor_of(cell.object.variable);
         self.open.filter(|open| open.contains(binding, cell.offset, cell.bytes))
     }
 
@@ -255,13 +254,11 @@ pub(crate) fn with_context<T>(
     options: &AnalysisOptions,
     then: impl FnOnce(&LiftContext<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
-    let local_size = local_size_of(module, by_id, &by_result, function).map_err(without_position)?;
-    let specialized =
-        SymbolicModule::new(module, by_id, &by_result, Some(local_size)).map_err(without_position)?;
+    let local_size = local_size_of(module, by_id, &by_result, function)?;
+    let specialized = SymbolicModule::new(module, by_id, &by_result, Some(local_size))?;
     then(&LiftContext {
         specialized: &specialized,
         stage,

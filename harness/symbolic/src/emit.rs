@@ -56,7 +56,8 @@ pub fn read_modify_write(
     target: AccessTarget,
     operation: Option<ArithmeticOperation>,
     value: SymbolicNumber,
-    (scope, semantics): (Scope, Semantics),
+    scope: Scope,
+    semantics: Semantics,
 ) -> InstructionKind {
     let operation = match operation {
         Some(operation) => RmwOperation::Fetch(operation, to_operand(value)),
@@ -68,8 +69,11 @@ pub fn read_modify_write(
 pub(crate) fn compare_exchange(
     destination: u16,
     target: AccessTarget,
-    (compare, value): (SymbolicNumber, SymbolicNumber),
-    (scope, semantics, unequal): (Scope, Semantics, Semantics),
+    compare: SymbolicNumber,
+    value: SymbolicNumber,
+    scope: Scope,
+    semantics: Semantics,
+    unequal: Semantics,
 ) -> InstructionKind {
     let operation =
         RmwOperation::CompareExchange { compare: to_operand(compare), value: to_operand(value), unequal };

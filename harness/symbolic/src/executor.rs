@@ -131,8 +131,7 @@ impl<'a> Executor<'a> {
 
     /// Executes every path from the entry point.
     pub fn execute_all_paths(mut self, function: u32) -> Result<EmittedThread, Refusal> {
-        let frame =
-            self.new_frame(function, 0).map_err(|problem| problem.located_at(SourcePosition::Module))?;
+        let frame = self.new_frame(function, 0)?;
         let state = PathState {
             frames: vec![frame],
             memory: Rc::default(),
@@ -507,10 +506,38 @@ impl<'a> Executor<'a> {
             return Err(malformed(format!("{} is not a label", module.display_name(target))).into());
         };
         let (from, back) = (frame.block, position <= frame.instruction_index);
-        // All phis of a block read their operands simultaneously.
+        let is_header = self.context.loops_of(frame.function).contains_key(&target);
+        let phis = self.phi_values(state, &function.code[position + 1..], from)?;
+        if back && let Some(open) = self.undecided_truth(state, target, &phis) {
+            self.fork_on_truth(state, &open, "a condition")?;
+        }
+        let values: Vec<SymbolicValue> = phis.iter().map(|(_, value)| value.clone()).collect();
+        if back {
+            self.end_unchanged_iteration(state, target, &values)?;
+        }
+        self.update_loops(state, target, position, back, values)?;
+        let Some(frame) = state.frames.last_mut() else { return Ok(()) };
+        Rc::make_mut(&mut frame.values).extend(phis);
+        (frame.previous, frame.block, frame.instruction_index) = (from, target, position);
+        if is_header {
+            let start = self.mark_loop_start();
+            if let Some(active) = state.frames.last_mut().and_then(|frame| frame.loops.last_mut()) {
+                active.start = start;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the results of the phis at the start of a block, which read their operands simultaneously.
+    fn phi_values(
+        &mut self,
+        state: &PathState,
+        code: &[SpirvInstruction],
+        from: u32,
+    ) -> Step<Vec<(u32, SymbolicValue)>> {
         let mut phis = Vec::new();
-        for instruction in &function.code[position + 1..] {
-            let sources = match module.operation(instruction) {
+        for instruction in code {
+            let sources = match self.context.module().operation(instruction) {
                 SpirvOperation::Phi { sources } => sources,
                 SpirvOperation::Nop => continue,
                 _ => break,
@@ -520,87 +547,78 @@ impl<'a> Executor<'a> {
             };
             phis.push((instruction.result, self.value_of_id(state, *value)?));
         }
-        let function = frame.function;
-        if back && let Some(open) = self.undecided_truth(state, target, &phis) {
-            self.fork_on_truth(state, &open, "a condition")?;
-        }
-        let loops = self.context.loops_of(function);
-        let (known, effects, memory) = (loops.get(&target).copied(), state.effects, state.memory.clone());
-        let performed = state.performed_rmws.len();
-        // The loop that iterates, and the read-modify-writes of this iteration unless a barrier came between.
-        let repeated_loop = state.frames.last().filter(|_| back).and_then(|frame| {
-            let index = frame.loops.iter().rposition(|active| active.header == target)?;
-            Some((index, state.performed_rmws.get(frame.loops[index].rmw_count..)))
+        Ok(phis)
+    }
+
+    /// Ends the path if an iteration of a loop changed nothing: the next one starts in the same state.
+    fn end_unchanged_iteration(
+        &mut self,
+        state: &PathState,
+        header: u32,
+        phis: &[SymbolicValue],
+    ) -> Step<()> {
+        let loops = state.frames.last().map_or(&[][..], |frame| &frame.loops);
+        let Some(began) = loops.iter().rfind(|active| active.header == header) else { return Ok(()) };
+        // The read-modify-writes of this iteration, unless a barrier came between. One that stores the value it read
+        // changes nothing.
+        let performed = state.performed_rmws.get(began.rmw_count..);
+        let restored = performed.and_then(|performed| {
+            performed.iter().map(|update| state.unchanged_rmw(update)).collect::<Option<Vec<_>>>()
         });
-        let restored_rmws = repeated_loop
-            .and_then(|(_, updates)| updates?.iter().map(|update| state.unchanged_rmw(update)).collect());
-        let repeated_index = repeated_loop.map(|(index, _)| index);
-        let values: Vec<SymbolicValue> = phis.iter().map(|(_, value)| value.clone()).collect();
-        let iteration_start =
-            repeated_index.and_then(|index| Some(state.frames.last()?.loops.get(index)?.clone()));
-        // A read-modify-write that stores the value it read changes nothing.
-        if let (Some(began), Some(put_back)) = (&iteration_start, restored_rmws as Option<Vec<_>>)
-            // Every effect of the iteration was a read-modify-write that wrote back what it read.
-            && effects == began.effects + put_back.len() as u32
-            && self.is_state_unchanged(state, began, &values)
+        let Some(restored) = restored else { return Ok(()) };
+        // Every effect of the iteration was a read-modify-write that wrote back what it read.
+        if state.effects != began.effects + restored.len() as u32
+            || !self.is_state_unchanged(state, began, phis)
         {
-            self.constrain_values(&put_back)?;
-            let label = self.loop_start_label(began.start);
-            self.emit_instruction(emit::jump(label))?;
-            return Err(PathInterrupt::Ended);
+            return Ok(());
         }
+        self.constrain_values(&restored)?;
+        let label = self.loop_start_label(began.start);
+        self.emit_instruction(emit::jump(label))?;
+        Err(PathInterrupt::Ended)
+    }
+
+    /// Counts an iteration of the loop whose header is the target, or leaves and enters loops.
+    fn update_loops(
+        &mut self,
+        state: &mut PathState,
+        target: u32,
+        position: usize,
+        back: bool,
+        phis: Vec<SymbolicValue>,
+    ) -> Step<()> {
+        let (effects, rmw_count, forks) = (state.effects, state.performed_rmws.len(), state.forks);
+        let memory = state.memory.clone();
         let Some(frame) = state.frames.last_mut() else { return Ok(()) };
-        if let Some(index) = repeated_index {
+        let iterated = frame.loops.iter().rposition(|active| active.header == target);
+        if let Some(index) = iterated.filter(|_| back) {
             frame.loops.truncate(index + 1);
             let active = &mut frame.loops[index];
             active.iteration += 1;
             // A loop that depends on no read value runs to its end.
-            let open = (state.forks > active.forks).then_some(self.context.unroll_open_loops);
+            let open = (forks > active.forks).then_some(self.context.unroll_open_loops);
             if self.context.unroll.or(open).is_some_and(|bound| active.iteration >= bound) {
                 return self.cut_at_loop_bound();
             }
-            (active.effects, active.phis, active.memory) = (effects, values, memory);
-            active.rmw_count = performed;
-        } else {
-            // The target may be the merge block of an outer loop, which leaves the inner ones too.
-            if let Some(left) = frame.loops.iter().position(|active| {
-                active.merge == target
-                    || active.merge == 0 && (position > active.end || active.header == target)
-            }) {
-                frame.loops.truncate(left);
-            }
-            // The entry block of a function may be a loop header.
-            if back && self.context.unroll == Some(1) {
-                return self.cut_at_loop_bound();
-            }
-            if let Some((merge, end)) = known {
-                let (header, iteration, phis) = (target, u32::from(back), values);
-                let (start, forks) = (0, state.forks);
-                let entered = ActiveLoop {
-                    header,
-                    merge,
-                    end,
-                    iteration,
-                    effects,
-                    rmw_count: performed,
-                    phis,
-                    memory,
-                    start,
-                    forks,
-                };
-                frame.loops.push(entered);
-            }
+            (active.effects, active.phis, active.memory) = (effects, phis, memory);
+            active.rmw_count = rmw_count;
+            return Ok(());
         }
-        let values = Rc::make_mut(&mut frame.values);
-        for (id, value) in phis {
-            values.insert(id, value);
+        // The target may be the merge block of an outer loop, which leaves the inner ones too.
+        if let Some(left) = frame.loops.iter().position(|active| {
+            active.merge == target || active.merge == 0 && (position > active.end || active.header == target)
+        }) {
+            frame.loops.truncate(left);
         }
-        (frame.previous, frame.block, frame.instruction_index) = (from, target, position);
-        if known.is_some() {
-            let start = self.mark_loop_start();
-            if let Some(active) = state.frames.last_mut().and_then(|frame| frame.loops.last_mut()) {
-                active.start = start;
-            }
+        // The entry block of a function may be a loop header.
+        if back && self.context.unroll == Some(1) {
+            return self.cut_at_loop_bound();
+        }
+        if let Some((merge, end)) = self.context.loops_of(frame.function).get(&target).copied() {
+            let (header, iteration, start) = (target, u32::from(back), 0);
+            let entered =
+                ActiveLoop { header, merge, end, iteration, effects, rmw_count, phis, memory, start, forks };
+            frame.loops.push(entered);
         }
         Ok(())
     }

@@ -45,6 +45,7 @@ mod answer;
 mod assemble;
 mod atomic;
 mod candidate_values;
+mod compute;
 mod constants;
 mod context;
 pub mod emit;

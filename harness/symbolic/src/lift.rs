@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::constants::SymbolicModule;
 use crate::context::{Assignment, LiftContext};
 use crate::executor::Executor;
-use crate::lifted::{Lifted, LiftedCase};
+use crate::lifted::{Lifted, LiftedCase, LiftedEntry};
 use crate::round::{CellAccess, EmittedThread, Round, SharedMemoryFacts};
 use crate::value::UndefOrigin;
 use crate::{assemble, candidate_values};
@@ -20,8 +20,8 @@ use entry_point::interlock::InterlockExecutionMode;
 use entry_point::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
 use entry_point::layout::MemoryCell;
 use entry_point::question::{NameScope, ResolvedQuestion};
-use entry_point::{AnalysisOptions, InvocationId, LiftFinding, Problem, Refusal, launch, malformed};
-use spirv_reader::{SourcePosition, SpirvModule, Stage};
+use entry_point::{AnalysisOptions, InvocationId, LiftFinding, Problem, Refusal, launch};
+use spirv_reader::{SpirvModule, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
 pub const MAX_INVOCATIONS: usize = 16;
@@ -36,55 +36,26 @@ const MAX_PATHS: usize = 1 << 16;
 /// Returns the position of what is malformed or unsupported.
 pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
-    launch::check_stage(module, entry.shader_stage(), options.grid)?;
-    lift_entry(module, options, (entry.function, entry.shader_stage()), &entry.name)
-}
-
-fn lift_entry(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    (function, stage): (u32, Stage),
-    name: &str,
-) -> Result<Lifted, Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let LaunchParameters {
-        inputs,
-        values_by_spec_id: by_id,
-        values_by_result: by_result,
-        local_size,
-        grid,
-        config,
-        is_annotated: annotated,
-    } = LaunchParameters::new(module, options, function).map_err(without_position)?;
-    let specialized = SymbolicModule::new(module, &by_id, &by_result, config.map(|_| local_size))
-        .map_err(without_position)?;
+    let (function, stage) = (entry.function, entry.shader_stage());
+    launch::check_stage(module, stage, options.grid)?;
+    let launch = LaunchParameters::new(module, options, function)?;
+    let LaunchParameters { grid, local_size, config, .. } = launch;
+    let (by_id, by_result) = (&launch.values_by_spec_id, &launch.values_by_result);
+    let specialized = SymbolicModule::new(module, by_id, by_result, config.map(|_| local_size))?;
     let invocations = match options.only_invocations.len() {
         0 => running_workgroups(options, stage, grid)
-            .and_then(|running| enumerate_invocations(grid, running, local_size, stage))
-            .map_err(without_position)?,
+            .and_then(|running| enumerate_invocations(grid, running, local_size, stage))?,
         1..=MAX_INVOCATIONS => options.only_invocations.clone(),
         _ => {
-            return Err(Problem::Invocations { bound: MAX_INVOCATIONS, one_workgroup: false }
-                .located_at(SourcePosition::Module));
+            return Err(Problem::Invocations { bound: MAX_INVOCATIONS, one_workgroup: false }.into());
         }
     };
-    let all = local_size.iter().product::<u32>();
-    let subgroup_size = options.subgroup_size.or(config.map(|config| config[0])).unwrap_or(all).max(1);
-    let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
-
-    let mut buffers: HashMap<u32, &[u8]> = HashMap::new();
-    let mut canonical = HashMap::new();
-    let mut first_of: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-    for id in module.variables.keys() {
-        let decorations = module.decorations_of(*id);
-        if let (Some(set), Some(binding)) = (decorations.set.or(Some(0)), decorations.binding) {
-            canonical.insert(*id, *first_of.entry((set, binding)).or_insert(*id));
-            if let Some(bytes) = options.buffers.get(&(set, binding)) {
-                buffers.insert(*id, bytes);
-            }
-        }
-    }
-    let mut setting = LiftContext {
+    let subgroup_size = match options.subgroup_size.or(config.map(|config| config[0])) {
+        _ if !stage.has_workgroups() => 1,
+        size => size.unwrap_or(local_size.iter().product()).max(1),
+    };
+    let canonical = first_variables(module);
+    let mut context = LiftContext {
         specialized: &specialized,
         stage,
         stage_inputs: &options.stage_inputs,
@@ -100,23 +71,40 @@ fn lift_entry(
         open: options.open.as_ref(),
         observed: BTreeSet::new(),
         assignment: Assignment::new(),
-        inputs,
-        buffers,
-        push: BTreeMap::new(),
+        inputs: launch.inputs,
+        buffers: given_buffers(module, options),
+        push: reflected_push_constants(&specialized, grid, local_size),
         push_bytes: &options.push,
         images: &options.images,
-        is_annotated: annotated,
+        is_annotated: launch.is_annotated,
         canonical,
         loops: find_loops(module),
         dead_variables: RefCell::default(),
     };
-    setting.push = reflected_push_constants(&specialized, grid, local_size);
-    let names = NameScope { specialized: &specialized, canonical: &setting.canonical };
+    let names = NameScope { specialized: &specialized, canonical: &context.canonical };
     let question = ResolvedQuestion::new(&names, options)?;
-    setting.observed = question.cells.clone();
+    context.observed = question.cells.clone();
+    let entry = LiftedEntry { name: &entry.name, function, invocations: &invocations, question: &question };
+    lift_all_cases(context, &entry)
+}
 
+/// Returns the first variable of the binding of each variable; they alias.
+fn first_variables(module: &SpirvModule) -> HashMap<u32, u32> {
+    let mut first_of: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    let bound = module.variables.keys().filter_map(|id| Some((*id, module.descriptor_of(*id)?)));
+    bound.map(|(id, at)| (id, *first_of.entry(at).or_insert(id))).collect()
+}
+
+/// Returns the given contents of each variable.
+fn given_buffers<'o>(module: &SpirvModule, options: &'o AnalysisOptions) -> HashMap<u32, &'o [u8]> {
+    let given = |id: &u32| Some((*id, options.buffers.get(&module.descriptor_of(*id)?)?.as_slice()));
+    module.variables.keys().filter_map(given).collect()
+}
+
+/// Returns the assumptions of the analysis.
+fn assumptions(context: &LiftContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    if !module.uses_vulkan_model {
+    if !context.module().uses_vulkan_model {
         notes.push(
             "the module's memory model is GLSL450; it is analyzed under the Vulkan model: Coherent and \
              Volatile accesses as non-private, available and visible at queue-family scope, workgroup \
@@ -124,147 +112,106 @@ fn lift_entry(
                 .to_owned(),
         );
     }
-    notes.extend(setting.assumed_image_notes());
-    notes.extend(setting.sections.and_then(|sections| sections.note).map(str::to_owned));
-    let mut lifted = Lifted {
-        entry: name.to_owned(),
-        cases: Vec::new(),
-        is_sampled: false,
-        invocations: invocations.clone(),
-        subgroup_size,
-        findings: Vec::new(),
-        question: question.text.clone(),
-        notes,
-    };
+    notes.extend(context.assumed_image_notes());
+    notes.extend(context.sections.and_then(|sections| sections.note).map(str::to_owned));
+    notes
+}
+
+/// Lifts one test for each choice of unspecified values, if it differs from the others.
+fn lift_all_cases(mut context: LiftContext<'_>, entry: &LiftedEntry<'_>) -> Result<Lifted, Refusal> {
     let mut findings = BTreeSet::new();
     let mut undefined = BTreeSet::new();
-    let first = lift_case(&setting, function, name, &invocations, &question, &mut findings, &mut undefined)?;
-    lifted.cases.push(first);
+    let mut cases = vec![lift_case(&context, entry, &mut findings, &mut undefined)?];
     // The question may also refer to memory that no invocation writes.
-    for cell in &question.cells {
-        if setting.initial_value(*cell).map_err(without_position)?.is_none() {
+    for cell in &entry.question.cells {
+        if context.initial_value(*cell)?.is_none() {
             undefined.insert(UndefOrigin::from_cell(*cell));
         }
     }
-    lifted.is_sampled = !undefined.is_empty();
-    let values = candidate_values::candidate_values(&setting, &question.compared_numbers());
+    let values = candidate_values::candidate_values(&context, &entry.question.compared_numbers());
     for assignment in candidate_values::enumerate_assignments(&undefined, &values) {
-        setting.assignment = assignment;
-        let mut further_undefined = BTreeSet::new();
-        let next = lift_case(
-            &setting,
-            function,
-            name,
-            &invocations,
-            &question,
-            &mut findings,
-            &mut further_undefined,
-        )?;
+        context.assignment = assignment;
+        let next = lift_case(&context, entry, &mut findings, &mut BTreeSet::new())?;
         // Most values lead to the same test as others.
-        if lifted.cases.iter().all(|known| known.test != next.test) {
-            lifted.cases.push(next);
+        if cases.iter().all(|known| known.test != next.test) {
+            cases.push(next);
         }
     }
-    lifted.findings = findings.into_iter().collect();
-    Ok(lifted)
+    Ok(Lifted {
+        entry: entry.name.to_owned(),
+        cases,
+        is_sampled: !undefined.is_empty(),
+        invocations: entry.invocations.to_vec(),
+        subgroup_size: context.subgroup_size,
+        findings: findings.into_iter().collect(),
+        question: entry.question.text.clone(),
+        notes: assumptions(&context),
+    })
 }
 
 /// Lifts one test for the current choice of unspecified values.
 fn lift_case(
     context: &LiftContext<'_>,
-    function: u32,
-    name: &str,
-    invocations: &[InvocationId],
-    question: &ResolvedQuestion,
+    entry: &LiftedEntry<'_>,
     findings: &mut BTreeSet<LiftFinding>,
     undefined: &mut BTreeSet<UndefOrigin>,
 ) -> Result<LiftedCase, Refusal> {
     let mut knowledge = SharedMemoryFacts::default();
     let (mut frozen, mut paths) = (false, 0);
-    for number in 0.. {
+    for number in 0..=MAX_ROUNDS + 1 {
         let mut round = Round::default();
         let mut walked: Vec<EmittedThread> = Vec::new();
-        for (thread, identity) in invocations.iter().enumerate() {
+        for (thread, identity) in entry.invocations.iter().enumerate() {
             let executor = Executor::new(context, &knowledge, &mut round, thread as u16, identity);
-            let executor = executor.execute_all_paths(function)?;
+            let executor = executor.execute_all_paths(entry.function)?;
             paths += executor.paths;
             if paths > MAX_PATHS {
-                let (what, remedy) = ("paths of all invocations", "; lower --grid or --unroll");
-                let budget = Problem::Exhausted { what, bound: MAX_PATHS, remedy };
-                return Err(budget.located_at(SourcePosition::Module));
+                return Err(exhausted("paths of all invocations", MAX_PATHS));
             }
             walked.push(executor);
         }
-        check_overlaps(context, &round.facts.accesses)
-            .map_err(|problem| problem.located_at(SourcePosition::Module))?;
+        check_overlaps(context, &round.facts.accesses)?;
         let mut next = knowledge.clone();
-        let mut grown = false;
-        if !frozen {
-            for (cell, domain) in &round.facts.domains {
-                let known = next.domains.entry(*cell).or_insert_with(crate::value::NumberDomain::empty);
-                grown |= known.union_with(domain);
-            }
-        }
-        for (cell, touch) in &round.facts.accesses {
-            let known: &mut CellAccess = next.accesses.entry(*cell).or_default();
-            known.readers |= touch.readers;
-            known.writers |= touch.writers;
-            known.has_ordering_access |= touch.has_ordering_access;
-        }
-        next.opaque.extend(round.facts.opaque.iter().copied());
-        for (cell, by_thread) in &round.facts.updates {
-            let known = next.updates.entry(*cell).or_default();
-            for (thread, count) in by_thread {
-                let max_updates = known.entry(*thread).or_default();
-                *max_updates = (*max_updates).max(*count);
-            }
-        }
-        for (cell, by_value) in &round.facts.generations {
-            let known = next.generations.entry(*cell).or_default();
-            for (value, generation) in by_value {
-                let min_generation = known.entry(*value).or_insert(*generation);
-                *min_generation = (*min_generation).min(*generation);
-            }
-        }
+        let has_new_values = next.join(&round.facts, frozen);
         let is_fixpoint = next.accesses == knowledge.accesses
             && next.opaque == knowledge.opaque
             && (frozen || next.updates == knowledge.updates && next.generations == knowledge.generations);
-        if is_fixpoint && !grown {
-            let opaque_cell = knowledge.opaque.iter().find(|cell| context.is_in_buffer(**cell));
-            if let Some(cell) = opaque_cell.filter(|_| context.keep_final) {
-                let what =
-                    format!("the value stored to `{}`", context.module().display_name(cell.object.variable));
-                return Err(Problem::Opaque { what }.located_at(SourcePosition::Module));
-            }
+        if is_fixpoint && !has_new_values {
+            check_final_values(context, &knowledge)?;
             findings.extend(std::mem::take(&mut round.findings));
             undefined.extend(std::mem::take(&mut round.undefined));
             // The answer depends on the initial content of memory that is queried and never written.
-            for cell in &question.cells {
+            for cell in &entry.question.cells {
                 let written = knowledge.accesses.get(cell).is_some_and(|touch| touch.writers != 0);
-                if !written
-                    && context
-                        .initial_value(*cell)
-                        .map_err(|problem| problem.located_at(SourcePosition::Module))?
-                        .is_none()
-                {
+                if !written && context.initial_value(*cell)?.is_none() {
                     undefined.insert(UndefOrigin::Memory(cell.object, cell.offset, None));
                 }
             }
-            return assemble::assemble_case(context, name, invocations, question, round, walked, findings)
-                .map_err(|problem| problem.located_at(SourcePosition::Module));
+            return Ok(assemble::assemble_case(context, entry, round, &walked, findings)?);
         }
         // Widening bound: an execution has at most this many writes, and each value depends on earlier ones.
         // One iteration finds the address, one the sharing, and one the value.
         let writes: u32 = walked.iter().map(|walked| walked.writes).sum();
         frozen |= number > 3 * (writes as usize + 1);
-        if number > MAX_ROUNDS {
-            let (what, remedy) = ("rounds of values", "; lower --grid or --unroll");
-            let budget = Problem::Exhausted { what, bound: MAX_ROUNDS, remedy };
-            return Err(budget.located_at(SourcePosition::Module));
-        }
         knowledge = next;
     }
-    Err(malformed("no round").located_at(SourcePosition::Module))
+    Err(exhausted("rounds of values", MAX_ROUNDS))
+}
+
+fn exhausted(what: &'static str, bound: usize) -> Refusal {
+    Problem::Exhausted { what, bound, remedy: "; lower --grid or --unroll" }.into()
+}
+
+/// Refuses a queried buffer with a value that no test has.
+fn check_final_values(context: &LiftContext<'_>, facts: &SharedMemoryFacts) -> Result<(), Problem> {
+    let mut opaque = facts.opaque.iter().filter(|_| context.keep_final);
+    match opaque.find(|cell| context.is_in_buffer(**cell)) {
+        Some(cell) => {
+            let name = context.module().display_name(cell.object.variable);
+            Err(Problem::Opaque { what: format!("the value stored to `{name}`") })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses shared cells that overlap and differ in extent.
@@ -278,11 +225,7 @@ fn check_overlaps(
             && earlier.object == cell.object
             && earlier.offset.saturating_add(u64::from(earlier.bytes)) > cell.offset
         {
-            let union = CellAccess {
-                readers: union.readers | touch.readers,
-                writers: union.writers | touch.writers,
-                has_ordering_access: union.has_ordering_access || touch.has_ordering_access,
-            };
+            let union = union.union(*touch);
             if union.is_shared() {
                 let name = context.module().display_name(cell.object.variable);
                 return Err(Problem::MixedSize { name, first: cell.bytes, second: earlier.bytes });

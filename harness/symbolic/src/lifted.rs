@@ -6,6 +6,7 @@ use litmus::Test;
 
 use crate::value::NumberDomain;
 use entry_point::layout::MemoryCell;
+use entry_point::question::ResolvedQuestion;
 use entry_point::{InvocationId, LiftFinding, Spot};
 
 /// A kernel as litmus tests.
@@ -44,4 +45,12 @@ pub struct LiftedCase {
     pub domains: Vec<NumberDomain>,
     /// The locations that hold values without a symbolic representation.
     pub opaque: BTreeSet<MemoryCell>,
+}
+
+/// The entry point, its invocations and the question, which all tests of a kernel share.
+pub(crate) struct LiftedEntry<'a> {
+    pub name: &'a str,
+    pub function: u32,
+    pub invocations: &'a [InvocationId],
+    pub question: &'a ResolvedQuestion,
 }

@@ -37,6 +37,35 @@ pub(crate) struct SharedMemoryFacts {
 }
 
 impl SharedMemoryFacts {
+    /// Adds the facts of another iteration. Returns true if a cell may hold new values; with `frozen`, none are added.
+    pub fn join(&mut self, other: &SharedMemoryFacts, frozen: bool) -> bool {
+        let mut has_new_values = false;
+        for (cell, domain) in other.domains.iter().filter(|_| !frozen) {
+            let known = self.domains.entry(*cell).or_insert_with(NumberDomain::empty);
+            has_new_values |= known.union_with(domain);
+        }
+        for (cell, touch) in &other.accesses {
+            let known = self.accesses.entry(*cell).or_default();
+            *known = known.union(*touch);
+        }
+        self.opaque.extend(other.opaque.iter().copied());
+        for (cell, by_thread) in &other.updates {
+            let known = self.updates.entry(*cell).or_default();
+            for (thread, count) in by_thread {
+                let max_updates = known.entry(*thread).or_default();
+                *max_updates = (*max_updates).max(*count);
+            }
+        }
+        for (cell, by_value) in &other.generations {
+            let known = self.generations.entry(*cell).or_default();
+            for (value, generation) in by_value {
+                let min_generation = known.entry(*value).or_insert(*generation);
+                *min_generation = (*min_generation).min(*generation);
+            }
+        }
+        has_new_values
+    }
+
     /// Returns an upper bound on the read-modify-writes of a cell in one execution.
     pub fn updates_of(&self, cell: MemoryCell) -> u32 {
         self.updates.get(&cell).map_or(0, |by_thread| by_thread.values().sum())
@@ -59,6 +88,14 @@ pub(crate) struct CellAccess {
 }
 
 impl CellAccess {
+    pub fn union(self, other: CellAccess) -> CellAccess {
+        CellAccess {
+            readers: self.readers | other.readers,
+            writers: self.writers | other.writers,
+            has_ordering_access: self.has_ordering_access || other.has_ordering_access,
+        }
+    }
+
     /// Returns true if accesses of the cell have to be events of the test.
     pub fn is_shared(self) -> bool {
         self.has_ordering_access || self.writers != 0 && (self.readers | self.writers).count_ones() > 1

@@ -7,16 +7,15 @@
 use std::rc::Rc;
 
 use rspirv::spirv::{ImageFormat, ImageOperands};
-use spirv_reader::TexelOperands;
+use spirv_reader::{ImageOperation, MemoryOperands, SpirvInstruction, TexelOperands};
 
-use crate::access::AccessFlags;
 use crate::context::LiftContext;
 use crate::executor::{Executor, Step};
 use crate::state::PathState;
 use crate::value::{SymbolicPointer, SymbolicValue};
 use entry_point::inputs::{ImageInput, TexelInput, default_image};
 use entry_point::layout::{STORAGE_IMAGE, is_storage_image};
-use entry_point::{Problem, malformed, unsupported};
+use entry_point::{Problem, malformed, unknown_instruction, unsupported};
 
 const TEXEL_BYTES: u64 = 4;
 /// Dimensions of an image type: one, two and three axes, and texel buffers.
@@ -38,8 +37,7 @@ impl LiftContext<'_> {
         let mut images: Vec<(u32, u32)> = images.map(|(id, variable)| (*id, variable.ty)).collect();
         images.sort_unstable();
         let note = |(id, ty): (u32, u32)| {
-            let decorations = module.decorations_of(id);
-            let at = (decorations.set.unwrap_or(0), decorations.binding?);
+            let at = module.descriptor_of(id)?;
             let texel = self.texel_type(ty).ok().filter(|_| !self.images.contains_key(&at))?;
             let [x, y, z] = default_image(texel.dimension, false).size;
             let name = module.display_name(id);
@@ -65,9 +63,7 @@ impl LiftContext<'_> {
 
     /// Returns the size of an image, which is zero everywhere.
     fn image_size(&self, variable: u32, dimension: u32) -> Result<[u32; 3], Problem> {
-        let decorations = self.module().decorations_of(variable);
-        let at = decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding));
-        let given = at.and_then(|at| self.images.get(&at));
+        let given = self.module().descriptor_of(variable).and_then(|at| self.images.get(&at));
         if given.is_some_and(|image| image.texels != TexelInput::default()) {
             return Err(unsupported("an image with given contents"));
         }
@@ -76,16 +72,44 @@ impl LiftContext<'_> {
     }
 }
 
-fn access_flags(image: SymbolicPointer, operands: &TexelOperands) -> Result<AccessFlags, Problem> {
+fn memory_operands(operands: &TexelOperands) -> Result<MemoryOperands, Problem> {
     if !operands.has_only(ImageOperands::NONE) {
         return Err(unsupported("a texel of a mip level, a sample or an offset"));
     }
-    Ok(AccessFlags { operands: operands.memory, coherent: image.coherent })
+    Ok(operands.memory)
 }
 
 impl Executor<'_> {
+    pub(crate) fn execute_image(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+        operation: ImageOperation,
+    ) -> Step<SymbolicValue> {
+        match operation {
+            ImageOperation::Read { image, coordinate, operands } => {
+                let texel = self.texel_pointer(state, [image, coordinate], true)?;
+                self.read_texel(state, instruction.ty, texel, &operands)
+            }
+            ImageOperation::Write { image, coordinate, texel, operands } => {
+                let pointer = self.texel_pointer(state, [image, coordinate], false)?;
+                let value = self.value_of_id(state, texel)?;
+                self.write_texel(state, pointer, &value, &operands)?;
+                Ok(SymbolicValue::Opaque)
+            }
+            ImageOperation::TexelPointer { image, coordinate } => {
+                Ok(SymbolicValue::Pointer(self.texel_pointer(state, [image, coordinate], false)?))
+            }
+            ImageOperation::Fetch { .. }
+            | ImageOperation::Sample { .. }
+            | ImageOperation::Query { .. }
+            | ImageOperation::ImageOf { .. }
+            | ImageOperation::Combine { .. } => Err(unknown_instruction(instruction.op).into()),
+        }
+    }
+
     /// Returns the pointer to a texel of an image, for a read or another access.
-    pub(crate) fn texel_pointer(
+    fn texel_pointer(
         &mut self,
         state: &mut PathState,
         [image, coordinate]: [u32; 2],
@@ -101,14 +125,14 @@ impl Executor<'_> {
         Ok(SymbolicPointer { offset, ty: texel.component, ..image })
     }
 
-    pub(crate) fn read_texel(
+    fn read_texel(
         &mut self,
         state: &mut PathState,
         ty: u32,
         pointer: SymbolicPointer,
         operands: &TexelOperands,
     ) -> Step<SymbolicValue> {
-        let value = self.load_value(state, pointer, pointer.ty, access_flags(pointer, operands)?)?;
+        let value = self.load_value(state, pointer, pointer.ty, memory_operands(operands)?)?;
         if self.specialized().is_scalar(ty)? {
             return Ok(value);
         }
@@ -119,19 +143,18 @@ impl Executor<'_> {
         Ok(SymbolicValue::Composite(Rc::new(parts)))
     }
 
-    pub(crate) fn write_texel(
+    fn write_texel(
         &mut self,
         state: &mut PathState,
         pointer: SymbolicPointer,
         texel: &SymbolicValue,
         operands: &TexelOperands,
-    ) -> Step<SymbolicValue> {
+    ) -> Step<()> {
         let value = match texel {
             SymbolicValue::Composite(_) | SymbolicValue::Null => self.extract_part(texel, 0)?,
             value => value.clone(),
         };
-        self.store_value(state, pointer, pointer.ty, &value, access_flags(pointer, operands)?)?;
-        Ok(SymbolicValue::Opaque)
+        self.store_value(state, pointer, &value, memory_operands(operands)?)
     }
 
     /// Returns the byte offset of the texel at a coordinate.

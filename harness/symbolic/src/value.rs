@@ -94,6 +94,15 @@ pub enum SymbolicNumber {
     Register(u16),
 }
 
+impl SymbolicNumber {
+    pub(crate) fn to_value(self) -> SymbolicValue {
+        match self {
+            SymbolicNumber::Known(number) => SymbolicValue::Known(number),
+            SymbolicNumber::Register(register) => SymbolicValue::Register(register),
+        }
+    }
+}
+
 /// A boolean expression over registers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SymbolicTruth {

@@ -94,7 +94,8 @@ pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, P
 pub(super) fn plain_access_kind(
     program: &DecodedProgram<'_>,
     class: StorageClass,
-    (coherent, writes): (bool, bool),
+    coherent: bool,
+    writes: bool,
     operands: MemoryOperands,
 ) -> Result<MemoryAccessKind, Problem> {
     let number = |id| program.specialized.constant_number(id);
@@ -354,7 +355,7 @@ impl Interpreter<'_> {
         let Some(object) = self.object_mut(ctx, pointer.object) else {
             self.check_control_dependence(ctx, pointer.taint & !SITE_MASK, "an address")?;
             let message = format!("a read {NO_BUFFER}");
-            let undefined_taint = self.undefined_result(ctx, (FindingCause::NoBuffer, message), Some(false));
+            let undefined_taint = self.undefined_result(ctx, FindingCause::NoBuffer, message, Some(false));
             let taint = pointer.taint & SITE_MASK | undefined_taint;
             return Ok(self.zero_value(pointer.ty, kind, taint));
         };
@@ -374,7 +375,7 @@ impl Interpreter<'_> {
                 Some(taint) => taint,
                 None => {
                     let (message, _) = self.describe_out_of_bounds(ctx, "a read", pointer);
-                    self.undefined_result(ctx, (FindingCause::BeyondEnd, message), Some(false))
+                    self.undefined_result(ctx, FindingCause::BeyondEnd, message, Some(false))
                 }
             };
             return Ok(self.zero_value(pointer.ty, kind, taint));
@@ -482,19 +483,10 @@ impl Interpreter<'_> {
             self.observe_undefined(taint);
         }
         let probes = self.is_probing();
-        let Some(object) = self.object_mut(ctx, pointer.object) else {
-            self.report_here(ctx, FindingCause::NoBuffer, format!("a write {NO_BUFFER}"));
-            return Ok(());
-        };
-        if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
-            if object.has_known_length || object.is_beyond_any_object(pointer, bytes) {
-                let (message, element) = self.describe_out_of_bounds(ctx, "a write", pointer);
-                self.report_element(ctx, FindingCause::BeyondEnd, message, element);
-            } else {
-                self.note_unknown_length(ctx, pointer);
-            }
+        if !self.check_bounds(ctx, pointer, bytes, "a write") {
             return Ok(());
         }
+        let Some(object) = self.object_mut(ctx, pointer.object) else { return Ok(()) };
         let (class, coherent) = (object.class, object.coherent);
         let changed = object.read_scalar(pointer.offset, bytes) != (bits, taint);
         if class.is_some_and(|class| class != StorageClass::Workgroup) {
@@ -518,6 +510,28 @@ impl Interpreter<'_> {
         Ok(())
     }
 
+    /// Reports a write or an atomic (`access`) that no object contains. Returns true if one contains it.
+    pub(super) fn check_bounds(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        bytes: u32,
+        access: &str,
+    ) -> bool {
+        match self.object_mut(ctx, pointer.object) {
+            None => self.report_here(ctx, FindingCause::NoBuffer, format!("{access} {NO_BUFFER}")),
+            Some(object) if !pointer.is_out_of_bounds && object.contains_range(pointer.offset, bytes) => {
+                return true;
+            }
+            Some(object) if object.has_known_length || object.is_beyond_any_object(pointer, bytes) => {
+                let (message, element) = self.describe_out_of_bounds(ctx, access, pointer);
+                self.report_element(ctx, FindingCause::BeyondEnd, message, element);
+            }
+            Some(_) => self.note_unknown_length(ctx, pointer),
+        }
+        false
+    }
+
     /// Returns the access kind of a plain load or store.
     pub(super) fn plain_access_kind(
         &self,
@@ -526,7 +540,7 @@ impl Interpreter<'_> {
         writes: bool,
         operands: MemoryOperands,
     ) -> Result<MemoryAccessKind, Problem> {
-        plain_access_kind(self.program, class, (coherent, writes), operands)
+        plain_access_kind(self.program, class, coherent, writes, operands)
     }
 
     /// Checks an access for races at every word and reports the first. Returns true if it is unordered with a

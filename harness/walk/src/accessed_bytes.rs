@@ -60,9 +60,8 @@ pub fn declared_bindings(module: &SpirvModule) -> BTreeMap<(u32, u32), bool> {
     };
     let mut all = BTreeMap::new();
     for (id, variable) in &module.variables {
-        let decorations = module.decorations_of(*id);
-        if let Some(binding) = decorations.binding {
-            *all.entry((decorations.set.unwrap_or(0), binding)).or_default() |= !is_read_only(*id, variable);
+        if let Some(descriptor) = module.descriptor_of(*id) {
+            *all.entry(descriptor).or_default() |= !is_read_only(*id, variable);
         }
     }
     all
@@ -110,8 +109,7 @@ pub fn accessed_bytes(
         let mut all = AccessedBytes { is_complete, is_fixed, ..AccessedBytes::default() };
         for (variable, slot) in &machine.program.variables {
             let Some(ConcreteValue::Pointer(pointer)) = machine.globals.get(*slot) else { continue };
-            let decorations = machine.program.module.decorations_of(*variable);
-            let (Some(binding), set) = (decorations.binding, decorations.set.unwrap_or(0)) else { continue };
+            let Some((set, binding)) = machine.program.module.descriptor_of(*variable) else { continue };
             let one = [pointer.object];
             let objects = machine.descriptors.get(&pointer.object).map_or(&one[..], |array| &array.objects);
             for (element, object) in (0..).zip(objects) {

@@ -3,19 +3,19 @@
 use std::rc::Rc;
 
 use arithmetic::mask;
-use litmus::{Semantics, StorageClass};
+use litmus::{Scope, Semantics, StorageClass};
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use entry_point::order::{scope_from_number, semantics_from_number};
 use entry_point::{FindingCause, malformed, unsupported};
 
-use super::access::NO_BUFFER;
-use super::happens_before::Epoch;
+use super::happens_before::{Epoch, ReleaseMessage};
 use super::program::DecodedInstruction;
 use super::race_check::MemoryAccessKind;
 use super::shadow::WORD_BYTES;
 use super::state::{AtomicPlace, Interpreter, InvocationCtx};
 use super::step::Step;
+use super::sync::restrict_to_tracked_classes;
 use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{
     COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, INACTIVE_LANE, INPUT_MASK, LAST_VALUE,
@@ -46,6 +46,56 @@ fn commuting_group(kind: AtomicKind) -> u8 {
 /// The end of the note on a buffer that is accessed beyond its assumed length.
 pub(super) const BEYOND_ASSUMED_SIZE: &str = "and accesses are beyond the assumed size";
 
+/// An atomic instruction with its operands, and what it reads and stores.
+struct AtomicUpdate {
+    kind: AtomicKind,
+    scope: Scope,
+    order: Semantics,
+    /// The semantics if the comparison fails.
+    unequal: Semantics,
+    bytes: u32,
+    value: u64,
+    comparator: u64,
+    operand_taint: Taint,
+    old: u64,
+    old_taint: Taint,
+    new: u64,
+    reads: bool,
+    /// False for a load and a failed comparison.
+    writes: bool,
+}
+
+impl AtomicUpdate {
+    /// Completes the operands by the previous value.
+    fn read(&mut self, old: u64, old_taint: Taint) {
+        (self.old, self.old_taint) = (old, old_taint);
+        self.new = match self.kind {
+            AtomicKind::Load => old,
+            AtomicKind::Store { .. } | AtomicKind::Exchange { .. } => self.value & mask(8 * self.bytes),
+            AtomicKind::CompareExchange { .. } => {
+                self.writes = old == self.comparator;
+                self.order = if self.writes { self.order } else { self.unequal };
+                self.value
+            }
+            AtomicKind::Update { function, .. } => function.apply(old, self.value, 8 * self.bytes),
+        };
+    }
+
+    /// Returns true if the value that is stored is 0 whatever memory holds.
+    fn clears(&self) -> bool {
+        self.value == 0 && matches!(self.kind, AtomicKind::Update { function: AtomicFunction::And, .. })
+    }
+
+    /// Returns true if memory holds another value afterwards.
+    fn changes_value(&self) -> bool {
+        self.writes && self.new != self.old
+    }
+
+    fn taint(&self) -> Taint {
+        self.old_taint | self.operand_taint
+    }
+}
+
 impl Interpreter<'_> {
     /// Notes that the length of a buffer was assumed, if an access lies beyond it.
     pub(super) fn note_unknown_length(&mut self, ctx: &mut InvocationCtx<'_>, pointer: &ConcretePointer) {
@@ -59,27 +109,48 @@ impl Interpreter<'_> {
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         inst: &DecodedInstruction<'_>,
-        AtomicAccess { pointer, scope, semantics, kind }: AtomicAccess,
+        access: AtomicAccess,
     ) -> Step<()> {
-        let program = self.program;
-        let pointer = self.pointer_of_id(ctx, pointer)?;
-        let scope =
-            scope_from_number(self.control_number(ctx, scope, "a scope")?, program.module.uses_vulkan_model)?;
-        let mut order_of = |id: u32| -> Step<Semantics> {
-            let number = self.control_number(ctx, id, "semantics")?;
-            if self.last_semantics.0 != number {
-                let semantics = super::sync::restrict_to_tracked_classes(semantics_from_number(number)?);
-                self.last_semantics = (number, semantics);
-            }
-            Ok(self.last_semantics.1)
+        let pointer = self.pointer_of_id(ctx, access.pointer)?;
+        let mut update = self.atomic_operands(ctx, inst, pointer.ty, access)?;
+        self.check_control_dependence(ctx, pointer.taint, "an address")?;
+        self.observe_undefined(update.operand_taint);
+        let is_within = self.check_bounds(ctx, &pointer, update.bytes, "an atomic");
+        let Some(object) = self.object_mut(ctx, pointer.object).filter(|_| is_within) else {
+            // The access is reported, or within a longer buffer.
+            return self.set_result(ctx, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK));
         };
-        let order = order_of(semantics)?;
+        let class = object.class;
+        let (old, mut taint) = object.read_scalar(pointer.offset, update.bytes);
+        update.read(old, taint);
+        self.report_undefined_update(ctx, &pointer, &update);
+        taint |= update.operand_taint;
+        match class {
+            Some(_) if update.changes_value() && self.is_probing() => self.changes += 1,
+            Some(class) => taint |= self.update_shared(ctx, &pointer, class, &update),
+            None if pointer.object & PRIVATE_TAG != 0 => self.write_update(ctx, &pointer, &update, taint),
+            None => {}
+        }
+        self.set_result(ctx, inst, ConcreteValue::Bits(old, taint))
+    }
+
+    fn atomic_operands(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
+        ty: u32,
+        AtomicAccess { scope, semantics, kind, .. }: AtomicAccess,
+    ) -> Step<AtomicUpdate> {
+        let scope = self.scope_of_id(ctx, scope)?;
+        let order = self.semantics_of_id(ctx, semantics)?;
         let (unequal, comparator) = match kind {
-            AtomicKind::CompareExchange { unequal, comparator, .. } => (order_of(unequal)?, Some(comparator)),
+            AtomicKind::CompareExchange { unequal, comparator, .. } => {
+                (self.semantics_of_id(ctx, unequal)?, Some(comparator))
+            }
             _ => (order, None),
         };
         let TypeLayout::Scalar { kind: ScalarKind::Integer | ScalarKind::Float, bits } =
-            *program.type_layout(pointer.ty)?
+            *self.program.type_layout(ty)?
         else {
             return Err(unsupported(format!("Op{:?} on a value that is not a number", inst.raw.op)).into());
         };
@@ -88,179 +159,180 @@ impl Interpreter<'_> {
             (_, None) => (1, 0),
             (_, Some(value)) => self.bits_of_id(ctx, value)?,
         };
-        let compare = comparator.is_some();
-        let (expected, expected_taint) = match comparator {
-            Some(comparator) => self.bits_of_id(ctx, comparator)?,
-            None => (0, 0),
-        };
-        self.check_control_dependence(ctx, pointer.taint, "an address")?;
-        self.observe_undefined(value_taint | expected_taint);
-        let bytes = bits / 8;
-        let Some(object) = self.object_mut(ctx, pointer.object) else {
-            self.report_here(ctx, FindingCause::NoBuffer, format!("an atomic {NO_BUFFER}"));
-            return self.set_result(ctx, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK));
-        };
-        if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
-            if object.has_known_length || object.is_beyond_any_object(&pointer, bytes) {
-                let (message, element) = self.describe_out_of_bounds(ctx, "an atomic", &pointer);
-                self.report_element(ctx, FindingCause::BeyondEnd, message, element);
-            } else {
-                self.note_unknown_length(ctx, &pointer);
-            }
-            // The access is reported, or within a longer buffer.
-            return self.set_result(ctx, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK));
+        let comparator = comparator.map(|id| self.bits_of_id(ctx, id)).transpose()?;
+        let (comparator, comparator_taint) = comparator.unwrap_or_default();
+        let (operand_taint, bytes) = (value_taint | comparator_taint, bits / 8);
+        let (reads, writes, old, old_taint, new) = (kind.reads(), kind.writes(), 0, 0, 0);
+        Ok(AtomicUpdate {
+            kind,
+            scope,
+            order,
+            unequal,
+            bytes,
+            value,
+            comparator,
+            operand_taint,
+            old,
+            old_taint,
+            new,
+            reads,
+            writes,
+        })
+    }
+
+    pub(super) fn scope_of_id(&mut self, ctx: &mut InvocationCtx<'_>, id: u32) -> Step<Scope> {
+        let number = self.control_number(ctx, id, "a scope")?;
+        Ok(scope_from_number(number, self.program.module.uses_vulkan_model)?)
+    }
+
+    pub(super) fn semantics_of_id(&mut self, ctx: &mut InvocationCtx<'_>, id: u32) -> Step<Semantics> {
+        let number = self.control_number(ctx, id, "semantics")?;
+        if self.last_semantics.0 != number {
+            self.last_semantics = (number, restrict_to_tracked_classes(semantics_from_number(number)?));
         }
-        let (old, old_taint) = object.read_scalar(pointer.offset, bytes);
-        let class = object.class;
-        let (reads, mut writes) = (kind.reads(), kind.writes());
-        let mut taint = old_taint | value_taint | expected_taint;
-        let new = match kind {
-            AtomicKind::Load => old,
-            AtomicKind::Store { .. } | AtomicKind::Exchange { .. } => value & mask(bits),
-            AtomicKind::CompareExchange { .. } => {
-                writes = old == expected;
-                value
-            }
-            AtomicKind::Update { function, .. } => function.apply(old, value, bits),
-        };
+        Ok(self.last_semantics.1)
+    }
+
+    /// Reports an undefined value that decides what an atomic stores.
+    fn report_undefined_update(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        update: &AtomicUpdate,
+    ) {
         // The result of an exchange may be unused, but later operations observe what it stored.
-        let is_clearing_and =
-            matches!(kind, AtomicKind::Update { function: AtomicFunction::And, .. } if value == 0);
-        let used = matches!(kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. })
-            && !is_clearing_and;
-        if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
-            let element =
-                if used && old_taint & UNDEFINED != 0 { object.name.clone() } else { String::new() };
-            let message = match used && old_taint & UNDEFINED != 0 {
-                true if old_taint & INACTIVE_LANE == 0 => {
-                    format!(
-                        "an atomic depends on the previous value of `{}`, which was not initialized",
-                        object.name
-                    )
-                }
-                true => format!("an atomic depends on {}", undefined_source(old_taint)),
-                false => {
-                    format!(
-                        "an operand of an atomic depends on {}",
-                        undefined_source(value_taint | expected_taint)
-                    )
-                }
-            };
-            self.report_element(ctx, FindingCause::UndefinedValue, message, element);
+        let uses_old = matches!(update.kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. });
+        let old_taint = if uses_old && !update.clears() { update.old_taint } else { 0 };
+        if (update.operand_taint | old_taint) & UNDEFINED == 0 {
+            return;
         }
-        let order = if compare && !writes { unequal } else { order };
-        if class.is_some() && writes && new != old && self.is_probing() {
-            self.changes += 1;
-            return self.set_result(ctx, inst, ConcreteValue::Bits(old, taint));
+        if old_taint & UNDEFINED == 0 {
+            let source = undefined_source(update.operand_taint);
+            let message = format!("an operand of an atomic depends on {source}");
+            return self.report_here(ctx, FindingCause::UndefinedValue, message);
         }
-        if let Some(class) = class {
-            self.events += 1;
-            let access_kind = MemoryAccessKind {
-                writes,
-                is_atomic: true,
-                is_wide: u64::from(bytes) > WORD_BYTES,
-                is_private: false,
-                is_published: true,
-                scope,
-                operation: commuting_group(kind),
-            };
-            self.repeated_store = (new == old).then_some(INPUT_MASK);
-            let unordered = self.check_access(ctx, &pointer, bytes, class, access_kind, reads);
-            self.repeated_store = None;
-            let is_reset = !reads || commuting_group(kind) != 0;
-            if unordered && writes && new != old && is_reset && self.unordered_write.is_none() {
-                let name = self.element_name(ctx, &pointer, pointer.offset);
-                let me = ctx.invocation_mut().identity;
-                let sentence = format!(
-                    "the atomic write of `{name}` by invocation {me} is not ordered with an earlier one \
-                     that does not commute with it: the final value depends on their order; this is not a \
-                     race"
-                );
-                self.unordered_write = Some(sentence);
-            }
-            // The schedule decides which value is read, and which one remains unless the operations commute.
-            let is_single_invocation = self.is_single_invocation;
-            let place = (self.location_key(ctx, pointer.object), pointer.offset);
-            let key = (place.0.0, place.0.1, place.1);
-            let found = self.releases.get(&key).cloned().unwrap_or_else(|| Rc::new([]));
-            // The schedule decides which release is acquired, and whether a comparison stores.
-            self.is_schedule_dependent |= (compare || reads && !found.is_empty()) && !is_single_invocation;
-            let is_checked = !self.setup.skip_race_checks && !self.is_probing();
-            let me = ctx.invocation_mut();
-            if writes && is_checked {
-                me.make_available(scope, order, true);
-            }
-            if reads && !self.setup.skip_race_checks {
-                me.acquire_from_write(&found, scope, order);
-                if found
-                    .iter()
-                    .any(|release| !order.classes.contains(class) || !release.classes.contains(class))
-                {
-                    me.acquire_self_visible((key.0, key.1, key.2 / WORD_BYTES), &found, scope, order);
-                }
-            }
-            if writes && is_checked {
-                let mut releases = me.releases_of_write(class, scope, order);
-                if reads {
-                    releases.extend(found.iter().cloned());
-                }
-                match releases.is_empty() && found.is_empty() {
-                    true => {}
-                    false => {
-                        self.releases.insert(key, super::sync::to_release_set(releases));
-                    }
-                }
-            }
-            if reads && !self.setup.skip_race_checks {
-                me.make_visible(scope, order);
-            }
-            let stays = if commuting_group(kind) != 0 && !unordered {
-                old_taint | value_taint
-            } else {
-                taint | SCHEDULE_DEPENDENT
-            };
-            let stays = if !reads && !unordered {
-                value_taint
-            } else if is_single_invocation {
-                taint
-            } else {
-                stays
-            };
-            let stays = if is_clearing_and {
-                stays & !(UNDEFINED | UNWRITTEN | COMPUTED_FROM_UNWRITTEN)
-            } else {
-                stays
-            };
-            if writes && is_checked {
-                self.check_settled_loads(ctx, key, class);
-            }
-            let is_settled = matches!(kind, AtomicKind::Load)
-                && !unordered
-                && is_checked
-                && self.add_settled_load(ctx, key, class);
-            taint |= match reads && !is_single_invocation {
-                true if is_settled => LAST_VALUE,
-                true => SCHEDULE_DEPENDENT,
-                false => 0,
-            };
-            if writes {
-                self.changes += u64::from(new != old);
-                if let Some(object) = self.object_mut(ctx, pointer.object) {
-                    object.write_scalar(pointer.offset, bytes, new, stays);
-                }
-            }
-        } else if writes
-            && pointer.object & PRIVATE_TAG != 0
-            && let Some(object) = self.object_mut(ctx, pointer.object)
-        {
-            let stays = if is_clearing_and {
-                taint & !(UNDEFINED | UNWRITTEN | COMPUTED_FROM_UNWRITTEN)
-            } else {
-                taint
-            };
-            object.write_scalar(pointer.offset, bytes, new, stays);
+        let name =
+            self.object_mut(ctx, pointer.object).map_or_else(String::new, |object| object.name.clone());
+        let message = match old_taint & INACTIVE_LANE {
+            0 => format!("an atomic depends on the previous value of `{name}`, which was not initialized"),
+            _ => format!("an atomic depends on {}", undefined_source(old_taint)),
+        };
+        self.report_element(ctx, FindingCause::UndefinedValue, message, name);
+    }
+
+    /// Checks and performs an atomic of shared memory. Returns the taint of the value that it reads.
+    fn update_shared(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        class: StorageClass,
+        update: &AtomicUpdate,
+    ) -> Taint {
+        self.events += 1;
+        let AtomicUpdate { kind, scope, bytes, reads, writes, .. } = *update;
+        let operation = commuting_group(kind);
+        let access_kind = MemoryAccessKind {
+            writes,
+            is_atomic: true,
+            is_wide: u64::from(bytes) > WORD_BYTES,
+            is_private: false,
+            is_published: true,
+            scope,
+            operation,
+        };
+        self.repeated_store = (update.new == update.old).then_some(INPUT_MASK);
+        let unordered = self.check_access(ctx, pointer, bytes, class, access_kind, reads);
+        self.repeated_store = None;
+        let is_reset = !reads || operation != 0;
+        if unordered && update.changes_value() && is_reset && self.unordered_write.is_none() {
+            let name = self.element_name(ctx, pointer, pointer.offset);
+            let me = ctx.invocation_mut().identity;
+            self.unordered_write = Some(format!(
+                "the atomic write of `{name}` by invocation {me} is not ordered with an earlier one that does \
+                 not commute with it: the final value depends on their order; this is not a race"
+            ));
         }
-        self.set_result(ctx, inst, ConcreteValue::Bits(old, taint))
+        let (object, workgroup) = self.location_key(ctx, pointer.object);
+        let place = (object, workgroup, pointer.offset);
+        self.synchronize_atomic(ctx, place, class, update);
+        let is_checked = !self.setup.skip_race_checks && !self.is_probing();
+        if writes && is_checked {
+            self.check_settled_loads(ctx, place, class);
+        }
+        let is_settled =
+            kind == AtomicKind::Load && !unordered && is_checked && self.add_settled_load(ctx, place, class);
+        // The schedule decides which value is read, and which one remains unless the operations commute.
+        let remaining = if !reads && !unordered {
+            update.operand_taint
+        } else if self.is_single_invocation || operation != 0 && !unordered {
+            update.taint()
+        } else {
+            update.taint() | SCHEDULE_DEPENDENT
+        };
+        self.changes += u64::from(update.changes_value());
+        self.write_update(ctx, pointer, update, remaining);
+        match reads && !self.is_single_invocation {
+            true if is_settled => LAST_VALUE,
+            true => SCHEDULE_DEPENDENT,
+            false => 0,
+        }
+    }
+
+    /// Performs the release and the acquire of an atomic.
+    fn synchronize_atomic(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        place: AtomicPlace,
+        class: StorageClass,
+        update: &AtomicUpdate,
+    ) {
+        let AtomicUpdate { scope, order, reads, .. } = *update;
+        let found = self.releases.get(&place).cloned().unwrap_or_else(|| Rc::new([]));
+        // The schedule decides which release is acquired, and whether a comparison stores.
+        let is_comparison = matches!(update.kind, AtomicKind::CompareExchange { .. });
+        let depends = is_comparison || reads && !found.is_empty();
+        self.is_schedule_dependent |= depends && !self.is_single_invocation;
+        let acquires = reads && !self.setup.skip_race_checks;
+        let releases = update.writes && !self.setup.skip_race_checks && !self.is_probing();
+        let me = ctx.invocation_mut();
+        if releases {
+            me.make_available(scope, order, true);
+        }
+        if acquires {
+            me.acquire_from_write(&found, scope, order);
+            let is_untracked = |release: &Rc<ReleaseMessage>| {
+                !order.classes.contains(class) || !release.classes.contains(class)
+            };
+            if found.iter().any(is_untracked) {
+                me.acquire_self_visible((place.0, place.1, place.2 / WORD_BYTES), &found, scope, order);
+            }
+        }
+        if releases {
+            let mut stored = me.releases_of_write(class, scope, order);
+            if reads {
+                stored.extend(found.iter().cloned());
+            }
+            if !stored.is_empty() || !found.is_empty() {
+                self.releases.insert(place, super::sync::to_release_set(stored));
+            }
+        }
+        if acquires {
+            me.make_visible(scope, order);
+        }
+    }
+
+    /// Stores the new value of an atomic that writes, with the taint of its computation.
+    fn write_update(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        update: &AtomicUpdate,
+        taint: Taint,
+    ) {
+        let cleared = if update.clears() { UNDEFINED | UNWRITTEN | COMPUTED_FROM_UNWRITTEN } else { 0 };
+        if let Some(object) = self.object_mut(ctx, pointer.object).filter(|_| update.writes) {
+            object.write_scalar(pointer.offset, update.bytes, update.new, taint & !cleared);
+        }
     }
 
     /// Records an atomic load that every write so far happens before: it reads the last value in every schedule, unless a

@@ -6,7 +6,7 @@
 use arithmetic::{Instruction, MAX_OPERANDS, computation, sign_extend};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
-use spirv_reader::{MemoryOperands, SpirvOperation};
+use spirv_reader::{CompositeOperation, MemoryOperands, SpirvOperation};
 
 use super::access::plain_access_kind;
 use super::bytecode::{
@@ -73,21 +73,13 @@ impl DecodedFunction<'_> {
     /// Decodes all instructions of the function.
     pub fn decode_instructions(&mut self, program: &DecodedProgram<'_>) {
         let mut block = 0;
-        let mut found = Decoder {
-            program,
-            component_ops: Vec::new(),
-            chains: Vec::new(),
-            arithmetic: Vec::new(),
-            extracts: Vec::new(),
-            constructs: Vec::new(),
-            reductions: Vec::new(),
-            access_kinds: Vec::new(),
-        };
-        for inst in &self.code {
+        for at in 0..self.code.len() {
+            let inst = self.code[at];
             if inst.operation == SpirvOperation::Label {
                 block = inst.raw.result;
             }
-            let decoded_op = self.decode_jump(inst, program, block).or_else(|| found.decode_op(inst));
+            let jump = self.decode_jump(&inst, program, block);
+            let decoded_op = jump.or_else(|| Decoder { program, function: self }.decode_op(&inst));
             self.decoded.push(decoded_op.unwrap_or_default());
         }
         self.following_nops = vec![0; self.decoded.len()];
@@ -96,19 +88,6 @@ impl DecodedFunction<'_> {
                 self.following_nops[at - 1] = self.following_nops[at].saturating_add(1);
             }
         }
-        let Decoder {
-            component_ops: several,
-            chains,
-            arithmetic: numbers,
-            extracts: parts,
-            constructs: makings,
-            reductions: wholes,
-            access_kinds,
-            ..
-        } = found;
-        self.access_kinds = access_kinds;
-        (self.component_ops, self.chains, self.arithmetic) = (several, chains, numbers);
-        (self.extracts, self.constructs, self.reductions) = (parts, makings, wholes);
     }
 
     fn decode_jump(
@@ -129,16 +108,16 @@ impl DecodedFunction<'_> {
     }
 }
 
-/// The operations decoded so far.
-struct Decoder<'p> {
-    program: &'p DecodedProgram<'p>,
-    component_ops: Vec<DecodedOp>,
-    chains: Vec<AccessChainOp>,
-    arithmetic: Vec<ArithmeticOp>,
-    extracts: Vec<ExtractOp>,
-    constructs: Vec<ConstructOp>,
-    reductions: Vec<ReduceOp>,
-    access_kinds: Vec<AccessKinds>,
+/// Decodes instructions and adds their operands to the tables of their function.
+struct Decoder<'d, 'm> {
+    program: &'d DecodedProgram<'d>,
+    function: &'d mut DecodedFunction<'m>,
+}
+
+/// Adds a row to a table and returns its index.
+fn add_row<T>(table: &mut Vec<T>, row: T) -> u32 {
+    table.push(row);
+    (table.len() - 1) as u32
 }
 
 /// An arithmetic instruction, with the kind and size of its operands and the size of its result.
@@ -150,7 +129,7 @@ struct ArithmeticShape {
     bits: u32,
 }
 
-impl Decoder<'_> {
+impl Decoder<'_, '_> {
     fn decode_op(&mut self, inst: &DecodedInstruction<'_>) -> Option<DecodedOp> {
         let program = self.program;
         // The result aliases the operands' slots, so nothing remains to do.
@@ -176,42 +155,17 @@ impl Decoder<'_> {
             | SpirvOperation::LoopMerge { .. }
             | SpirvOperation::Nop
             | SpirvOperation::Phi { .. } => DecodedOp::Nop,
-            SpirvOperation::Load { pointer, memory } => {
-                let (kind, bits, _) =
-                    program.number_layout(inst.raw.ty).filter(|layout| layout.0 != ScalarKind::Address)?;
-                let (pointer, bytes, is_bool) = (one(pointer)?, bits.div_ceil(8), kind == ScalarKind::Bool);
-                let access = self.add_access_kinds(false, memory);
-                self.decode_per_component(inst.result, |_, index, to| {
-                    let (offset, bytes) = (index as u32 * bytes, bytes as u8);
-                    Some(DecodedOp::Load { pointer, to, offset, access, bytes, is_bool })
-                })?
-            }
-            SpirvOperation::Store { pointer, value, memory } => {
-                let (_, bits, _) = program
-                    .number_layout(program.type_of(value))
-                    .filter(|layout| layout.0 != ScalarKind::Address)?;
-                let (pointer, bytes) = (one(pointer)?, bits.div_ceil(8));
-                let access = self.add_access_kinds(true, memory);
-                self.decode_per_component(program.slots_of(value), |_, index, value| {
-                    let (offset, bytes) = (index as u32 * bytes, bytes as u8);
-                    Some(DecodedOp::Store { pointer, value, offset, access, bytes })
-                })?
-            }
-            SpirvOperation::CompositeExtract { composite, path } => {
-                self.extracts.push(ExtractOp {
-                    composite: one(composite)?,
-                    path: path.to_vec(),
-                    to: inst.result,
-                });
-                DecodedOp::Extract((self.extracts.len() - 1) as u32)
+            SpirvOperation::Load { pointer, memory } => self.decode_load(inst, pointer, memory)?,
+            SpirvOperation::Store { pointer, value, memory } => self.decode_store(pointer, value, memory)?,
+            SpirvOperation::Composite(CompositeOperation::Extract { composite, path }) => {
+                let (composite, path) = (one(composite)?, path.to_vec());
+                let extract = ExtractOp { composite, path, to: inst.result };
+                DecodedOp::Extract(add_row(&mut self.function.extracts, extract))
             }
             SpirvOperation::AccessChain { base, element: None, indices } => {
-                self.chains.push(decode_chain(program, base, indices)?);
-                DecodedOp::AccessChain {
-                    pointer: one(base)?,
-                    to: inst.result.single_slot()?,
-                    chain: (self.chains.len() - 1) as u32,
-                }
+                let chain = decode_chain(program, base, indices)?;
+                let (pointer, to) = (one(base)?, inst.result.single_slot()?);
+                DecodedOp::AccessChain { pointer, to, chain: add_row(&mut self.function.chains, chain) }
             }
             SpirvOperation::Select { condition, yes, no } => {
                 let [condition, yes, no] = [condition, yes, no].map(|id| program.slots_of(id));
@@ -242,20 +196,53 @@ impl Decoder<'_> {
                 let to = inst.result.single_slot().filter(|_| class == StorageClass::Function)?;
                 DecodedOp::Variable { to, id: inst.raw.result, ty, bytes }
             }
-            SpirvOperation::CompositeConstruct { parts } => {
-                let layout = program.type_layout(inst.raw.ty).ok()?;
-                if !matches!(
-                    layout,
-                    TypeLayout::Struct { .. } | TypeLayout::Array { .. } | TypeLayout::Matrix { .. }
-                ) {
-                    return None;
-                }
-                let parts = parts.iter().map(|id| program.slots_of(*id)).collect();
-                self.constructs.push(ConstructOp { parts, to: inst.result.single_slot()? });
-                DecodedOp::Construct((self.constructs.len() - 1) as u32)
+            SpirvOperation::Composite(CompositeOperation::Construct { parts }) => {
+                self.decode_construct(inst, parts)?
             }
             _ => return None,
         })
+    }
+
+    fn decode_load(
+        &mut self,
+        inst: &DecodedInstruction<'_>,
+        pointer: u32,
+        memory: MemoryOperands,
+    ) -> Option<DecodedOp> {
+        let (kind, bytes) = self.memory_layout(inst.raw.ty)?;
+        let (pointer, is_bool) = (self.program.slots_of(pointer).single_slot()?, kind == ScalarKind::Bool);
+        let access = self.add_access_kinds(false, memory);
+        self.decode_per_component(inst.result, |_, index, to| {
+            let (offset, bytes) = (index as u32 * bytes, bytes as u8);
+            Some(DecodedOp::Load { pointer, to, offset, access, bytes, is_bool })
+        })
+    }
+
+    fn decode_store(&mut self, pointer: u32, value: u32, memory: MemoryOperands) -> Option<DecodedOp> {
+        let program = self.program;
+        let (_, bytes) = self.memory_layout(program.type_of(value))?;
+        let pointer = program.slots_of(pointer).single_slot()?;
+        let access = self.add_access_kinds(true, memory);
+        self.decode_per_component(program.slots_of(value), |_, index, value| {
+            let (offset, bytes) = (index as u32 * bytes, bytes as u8);
+            Some(DecodedOp::Store { pointer, value, offset, access, bytes })
+        })
+    }
+
+    /// Returns the kind and the bytes of each number of a value that is no pointer.
+    fn memory_layout(&self, ty: u32) -> Option<(ScalarKind, u32)> {
+        let (kind, bits, _) = self.program.number_layout(ty)?;
+        (kind != ScalarKind::Address).then(|| (kind, bits.div_ceil(8)))
+    }
+
+    fn decode_construct(&mut self, inst: &DecodedInstruction<'_>, parts: &[u32]) -> Option<DecodedOp> {
+        match self.program.type_layout(inst.raw.ty).ok()? {
+            TypeLayout::Struct { .. } | TypeLayout::Array { .. } | TypeLayout::Matrix { .. } => {}
+            _ => return None,
+        }
+        let parts = parts.iter().map(|id| self.program.slots_of(*id)).collect();
+        let construct = ConstructOp { parts, to: inst.result.single_slot()? };
+        Some(DecodedOp::Construct(add_row(&mut self.function.constructs, construct)))
     }
 
     /// Adds the access kinds of a load or store and returns their index.
@@ -263,10 +250,9 @@ impl Decoder<'_> {
         let mut kinds = AccessKinds::default();
         for class in CLASSES.iter() {
             kinds[class] = [false, true]
-                .map(|coherent| plain_access_kind(self.program, class, (coherent, writes), memory).ok());
+                .map(|coherent| plain_access_kind(self.program, class, coherent, writes, memory).ok());
         }
-        self.access_kinds.push(kinds);
-        (self.access_kinds.len() - 1) as u32
+        add_row(&mut self.function.access_kinds, kinds)
     }
 
     /// Decodes an operation for each component of a vector, or for a scalar.
@@ -280,8 +266,8 @@ impl Decoder<'_> {
         }
         let all = slots.as_slice().iter().enumerate().map(|(index, slot)| one(self, index, *slot));
         let all = all.collect::<Option<Vec<_>>>()?;
-        let first = self.component_ops.len() as u32;
-        self.component_ops.extend(all);
+        let first = self.function.component_ops.len() as u32;
+        self.function.component_ops.extend(all);
         Some(DecodedOp::PerComponent { first, count: slots.count.into() })
     }
 
@@ -329,8 +315,8 @@ impl Decoder<'_> {
         if result.columns > 1 || all.len() > MAX_OPERANDS || result.count() != inst.result.as_slice().len() {
             return None;
         }
-        self.reductions.push(ReduceOp { instruction, operands: all, result, to: inst.result });
-        Some(DecodedOp::Reduce((self.reductions.len() - 1) as u32))
+        let reduce = ReduceOp { instruction, operands: all, result, to: inst.result };
+        Some(DecodedOp::Reduce(add_row(&mut self.function.reductions, reduce)))
     }
 
     fn decode_scalar_arithmetic(
@@ -351,16 +337,9 @@ impl Decoder<'_> {
             let (left, right) = (slots[0], slots[operands.len() - 1]);
             return Some(DecodedOp::Binary { left, right, to, op, compute });
         }
-        self.arithmetic.push(ArithmeticOp {
-            instruction,
-            operands: slots,
-            count: operands.len(),
-            to,
-            kind,
-            from,
-            bits,
-        });
-        Some(DecodedOp::Arithmetic((self.arithmetic.len() - 1) as u32))
+        let count = operands.len();
+        let arithmetic = ArithmeticOp { instruction, operands: slots, count, to, kind, from, bits };
+        Some(DecodedOp::Arithmetic(add_row(&mut self.function.arithmetic, arithmetic)))
     }
 }
 

@@ -5,16 +5,15 @@ use std::rc::Rc;
 use arithmetic::mask;
 use litmus::InterlockEnd;
 use rspirv::spirv::{GlslStd450Op, StorageClass};
-use spirv_reader::{BarrierPart, MatrixAccess, PointerComparison, SpirvOperation};
+use spirv_reader::{
+    BarrierPart, CompositeOperation, MatrixOperation, MemoryOperands, PointerComparison, SpirvOperation,
+};
 
-use entry_point::order::{scope_from_number, semantics_from_number};
 use entry_point::{malformed, unknown_instruction, unsupported};
 
-use super::image::NOT_SAMPLED;
 use super::program::DecodedInstruction;
 use super::state::{Interpreter, InvocationCtx, InvocationState, WorkgroupState};
 use super::step::{Step, StepInterrupt};
-use super::sync::restrict_to_tracked_classes;
 use super::type_layout::TypeLayout;
 use super::value::{
     ConcretePointer, ConcreteValue, INPUT_MASK, OPAQUE, PRIVATE_TAG, SCHEDULE_DEPENDENT, UNDEFINED,
@@ -47,13 +46,7 @@ impl Interpreter<'_> {
                 self.load_value(ctx, &pointer, memory)?
             }
             SpirvOperation::Store { pointer, value, memory } => {
-                let pointer = self.pointer_of_id(ctx, pointer)?;
-                if program.slots_of(value).count > 0 {
-                    self.store_vector(ctx, value, &pointer, memory)?;
-                } else {
-                    let value = self.value_of_id(ctx, value)?;
-                    self.store_value(ctx, &pointer, &value, memory)?;
-                }
+                self.execute_store(ctx, pointer, value, memory)?;
                 ConcreteValue::NoBits(0)
             }
             SpirvOperation::CopyMemory { target, source, memory: [store, load] } => {
@@ -67,52 +60,7 @@ impl Interpreter<'_> {
             }
             SpirvOperation::ArrayLength { block, member } => self.array_length(ctx, block, member)?,
             SpirvOperation::Undef => program.filled_value(inst.raw.ty, UNDEFINED)?,
-            SpirvOperation::CompositeConstruct { parts } => self.construct_composite(ctx, inst, parts)?,
-            SpirvOperation::CompositeExtract { composite, path } => {
-                let mut value = self.value_of_id(ctx, composite)?;
-                for index in path {
-                    value = self.extract_component(&value, *index as usize)?;
-                }
-                value
-            }
-            SpirvOperation::CompositeInsert { value, composite, path } => {
-                let (value, into) = (self.value_of_id(ctx, value)?, self.value_of_id(ctx, composite)?);
-                self.insert_component(&into, path, value)?
-            }
-            SpirvOperation::VectorExtractDynamic { vector, index } => {
-                let (value, index) = (self.value_of_id(ctx, vector)?, self.bits_of_id(ctx, index)?);
-                match self.extract_component(&value, index.0 as usize) {
-                    Ok(element) => element.with_taint(index.1),
-                    Err(_) => ConcreteValue::Bits(
-                        0,
-                        index.1 | self.undefined_instruction_result(ctx, inst.raw.op, index.1)?,
-                    ),
-                }
-            }
-            SpirvOperation::VectorInsertDynamic { vector, component, index } => {
-                let (into, value) = (self.value_of_id(ctx, vector)?, self.value_of_id(ctx, component)?);
-                let index = self.bits_of_id(ctx, index)?;
-                match self.insert_component(&into, &[index.0 as u32], value) {
-                    Ok(all) => all.with_taint(index.1),
-                    Err(_) => {
-                        let undefined_taint = self.undefined_instruction_result(ctx, inst.raw.op, index.1)?;
-                        into.with_taint(index.1 | undefined_taint)
-                    }
-                }
-            }
-            SpirvOperation::VectorShuffle { first, second, components } => {
-                let (left, right) = (self.value_of_id(ctx, first)?, self.value_of_id(ctx, second)?);
-                let (ConcreteValue::Composite(left), ConcreteValue::Composite(right)) = (&left, &right)
-                else {
-                    return Err(malformed("a shuffle of values that are not vectors").into());
-                };
-                let pick = |index: &u32| {
-                    let index = *index as usize;
-                    let found = left.get(index).or_else(|| right.get(index.checked_sub(left.len())?));
-                    found.cloned().unwrap_or(ConcreteValue::Bits(0, UNDEFINED))
-                };
-                ConcreteValue::from_components(components.iter().map(pick))
-            }
+            SpirvOperation::Composite(operation) => self.execute_composite(ctx, inst, operation)?,
             SpirvOperation::Copy { value } => self.value_of_id(ctx, value)?,
             SpirvOperation::Select { condition, yes, no } => self.select_value(ctx, condition, yes, no)?,
             SpirvOperation::Bitcast { value } | SpirvOperation::ConvertPointer { value } => {
@@ -132,15 +80,7 @@ impl Interpreter<'_> {
             }
             SpirvOperation::Atomic(access) => return self.execute_atomic(ctx, inst, access),
             SpirvOperation::MemoryBarrier { scope, semantics } => {
-                self.events += 1;
-                let at = scope_from_number(
-                    self.control_number(ctx, scope, "a scope")?,
-                    program.module.uses_vulkan_model,
-                )?;
-                let order = semantics_from_number(self.control_number(ctx, semantics, "semantics")?)?;
-                if !self.setup.skip_race_checks {
-                    ctx.invocation_mut().execute_fence(at, restrict_to_tracked_classes(order));
-                }
+                self.execute_memory_barrier(ctx, scope, semantics)?;
                 ConcreteValue::NoBits(0)
             }
             SpirvOperation::ControlBarrier { part: BarrierPart::Arrive, .. } => {
@@ -152,60 +92,15 @@ impl Interpreter<'_> {
             }
             SpirvOperation::BeginInterlock => return self.execute_interlock(ctx, InterlockEnd::Begin),
             SpirvOperation::EndInterlock => return self.execute_interlock(ctx, InterlockEnd::End),
-            SpirvOperation::Image { sampled } => self.value_of_id(ctx, sampled)?,
-            SpirvOperation::SampledImage { image, sampler } => {
-                match (self.value_of_id(ctx, image)?, self.value_of_id(ctx, sampler)?) {
-                    (ConcreteValue::Image(object, _), ConcreteValue::Sampler(sampler)) => {
-                        ConcreteValue::Image(object, Some(sampler))
-                    }
-                    (image, _) => image,
-                }
-            }
-            SpirvOperation::ImageRead { image, coordinate, operands }
-            | SpirvOperation::ImageFetch { image, coordinate, operands } => {
-                self.read_texel(ctx, inst, [image, coordinate], &operands)?
-            }
-            SpirvOperation::ImageWrite { image, coordinate, texel, operands } => {
-                self.write_texel(ctx, [image, coordinate, texel], &operands)?;
-                ConcreteValue::NoBits(0)
-            }
-            SpirvOperation::ImageTexelPointer { image, coordinate } => {
-                self.texel_pointer(ctx, inst, [image, coordinate])?
-            }
-            SpirvOperation::ImageQuery { query, image } => self.query_image(ctx, inst, query, image)?,
-            SpirvOperation::ImageSample { sampling, image, coordinate, operands } => {
-                match self.sample_texel(ctx, inst, sampling, [image, coordinate], &operands)? {
-                    Some(value) => value,
-                    None => {
-                        self.notes.insert(NOT_SAMPLED.to_owned());
-                        program.filled_value(inst.raw.ty, OPAQUE)?
-                    }
-                }
-            }
+            SpirvOperation::Image(operation) => self.execute_image(ctx, inst, operation)?,
             SpirvOperation::Subgroup(_) => return Err(self.wait_for_others(ctx)),
             SpirvOperation::BallotQuery { query, ballot, .. } => {
                 self.query_ballot(ctx, inst, query, ballot)?
             }
-            SpirvOperation::CooperativeMatrixLoad(access) => {
-                self.access_matrix(ctx, inst.raw.ty, access, true)?
-            }
-            SpirvOperation::CooperativeMatrixStore { value, access } => {
-                self.access_matrix(ctx, program.type_of(value), access, false)?
-            }
-            SpirvOperation::CooperativeMatrixMulAdd { .. } => ConcreteValue::NoBits(OPAQUE),
+            SpirvOperation::CooperativeMatrix(operation) => self.execute_matrix(ctx, inst, operation)?,
             SpirvOperation::IsHelperInvocation => ConcreteValue::from_bool(false, 0),
             SpirvOperation::Derivative { .. } => program.filled_value(inst.raw.ty, OPAQUE)?,
-            // A clock value depends on the schedule.
-            SpirvOperation::ReadClock { .. } => {
-                let clock_value = self.steps.wrapping_mul(TICKS_PER_STEP);
-                match program.type_layout(inst.raw.ty)? {
-                    TypeLayout::Vector { .. } => ConcreteValue::from_components(
-                        [clock_value & mask(32), clock_value >> 32]
-                            .map(|part| ConcreteValue::Bits(part, SCHEDULE_DEPENDENT)),
-                    ),
-                    _ => ConcreteValue::Bits(clock_value, SCHEDULE_DEPENDENT),
-                }
-            }
+            SpirvOperation::ReadClock { .. } => self.read_clock(inst.raw.ty)?,
             SpirvOperation::RayQuery { query, function } => {
                 self.execute_ray_query(ctx, inst, query, function)?
             }
@@ -227,6 +122,103 @@ impl Interpreter<'_> {
             | SpirvOperation::Unknown { .. } => return Err(unknown_instruction(inst.raw.op).into()),
         };
         self.set_result(ctx, inst, value)
+    }
+
+    fn execute_store(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        pointer: u32,
+        value: u32,
+        memory: MemoryOperands,
+    ) -> Step<()> {
+        let pointer = self.pointer_of_id(ctx, pointer)?;
+        if self.program.slots_of(value).count > 0 {
+            return self.store_vector(ctx, value, &pointer, memory);
+        }
+        let value = self.value_of_id(ctx, value)?;
+        self.store_value(ctx, &pointer, &value, memory)
+    }
+
+    fn execute_memory_barrier(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        scope: u32,
+        semantics: u32,
+    ) -> Step<()> {
+        self.events += 1;
+        let (scope, semantics) = (self.scope_of_id(ctx, scope)?, self.semantics_of_id(ctx, semantics)?);
+        if !self.setup.skip_race_checks {
+            ctx.invocation_mut().execute_fence(scope, semantics);
+        }
+        Ok(())
+    }
+
+    /// Returns a clock value, which depends on the schedule.
+    fn read_clock(&self, ty: u32) -> Step<ConcreteValue> {
+        let clock_value = self.steps.wrapping_mul(TICKS_PER_STEP);
+        Ok(match self.program.type_layout(ty)? {
+            TypeLayout::Vector { .. } => ConcreteValue::from_components(
+                [clock_value & mask(32), clock_value >> 32]
+                    .map(|part| ConcreteValue::Bits(part, SCHEDULE_DEPENDENT)),
+            ),
+            _ => ConcreteValue::Bits(clock_value, SCHEDULE_DEPENDENT),
+        })
+    }
+
+    fn execute_composite(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
+        operation: CompositeOperation<'_>,
+    ) -> Step<ConcreteValue> {
+        Ok(match operation {
+            CompositeOperation::Construct { parts } => self.construct_composite(ctx, inst, parts)?,
+            CompositeOperation::Extract { composite, path } => {
+                let mut value = self.value_of_id(ctx, composite)?;
+                for index in path {
+                    value = self.extract_component(&value, *index as usize)?;
+                }
+                value
+            }
+            CompositeOperation::Insert { value, composite, path } => {
+                let (value, into) = (self.value_of_id(ctx, value)?, self.value_of_id(ctx, composite)?);
+                self.insert_component(&into, path, value)?
+            }
+            CompositeOperation::ExtractDynamic { vector, index } => {
+                let (value, index) = (self.value_of_id(ctx, vector)?, self.bits_of_id(ctx, index)?);
+                match self.extract_component(&value, index.0 as usize) {
+                    Ok(element) => element.with_taint(index.1),
+                    Err(_) => ConcreteValue::Bits(
+                        0,
+                        index.1 | self.undefined_instruction_result(ctx, inst.raw.op, index.1)?,
+                    ),
+                }
+            }
+            CompositeOperation::InsertDynamic { vector, component, index } => {
+                let (into, value) = (self.value_of_id(ctx, vector)?, self.value_of_id(ctx, component)?);
+                let index = self.bits_of_id(ctx, index)?;
+                match self.insert_component(&into, &[index.0 as u32], value) {
+                    Ok(all) => all.with_taint(index.1),
+                    Err(_) => {
+                        let undefined_taint = self.undefined_instruction_result(ctx, inst.raw.op, index.1)?;
+                        into.with_taint(index.1 | undefined_taint)
+                    }
+                }
+            }
+            CompositeOperation::Shuffle { first, second, components } => {
+                let (left, right) = (self.value_of_id(ctx, first)?, self.value_of_id(ctx, second)?);
+                let (ConcreteValue::Composite(left), ConcreteValue::Composite(right)) = (&left, &right)
+                else {
+                    return Err(malformed("a shuffle of values that are not vectors").into());
+                };
+                let pick = |index: &u32| {
+                    let index = *index as usize;
+                    let found = left.get(index).or_else(|| right.get(index.checked_sub(left.len())?));
+                    found.cloned().unwrap_or(ConcreteValue::Bits(0, UNDEFINED))
+                };
+                ConcreteValue::from_components(components.iter().map(pick))
+            }
+        })
     }
 
     /// Compares two pointers, or returns the number of elements between them.
@@ -379,15 +371,19 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Executes a load or store of a cooperative matrix; each element is accessed by one lane.
-    fn access_matrix(
+    /// Executes an operation of a cooperative matrix; each element is accessed by one lane.
+    fn execute_matrix(
         &mut self,
         ctx: &mut InvocationCtx<'_>,
-        ty: u32,
-        access: MatrixAccess,
-        loads: bool,
+        inst: &DecodedInstruction<'_>,
+        operation: MatrixOperation,
     ) -> Step<ConcreteValue> {
         let program = self.program;
+        let (ty, access, loads) = match operation {
+            MatrixOperation::Load(access) => (inst.raw.ty, access, true),
+            MatrixOperation::Store { value, access } => (program.type_of(value), access, false),
+            MatrixOperation::MulAdd => return Ok(ConcreteValue::NoBits(OPAQUE)),
+        };
         let pointer = self.pointer_of_id(ctx, access.pointer)?;
         let shape = program.module.handle_operands.get(&ty).map_or(&[][..], Vec::as_slice);
         let [component, matrix_scope, rows, columns, ..] = *shape else {

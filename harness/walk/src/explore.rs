@@ -13,7 +13,7 @@ use super::race_classes::classify_races;
 use super::report::{CoverageLimit, FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict};
 use super::schedule::{MAX_STEPS, SchedulePolicy};
 use super::setup::{MAX_INVOCATIONS, with_interpreter};
-use super::state::Interpreter;
+use super::state::{Interpreter, WalkSetup};
 use super::trial::blocked_lines;
 
 /// Schedules to explore if the kernel is schedule-dependent and no number was requested.
@@ -67,11 +67,10 @@ fn explore_schedules(
     orders: u64,
 ) -> Result<GridReport, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
-    let (function, stage, name) = (entry.function, entry.shader_stage(), entry.name.clone());
-    with_interpreter(module, options, (function, stage), |first| {
-        let (setup, sizes) = (first.setup, (first.setup.grid, first.setup.local_size));
-        let mut report = GridReport::new(name, stage, sizes, setup.subgroup_size);
-        report.workgroups.clone_from(&setup.running_workgroups);
+    with_interpreter(module, options, entry, |first| {
+        let WalkSetup { stage, grid, local_size, subgroup_size, .. } = *first.setup;
+        let mut report = GridReport::new(entry.name.clone(), stage, grid, local_size, subgroup_size);
+        report.workgroups.clone_from(&first.setup.running_workgroups);
         let bytes: u64 = first.objects.iter().map(|object| object.bytes.len() as u64).sum();
         let mut exploration = Exploration {
             module,

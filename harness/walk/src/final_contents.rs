@@ -13,8 +13,7 @@ impl Interpreter<'_> {
         let mut all = Vec::new();
         for (variable, slot) in &self.program.variables {
             let Some(ConcreteValue::Pointer(pointer)) = self.globals.get(*slot) else { continue };
-            let decorations = self.program.module.decorations_of(*variable);
-            let (Some(binding), set) = (decorations.binding, decorations.set.unwrap_or(0)) else { continue };
+            let Some((set, binding)) = self.program.module.descriptor_of(*variable) else { continue };
             let one = [pointer.object];
             let objects = self.descriptors.get(&pointer.object).map_or(&one[..], |array| &array.objects);
             for (element, object) in (0..).zip(objects) {

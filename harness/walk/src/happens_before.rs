@@ -331,6 +331,13 @@ pub struct OrderingState {
 }
 
 impl OrderingState {
+    /// Returns true if a write is available in the domain of a level.
+    #[inline]
+    fn is_available_in(&self, level: usize, workgroup: u32, write: &Epoch, own_level: usize) -> bool {
+        let available = self.available.as_ref();
+        available.is_some_and(|all| all[own_level][level - 1].includes_epoch(workgroup, write))
+    }
+
     fn available_mut(&mut self) -> &mut AvailabilityClocks {
         Rc::make_mut(self.available.get_or_insert_with(Rc::default))
     }
@@ -477,13 +484,9 @@ impl HappensBeforeView {
         own_level: usize,
         nearest: usize,
     ) -> bool {
-        let is_in_domain = |level: usize| {
-            self.ordering
-                .available
-                .as_ref()
-                .is_some_and(|all| all[own_level][level - 1].includes_epoch(workgroup, write))
-        };
-        happens_before && nearest <= own_level || (nearest.max(SUBGROUP)..=DEVICE).any(is_in_domain)
+        let mut wider = nearest.max(SUBGROUP)..=DEVICE;
+        happens_before && nearest <= own_level
+            || wider.any(|level| self.ordering.is_available_in(level, workgroup, write, own_level))
     }
 
     /// Returns true if the write is also visible to a read whose own visibility operation has level `reads`.
@@ -492,21 +495,17 @@ impl HappensBeforeView {
         workgroup: u32,
         write: &Epoch,
         happens_before: bool,
-        (own_level, reads): (usize, usize),
+        own_level: usize,
+        reads: usize,
         nearest: usize,
     ) -> bool {
-        let is_in_domain = |level: usize| {
-            self.ordering
-                .available
-                .as_ref()
-                .is_some_and(|all| all[own_level][level - 1].includes_epoch(workgroup, write))
-        };
+        let mut narrower = SUBGROUP..=reads;
         happens_before && nearest <= own_level.min(reads)
             || self
                 .visible
                 .as_ref()
                 .is_some_and(|visible_clocks| visible_clocks[own_level].includes_epoch(workgroup, write))
-            || (SUBGROUP..=reads).any(is_in_domain)
+            || narrower.any(|level| self.ordering.is_available_in(level, workgroup, write, own_level))
     }
 
     /// Returns true if both share their allocations; false proves nothing.

@@ -2,7 +2,7 @@
 
 use arithmetic::{float_from_bits, float_to_bits, mask};
 use rspirv::spirv::{ImageOperands, StorageClass};
-use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
+use spirv_reader::{ImageOperation, ImageQuery, ImageSampling, TexelOperands};
 
 use entry_point::{FindingCause, Problem, malformed, unsupported};
 
@@ -18,7 +18,7 @@ use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 use entry_point::inputs::Sampler;
 
 /// The note for sampled values that are not computed.
-pub(super) const NOT_SAMPLED: &str = "filtered samples are not computed";
+const NOT_SAMPLED: &str = "filtered samples are not computed";
 
 /// Returns the size of a mip level.
 fn level_size(texels: &ImageLayout, level: u32) -> [u32; 3] {
@@ -52,6 +52,34 @@ fn texel_component(image: &MemoryObject, offset: u64, index: usize) -> (u64, Tai
     }
 }
 
+/// Returns a texel as a vector of `count` components, or as one number.
+fn texel_value(mut components: impl Iterator<Item = ConcreteValue>, count: Option<u32>) -> ConcreteValue {
+    match count {
+        Some(count) => ConcreteValue::from_components(components.take(count as usize)),
+        None => components.next().unwrap_or(ConcreteValue::Bits(0, OPAQUE)),
+    }
+}
+
+/// Returns the weighted sum of a component. `weights` has two positions of each axis, `offset` selects one each.
+fn filter_component(
+    image: &MemoryObject,
+    index: usize,
+    weights: &[[(u32, f64); 2]; 3],
+    offset: impl Fn([usize; 3]) -> u64,
+) -> (u64, Taint) {
+    let (mut sum, mut taint) = (0.0, 0);
+    for corner in 0..8_usize {
+        let sides = [corner & 1, corner >> 1 & 1, corner >> 2];
+        let weight: f64 = (0..3).map(|axis| weights[axis][sides[axis]].1).product();
+        if weight != 0.0 {
+            let (number, of) = texel_component(image, offset(sides), index);
+            sum += weight * float_from_bits(number, 32);
+            taint |= of;
+        }
+    }
+    (float_to_bits(sum, 32), taint)
+}
+
 impl Interpreter<'_> {
     /// Returns the refusal for a value that is not computed and decides something.
     pub(super) fn opaque_value_problem(&self, what: &str) -> Problem {
@@ -75,8 +103,46 @@ impl Interpreter<'_> {
         locations.filter(|location| !self.setup.stage_inputs.contains_key(location)).min()
     }
 
+    pub(super) fn execute_image(
+        &mut self,
+        ctx: &mut InvocationCtx<'_>,
+        inst: &DecodedInstruction<'_>,
+        operation: ImageOperation,
+    ) -> Step<ConcreteValue> {
+        match operation {
+            ImageOperation::ImageOf { sampled } => self.value_of_id(ctx, sampled),
+            ImageOperation::Combine { image, sampler } => {
+                Ok(match (self.value_of_id(ctx, image)?, self.value_of_id(ctx, sampler)?) {
+                    (ConcreteValue::Image(object, _), ConcreteValue::Sampler(sampler)) => {
+                        ConcreteValue::Image(object, Some(sampler))
+                    }
+                    (image, _) => image,
+                })
+            }
+            ImageOperation::Read { image, coordinate, operands }
+            | ImageOperation::Fetch { image, coordinate, operands } => {
+                self.read_texel(ctx, inst, [image, coordinate], &operands)
+            }
+            ImageOperation::Write { image, coordinate, texel, operands } => {
+                self.write_texel(ctx, [image, coordinate, texel], &operands)?;
+                Ok(ConcreteValue::NoBits(0))
+            }
+            ImageOperation::TexelPointer { image, coordinate } => {
+                self.texel_pointer(ctx, inst, [image, coordinate])
+            }
+            ImageOperation::Query { query, image } => self.query_image(ctx, inst, query, image),
+            ImageOperation::Sample { sampling, image, coordinate, operands } => {
+                let sampled = self.sample_texel(ctx, inst, sampling, [image, coordinate], &operands)?;
+                if sampled.is_none() {
+                    self.notes.insert(NOT_SAMPLED.to_owned());
+                }
+                Ok(sampled.map_or_else(|| self.program.filled_value(inst.raw.ty, OPAQUE), Ok)?)
+            }
+        }
+    }
+
     /// Returns the answer to a query of an image.
-    pub(super) fn query_image(
+    fn query_image(
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         inst: &DecodedInstruction<'_>,
@@ -100,10 +166,8 @@ impl Interpreter<'_> {
         };
         let size = level_size(&texels, level.0 as u32);
         let part = |size: &u32| ConcreteValue::Bits(u64::from(*size), level.1 | assumed);
-        Ok(match self.program.number_layout(inst.raw.ty).and_then(|of| of.2) {
-            Some(count) => ConcreteValue::from_components(size.iter().take(count as usize).map(part)),
-            None => part(&size[0]),
-        })
+        let count = self.program.number_layout(inst.raw.ty).and_then(|of| of.2);
+        Ok(texel_value(size.iter().map(part), count))
     }
 
     fn image_layout(&mut self, ctx: &mut InvocationCtx<'_>, image: u32) -> Step<ImageLayout> {
@@ -189,7 +253,7 @@ impl Interpreter<'_> {
     }
 
     /// Samples an image at an explicit level with a known sampler; `None` if it is not computed.
-    pub(super) fn sample_texel(
+    fn sample_texel(
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         inst: &DecodedInstruction<'_>,
@@ -260,17 +324,7 @@ impl Interpreter<'_> {
                 let [x, y] = [[0, 1], [1, 1], [1, 0], [0, 0]][index];
                 texel_component(image, place([x, y, 0]), gathered)
             } else if sampler.is_linear && kind == ScalarKind::Float {
-                let (mut sum, mut all) = (0.0, 0);
-                for corner in 0..8_usize {
-                    let sides = [corner & 1, corner >> 1 & 1, corner >> 2];
-                    let weight: f64 = (0..3).map(|axis| weights[axis][sides[axis]].1).product();
-                    if weight != 0.0 {
-                        let (number, of) = texel_component(image, place(sides), index);
-                        sum += weight * float_from_bits(number, 32);
-                        all |= of;
-                    }
-                }
-                (float_to_bits(sum, 32), all)
+                filter_component(image, index, &weights, place)
             } else {
                 texel_component(image, place([0; 3]), index)
             };
@@ -285,13 +339,10 @@ impl Interpreter<'_> {
         if sampler.is_linear && !gathers {
             self.notes.insert("linear filters use exact weights".to_owned());
         }
-        Ok(Some(match count {
-            Some(count) => ConcreteValue::from_components(parts.into_iter().take(count as usize)),
-            None => parts.swap_remove(0),
-        }))
+        Ok(Some(texel_value(parts.into_iter(), count)))
     }
 
-    pub(super) fn read_texel(
+    fn read_texel(
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         inst: &DecodedInstruction<'_>,
@@ -326,13 +377,10 @@ impl Interpreter<'_> {
             let pointer = ConcretePointer { offset, ..ConcretePointer::at_object_start(object, 0) };
             self.check_access(ctx, &pointer, TEXEL_BYTES as u32, class, manner, true);
         }
-        Ok(match count {
-            Some(count) => ConcreteValue::from_components(parts.into_iter().take(count as usize)),
-            None => parts.into_iter().next().unwrap_or(ConcreteValue::Bits(0, OPAQUE)),
-        })
+        Ok(texel_value(parts.into_iter(), count))
     }
 
-    pub(super) fn write_texel(
+    fn write_texel(
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         [image, coordinate, texel]: [u32; 3],
@@ -388,7 +436,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    pub(super) fn texel_pointer(
+    fn texel_pointer(
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         inst: &DecodedInstruction<'_>,

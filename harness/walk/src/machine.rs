@@ -110,7 +110,8 @@ impl Interpreter<'_> {
     pub fn undefined_result(
         &mut self,
         ctx: &InvocationCtx<'_>,
-        (cause, message): (FindingCause, String),
+        cause: FindingCause,
+        message: String,
         access: Option<bool>,
     ) -> Taint {
         if let Some(known) = self.undefined_site_taint(ctx) {
@@ -131,9 +132,10 @@ impl Interpreter<'_> {
         op: Op,
         operands: Taint,
     ) -> Step<Taint> {
-        let undefined = undefined_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
+        let (cause, message) =
+            undefined_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
         self.note_inputs(ctx, operands);
-        Ok(self.undefined_result(ctx, undefined, None))
+        Ok(self.undefined_result(ctx, cause, message, None))
     }
 
     /// Returns the taint bit of the current site, if it produced an undefined value before.
@@ -386,7 +388,8 @@ impl Interpreter<'_> {
         &mut self,
         ctx: &mut InvocationCtx<'_>,
         inst: &DecodedInstruction<'_>,
-        (callee, arguments): (u32, &[u32]),
+        callee: u32,
+        arguments: &[u32],
         site: u32,
     ) -> Step<()> {
         let program = self.program;
@@ -492,7 +495,7 @@ impl Interpreter<'_> {
             }
             SpirvOperation::Return { value } => self.return_from_function(ctx, value),
             SpirvOperation::Call { function, arguments } => {
-                self.call_function(ctx, inst, (function, arguments), site as u32)
+                self.call_function(ctx, inst, function, arguments, site as u32)
             }
             SpirvOperation::Unreachable => {
                 self.report_here(ctx, FindingCause::Unreachable, "OpUnreachable is reached".to_owned());

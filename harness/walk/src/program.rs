@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use spirv_reader::{
-    ConstantValue, SourcePosition, Specialized, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
-    switch_cases,
+    CompositeOperation, ConstantValue, SourcePosition, Specialized, SpirvInstruction, SpirvModule,
+    SpirvOperation, SpirvType, switch_cases,
 };
 
 use super::slots::{GLOBAL_TAG, MAX_SPLIT_COMPONENTS, Slots};
@@ -193,22 +193,22 @@ impl<'m> DecodedProgram<'m> {
                 let (from, to) = (numbers(self.type_of(value))?, numbers(instruction.ty)?);
                 of(value).filter(|_| (from.1, from.2) == (to.1, to.2))?
             }
-            SpirvOperation::CompositeExtract { composite, path: [index] } => {
+            SpirvOperation::Composite(CompositeOperation::Extract { composite, path: [index] }) => {
                 Slots::consecutive(*vector(composite)?.as_slice().get(*index as usize)?, 0)
             }
-            SpirvOperation::CompositeInsert { value, composite, path: [index] } => {
+            SpirvOperation::Composite(CompositeOperation::Insert { value, composite, path: [index] }) => {
                 let (part, mut into) = (of(value)?.single_slot()?, vector(composite)?);
                 *into.slots.get_mut(..usize::from(into.count))?.get_mut(*index as usize)? = part;
                 into
             }
-            SpirvOperation::CompositeConstruct { parts } => {
+            SpirvOperation::Composite(CompositeOperation::Construct { parts }) => {
                 let mut all = Vec::new();
                 for part in parts {
                     all.extend_from_slice(of(*part)?.as_slice());
                 }
                 Slots::from_components(&all)?
             }
-            SpirvOperation::VectorShuffle { first, second, components } => {
+            SpirvOperation::Composite(CompositeOperation::Shuffle { first, second, components }) => {
                 let both = [vector(first)?.as_slice(), vector(second)?.as_slice()].concat();
                 let all = components.iter().map(|index| both.get(*index as usize).copied());
                 Slots::from_components(&all.collect::<Option<Vec<_>>>()?)?

@@ -188,7 +188,7 @@ pub(super) fn classify_pair(
             (false, _) => known,
             (true, true) => view.is_available(workgroup, moment, known, a.own_domain_level(), near),
             (true, false) => {
-                view.is_visible(workgroup, moment, known, (a.own_domain_level(), b.own_domain_level()), near)
+                view.is_visible(workgroup, moment, known, a.own_domain_level(), b.own_domain_level(), near)
             }
         };
         let self_visible_time = race_check.self_visible.and_then(|seen| seen.get(&earlier.epoch.invocation));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rspirv::spirv::StorageClass;
 use rustc_hash::FxHashMap;
-use spirv_reader::SpirvOperation;
+use spirv_reader::{CompositeOperation, SpirvOperation};
 
 use super::program::{DecodedFunction, DecodedProgram};
 use super::slots::Slots;
@@ -120,10 +120,10 @@ impl<'m> DecodedProgram<'m> {
                 SpirvOperation::AccessChain { .. }
                 | SpirvOperation::Copy { .. }
                 | SpirvOperation::Bitcast { .. }
-                | SpirvOperation::CompositeExtract { .. }
-                | SpirvOperation::CompositeInsert { .. }
-                | SpirvOperation::CompositeConstruct { .. }
-                | SpirvOperation::VectorShuffle { .. } => (None, true),
+                | SpirvOperation::Composite(CompositeOperation::Extract { .. })
+                | SpirvOperation::Composite(CompositeOperation::Insert { .. })
+                | SpirvOperation::Composite(CompositeOperation::Construct { .. })
+                | SpirvOperation::Composite(CompositeOperation::Shuffle { .. }) => (None, true),
                 _ => (None, is_bool(&one.result)),
             };
             let stored = slots.into_iter().flat_map(Slots::as_slice);

@@ -73,11 +73,11 @@ impl GridFinding {
         }
     }
 
-    /// Returns a finding of the model.
+    /// Returns a finding of the model, without an element.
     pub fn from_spots(
         invocations: &[InvocationId],
         cause: FindingCause,
-        (element, message): (String, String),
+        message: String,
         at: &[Spot],
     ) -> GridFinding {
         let spot = |spot: &Spot| GridSpot {
@@ -86,7 +86,7 @@ impl GridFinding {
             invocation: invocations.get(usize::from(spot.thread)).copied().unwrap_or_default(),
             writes: spot.writes,
         };
-        GridFinding { element, ..GridFinding::new(cause, message, at.iter().map(spot).collect()) }
+        GridFinding::new(cause, message, at.iter().map(spot).collect())
     }
 
     /// Returns true if an instruction of the finding is atomic.
@@ -264,14 +264,15 @@ impl GridReport {
         let stage = invocations.first().map(|identity| identity.stage).unwrap_or_default();
         let grid = grid_size(|identity| identity.workgroup);
         let verdict = GridVerdict::Undecided;
-        GridReport { verdict, ..GridReport::new(entry, stage, (grid, local_size), subgroup_size) }
+        GridReport { verdict, ..GridReport::new(entry, stage, grid, local_size, subgroup_size) }
     }
 
     /// Returns a clean report of no schedule, for workgroups and their size.
     pub fn new(
         entry: String,
         stage: Stage,
-        (grid, local_size): ([u32; 3], [u32; 3]),
+        grid: [u32; 3],
+        local_size: [u32; 3],
         subgroup_size: u32,
     ) -> GridReport {
         GridReport {

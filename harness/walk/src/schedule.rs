@@ -13,7 +13,7 @@ use std::hash::Hasher;
 use std::rc::Rc;
 
 use litmus::Scope;
-use spirv_reader::{BarrierPart, SourcePosition, SpirvOperation};
+use spirv_reader::{BarrierPart, SpirvOperation};
 
 use super::sync::{self, is_whole_barrier};
 use entry_point::order::{scope_from_number, semantics_from_number};
@@ -191,9 +191,7 @@ impl Interpreter<'_> {
             // those that have not ended.
             let mut workgroup = match self.workgroups.remove(&index) {
                 Some(workgroup) => workgroup,
-                None => self
-                    .start_workgroup(index)
-                    .map_err(|problem| problem.located_at(SourcePosition::Module))?,
+                None => self.start_workgroup(index)?,
             };
             self.run_workgroup(&mut workgroup, plan, starved, random, budget)?;
             if workgroup.invocations.iter().any(|invocation| invocation.state != InvocationState::Ended) {
@@ -260,13 +258,12 @@ impl Interpreter<'_> {
             for index in order {
                 if self.steps > budget {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
-                    return Err(Problem::Exhausted { what: "steps", bound, remedy: "" }
-                        .located_at(SourcePosition::Module));
+                    return Err(Problem::Exhausted { what: "steps", bound, remedy: "" }.into());
                 }
                 if self.steps >= self.next_check {
                     self.next_check = self.steps + STEPS_PER_CHECK;
                     if self.setup.deadline.as_ref().is_some_and(DeadlinePredicate::has_passed) {
-                        return Err(Problem::OutOfTime.located_at(SourcePosition::Module));
+                        return Err(Problem::OutOfTime.into());
                     }
                 }
                 let number = workgroup.invocations[index].number;
@@ -534,7 +531,7 @@ impl Interpreter<'_> {
         self.report_missing_arrivals(&indices)?;
         if all && !spins.is_empty() && !self.setup.running_workgroups.is_empty() {
             let problem = unsupported("a loop that may wait for workgroups that `--workgroup` leaves out");
-            return Err(problem.located_at(SourcePosition::Module));
+            return Err(problem.into());
         }
         if all {
             self.report_deadlock(&spins);

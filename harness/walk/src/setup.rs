@@ -2,18 +2,17 @@
 
 mod objects;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use litmus::{Order, Scope, Semantics};
+use litmus::{Order, Scope};
 use rspirv::spirv::StorageClass;
 use rustc_hash::FxHashMap;
 use spirv_reader::{
-    BarrierPart, MemoryEffect, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvOperation,
-    SpirvType, Stage, memory_class,
+    BarrierPart, MemoryEffect, ModuleEntryPoint, Specialized, SpirvConstant, SpirvModule, SpirvOperation,
+    SpirvType, memory_class,
 };
 
-use super::state::{BlockEntries, Interpreter, TrialBudget, WalkSetup};
+use super::state::{Interpreter, WalkSetup};
 use entry_point::dataflow::find_loops;
 use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::interlock::InterlockExecutionMode;
@@ -43,27 +42,20 @@ const ZERO_PUSH_CONSTANTS: &str = "push constants are not given: zeros assumed";
 pub(super) fn with_interpreter<T>(
     module: &SpirvModule,
     options: &AnalysisOptions,
-    (function, stage): (u32, Stage),
+    entry: &ModuleEntryPoint,
     then: impl FnOnce(&Interpreter<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let (function, stage) = (entry.function, entry.shader_stage());
     launch::check_stage(module, stage, options.grid)?;
-    let LaunchParameters {
-        inputs,
-        values_by_spec_id: by_id,
-        values_by_result: by_result,
-        local_size,
-        grid,
-        config,
-        is_annotated: annotated,
-    } = LaunchParameters::new(module, options, function).map_err(without_position)?;
-    let specialized = Specialized::new(module, &by_id, &by_result, Some(local_size))
-        .map_err(|problem| without_position(problem.into()))?;
+    let launch = LaunchParameters::new(module, options, function)?;
+    let LaunchParameters { local_size, grid, config, .. } = launch;
+    let (by_id, by_result) = (&launch.values_by_spec_id, &launch.values_by_result);
+    let specialized = Specialized::new(module, by_id, by_result, Some(local_size))?;
     let mut annotated_values = FxHashMap::default();
     for (variable, declared) in &module.variables {
-        if let Some(initial) = inputs.get(variable) {
+        if let Some(initial) = launch.inputs.get(variable) {
             let scalars = specialized.initial_scalars(initial, declared.ty);
-            annotated_values.insert(*variable, scalars.map_err(|problem| without_position(problem.into()))?);
+            annotated_values.insert(*variable, scalars?);
         }
     }
     let mut push = options.push.clone();
@@ -71,46 +63,38 @@ pub(super) fn with_interpreter<T>(
         push.extend((offset..).zip((number as u32).to_le_bytes()));
     }
     let loops = find_loops(module);
-    let program = DecodedProgram::new(&specialized, &loops).map_err(without_position)?;
-    let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
-    let running = running_workgroups(options, stage, grid).map_err(without_position)?;
-    let all = match running.len() {
-        0 => grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n))),
-        count => each.saturating_mul(count as u64),
+    let program = DecodedProgram::new(&specialized, &loops)?;
+    let running = running_workgroups(options, stage, grid)?;
+    let size = checked_workgroup_size(local_size, grid, running.len())?;
+    let subgroup_size = match options.subgroup_size.or(config.map(|config| config[0])) {
+        _ if !stage.has_workgroups() => 1,
+        Some(subgroup_size) => subgroup_size.clamp(1, 128),
+        // Without a given size, a workgroup is one subgroup, as far as a subgroup can hold it.
+        None => size.clamp(1, 128),
     };
-    if all > MAX_INVOCATIONS || each > MAX_WORKGROUP_SIZE {
-        let bound = if each > MAX_WORKGROUP_SIZE { MAX_WORKGROUP_SIZE } else { MAX_INVOCATIONS };
-        let one_workgroup = each > MAX_WORKGROUP_SIZE;
-        return Err(without_position(Problem::Invocations { bound: bound as usize, one_workgroup }));
-    }
-    let subgroup_size = options.subgroup_size.or(config.map(|config| config[0]));
-    // Without a given size, a workgroup is one subgroup, as far as a subgroup can hold it.
-    let subgroup_size = subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
-    let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
-        return Err(without_position(malformed("the entry point is not a function")));
+        return Err(malformed("the entry point is not a function").into());
     };
     let mut builder = ObjectBuilder {
         options,
         program: &program,
         annotated_values: &annotated_values,
         push: &push,
-        is_annotated: annotated,
+        is_annotated: launch.is_annotated,
         objects: Vec::new(),
         descriptors: FxHashMap::default(),
         bytes: 0,
         notes: BTreeSet::new(),
     };
     let mut globals = program.globals.clone();
-    let (of_workgroup, of_invocation) = builder.build_variables(&mut globals).map_err(without_position)?;
-    builder.build_addresses(&globals).map_err(without_position)?;
+    let (of_workgroup, of_invocation) = builder.build_variables(&mut globals)?;
+    builder.build_addresses(&globals)?;
     let (mut objects, descriptors, mut notes) = (builder.objects, builder.descriptors, builder.notes);
     taint_assumed_inputs(&specialized, options, &mut objects);
     taint_assumed_constants(&program, &options.assumed, &mut globals);
     if !options.assumed.is_empty() {
         notes.remove(ZERO_PUSH_CONSTANTS);
     }
-    let influence = InputInfluence::for_inputs(&options.assumed);
     let setup = WalkSetup {
         grid,
         running_workgroups: running,
@@ -120,7 +104,7 @@ pub(super) fn with_interpreter<T>(
         local_size,
         sections: InterlockExecutionMode::from_execution_modes(module.execution_modes(function)),
         subgroup_size,
-        subgroups: (each as u32).div_ceil(subgroup_size),
+        subgroups: size.div_ceil(subgroup_size),
         function: entry,
         workgroup_variables: of_workgroup,
         private_variables: of_invocation,
@@ -132,50 +116,26 @@ pub(super) fn with_interpreter<T>(
         skip_race_checks: options.skip_race_checks,
         deadline: options.deadline.clone(),
     };
-    let machine = Interpreter {
-        setup: &setup,
-        program: &program,
-        globals,
-        objects,
-        descriptors,
-        workgroups: FxHashMap::default(),
-        pixels: BTreeMap::new(),
-        releases: FxHashMap::default(),
-        settled_loads: FxHashMap::default(),
-        has_unsettled_load: false,
-        findings: Vec::new(),
-        reported: BTreeSet::new(),
-        spare_frames: Vec::new(),
-        is_schedule_dependent: false,
-        has_partial_subgroups: false,
-        unordered_write: None,
-        influence,
-        notes,
-        steps: 0,
-        next_check: 0,
-        changes: 0,
-        events: 0,
-        accesses: 0,
-        repeated_store: None,
-        spare_workgroup: None,
-        spare_memory: Vec::new(),
-        barriers: RefCell::default(),
-        last_semantics: (0, Semantics::RELAXED),
-        private_templates: Vec::new(),
-        spin_reads: None,
-        accessed: None,
-        last_instance: Default::default(),
-        instance_buffer: Vec::new(),
-        calls: Vec::new(),
-        calls_by_site: FxHashMap::default(),
-        rotation: 1,
-        undefined_sources: Vec::new(),
-        block_entries: BlockEntries::with_sites(program.instruction_count()),
-        is_single_invocation: all <= 1,
-        largest_shadow: (0, 0),
-        trial_budget: TrialBudget::default(),
+    let influence = InputInfluence::for_inputs(&options.assumed);
+    then(&Interpreter::new(&setup, &program, globals, objects, descriptors, influence, notes))
+}
+
+/// Returns the number of invocations of a workgroup, if it and the grid are within the bounds.
+///
+/// `running` is the number of workgroups that run; 0 for all.
+fn checked_workgroup_size(local_size: [u32; 3], grid: [u32; 3], running: usize) -> Result<u32, Problem> {
+    let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
+    let all = match running {
+        0 => grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n))),
+        count => each.saturating_mul(count as u64),
     };
-    then(&machine)
+    if each > MAX_WORKGROUP_SIZE {
+        return Err(Problem::Invocations { bound: MAX_WORKGROUP_SIZE as usize, one_workgroup: true });
+    }
+    if all > MAX_INVOCATIONS {
+        return Err(Problem::Invocations { bound: MAX_INVOCATIONS as usize, one_workgroup: false });
+    }
+    Ok(each as u32)
 }
 
 /// Marks the bytes and lengths of assumed inputs with their taint.

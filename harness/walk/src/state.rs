@@ -43,7 +43,7 @@ pub(super) struct Interpreter<'a> {
     /// The state of interlocked sections, by pixel.
     pub pixels: BTreeMap<(u32, u32), PixelInterlock>,
     /// The releases that atomics stored, by object and offset.
-    pub releases: FxHashMap<(u32, u32, u64), ReleaseSet>,
+    pub releases: FxHashMap<AtomicPlace, ReleaseSet>,
     /// The atomic loads that every earlier write of their place happens before.
     pub settled_loads: FxHashMap<AtomicPlace, Vec<Epoch>>,
     /// True if a later write is unordered with such a load.
@@ -104,6 +104,65 @@ pub(super) struct Interpreter<'a> {
     pub private_templates: Vec<PrivateTemplate>,
     /// The remaining checks for starved lanes.
     pub trial_budget: TrialBudget,
+}
+
+impl<'a> Interpreter<'a> {
+    /// Returns the state before the first step.
+    pub fn new(
+        setup: &'a WalkSetup,
+        program: &'a DecodedProgram<'a>,
+        globals: Vec<ConcreteValue>,
+        objects: Vec<MemoryObject>,
+        descriptors: FxHashMap<u32, DescriptorArray>,
+        influence: InputInfluence,
+        notes: BTreeSet<String>,
+    ) -> Interpreter<'a> {
+        let invocations =
+            setup.local_size.iter().fold(setup.workgroup_count(), |all, n| all.saturating_mul(*n));
+        Interpreter {
+            setup,
+            program,
+            globals,
+            objects,
+            descriptors,
+            workgroups: FxHashMap::default(),
+            pixels: BTreeMap::new(),
+            releases: FxHashMap::default(),
+            settled_loads: FxHashMap::default(),
+            has_unsettled_load: false,
+            findings: Vec::new(),
+            reported: BTreeSet::new(),
+            spare_frames: Vec::new(),
+            is_schedule_dependent: false,
+            has_partial_subgroups: false,
+            unordered_write: None,
+            influence,
+            notes,
+            steps: 0,
+            next_check: 0,
+            changes: 0,
+            events: 0,
+            accesses: 0,
+            repeated_store: None,
+            spare_workgroup: None,
+            spare_memory: Vec::new(),
+            barriers: RefCell::default(),
+            last_semantics: (0, Semantics::RELAXED),
+            private_templates: Vec::new(),
+            spin_reads: None,
+            accessed: None,
+            last_instance: Rc::default(),
+            instance_buffer: Vec::new(),
+            calls: Vec::new(),
+            calls_by_site: FxHashMap::default(),
+            rotation: 1,
+            undefined_sources: Vec::new(),
+            block_entries: BlockEntries::with_sites(program.instruction_count()),
+            is_single_invocation: invocations <= 1,
+            largest_shadow: (0, 0),
+            trial_budget: TrialBudget::default(),
+        }
+    }
 }
 
 /// The immutable configuration of a walk.

@@ -307,7 +307,7 @@ pub(super) fn walk_prepared<T>(
     summarize: impl FnOnce(Interpreter<'_>, bool) -> T,
 ) -> Result<T, Refusal> {
     let entry = module.find_entry(options.entry.as_deref())?;
-    setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
+    setup::with_interpreter(module, options, entry, |first| {
         let mut machine: Interpreter<'_> = first.clone();
         prepare(&mut machine);
         match machine.run_schedule(SchedulePolicy::Forward, most) {

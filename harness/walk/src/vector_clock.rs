@@ -3,6 +3,7 @@
 //! Most clocks differ from a predecessor in one component, so they share all other nodes. This keeps a lock
 //! that a million invocations take in turn affordable. A join allocates only where neither side dominates.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Entries of a leaf and children of an inner node; both take about the same memory.
@@ -126,7 +127,7 @@ impl VectorClock {
     /// Returns the timestamps of `first..end`, with 0 elsewhere.
     pub fn restrict_to(&self, first: u32, end: u32) -> VectorClock {
         VectorClock {
-            root: restrict_subtree(&self.root, self.height, 0, (first.into(), end.into())),
+            root: restrict_subtree(&self.root, self.height, 0, &(first.into()..end.into())),
             height: self.height,
         }
     }
@@ -208,19 +209,19 @@ fn subtree_is_at_least(one: &Subtree, other: &Subtree) -> bool {
 }
 
 /// Restricts a subtree whose first number is `from`.
-fn restrict_subtree(part: &Subtree, height: u32, from: u64, (first, end): (u64, u64)) -> Subtree {
+fn restrict_subtree(part: &Subtree, height: u32, from: u64, range: &Range<u64>) -> Subtree {
     let node = part.as_ref()?;
     let subtree_end = from + subtree_capacity(height);
     // A subtree inside the range is shared, not copied.
-    if first <= from && subtree_end <= end {
+    if range.start <= from && subtree_end <= range.end {
         return part.clone();
     }
-    if end <= from || subtree_end <= first {
+    if range.end <= from || subtree_end <= range.start {
         return None;
     }
     match &**node {
         ClockNode::Leaf(times) => {
-            let inside = |index: usize| (first..end).contains(&(from + index as u64));
+            let inside = |index: usize| range.contains(&(from + index as u64));
             let times: [u32; LEAF_SIZE] = std::array::from_fn(|at| if inside(at) { times[at] } else { 0 });
             times.iter().any(|time| *time > 0).then(|| Rc::new(ClockNode::Leaf(times)))
         }
@@ -230,7 +231,7 @@ fn restrict_subtree(part: &Subtree, height: u32, from: u64, (first, end): (u64, 
                     &parts[index],
                     height - 1,
                     from + index as u64 * subtree_capacity(height - 1),
-                    (first, end),
+                    range,
                 )
             };
             let parts: [Subtree; FANOUT] = std::array::from_fn(restricted_child);

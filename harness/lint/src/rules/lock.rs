@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use arithmetic::Instruction;
 use rspirv::spirv::Op;
 use spirv_reader::{
-    AtomicKind, ModuleEntryPoint, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+    AtomicKind, CompositeOperation, ModuleEntryPoint, SpirvConstant, SpirvFunction, SpirvInstruction,
+    SpirvModule, SpirvOperation,
 };
 
 /// Returns the exchanges of such locks in module order.
@@ -338,8 +339,8 @@ impl<'m> ReachedFunction<'m> {
                 instruction: Instruction::Core(Op::IEqual | Op::INotEqual | Op::LogicalNot),
                 operands,
             } => operands.to_vec(),
-            SpirvOperation::CompositeConstruct { parts } => parts.to_vec(),
-            SpirvOperation::CompositeExtract { composite, .. } => vec![composite],
+            SpirvOperation::Composite(CompositeOperation::Construct { parts }) => parts.to_vec(),
+            SpirvOperation::Composite(CompositeOperation::Extract { composite, .. }) => vec![composite],
             _ => return false,
         };
         let varies = |id: &&u32| !self.is_constant(**id);

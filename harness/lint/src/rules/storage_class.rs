@@ -6,7 +6,9 @@
 
 use litmus::StorageClassSet;
 use rspirv::spirv::StorageClass;
-use spirv_reader::{BarrierPart, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
+use spirv_reader::{
+    BarrierPart, ImageOperation, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+};
 
 use super::semantics_of;
 use entry_point::accessed_variable::root_variable;
@@ -93,12 +95,10 @@ fn access_of(
     instruction: &SpirvInstruction,
 ) -> Option<VariableAccess> {
     let (pointer, writes) = match module.operation(instruction) {
-        SpirvOperation::Load { pointer, .. } | SpirvOperation::ImageRead { image: pointer, .. } => {
-            (pointer, false)
-        }
-        SpirvOperation::Store { pointer, .. } | SpirvOperation::ImageWrite { image: pointer, .. } => {
-            (pointer, true)
-        }
+        SpirvOperation::Load { pointer, .. }
+        | SpirvOperation::Image(ImageOperation::Read { image: pointer, .. }) => (pointer, false),
+        SpirvOperation::Store { pointer, .. }
+        | SpirvOperation::Image(ImageOperation::Write { image: pointer, .. }) => (pointer, true),
         SpirvOperation::Atomic(access) => (access.pointer, access.kind.writes()),
         _ => return None,
     };

@@ -13,8 +13,8 @@ use rspirv::spirv::{Capability, ExecutionModel, ImageOperands, MemorySemantics, 
 use super::{ORDER_BITS, integer_constant};
 use entry_point::Spot;
 use spirv_reader::{
-    AtomicKind, BarrierPart, MemoryOperands, SourcePosition, SpirvFunction, SpirvInstruction, SpirvModule,
-    SpirvOperation, SpirvType, TexelOperands,
+    AtomicKind, BarrierPart, ImageOperation, MemoryOperands, SourcePosition, SpirvFunction, SpirvInstruction,
+    SpirvModule, SpirvOperation, SpirvType, TexelOperands,
 };
 
 /// A use of memory semantics or memory operands that makes a module invalid.
@@ -262,9 +262,10 @@ impl InstructionUses<'_> {
                     self.check_operands(source, load, false);
                 }
             }
-            SpirvOperation::ImageRead { operands, .. } => self.check_texel(operands, false),
-            SpirvOperation::ImageWrite { operands, .. } => self.check_texel(operands, true),
-            SpirvOperation::ImageFetch { operands, .. } | SpirvOperation::ImageSample { operands, .. } => {
+            SpirvOperation::Image(ImageOperation::Read { operands, .. }) => self.check_texel(operands, false),
+            SpirvOperation::Image(ImageOperation::Write { operands, .. }) => self.check_texel(operands, true),
+            SpirvOperation::Image(ImageOperation::Fetch { operands, .. })
+            | SpirvOperation::Image(ImageOperation::Sample { operands, .. }) => {
                 self.check_texel(operands, false);
             }
             SpirvOperation::Subgroup(subgroup) => {

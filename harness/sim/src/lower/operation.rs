@@ -1,6 +1,6 @@
 //! Selects the lowering of each operation, and refuses unsupported operations.
 
-use spirv_reader::{ImageQuery, SpirvOperation};
+use spirv_reader::{CompositeOperation, ImageOperation, ImageQuery, SpirvOperation};
 
 use super::Lowering;
 use crate::instruction::{LoadError, LocatedInstruction};
@@ -10,15 +10,7 @@ impl Lowering<'_> {
     pub(super) fn lower_instruction(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         match self.module.decode_instruction(placed)? {
             SpirvOperation::Nop | SpirvOperation::LoopMerge { .. } => Ok(()),
-            SpirvOperation::Label => {
-                self.label = placed.result_id()?;
-                self.block = self.blocks.get(&self.label).copied().unwrap_or(0);
-                self.awaited_registers.clear();
-                // The first block begins with the addresses of global variables.
-                let start = if self.block == 0 { 0 } else { self.program.ops.len() as u32 };
-                self.program.blocks.push(start);
-                Ok(())
-            }
+            SpirvOperation::Label => self.begin_block(placed.result_id()?),
             SpirvOperation::SelectionMerge { merge } => {
                 let merge = self.blocks.get(&merge).copied().unwrap_or(0);
                 for inside in self.block + 1..merge {
@@ -72,52 +64,15 @@ impl Lowering<'_> {
             }
             SpirvOperation::BeginInterlock => self.lower_interlock(placed, true),
             SpirvOperation::EndInterlock => self.lower_interlock(placed, false),
-            SpirvOperation::ImageRead { image, coordinate, operands } => {
-                self.lower_texel_read(placed, [image, coordinate], &operands)
-            }
-            SpirvOperation::ImageWrite { image, coordinate, texel, operands } => {
-                self.lower_texel_write(placed, [image, coordinate, texel], &operands)
-            }
-            SpirvOperation::ImageTexelPointer { image, coordinate } => {
-                self.lower_texel_pointer(placed, image, coordinate)
-            }
-            SpirvOperation::ImageQuery { query: ImageQuery::Size, image } => {
-                self.lower_image_size(placed, image)
-            }
+            SpirvOperation::Image(operation) => self.lower_image(placed, operation),
             SpirvOperation::Subgroup(operation) => self.lower_group(placed, operation),
             SpirvOperation::BallotQuery { query, scope, ballot } => {
                 self.lower_ballot(placed, query, scope, ballot)
             }
-            SpirvOperation::Undef => {
-                let to = self.pending_register(placed, placed.result_id()?)?;
-                for word in 0..self.width_of(placed.result_id()?) {
-                    self.program.ops.push(Op::Copy { to: to + word, from: self.fixed.zero });
-                }
-                Ok(())
-            }
-            SpirvOperation::Copy { value } => {
-                let (from, reference) = self.awaited_value_or_address(placed, value)?;
-                let to = self.destination(placed, reference)?;
-                self.emit_copies(to, from, self.width_of(value));
-                Ok(())
-            }
+            SpirvOperation::Undef => self.lower_undef(placed),
+            SpirvOperation::Copy { value } => self.lower_copy(placed, value),
             SpirvOperation::Select { condition, yes, no } => self.lower_select(placed, condition, yes, no),
-            SpirvOperation::CompositeConstruct { parts } => self.lower_composite_construct(placed, parts),
-            SpirvOperation::CompositeExtract { composite, path } => {
-                self.lower_composite_extract(placed, composite, path)
-            }
-            SpirvOperation::CompositeInsert { value, composite, path } => {
-                self.lower_composite_insert(placed, [value, composite], path)
-            }
-            SpirvOperation::VectorShuffle { first, second, components } => {
-                self.lower_vector_shuffle(placed, [first, second], components)
-            }
-            SpirvOperation::VectorExtractDynamic { vector, index } => {
-                self.lower_vector_extract(placed, vector, index)
-            }
-            SpirvOperation::VectorInsertDynamic { vector, component, index } => {
-                self.lower_vector_insert(placed, [vector, component, index])
-            }
+            SpirvOperation::Composite(operation) => self.lower_composite(placed, operation),
             SpirvOperation::Bitcast { value } => self.lower_bitcast(placed, value),
             SpirvOperation::Compute { instruction, operands } => {
                 self.lower_arithmetic(placed, instruction, operands)
@@ -138,19 +93,86 @@ impl Lowering<'_> {
             | SpirvOperation::AccessChain { element: Some(_), .. }
             | SpirvOperation::ComparePointers { .. }
             | SpirvOperation::ConvertPointer { .. }
-            | SpirvOperation::ImageFetch { .. }
-            | SpirvOperation::ImageSample { .. }
-            | SpirvOperation::ImageQuery { .. }
-            | SpirvOperation::Image { .. }
-            | SpirvOperation::SampledImage { .. }
-            | SpirvOperation::CooperativeMatrixLoad(_)
-            | SpirvOperation::CooperativeMatrixStore { .. }
-            | SpirvOperation::CooperativeMatrixMulAdd { .. }
+            | SpirvOperation::CooperativeMatrix(_)
             | SpirvOperation::Derivative { .. }
             | SpirvOperation::ReadClock { .. }
             | SpirvOperation::IsHelperInvocation
             | SpirvOperation::RayQuery { .. }
             | SpirvOperation::Unknown { .. } => Err(placed.unsupported_error("")),
+        }
+    }
+
+    fn begin_block(&mut self, label: u32) -> Result<(), LoadError> {
+        self.label = label;
+        self.block = self.blocks.get(&label).copied().unwrap_or(0);
+        self.awaited_registers.clear();
+        // The first block begins with the addresses of global variables.
+        let start = if self.block == 0 { 0 } else { self.program.ops.len() as u32 };
+        self.program.blocks.push(start);
+        Ok(())
+    }
+
+    fn lower_undef(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let to = self.pending_register(placed, placed.result_id()?)?;
+        for word in 0..self.width_of(placed.result_id()?) {
+            self.program.ops.push(Op::Copy { to: to + word, from: self.fixed.zero });
+        }
+        Ok(())
+    }
+
+    fn lower_copy(&mut self, placed: &LocatedInstruction, value: u32) -> Result<(), LoadError> {
+        let (from, reference) = self.awaited_value_or_address(placed, value)?;
+        let to = self.destination(placed, reference)?;
+        self.emit_copies(to, from, self.width_of(value));
+        Ok(())
+    }
+
+    fn lower_image(
+        &mut self,
+        placed: &LocatedInstruction,
+        operation: ImageOperation,
+    ) -> Result<(), LoadError> {
+        match operation {
+            ImageOperation::Read { image, coordinate, operands } => {
+                self.lower_texel_read(placed, [image, coordinate], &operands)
+            }
+            ImageOperation::Write { image, coordinate, texel, operands } => {
+                self.lower_texel_write(placed, [image, coordinate, texel], &operands)
+            }
+            ImageOperation::TexelPointer { image, coordinate } => {
+                self.lower_texel_pointer(placed, image, coordinate)
+            }
+            ImageOperation::Query { query: ImageQuery::Size, image } => self.lower_image_size(placed, image),
+            ImageOperation::Fetch { .. }
+            | ImageOperation::Sample { .. }
+            | ImageOperation::Query { .. }
+            | ImageOperation::ImageOf { .. }
+            | ImageOperation::Combine { .. } => Err(placed.unsupported_error("")),
+        }
+    }
+
+    fn lower_composite(
+        &mut self,
+        placed: &LocatedInstruction,
+        operation: CompositeOperation<'_>,
+    ) -> Result<(), LoadError> {
+        match operation {
+            CompositeOperation::Construct { parts } => self.lower_composite_construct(placed, parts),
+            CompositeOperation::Extract { composite, path } => {
+                self.lower_composite_extract(placed, composite, path)
+            }
+            CompositeOperation::Insert { value, composite, path } => {
+                self.lower_composite_insert(placed, [value, composite], path)
+            }
+            CompositeOperation::Shuffle { first, second, components } => {
+                self.lower_vector_shuffle(placed, [first, second], components)
+            }
+            CompositeOperation::ExtractDynamic { vector, index } => {
+                self.lower_vector_extract(placed, vector, index)
+            }
+            CompositeOperation::InsertDynamic { vector, component, index } => {
+                self.lower_vector_insert(placed, [vector, component, index])
+            }
         }
     }
 }
@@ -164,8 +186,10 @@ pub(super) fn touches_memory(operation: &SpirvOperation<'_>) -> bool {
             | SpirvOperation::ControlBarrier { .. }
             | SpirvOperation::BeginInterlock
             | SpirvOperation::EndInterlock
-            | SpirvOperation::ImageRead { .. }
-            | SpirvOperation::ImageWrite { .. }
-            | SpirvOperation::ImageTexelPointer { .. }
+            | SpirvOperation::Image(
+                ImageOperation::Read { .. }
+                    | ImageOperation::Write { .. }
+                    | ImageOperation::TexelPointer { .. }
+            )
     )
 }
