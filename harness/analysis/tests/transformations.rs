@@ -11,7 +11,7 @@
 use entry_point::AnalysisOptions;
 use entry_point::open_memory::{OpenPart, OpenParts};
 use model::{Budget, Model};
-use refine::{RefinementQuery, RefinementVerdict};
+use refine::{KernelVersion, RefinementQuery, RefinementVerdict};
 use spirv_reader::SpirvModule;
 
 use crate::grids::Random;
@@ -249,7 +249,8 @@ fn refinement_verdict(model: &Model, before: &[Step], after: &[Step]) -> Refinem
     let open: OpenParts = Some([0, 1].map(whole).into());
     let options = AnalysisOptions { grid: Some([1; 3]), ..AnalysisOptions::default() };
     let query = RefinementQuery { model, budget: Budget::default(), stop: &|| false, open: Some(&open) };
-    refine::refine((&before, &options), (&after, &options), &query).unwrap().verdict
+    let [before, after] = [&before, &after].map(|module| KernelVersion { module, options: &options });
+    refine::refine(before, after, &query).unwrap().verdict
 }
 
 /// Generator of steps on some words and flags.

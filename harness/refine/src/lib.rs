@@ -3,6 +3,6 @@
 mod refinement;
 
 pub use refinement::{
-    Counterexample, Refinement, RefinementCoverage, RefinementQuery, RefinementVerdict, refine,
-    with_open_memory,
+    Counterexample, KernelVersion, Refinement, RefinementCoverage, RefinementQuery, RefinementVerdict,
+    refine, with_open_memory,
 };

@@ -36,7 +36,7 @@ use contents::{compare_contents, compare_for_contents};
 use entry_point::launch::LaunchParameters;
 use entry_point::open_memory::{OpenMemory, OpenPart, OpenParts, is_open};
 use entry_point::{AnalysisOptions, FindingKind, InvocationId, Problem, Refusal, Spot};
-use environment::{EnvironmentSearch, find_environment};
+use environment::{EnvironmentSearch, LocatedKernel, find_environment};
 use event::{CellKey, MemoryKey};
 use expression::Expression;
 use program::Program;
@@ -52,10 +52,25 @@ const MAX_COMPARED: usize = 4_096;
 const MAX_OPEN_VALUES: usize = 6;
 /// The reason if the iterations of a loop do not suffice.
 const LONGER_LOOPS: &str = "loops of BEFORE that depend on read values are longer than the bound";
+/// The reason without a place where the events differ.
+const UNEXPLAINED: &str = "no rule explains a change of the events";
 /// The subgroup sizes of devices, the most frequent first.
 const SUBGROUP_SIZES: [u32; 6] = [32, 64, 16, 8, 4, 128];
 /// A value that no constant of the code is likely to equal.
 const UNUSUAL_VALUE: u64 = 42;
+
+/// A version of a kernel with its inputs.
+#[derive(Clone, Copy)]
+pub struct KernelVersion<'k> {
+    pub module: &'k SpirvModule,
+    pub options: &'k AnalysisOptions,
+}
+
+impl<'k> KernelVersion<'k> {
+    fn with_options(self, options: &'k AnalysisOptions) -> KernelVersion<'k> {
+        KernelVersion { options, ..self }
+    }
+}
 
 /// A comparison of two modules.
 #[derive(Clone, Copy)]
@@ -107,6 +122,13 @@ pub struct Counterexample {
     pub after: Option<Spot>,
     /// The steps of other threads.
     pub environment: Vec<String>,
+}
+
+impl Counterexample {
+    /// Returns a counterexample without positions and environment.
+    fn new(kind: &'static str, message: String) -> Counterexample {
+        Counterexample { kind, message, before: None, after: None, environment: Vec::new() }
+    }
 }
 
 /// The answer of a comparison.
@@ -182,18 +204,18 @@ impl Refinement {
 /// # Errors
 /// Fails if the modules have different interfaces.
 pub fn refine(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
     query: &RefinementQuery<'_>,
 ) -> Result<Refinement, Refusal> {
     check_interfaces(before, after)?;
-    if before.0.words() == after.0.words() {
+    if before.module.words() == after.module.words() {
         let answer = Refinement::new(RefinementVerdict::Refines, "the modules are equal, in every context");
         return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
     }
-    let is_free = before.1.subgroup_size.is_none()
-        && before.0.annotations.config.is_none()
-        && (uses_subgroups(before.0) || uses_subgroups(after.0));
+    let is_free = before.options.subgroup_size.is_none()
+        && before.module.annotations.config.is_none()
+        && (uses_subgroups(before.module) || uses_subgroups(after.module));
     if !is_free {
         return Ok(refine_for_subgroup_size(before, after, query));
     }
@@ -201,8 +223,9 @@ pub fn refine(
     for size in SUBGROUP_SIZES {
         let sized =
             |options: &AnalysisOptions| AnalysisOptions { subgroup_size: Some(size), ..options.clone() };
-        let (first, second) = (sized(before.1), sized(after.1));
-        let mut answer = refine_for_subgroup_size((before.0, &first), (after.0, &second), query);
+        let (first, second) = (sized(before.options), sized(after.options));
+        let (before, after) = (before.with_options(&first), after.with_options(&second));
+        let mut answer = refine_for_subgroup_size(before, after, query);
         if let Some(difference) = &mut answer.difference {
             difference.environment.push(format!("have subgroups of {size} invocations"));
             return Ok(answer);
@@ -217,11 +240,11 @@ pub fn refine(
 }
 
 fn refine_for_subgroup_size(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
     query: &RefinementQuery<'_>,
 ) -> Refinement {
-    let report_before = decide(before.0, before.1, query.model, query.budget);
+    let report_before = decide(before.module, before.options, query.model, query.budget);
     let undefined = report_before.as_ref().ok().and_then(undefined_reason);
     // A module without defined behaviour allows anything. In an open world, that holds for these contents of
     // memory: an environment that acts after all invocations of BEFORE orders none of them. Other contents
@@ -243,14 +266,11 @@ fn refine_for_subgroup_size(
             let (before, after) = spots.unwrap_or_default();
             let message =
                 "the number of volatile accesses differs: none may be eliminated, duplicated or combined";
-            let (kind, message, environment) = ("volatile", message.to_owned(), Vec::new());
-            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
+            let difference = Counterexample::new("volatile", message.to_owned());
+            return Refinement::breaks(Counterexample { before, after, ..difference });
         }
         Proof::Mismatch(mismatch) => {
-            let why = mismatch.as_ref().map_or_else(
-                || "no rule explains a change of the events".to_owned(),
-                |mismatch| mismatch.what.clone(),
-            );
+            let why = mismatch.as_ref().map_or(UNEXPLAINED, |mismatch| &mismatch.what).to_owned();
             (mismatch, why)
         }
     };
@@ -260,7 +280,7 @@ fn refine_for_subgroup_size(
         if let Some(refinement) = mismatch.is_none().then(for_contents).flatten() {
             return refinement;
         }
-        if let Some(difference) = search_environment(before, after, (&mismatch, open), query) {
+        if let Some(difference) = search_environment(before, after, mismatch.as_ref(), open, query) {
             return Refinement::breaks(difference);
         }
         if let Some(refinement) = mismatch.is_some().then(for_contents).flatten() {
@@ -270,7 +290,7 @@ fn refine_for_subgroup_size(
     if let Some(undefined) = undefined {
         // Without a branch on a read value, the behaviour is undefined for all contents of memory.
         let open = OpenMemory { values: Some(open_values(&[before])), ..OpenMemory::default() };
-        let lifted = lift(before.0, &open_options(before.1, open, &[])).ok();
+        let lifted = lift(before.module, &open_options(before.options, open, &[])).ok();
         let threads = lifted.iter().flat_map(|lifted| &lifted.cases).flat_map(|case| &case.test.threads);
         let mut code = threads.flat_map(|thread| &thread.instructions);
         let branches = |one: &litmus::Instruction| {
@@ -297,21 +317,17 @@ fn refine_for_subgroup_size(
     let is_volatile = |module: &SpirvModule| !volatile_places(module).is_empty();
     let holds = matches!(answer.verdict, RefinementVerdict::Refines | RefinementVerdict::Stronger)
         && answer.coverage == RefinementCoverage::GivenInputs;
-    if holds && (is_volatile(before.0) || is_volatile(after.0)) {
+    if holds && (is_volatile(before.module) || is_volatile(after.module)) {
         return Refinement::unknown(format!("{why}; equal contents do not decide volatile accesses"));
     }
     answer
 }
 
 /// Checks that both modules can be given the same inputs.
-fn check_interfaces(
-    (before, before_options): (&SpirvModule, &AnalysisOptions),
-    (after, after_options): (&SpirvModule, &AnalysisOptions),
-) -> Result<(), Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let different = |what: String| without_position(Problem::Input(what));
-    let first = before.find_entry(before_options.entry.as_deref())?;
-    let second = after.find_entry(after_options.entry.as_deref())?;
+fn check_interfaces(before: KernelVersion<'_>, after: KernelVersion<'_>) -> Result<(), Refusal> {
+    let different = |what: String| Refusal::from(Problem::Input(what));
+    let first = before.module.find_entry(before.options.entry.as_deref())?;
+    let second = after.module.find_entry(after.options.entry.as_deref())?;
     if first.shader_stage() != second.shader_stage() {
         return Err(different(format!(
             "the stage of BEFORE is {:?} and that of AFTER is {:?}",
@@ -319,12 +335,10 @@ fn check_interfaces(
             second.shader_stage()
         )));
     }
-    let size = |module: &SpirvModule, options: &AnalysisOptions, function: u32| {
-        LaunchParameters::new(module, options, function)
-            .map(|launch| launch.local_size)
-            .map_err(without_position)
+    let size = |kernel: KernelVersion<'_>, function: u32| {
+        LaunchParameters::new(kernel.module, kernel.options, function).map(|launch| launch.local_size)
     };
-    let sizes = [size(before, before_options, first.function)?, size(after, after_options, second.function)?];
+    let sizes = [size(before, first.function)?, size(after, second.function)?];
     if sizes[0] != sizes[1] {
         return Err(different(format!(
             "the workgroup size of BEFORE is {:?} and that of AFTER is {:?}",
@@ -332,7 +346,7 @@ fn check_interfaces(
         )));
     }
     // A compiler may remove all uses of a descriptor, but not add one.
-    let (known, more) = (before.descriptors(), after.descriptors());
+    let (known, more) = (before.module.descriptors(), after.module.descriptors());
     if let Some((set, binding)) = more.difference(&known).next() {
         return Err(different(format!(
             "AFTER uses the descriptor {set}.{binding}, which BEFORE does not have"
@@ -401,15 +415,15 @@ pub fn with_open_memory(
     options: &AnalysisOptions,
     parts: OpenParts,
 ) -> AnalysisOptions {
-    let values = Some(open_values(&[(module, options)]));
+    let values = Some(open_values(&[KernelVersion { module, options }]));
     AnalysisOptions { open: Some(OpenMemory { parts, values, models_functions: false }), ..options.clone() }
 }
 
 /// Returns the values that others may write, from the constants of modules.
-fn open_values(modules: &[(&SpirvModule, &AnalysisOptions)]) -> Vec<u64> {
+fn open_values(kernels: &[KernelVersion<'_>]) -> Vec<u64> {
     let mut values = vec![0, 1];
-    for (module, options) in modules {
-        let near = compared_values(module, options);
+    for kernel in kernels {
+        let near = compared_values(kernel.module, kernel.options);
         for value in near.unwrap_or_default() {
             if !values.contains(&value) && values.len() < MAX_OPEN_VALUES + 2 {
                 values.push(value);
@@ -424,13 +438,11 @@ fn open_values(modules: &[(&SpirvModule, &AnalysisOptions)]) -> Vec<u64> {
 
 /// Lists the invocations of a dispatch, up to a bound, and returns their number.
 fn list_invocations(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
+    KernelVersion { module, options }: KernelVersion<'_>,
 ) -> Result<(Vec<InvocationId>, u64), Refusal> {
-    let without_position = |problem: Problem| problem.located_at(SourcePosition::Module);
     let entry = module.find_entry(options.entry.as_deref())?;
     let stage: Stage = entry.shader_stage();
-    let launch = LaunchParameters::new(module, options, entry.function).map_err(without_position)?;
+    let launch = LaunchParameters::new(module, options, entry.function)?;
     let count = |size: [u32; 3]| size.iter().fold(1_u64, |all, one| all.saturating_mul(u64::from(*one)));
     let (local, groups) = (count(launch.local_size), count(launch.grid));
     let at = |index: u64, size: [u32; 3]| {
@@ -457,28 +469,29 @@ fn list_invocations(
 /// the code cannot be executed for every number, some numbers are tried. They may show where the modules differ,
 /// but they prove nothing.
 fn prove_by_simulation(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
     query: &RefinementQuery<'_>,
 ) -> Proof {
     let open_memory = |values, functions| OpenMemory { parts: None, values, models_functions: functions };
     // A body of AFTER may be two of BEFORE, or start in the middle of one.
-    let more = 2 * before.1.max_open_iterations() + 1;
+    let more = 2 * before.options.max_open_iterations() + 1;
     let longer = AnalysisOptions {
         max_open_iterations: Some(more),
-        unroll: before.1.unroll.map(|_| more),
-        ..before.1.clone()
+        unroll: before.options.unroll.map(|_| more),
+        ..before.options.clone()
     };
     let simulate = |open: &OpenMemory| match simulate(before, after, open, query) {
-        Proof::LongerLoop => simulate((before.0, &longer), after, open, query),
+        Proof::LongerLoop => simulate(before.with_options(&longer), after, open, query),
         proof => proof,
     };
     let why = match simulate(&open_memory(None, true)) {
         decided @ (Proof::Complete { .. } | Proof::Volatile(_)) => return decided,
         Proof::LongerLoop => LONGER_LOOPS.to_owned(),
         Proof::OrderOnly(why) | Proof::Limit(why) => why,
-        Proof::Mismatch(mismatch) => mismatch
-            .map_or_else(|| "no rule explains a change of the events".to_owned(), |mismatch| mismatch.what),
+        Proof::Mismatch(mismatch) => {
+            mismatch.map_or_else(|| UNEXPLAINED.to_owned(), |mismatch| mismatch.what)
+        }
     };
     match simulate(&open_memory(None, false)) {
         Proof::Limit(_) | Proof::LongerLoop => {}
@@ -500,24 +513,24 @@ fn prove_by_simulation(
 
 /// Simulates each invocation, if loads of shared memory return the values of `open`.
 fn simulate(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
     open: &OpenMemory,
     query: &RefinementQuery<'_>,
 ) -> Proof {
     let limit = |refusal: &Refusal| Proof::Limit(format!("the events are not known: {refusal}"));
-    let (all, total) = match list_invocations(before.0, before.1) {
+    let (all, total) = match list_invocations(before) {
         Ok(listed) => listed,
         Err(refusal) => return limit(&refusal),
     };
     let (mut is_stronger, mut is_cut, mut is_opaque) = (false, false, false);
     let mut barriers = BTreeMap::new();
-    let volatile: [HashSet<SourcePosition>; 2] = [before.0, after.0].map(volatile_places);
+    let volatile: [HashSet<SourcePosition>; 2] = [before.module, after.module].map(volatile_places);
     // The events of an invocation do not depend on the others here, since every load may return any
     // value. So chunks can be lifted separately.
     for only in all.chunks(MAX_INVOCATIONS) {
-        let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-            lift(module, &open_options(options, open.clone(), only))
+        let lifted = |kernel: KernelVersion<'_>| {
+            lift(kernel.module, &open_options(kernel.options, open.clone(), only))
         };
         let (first, second) = match (lifted(before), lifted(after)) {
             (Ok(first), Ok(second)) => (first, second),
@@ -531,8 +544,8 @@ fn simulate(
         };
         is_opaque |= !one.opaque.is_empty() || !other.opaque.is_empty();
         for thread in 0..only.len() {
-            let first = Program::new(one, before.0, &volatile[0], thread);
-            let second = Program::new(other, after.0, &volatile[1], thread);
+            let first = Program::new(one, before.module, &volatile[0], thread);
+            let second = Program::new(other, after.module, &volatile[1], thread);
             let mut simulation = Simulation::new(&first, &second, &mut barriers, query.stop);
             let proof = simulation.prove_thread();
             is_stronger |= simulation.is_stronger;
@@ -558,7 +571,7 @@ fn simulate(
     if is_opaque {
         let has_float =
             |module: &SpirvModule| module.types.values().any(|ty| matches!(ty, SpirvType::Float { .. }));
-        let numbers = match has_float(before.0) || has_float(after.0) {
+        let numbers = match has_float(before.module) || has_float(after.module) {
             true => "numbers computed with floats",
             false => "numbers that the events do not determine, such as results of subgroup operations,",
         };
@@ -568,7 +581,7 @@ fn simulate(
     }
     let count = if total == 1 { "1 invocation".to_owned() } else { format!("{total} invocations") };
     let loops = if is_cut {
-        format!(", loops that depend on read values up to {} bodies", after.1.max_open_iterations())
+        format!(", loops that depend on read values up to {} bodies", after.options.max_open_iterations())
     } else {
         String::new()
     };
@@ -592,9 +605,10 @@ fn incomparability_reason(before: &Lifted, after: &Lifted) -> Option<String> {
 ///
 /// Fewer invocations would not do: BEFORE may race with the environment in another one.
 fn search_environment(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
-    (mismatch, open): (&Option<Mismatch>, &OpenParts),
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
+    mismatch: Option<&Mismatch>,
+    open: &OpenParts,
     query: &RefinementQuery<'_>,
 ) -> Option<Counterexample> {
     let values = open_values(&[before, after]);
@@ -609,16 +623,17 @@ fn search_environment(
     // All buffers, but no workgroup memory, which only the kernel can access.
     let whole_buffer = |(set, binding)| OpenPart { set, binding, scalar: None };
     let parts =
-        open.clone().unwrap_or_else(|| before.0.descriptors().into_iter().map(whole_buffer).collect());
-    let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+        open.clone().unwrap_or_else(|| before.module.descriptors().into_iter().map(whole_buffer).collect());
+    let lifted = |kernel: KernelVersion<'_>| {
         let open =
             OpenMemory { parts: Some(parts.clone()), values: Some(values.clone()), models_functions: false };
-        lift(module, &open_options(options, open, &[])).ok()
+        lift(kernel.module, &open_options(kernel.options, open, &[])).ok()
     };
     let (first, second) = (lifted(before)?, lifted(after)?);
     // Of several choices of unspecified values, one is not all of BEFORE.
     if first.is_sampled || first.cases.len() > 1 || second.is_sampled {
         return None;
     }
-    find_environment((&first, before.0), (&second, after.0), mismatch.as_ref(), &search)
+    let first = LocatedKernel::new(&first, before.module)?;
+    find_environment(&first, &LocatedKernel::new(&second, after.module)?, mismatch, &search)
 }

@@ -14,7 +14,7 @@ use entry_point::{AnalysisOptions, DeadlinePredicate, Spot, source_location};
 use litmus::Test;
 use litmus::minimize::ddmin;
 use model::{Budget, Model};
-use refine::{Refinement, RefinementQuery, RefinementVerdict};
+use refine::{KernelVersion, Refinement, RefinementQuery, RefinementVerdict};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 use spirv_reader::SpirvModule;
 
@@ -219,7 +219,9 @@ impl EntryPointPair<'_> {
         for chosen in inputs {
             let first = AnalysisOptions { deadline: deadline.clone(), entry: given.entry.clone(), ..chosen };
             let second = AnalysisOptions { entry: Some(other.to_owned()), ..first.clone() };
-            let answer = refine::refine((&before.module, &first), (&after.module, &second), &query);
+            let first = KernelVersion { module: &before.module, options: &first };
+            let answer =
+                refine::refine(first, KernelVersion { module: &after.module, options: &second }, &query);
             answers.push(answer.map_err(|refusal| {
                 Failure::input_message(format!(
                     "{} and {}: {refusal}; expected two modules with one interface, such as the input and the output of an optimizer",

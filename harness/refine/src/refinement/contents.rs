@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spirv_reader::SpirvModule;
-
 use super::{
-    Counterexample, Refinement, RefinementQuery, RefinementVerdict, is_new_defect, undefined_reason,
+    Counterexample, KernelVersion, Refinement, RefinementQuery, RefinementVerdict, is_new_defect,
+    undefined_reason,
 };
 use analysis::decide;
-use analysis::dispatch::plan_dispatch;
+use analysis::dispatch::{KernelDispatch, plan_dispatch};
 use analysis::outcomes::{FinalCell, FinalContent, FinalContents, enumerate_contents};
 use entry_point::inputs::DEFAULT_BYTES;
 use entry_point::open_memory::{OpenPart, OpenParts};
@@ -20,12 +19,12 @@ const FILL_VALUES: [u32; 2] = [0, 1];
 
 /// Looks for contents of open buffers for which AFTER breaks refinement although others access nothing afterwards.
 pub(super) fn compare_for_contents(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
     open: &OpenParts,
     query: &RefinementQuery<'_>,
 ) -> Option<Refinement> {
-    let all = || before.0.descriptors().into_iter().collect();
+    let all = || before.module.descriptors().into_iter().collect();
     let whole_buffers = |parts: &BTreeSet<OpenPart>| {
         let buffers = parts.iter().filter(|part| part.scalar.is_none());
         buffers.map(|part| (part.set, part.binding)).collect::<Vec<(u32, u32)>>()
@@ -41,12 +40,13 @@ pub(super) fn compare_for_contents(
             }
             filled
         };
-        let (first, second) = (fill_buffers(before.1), fill_buffers(after.1));
-        let report = decide(before.0, &first, query.model, query.budget).ok()?;
+        let (first, second) = (fill_buffers(before.options), fill_buffers(after.options));
+        let report = decide(before.module, &first, query.model, query.budget).ok()?;
         if undefined_reason(&report).is_some() {
             return None;
         }
-        let mut answer = compare_contents((before.0, &first), (after.0, &second), Some(&report), "", query);
+        let (before, after) = (before.with_options(&first), after.with_options(&second));
+        let mut answer = compare_contents(before, after, Some(&report), "", query);
         let difference =
             answer.difference.as_mut().filter(|_| answer.verdict == RefinementVerdict::Breaks)?;
         difference.environment.push(format!("have left {number} in every word of the open buffers"));
@@ -56,152 +56,177 @@ pub(super) fn compare_for_contents(
 
 /// Compares defects and final contents of the whole grid.
 pub(super) fn compare_contents(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
     report_before: Option<&GridReport>,
     why: &str,
     query: &RefinementQuery<'_>,
 ) -> Refinement {
-    let with_contents = |options: &AnalysisOptions| AnalysisOptions { keep_final: true, ..options.clone() };
-    let judge_with_final_contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-        decide(module, &with_contents(options), query.model, query.budget).ok()
+    let decide_with_contents = |kernel: KernelVersion<'_>| {
+        let options = AnalysisOptions { keep_final: true, ..kernel.options.clone() };
+        decide(kernel.module, &options, query.model, query.budget).ok()
     };
-    let is_settled = |report: &GridReport| {
-        report.verdict == GridVerdict::Clean
-            && report.findings.is_empty()
-            && !report.is_schedule_dependent
-            && !report.has_partial_subgroups
-    };
+    let second = decide_with_contents(after);
     // A defect of AFTER counts if BEFORE has none in any schedule.
-    let second = judge_with_final_contents(after);
-    if let (Some(first), Some(second)) = (report_before, &second)
-        && is_settled(first)
-        && let Some(found) = second.findings.iter().find(|found| is_new_defect(found.kind))
+    if report_before.is_some_and(is_settled)
+        && let Some(difference) = second.as_ref().and_then(new_defect)
     {
-        let spot = found.at.first();
-        let after = spot.map(|at| Spot { thread: 0, line: at.line, place: at.place, writes: at.writes });
-        let (message, kind) = (format!("AFTER only: {}", found.message), found.kind.name());
-        return Refinement::breaks(Counterexample {
-            kind,
-            message,
-            before: None,
-            after,
-            environment: Vec::new(),
-        });
+        return Refinement::breaks(difference);
     }
-    let first = judge_with_final_contents(before);
-    if let (Some(first), Some(second)) = (first.filter(is_settled), &second) {
-        if let Some(message) = undefined_content(&first, second) {
-            let kind = FindingKind::UninitialisedRead.name();
-            let (before, after, environment) = (None, None, Vec::new());
-            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
-        }
-        let is_known = |report: &GridReport| {
-            is_settled(report) && report.final_buffers.iter().all(|buffer| buffer.first_open_byte.is_none())
+    let first = decide_with_contents(before).filter(is_settled);
+    let settled = first.zip(second).and_then(|(first, second)| {
+        let is_exact = |kernel: KernelVersion<'_>| {
+            plan_dispatch(kernel.module, kernel.options).is_ok_and(|dispatch| !dispatch.uses_floats)
         };
-        if is_known(&first) && is_known(second) && !first.final_buffers.is_empty() {
-            // The contents do not depend on the schedule, so equal contents suffice.
-            if first.final_buffers == second.final_buffers {
-                let reason = "both are free of races and leave the same contents for these inputs";
-                return Refinement::new(RefinementVerdict::Refines, reason);
-            }
-            let is_exact = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-                plan_dispatch(module, options).is_ok_and(|dispatch| !dispatch.uses_floats)
-            };
-            if let Some(message) =
-                different_content(&first, second).filter(|_| is_exact(before) && is_exact(after))
-            {
-                let (before, after, environment) = (None, None, Vec::new());
-                return Refinement::breaks(Counterexample {
-                    kind: "outcome",
-                    message,
-                    before,
-                    after,
-                    environment,
-                });
-            }
-        }
+        compare_settled_contents(&first, &second, || is_exact(before) && is_exact(after))
+    });
+    settled.unwrap_or_else(|| compare_all_contents(before, after, why, query))
+}
+
+/// Returns true if all schedules have this result, without a defect.
+fn is_settled(report: &GridReport) -> bool {
+    report.verdict == GridVerdict::Clean
+        && report.findings.is_empty()
+        && !report.is_schedule_dependent
+        && !report.has_partial_subgroups
+}
+
+/// Returns the first defect of AFTER that a compiler may not add.
+fn new_defect(report: &GridReport) -> Option<Counterexample> {
+    let found = report.findings.iter().find(|found| is_new_defect(found.kind))?;
+    let spot = found.at.first();
+    let after = spot.map(|at| Spot { thread: 0, line: at.line, place: at.place, writes: at.writes });
+    let message = format!("AFTER only: {}", found.message);
+    Some(Counterexample { after, ..Counterexample::new(found.kind.name(), message) })
+}
+
+/// Compares the contents after one schedule each, if those of BEFORE do not depend on it.
+///
+/// `is_exact` returns true if the walk computes every number exactly.
+fn compare_settled_contents(
+    first: &GridReport,
+    second: &GridReport,
+    is_exact: impl Fn() -> bool,
+) -> Option<Refinement> {
+    if let Some(message) = undefined_content(first, second) {
+        let kind = FindingKind::UninitialisedRead.name();
+        return Some(Refinement::breaks(Counterexample::new(kind, message)));
     }
-    // Otherwise all final contents of both are enumerated.
-    let contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+    let is_known = |report: &GridReport| {
+        is_settled(report) && report.final_buffers.iter().all(|buffer| buffer.first_open_byte.is_none())
+    };
+    if !is_known(first) || !is_known(second) || first.final_buffers.is_empty() {
+        return None;
+    }
+    // The contents do not depend on the schedule, so equal contents suffice.
+    if first.final_buffers == second.final_buffers {
+        let reason = "both are free of races and leave the same contents for these inputs";
+        return Some(Refinement::new(RefinementVerdict::Refines, reason));
+    }
+    let message = different_content(first, second).filter(|_| is_exact())?;
+    Some(Refinement::breaks(Counterexample::new("outcome", message)))
+}
+
+/// Compares all final contents of both, as the model enumerates them.
+fn compare_all_contents(
+    before: KernelVersion<'_>,
+    after: KernelVersion<'_>,
+    why: &str,
+    query: &RefinementQuery<'_>,
+) -> Refinement {
+    let contents = |KernelVersion { module, options }: KernelVersion<'_>| {
         let dispatch = plan_dispatch(module, options)?;
         let describe = |refusal: &Refusal| refusal.to_string();
         let found = enumerate_contents(module, &dispatch, options, query.model, query.budget, &describe);
         Ok::<_, Refusal>((dispatch, found))
     };
-    let (first, second) = match (contents(before), contents(after)) {
-        (Ok(first), Ok(second)) => (first, second),
+    let ((dispatch, first), second) = match (contents(before), contents(after)) {
+        (Ok(first), Ok((_, second))) => (first, second),
         (Err(refusal), _) | (_, Err(refusal)) => return Refinement::unknown(format!("{why}; {refusal}")),
     };
-    let (cells, allowed) = match first.1 {
+    let unknown = |module: &str, open: &str| {
+        Refinement::unknown(format!("{why}; the contents that {module} leaves are not known: {open}"))
+    };
+    let (cells, allowed) = match first {
         FinalContents::Known { cells, contents } => (cells, contents),
         FinalContents::Undefined { kind, reason } if kind != FindingKind::UninitialisedRead => {
             return Refinement::undefined_before(&reason);
         }
         FinalContents::Undefined { reason: open, .. } | FinalContents::Unknown { reason: open, .. } => {
-            return Refinement::unknown(format!(
-                "{why}; the contents that BEFORE leaves are not known: {open}"
-            ));
+            return unknown("BEFORE", &open);
         }
     };
-    let (more, shown) = match second.1 {
+    let (more, shown) = match second {
         FinalContents::Known { cells, contents } => (cells, contents),
         FinalContents::Undefined { kind, reason } if kind != FindingKind::UninitialisedRead => {
-            let (kind, message) = ("race", format!("AFTER only: {reason}"));
-            let (before, after, environment) = (None, None, Vec::new());
-            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
+            return Refinement::breaks(Counterexample::new("race", format!("AFTER only: {reason}")));
         }
         FinalContents::Undefined { reason: open, .. } | FinalContents::Unknown { reason: open, .. } => {
-            return Refinement::unknown(format!(
-                "{why}; the contents that AFTER leaves are not known: {open}"
-            ));
+            return unknown("AFTER", &open);
         }
-    };
-    type Contents = BTreeMap<((u32, u32, u32), u64, u32), u64>;
-    let initial = |at: (u32, u32, u32), offset: u64, bytes: u32| {
-        let buffers = &first.0.buffers;
-        let buffer = buffers.iter().find(|own| (own.set, own.binding, own.element) == at);
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let part = buffer.and_then(|buffer| buffer.bytes.get(start..start.checked_add(bytes as usize)?));
-        part.map_or(0, |part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
     };
     // A cell that only one of the kernels writes keeps its initial value in the other.
-    let places: BTreeMap<_, _> = cells
-        .iter()
-        .chain(&more)
-        .map(|cell| ((cell.at, cell.offset, cell.bytes), initial(cell.at, cell.offset, cell.bytes)))
-        .collect();
-    let all_contents = |cells: &[FinalCell], values: &[u64]| -> Contents {
-        let mut all: Contents = places.clone();
-        all.extend(
-            cells.iter().zip(values).map(|(cell, value)| ((cell.at, cell.offset, cell.bytes), *value)),
+    let initial =
+        cells.iter().chain(&more).map(|cell| (CellPlace::of(cell), initial_number(&dispatch, cell)));
+    let initial: Contents = initial.collect();
+    let allowed = allowed_contents(&initial, &cells, &allowed);
+    let shown = allowed_contents(&initial, &more, &shown);
+    let Some(content) = shown.difference(&allowed).next() else {
+        let fewer = shown.len() < allowed.len();
+        let verdict = if fewer { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
+        return Refinement::new(
+            verdict,
+            format!("{} of {} final contents remain", shown.len(), allowed.len()),
         );
-        all
     };
-    let allowed_contents = |cells: &[FinalCell], of: &BTreeMap<Vec<u64>, _>| -> BTreeSet<Contents> {
-        let allowed = of.iter().filter(|(_, content): &(_, &FinalContent)| content.is_allowed);
-        allowed.map(|(values, _)| all_contents(cells, values)).collect()
+    let describe = |(place, value): (&CellPlace, &u64)| {
+        let (set, binding, _) = place.at;
+        format!("{set}.{binding} at byte {} = {value}", place.offset)
     };
-    let (allowed, shown) = (allowed_contents(&cells, &allowed), allowed_contents(&more, &shown));
-    match shown.difference(&allowed).next() {
-        None => {
-            let fewer = shown.len() < allowed.len();
-            let verdict = if fewer { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
-            let reason = format!("{} of {} final contents remain", shown.len(), allowed.len());
-            Refinement::new(verdict, reason)
-        }
-        Some(content) => {
-            let parts: Vec<String> = content
-                .iter()
-                .map(|(((set, binding, _), offset, _), value)| {
-                    format!("{set}.{binding} at byte {offset} = {value}")
-                })
-                .collect();
-            let message = format!("AFTER may end with {}, BEFORE may not", parts.join(", "));
-            let (kind, before, after, environment) = ("outcome", None, None, Vec::new());
-            Refinement::breaks(Counterexample { kind, message, before, after, environment })
-        }
+    let parts: Vec<String> = content.iter().map(describe).collect();
+    let message = format!("AFTER may end with {}, BEFORE may not", parts.join(", "));
+    Refinement::breaks(Counterexample::new("outcome", message))
+}
+
+/// The bytes of a cell, which both kernels share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CellPlace {
+    at: (u32, u32, u32),
+    offset: u64,
+    bytes: u32,
+}
+
+impl CellPlace {
+    fn of(cell: &FinalCell) -> CellPlace {
+        CellPlace { at: cell.at, offset: cell.offset, bytes: cell.bytes }
     }
+}
+
+type Contents = BTreeMap<CellPlace, u64>;
+
+/// Returns the number that a cell holds before the dispatch.
+fn initial_number(dispatch: &KernelDispatch, cell: &FinalCell) -> u64 {
+    let buffers = &dispatch.buffers;
+    let buffer = buffers.iter().find(|own| (own.set, own.binding, own.element) == cell.at);
+    let start = usize::try_from(cell.offset).unwrap_or(usize::MAX);
+    let part = buffer.and_then(|buffer| buffer.bytes.get(start..start.checked_add(cell.bytes as usize)?));
+    part.map_or(0, |part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+}
+
+/// Returns the allowed ones of the contents of `cells`, with `initial` elsewhere.
+fn allowed_contents(
+    initial: &Contents,
+    cells: &[FinalCell],
+    contents: &BTreeMap<Vec<u64>, FinalContent>,
+) -> BTreeSet<Contents> {
+    let allowed = contents.iter().filter(|(_, content)| content.is_allowed);
+    allowed
+        .map(|(values, _)| {
+            let mut all = initial.clone();
+            all.extend(cells.iter().map(CellPlace::of).zip(values.iter().copied()));
+            all
+        })
+        .collect()
 }
 
 /// Describes the first byte that BEFORE defines and AFTER leaves undefined, in any schedule.

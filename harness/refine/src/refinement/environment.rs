@@ -84,14 +84,14 @@ impl Environment {
 }
 
 /// A kernel with the identities of its locations.
-struct LocatedKernel<'a> {
+pub(super) struct LocatedKernel<'a> {
     lifted: &'a Lifted,
     case: &'a LiftedCase,
     keys: Vec<CellKey>,
 }
 
 impl<'a> LocatedKernel<'a> {
-    fn new(lifted: &'a Lifted, module: &SpirvModule) -> Option<LocatedKernel<'a>> {
+    pub(super) fn new(lifted: &'a Lifted, module: &SpirvModule) -> Option<LocatedKernel<'a>> {
         let case = lifted.cases.first()?;
         Some(LocatedKernel { lifted, case, keys: cell_keys(case, module) })
     }
@@ -132,99 +132,16 @@ impl<'a> LocatedKernel<'a> {
         environment: &Environment,
         known: &BTreeMap<CellKey, Location>,
     ) -> Option<CombinedKernel> {
-        let (mut case, mut keys) = (self.case.clone(), self.keys.clone());
+        let mut combined = CombinedKernel {
+            case: self.case.clone(),
+            keys: self.keys.clone(),
+            thread: self.case.test.threads.len(),
+            initial: environment.wait.as_ref().and_then(|cell| known.get(cell)).map(initial_value),
+        };
+        let code = combined.environment_code(environment, known)?;
+        combined.add_thread(code);
+        let CombinedKernel { case, keys, .. } = &mut combined;
         let test = &mut case.test;
-        let mut target = |key: &CellKey| {
-            let position = keys.iter().position(|own| own == key);
-            let position = match position {
-                Some(position) => position,
-                None => {
-                    // In this kernel, only the environment accesses the location.
-                    let mut location = known.get(key)?.clone();
-                    location.name = format!("environment{}", keys.len());
-                    test.locations.push(location);
-                    keys.push(key.clone());
-                    keys.len() - 1
-                }
-            };
-            let reference = test.locations[position].reference;
-            let class = reference.map_or(StorageClass::Buffer, Reference::storage_class);
-            let location = LocationId(u16::try_from(position).ok()?);
-            Some(AccessTarget { location, class, scalar: None })
-        };
-        let atomic = |order, make_available, make_visible| Access::Atomic {
-            scope: Scope::QueueFamily,
-            semantics: Semantics {
-                order,
-                classes: StorageClassSet::GLOBAL,
-                make_available,
-                make_visible,
-                ..Semantics::RELAXED
-            },
-        };
-        let plain = Access::Coherent { scope: Scope::QueueFamily };
-        let mut code = Vec::new();
-        if let Some(cell) = &environment.wait {
-            code.push(emit::load(WAIT_REGISTER, target(cell)?, atomic(Order::Acquire, false, true)));
-            let initial = SymbolicNumber::Known(initial_value(known.get(cell)?));
-            // The environment acts only once it has read another value than the initial one.
-            code.push(emit::branch(
-                BranchRelation::Equal,
-                SymbolicNumber::Register(WAIT_REGISTER),
-                initial,
-                0,
-            ));
-        }
-        let place = target(&environment.access)?;
-        let initial = environment.initial;
-        let relaxed = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::RELAXED };
-        code.push(match environment.kind {
-            EnvironmentAccess::Load => emit::load(LOAD_REGISTER, place, plain),
-            EnvironmentAccess::Store(value) => emit::store(place, SymbolicNumber::Known(value), plain),
-            EnvironmentAccess::AtomicLoad => emit::load(LOAD_REGISTER, place, relaxed),
-            EnvironmentAccess::AtomicStore(value) => {
-                emit::store(place, SymbolicNumber::Known(value), relaxed)
-            }
-            EnvironmentAccess::AtomicAdd(value) => emit::read_modify_write(
-                LOAD_REGISTER,
-                place,
-                Some(ArithmeticOperation::Add),
-                SymbolicNumber::Known(value),
-                (Scope::QueueFamily, Semantics::RELAXED),
-            ),
-        });
-        if let Some((cell, value)) = &environment.publish {
-            let release = atomic(Order::Release, true, false);
-            code.push(emit::store(target(cell)?, SymbolicNumber::Known(*value), release));
-        }
-        if let Some(initial) = initial {
-            test.locations[usize::from(place.location.0)].init = LocationInit::Constant(initial as i64);
-        }
-        // The branch after the wait leads to a label at the end.
-        let needs_end_label = environment.wait.is_some();
-        code.extend(needs_end_label.then(|| emit::label(0)));
-        let thread = test.threads.len();
-        let spot = |kind: &InstructionKind| Spot {
-            thread: thread as u16,
-            line: 0,
-            place: SourcePosition::Module,
-            writes: emit::access_writes(kind),
-        };
-        case.origins.push(code.iter().map(spot).collect());
-        let placement = Placement { queue_family: 0, queue: 0, workgroup: OUTSIDE_WORKGROUP, subgroup: 0 };
-        let register = |number: u16| Register {
-            name: format!("r{number}"),
-            init: RegisterInit::Constant(0),
-            declared: false,
-        };
-        test.threads.push(Thread {
-            number: thread as u32,
-            place: ThreadPlace::Device(placement),
-            registers: [WAIT_REGISTER, LOAD_REGISTER].map(register).into(),
-            labels: needs_end_label.then(|| Label { name: "LC00".to_owned() }).into_iter().collect(),
-            instructions: code.into_iter().map(|kind| Instruction { kind, span: Span::default() }).collect(),
-            span: Span::default(),
-        });
         let buffers = (0..test.locations.len())
             .filter(|index| test.locations[*index].reference != Some(Reference::Workgroup))
             .map(|index| LocationId(index as u16));
@@ -233,8 +150,7 @@ impl<'a> LocatedKernel<'a> {
         (test.question, test.filter) = (None, None);
         case.names.resize_with(keys.len(), String::new);
         case.domains.resize_with(keys.len(), NumberDomain::empty);
-        let initial = environment.wait.as_ref().and_then(|cell| known.get(cell)).map(initial_value);
-        Some(CombinedKernel { case, keys, thread, initial })
+        Some(combined)
     }
 }
 
@@ -258,7 +174,109 @@ struct CombinedKernel {
 /// The compared part of an outcome: the buffers, and the register of the environment.
 type ComparedOutcome = (BTreeMap<CellKey, u64>, Option<u64>);
 
+/// The locations of both kernels.
+struct ComparedLocations {
+    known: BTreeMap<CellKey, Location>,
+    /// The locations whose values a test does not have.
+    opaque: BTreeSet<CellKey>,
+}
+
 impl CombinedKernel {
+    /// Returns the location of a cell. Adds one that only the environment accesses.
+    fn access_target(&mut self, key: &CellKey, known: &BTreeMap<CellKey, Location>) -> Option<AccessTarget> {
+        let locations = &mut self.case.test.locations;
+        let position = match self.keys.iter().position(|own| own == key) {
+            Some(position) => position,
+            None => {
+                let name = format!("environment{}", self.keys.len());
+                locations.push(Location { name, ..known.get(key)?.clone() });
+                self.keys.push(key.clone());
+                self.keys.len() - 1
+            }
+        };
+        let class = locations[position].reference.map_or(StorageClass::Buffer, Reference::storage_class);
+        let location = LocationId(u16::try_from(position).ok()?);
+        Some(AccessTarget { location, class, scalar: None })
+    }
+
+    fn environment_code(
+        &mut self,
+        environment: &Environment,
+        known: &BTreeMap<CellKey, Location>,
+    ) -> Option<Vec<InstructionKind>> {
+        let scope = Scope::QueueFamily;
+        let global = Semantics { classes: StorageClassSet::GLOBAL, ..Semantics::RELAXED };
+        let plain = Access::Coherent { scope };
+        let mut code = Vec::new();
+        if let Some(cell) = &environment.wait {
+            let semantics = Semantics { order: Order::Acquire, make_visible: true, ..global };
+            let target = self.access_target(cell, known)?;
+            code.push(emit::load(WAIT_REGISTER, target, Access::Atomic { scope, semantics }));
+            // The environment acts only once it has read another value than the initial one.
+            code.push(emit::branch(
+                BranchRelation::Equal,
+                SymbolicNumber::Register(WAIT_REGISTER),
+                SymbolicNumber::Known(initial_value(known.get(cell)?)),
+                0,
+            ));
+        }
+        let place = self.access_target(&environment.access, known)?;
+        let relaxed = Access::Atomic { scope, semantics: Semantics::RELAXED };
+        code.push(match environment.kind {
+            EnvironmentAccess::Load => emit::load(LOAD_REGISTER, place, plain),
+            EnvironmentAccess::Store(value) => emit::store(place, SymbolicNumber::Known(value), plain),
+            EnvironmentAccess::AtomicLoad => emit::load(LOAD_REGISTER, place, relaxed),
+            EnvironmentAccess::AtomicStore(value) => {
+                emit::store(place, SymbolicNumber::Known(value), relaxed)
+            }
+            EnvironmentAccess::AtomicAdd(value) => emit::read_modify_write(
+                LOAD_REGISTER,
+                place,
+                Some(ArithmeticOperation::Add),
+                SymbolicNumber::Known(value),
+                scope,
+                Semantics::RELAXED,
+            ),
+        });
+        if let Some((cell, value)) = &environment.publish {
+            let semantics = Semantics { order: Order::Release, make_available: true, ..global };
+            let (target, value) = (self.access_target(cell, known)?, SymbolicNumber::Known(*value));
+            code.push(emit::store(target, value, Access::Atomic { scope, semantics }));
+        }
+        if let Some(initial) = environment.initial {
+            let location = &mut self.case.test.locations[usize::from(place.location.0)];
+            location.init = LocationInit::Constant(initial as i64);
+        }
+        // The branch after the wait leads to a label at the end.
+        code.extend(environment.wait.is_some().then(|| emit::label(0)));
+        Some(code)
+    }
+
+    fn add_thread(&mut self, code: Vec<InstructionKind>) {
+        let spot = |kind: &InstructionKind| Spot {
+            thread: self.thread as u16,
+            line: 0,
+            place: SourcePosition::Module,
+            writes: emit::access_writes(kind),
+        };
+        self.case.origins.push(code.iter().map(spot).collect());
+        let placement = Placement { queue_family: 0, queue: 0, workgroup: OUTSIDE_WORKGROUP, subgroup: 0 };
+        let register = |number: u16| Register {
+            name: format!("r{number}"),
+            init: RegisterInit::Constant(0),
+            declared: false,
+        };
+        let label = code.iter().any(|kind| emit::labels_of(kind).1.is_some());
+        self.case.test.threads.push(Thread {
+            number: self.thread as u32,
+            place: ThreadPlace::Device(placement),
+            registers: [WAIT_REGISTER, LOAD_REGISTER].map(register).into(),
+            labels: label.then(|| Label { name: "LC00".to_owned() }).into_iter().collect(),
+            instructions: code.into_iter().map(|kind| Instruction { kind, span: Span::default() }).collect(),
+            span: Span::default(),
+        });
+    }
+
     fn predict(&self, model: &Model, budget: Budget<'_>) -> Option<Prediction> {
         let test: &Test = &self.case.test;
         predict(test, model, &PredictOptions { budget: budget.with_step_limit(MODEL_STEPS), unroll: 1 }).ok()
@@ -289,10 +307,10 @@ impl CombinedKernel {
         &self,
         prediction: &Prediction,
         outcome: &Outcome,
-        (known, opaque): (&BTreeMap<CellKey, Location>, &BTreeSet<CellKey>),
+        compared: &ComparedLocations,
     ) -> ComparedOutcome {
         let mut cells: BTreeMap<CellKey, u64> =
-            known.iter().map(|(key, location)| (key.clone(), initial_value(location))).collect();
+            compared.known.iter().map(|(key, location)| (key.clone(), initial_value(location))).collect();
         let (mut loaded, mut has_waited) = (None, true);
         for (observable, value) in prediction.observables.iter().zip(&outcome.0) {
             match observable {
@@ -313,7 +331,9 @@ impl CombinedKernel {
             }
         }
         // Only buffers and images outlive the kernel.
-        cells.retain(|key, _| matches!(key.memory, MemoryKey::Buffer { .. }) && !opaque.contains(key));
+        cells.retain(|key, _| {
+            matches!(key.memory, MemoryKey::Buffer { .. }) && !compared.opaque.contains(key)
+        });
         (cells, loaded.filter(|_| has_waited))
     }
 }
@@ -329,25 +349,24 @@ pub(super) struct EnvironmentSearch<'s> {
 
 /// Searches for an environment that distinguishes the kernels.
 pub(super) fn find_environment(
-    (before, before_module): (&Lifted, &SpirvModule),
-    (after, after_module): (&Lifted, &SpirvModule),
+    before: &LocatedKernel<'_>,
+    after: &LocatedKernel<'_>,
     mismatch: Option<&Mismatch>,
     search: &EnvironmentSearch<'_>,
 ) -> Option<Counterexample> {
-    let (before, after) =
-        (LocatedKernel::new(before, before_module)?, LocatedKernel::new(after, after_module)?);
     let opaque: BTreeSet<CellKey> = before.opaque_keys().chain(after.opaque_keys()).collect();
     let mut known: BTreeMap<CellKey, Location> = BTreeMap::new();
-    for kernel in [&after, &before] {
+    for kernel in [after, before] {
         known.extend(kernel.keys.iter().cloned().zip(kernel.case.test.locations.iter().cloned()));
     }
-    let is_open = |key: &CellKey| (search.is_open)(key) && !opaque.contains(key);
-    let environments = candidate_environments(&before, &after, mismatch, &is_open);
+    let compared = ComparedLocations { known, opaque };
+    let is_open = |key: &CellKey| (search.is_open)(key) && !compared.opaque.contains(key);
+    let environments = candidate_environments(before, after, mismatch, &is_open);
     for environment in environments.into_iter().take(MAX_ENVIRONMENTS) {
         if (search.stop)() {
             return None;
         }
-        let Some(first) = before.with_environment(&environment, &known) else { continue };
+        let Some(first) = before.with_environment(&environment, &compared.known) else { continue };
         let Some(allowed) = first.predict(search.model, search.budget) else { continue };
         // An environment in which BEFORE also races is no counterexample. No race was found in the first bodies
         // of a loop that the bound cuts.
@@ -355,15 +374,15 @@ pub(super) fn find_environment(
         if allowed.race != Race::Free && !is_cut || allowed.race_thin_air {
             continue;
         }
-        let Some(second) = after.with_environment(&environment, &known) else { continue };
+        let Some(second) = after.with_environment(&environment, &compared.known) else { continue };
         let Some(shown) = second.predict(search.model, search.budget) else { continue };
         let race = !is_cut && shown.race == Race::Racy && !shown.race_thin_air;
         let undefined = (!race && !is_cut)
-            .then(|| find_defects(&after, &second, search).0.into_iter())
+            .then(|| find_defects(after, &second, search).0.into_iter())
             .and_then(|mut found| found.find(|one| leaves_nothing_defined(one.kind())));
         let outcome = match race || is_cut || undefined.is_some() {
             true => None,
-            false => new_outcome((&first, &allowed), (&second, &shown), (&known, &opaque)),
+            false => new_outcome(&first, &allowed, &second, &shown, &compared),
         };
         let may_hang = !race && outcome.is_none() && undefined.is_none() && shown.race != Race::Racy;
         let hang = may_hang
@@ -371,7 +390,7 @@ pub(super) fn find_environment(
             && first.terminates(search) == Some(true)
             && second.terminates(search) == Some(false);
         let is_different = race || hang || outcome.is_some() || undefined.is_some();
-        if !is_different || find_defects(&before, &first, search) != (Vec::new(), false) {
+        if !is_different || find_defects(before, &first, search) != (Vec::new(), false) {
             continue;
         }
         let is_own = |spot: &Spot| usize::from(spot.thread) != second.thread;
@@ -426,9 +445,11 @@ fn find_defects(
 
 /// Returns an allowed outcome of AFTER that BEFORE does not allow, in words.
 fn new_outcome(
-    (first, allowed): (&CombinedKernel, &Prediction),
-    (second, shown): (&CombinedKernel, &Prediction),
-    (known, opaque): (&BTreeMap<CellKey, Location>, &BTreeSet<CellKey>),
+    first: &CombinedKernel,
+    allowed: &Prediction,
+    second: &CombinedKernel,
+    shown: &Prediction,
+    compared: &ComparedLocations,
 ) -> Option<String> {
     // An outcome is new only if all outcomes of BEFORE are known.
     let is_complete = allowed.complete && allowed.truncated_runs == 0 && shown.race == Race::Free;
@@ -437,14 +458,13 @@ fn new_outcome(
     }
     let of_before: BTreeSet<ComparedOutcome> = (allowed.outcomes.iter())
         .filter(|(_, verdict)| verdict.allowed)
-        .map(|(outcome, _)| first.compared_outcome(allowed, outcome, (known, opaque)))
+        .map(|(outcome, _)| first.compared_outcome(allowed, outcome, compared))
         .collect();
     let mut of_after = shown.outcomes.iter().filter(|(_, verdict)| verdict.allowed && !verdict.thin_air);
     let (cells, loaded) = of_after.find_map(|(outcome, _)| {
-        Some(second.compared_outcome(shown, outcome, (known, opaque)))
-            .filter(|seen| !of_before.contains(seen))
+        Some(second.compared_outcome(shown, outcome, compared)).filter(|seen| !of_before.contains(seen))
     })?;
-    let initial = |key: &CellKey| known.get(key).map_or(0, initial_value);
+    let initial = |key: &CellKey| compared.known.get(key).map_or(0, initial_value);
     let mut parts: Vec<String> = (cells.iter())
         .filter(|(key, value)| **value != initial(key))
         .map(|(key, value)| format!("{key} = {value}"))
