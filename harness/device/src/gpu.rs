@@ -35,8 +35,10 @@ impl Gpu {
         heap: MemoryHeap,
         pipelines: PipelineStore,
         families: Vec<ComputeFamily>,
-        (timestamp_period, max_workgroups): (f32, u32),
-        (scoped, mesh): (DependencyRecorder, Option<mesh_shader::Device>),
+        timestamp_period: f32,
+        max_workgroups: u32,
+        dependency_recorder: DependencyRecorder,
+        mesh: Option<mesh_shader::Device>,
     ) -> Gpu {
         Gpu {
             raw: heap.raw.clone(),
@@ -45,7 +47,7 @@ impl Gpu {
             families,
             timestamp_period,
             max_workgroups,
-            dependency_recorder: scoped,
+            dependency_recorder,
             mesh,
             submission_lock: Arc::default(),
             abandoned: Cell::new(false),

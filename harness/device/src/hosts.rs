@@ -141,7 +141,8 @@ impl HostRun {
         gpu: &Gpu,
         memory: MappedMemory,
         queues: &[PreparedQueue],
-        (submissions, semaphores): (&[Submission], &Semaphores),
+        submissions: &[Submission],
+        semaphores: &Semaphores,
     ) -> Result<(), DeviceError> {
         if !self.fences.is_empty() {
             // SAFETY: no batch is in flight, so no fence is in use.

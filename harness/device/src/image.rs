@@ -131,7 +131,7 @@ impl MemoryHeap {
             // SAFETY: the memory was made for this image, which is bound once.
             unsafe { self.raw.bind_image_memory(texels.raw, memory, 0) }
                 .map_err(call_error("vkBindImageMemory"))?;
-            return self.create_view(image, (view_type, format), texels);
+            return self.create_view(image, view_type, format, texels);
         }
         let description = AllocationCreateDesc {
             name: image.name,
@@ -146,13 +146,14 @@ impl MemoryHeap {
             unsafe { self.raw.bind_image_memory(texels.raw, allocation.memory(), allocation.offset()) };
         texels.allocation = Some(allocation);
         bound.map_err(call_error("vkBindImageMemory"))?;
-        self.create_view(image, (view_type, format), texels)
+        self.create_view(image, view_type, format, texels)
     }
 
     fn create_view(
         &self,
         image: &Image,
-        (view_type, format): (vk::ImageViewType, vk::Format),
+        view_type: vk::ImageViewType,
+        format: vk::Format,
         texels: &mut DeviceImage,
     ) -> Result<(), DeviceError> {
         self.set_name(texels.raw, image.name)?;

@@ -334,7 +334,8 @@ impl<'d> VulkanPrepared<'d> {
                 self.gpu,
                 memory,
                 &self.queues,
-                (&self.submissions, &self.semaphores),
+                &self.submissions,
+                &self.semaphores,
             );
         }
         self.marks.clear(&self.submissions, stage);
@@ -473,7 +474,7 @@ impl<'d> VulkanPrepared<'d> {
         let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| not_host_visible(buffer))?;
         let (to, commands) = self.fetch_buffer.as_ref().ok_or_else(|| not_host_visible(buffer))?;
         let graphics = self.graphics.first().copied().unwrap_or_default();
-        record_copy_out(&self.gpu.raw, *commands, from, to, (words, graphics))?;
+        record_copy_out(&self.gpu.raw, *commands, from, to, words, graphics)?;
         let (raw, fences, commands) = (&self.gpu.raw, [queue.fence], [*commands]);
         let info = [vk::SubmitInfo::default().command_buffers(&commands)];
         // SAFETY: nothing of this plan is in flight, so nothing uses its fence or these commands, which were

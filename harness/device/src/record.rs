@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ash::ext::mesh_shader;
 use ash::vk;
 use plan::{
-    BufferId, DependencyKind, DeviceError, ImageId, Kernel, KernelStage, PlanStep, QueueId, StageMask,
+    BufferId, DependencyKind, DeviceError, ImageId, Kernel, KernelId, KernelStage, PlanStep, QueueId,
+    StageMask,
 };
 
 use crate::draw::{DrawWork, RenderTarget};
@@ -116,23 +117,7 @@ impl Recorder<'_> {
                 record_from_image(raw, commands, self.image(*from)?, self.buffer(*to)?);
             }
             PlanStep::Dispatch { kernel, workgroups, push_constants, .. } => {
-                let pipeline = self.bind_kernel(commands, number, kernel.0 as usize, push_constants)?;
-                let interface = self.kernels.get(kernel.0 as usize).and_then(|own| own.interface.as_ref());
-                let [y, z] = interface.map_or([1, 1], |interface| interface.layers);
-                if pipeline.render_pass == vk::RenderPass::null() {
-                    // SAFETY: the command buffer is being recorded, on a queue with compute; the kernel's
-                    // pipeline and bindings are bound.
-                    unsafe { raw.cmd_dispatch(commands, *workgroups, y, z) };
-                } else {
-                    let calls = self.mesh.ok_or_else(|| missing_item("mesh shader for step", number))?;
-                    let target = self.render_target(number)?;
-                    target.record(
-                        raw,
-                        commands,
-                        pipeline.render_pass,
-                        &DrawWork::Workgroups(calls, *workgroups),
-                    );
-                }
+                self.record_dispatch(commands, number, *kernel, *workgroups, push_constants)?;
             }
             PlanStep::Draw { kernel, drawing, push_constants, .. } => {
                 let pipeline = self.bind_kernel(commands, number, kernel.0 as usize, push_constants)?;
@@ -141,65 +126,26 @@ impl Recorder<'_> {
             }
             PlanStep::Barrier { queue } => {
                 let work = self.work_stages(*queue);
-                self.record_barrier(commands, (work, work), Some(ACCESSES));
+                self.record_barrier(commands, work, work, Some(ACCESSES));
             }
             PlanStep::ExecutionBarrier { queue } => {
                 let work = self.work_stages(*queue);
-                self.record_barrier(commands, (work, work), None);
+                self.record_barrier(commands, work, work, None);
             }
             PlanStep::Dependency { kind, stages, available, visible, .. } => {
-                let dependency = ScopedDependency::new(*stages, *available, *visible);
-                match kind {
-                    DependencyKind::Barrier => {
-                        // SAFETY: the command buffer is being recorded, on a queue with compute; the stages support the
-                        // accesses.
-                        unsafe { self.dependency_recorder.record_barrier(raw, commands, &dependency) };
-                    }
-                    DependencyKind::Event => {
-                        let event = self.step_event(number)?;
-                        // SAFETY: as above; the event belongs to the device, the host resets it before each
-                        // submission, and valid plans have no host stages in the first scope of an event.
-                        unsafe {
-                            self.dependency_recorder.record_set(raw, commands, event, &dependency);
-                            self.dependency_recorder.record_wait(raw, commands, event, &dependency);
-                        }
-                    }
-                    // SAFETY: as above.
-                    DependencyKind::Set(_) => unsafe {
-                        self.dependency_recorder.record_set(
-                            raw,
-                            commands,
-                            self.step_event(number)?,
-                            &dependency,
-                        );
-                    },
-                    DependencyKind::Await(event) => {
-                        let set = |step: &PlanStep| matches!(step, PlanStep::Dependency { kind: DependencyKind::Set(own), .. } if own == event);
-                        let at =
-                            self.steps.iter().position(set).ok_or_else(|| missing_item("event", number))?;
-                        // SAFETY: as above; a valid plan sets it earlier on the same queue with the same
-                        // scopes.
-                        unsafe {
-                            self.dependency_recorder.record_wait(
-                                raw,
-                                commands,
-                                self.step_event(at)?,
-                                &dependency,
-                            )
-                        };
-                    }
-                }
+                let dependency = ScopedDependency::new(stages.0, stages.1, *available, *visible);
+                self.record_dependency(commands, number, *kind, &dependency)?;
             }
             PlanStep::Hosts { queue } => {
                 let host = vk::PipelineStageFlags::HOST;
                 let accesses = vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;
-                self.record_barrier(commands, (self.work_stages(*queue), host), Some(accesses));
+                self.record_barrier(commands, self.work_stages(*queue), host, Some(accesses));
             }
             PlanStep::Release { queue, buffer, to } => {
-                self.record_transfer(commands, *buffer, (*queue, *to), true)?
+                self.record_transfer(commands, *buffer, *queue, *to, true)?
             }
             PlanStep::Acquire { queue, buffer, from } => {
-                self.record_transfer(commands, *buffer, (*from, *queue), false)?
+                self.record_transfer(commands, *buffer, *from, *queue, false)?
             }
             PlanStep::ToHost { buffer, queue } => {
                 self.record_to_host(commands, *buffer, self.work_stages(*queue))?
@@ -216,6 +162,69 @@ impl Recorder<'_> {
         Ok(())
     }
 
+    fn record_dispatch(
+        &self,
+        commands: vk::CommandBuffer,
+        step: usize,
+        kernel: KernelId,
+        workgroups: u32,
+        push_constants: &[u8],
+    ) -> Result<(), DeviceError> {
+        let raw = &self.heap.raw;
+        let pipeline = self.bind_kernel(commands, step, kernel.0 as usize, push_constants)?;
+        if pipeline.render_pass == vk::RenderPass::null() {
+            let interface = self.kernels.get(kernel.0 as usize).and_then(|own| own.interface.as_ref());
+            let [y, z] = interface.map_or([1, 1], |interface| interface.layers);
+            // SAFETY: the command buffer is being recorded, on a queue with compute; the kernel's pipeline and
+            // bindings are bound.
+            unsafe { raw.cmd_dispatch(commands, workgroups, y, z) };
+        } else {
+            let calls = self.mesh.ok_or_else(|| missing_item("mesh shader for step", step))?;
+            let work = DrawWork::Workgroups(calls, workgroups);
+            self.render_target(step)?.record(raw, commands, pipeline.render_pass, &work);
+        }
+        Ok(())
+    }
+
+    fn record_dependency(
+        &self,
+        commands: vk::CommandBuffer,
+        step: usize,
+        kind: DependencyKind,
+        dependency: &ScopedDependency,
+    ) -> Result<(), DeviceError> {
+        let (raw, recorder) = (&self.heap.raw, self.dependency_recorder);
+        match kind {
+            DependencyKind::Barrier => {
+                // SAFETY: the command buffer is being recorded, on a queue with compute; the stages support the
+                // accesses.
+                unsafe { recorder.record_barrier(raw, commands, dependency) };
+            }
+            DependencyKind::Event => {
+                let event = self.step_event(step)?;
+                // SAFETY: as above; the event belongs to the device, the host resets it before each submission,
+                // and valid plans have no host stages in the first scope of an event.
+                unsafe {
+                    recorder.record_set(raw, commands, event, dependency);
+                    recorder.record_wait(raw, commands, event, dependency);
+                }
+            }
+            DependencyKind::Set(_) => {
+                let event = self.step_event(step)?;
+                // SAFETY: as above.
+                unsafe { recorder.record_set(raw, commands, event, dependency) };
+            }
+            DependencyKind::Await(event) => {
+                let sets_event = |step: &PlanStep| matches!(step, PlanStep::Dependency { kind: DependencyKind::Set(own), .. } if *own == event);
+                let set = self.steps.iter().position(sets_event);
+                let event = self.step_event(set.ok_or_else(|| missing_item("event", step))?)?;
+                // SAFETY: as above; a valid plan sets it earlier on the same queue with the same scopes.
+                unsafe { recorder.record_wait(raw, commands, event, dependency) };
+            }
+        }
+        Ok(())
+    }
+
     /// Records half of a queue family ownership transfer, ordered with everything else on its queue.
     ///
     /// The release makes writes available, the acquire makes them visible.
@@ -223,7 +232,8 @@ impl Recorder<'_> {
         &self,
         commands: vk::CommandBuffer,
         buffer: BufferId,
-        (from, to): (QueueId, QueueId),
+        from: QueueId,
+        to: QueueId,
         releases: bool,
     ) -> Result<(), DeviceError> {
         let family = |queue: QueueId| {
@@ -308,10 +318,10 @@ impl Recorder<'_> {
             let transfer = vk::PipelineStageFlags::TRANSFER;
             // A second copy to the same buffer must follow the first.
             let accesses = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE;
-            self.record_barrier(commands, (work, transfer), Some(accesses));
+            self.record_barrier(commands, work, transfer, Some(accesses));
             self.record_copy(commands, self.buffer(buffer)?, staging);
         }
-        self.record_barrier(commands, (work, vk::PipelineStageFlags::HOST), Some(vk::AccessFlags::HOST_READ));
+        self.record_barrier(commands, work, vk::PipelineStageFlags::HOST, Some(vk::AccessFlags::HOST_READ));
         Ok(())
     }
 
@@ -327,7 +337,8 @@ impl Recorder<'_> {
     fn record_barrier(
         &self,
         commands: vk::CommandBuffer,
-        (before, after): (vk::PipelineStageFlags, vk::PipelineStageFlags),
+        before: vk::PipelineStageFlags,
+        after: vk::PipelineStageFlags,
         accesses: Option<vk::AccessFlags>,
     ) {
         let memory = accesses.map(|accesses| {
@@ -362,7 +373,8 @@ pub(crate) fn record_copy_out(
     commands: vk::CommandBuffer,
     from: &DeviceBuffer,
     to: &DeviceBuffer,
-    (words, graphics): (u64, StageMask),
+    words: u64,
+    graphics: StageMask,
 ) -> Result<(), DeviceError> {
     let drawn = pipeline_stages(graphics);
     let begin = vk::CommandBufferBeginInfo::default();

@@ -16,7 +16,8 @@ pub(crate) struct ScopedDependency {
 
 impl ScopedDependency {
     pub(crate) fn new(
-        (before, after): (StageMask, StageMask),
+        before: StageMask,
+        after: StageMask,
         available: AccessMask,
         visible: AccessMask,
     ) -> ScopedDependency {

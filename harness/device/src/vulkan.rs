@@ -168,18 +168,19 @@ impl VulkanDevice {
             needs_staging: options.staging || !physical.unified_memory,
             names,
         };
-        let limits = (physical.timestamp_period, physical.capabilities.max_workgroups);
         Ok(VulkanDevice {
-            kernel_executables: executables,
-            identity: physical.identity,
-            capabilities: physical.capabilities,
             gpu: Gpu::new(
                 heap,
                 PipelineStore::new(compiler),
                 physical.families,
-                limits,
-                (dependency_recorder, mesh),
+                physical.timestamp_period,
+                physical.capabilities.max_workgroups,
+                dependency_recorder,
+                mesh,
             ),
+            kernel_executables: executables,
+            identity: physical.identity,
+            capabilities: physical.capabilities,
             instance,
         })
     }
