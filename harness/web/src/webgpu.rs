@@ -356,10 +356,8 @@ impl Translation<'_> {
         }
     }
 
-    fn assemble_kernel(&self, segments: &[(Vec<String>, String)]) -> PlaygroundKernel {
-        let test = self.test;
-        let observables = test.observables();
-        let (names, count) = (observables.iter().map(|one| test.observable_name(*one)), observables.len());
+    /// Returns the bindings and the workgroup memory.
+    fn declarations(&self) -> String {
         let mut source = format!(
             "// Generated from {}.\n\
              struct Parameters {{ factor: u32, distance: u32, shift: u32, stress: u32 }}\n\
@@ -369,55 +367,25 @@ impl Translation<'_> {
              @group(0) @binding(3) var<storage, read_write> scratch: array<atomic<u32>>;\n\
              @group(0) @binding(4) var<uniform> parameters: Parameters;\n",
             // A name is one line, and cannot end the comment.
-            test.name
+            self.test.name
         );
         for (location, used) in self.uses.iter().filter(|(_, used)| used.class == StorageClass::Workgroup) {
             let element = if used.is_atomic { "atomic<u32>" } else { "u32" };
             let _ = writeln!(source, "var<workgroup> shared{}: array<{element}, {WORKGROUP}>;", location.0);
         }
-        let _ = write!(
-            source,
-            "\nvar<private> instances: u32;\n\
-             // The element of a location: the locations of one instance lie apart.\n\
-             fn place(instance: u32, location: u32) -> u32 {{\n\
-             \x20   return location * instances + (instance * (2u * location * parameters.factor + 1u)) % instances;\n\
-             }}\n\n\
-             @compute @workgroup_size({WORKGROUP})\n\
-             fn test(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, \
-             @builtin(local_invocation_index) local: u32) {{\n\
-             \x20   instances = groups.x * {WORKGROUP}u;\n\
-             \x20   let lane = local * (2u * parameters.factor + 1u);\n"
-        );
-        // One instance has its threads in the workgroups that the test names, and in different lanes.
-        for (thread, group) in self.groups.iter().enumerate() {
-            let _ = writeln!(
-                source,
-                "    let i{thread} = ((group.x + {group}u * parameters.distance) % groups.x) * {WORKGROUP}u + (lane + {thread}u * parameters.shift) % {WORKGROUP}u;"
-            );
-        }
-        for (index, thread) in test.threads.iter().enumerate() {
-            for (register, declared) in thread.registers.iter().enumerate() {
-                let value = match declared.init {
-                    RegisterInit::Constant(number) => number as u32,
-                    // Every location starts at 0, and addresses are refused where they are used.
-                    RegisterInit::ValueOf(_) | RegisterInit::AddressOf(_) => 0,
-                };
-                let _ = writeln!(source, "    var p{index}_{register} = {value}u;");
-            }
-        }
-        source += "    for (var k = 0u; k < parameters.stress * (group.x % 2u); k++) {\n        atomicAdd(&scratch[(local * 16u + k) % 1024u], 1u);\n    }\n";
-        for (codes, barrier) in segments {
-            codes.iter().for_each(|code| source += code);
-            if !barrier.is_empty() {
-                let _ = writeln!(source, "    {barrier}");
-            }
-        }
+        source
+    }
+
+    /// Writes the stores of the observed values. Returns those that the second dispatch executes.
+    fn write_results(&self, source: &mut String) -> String {
+        let observables = self.test.observables();
+        let count = observables.len();
         let is_workgroup_memory = |location: &LocationId| {
             self.uses.get(location).is_some_and(|used| used.class == StorageClass::Workgroup)
         };
         let is_shared = |observable: &Observable| matches!(observable, Observable::Location(location, _) if is_workgroup_memory(location));
         if observables.iter().any(is_shared) {
-            source += "    workgroupBarrier();\n";
+            *source += "    workgroupBarrier();\n";
         }
         let mut collect = String::new();
         for (at, observable) in observables.iter().enumerate() {
@@ -441,12 +409,61 @@ impl Translation<'_> {
                         let buffer = if is_atomic { "memory" } else { "plain" };
                         let value = read(format!("{buffer}[place(i, {}u)]", location.0));
                         let _ = writeln!(collect, "    results[i * {count}u + {at}u] = {value};");
-                    } else if let LocationInit::Constant(value) = test.location(*location).init {
+                    } else if let LocationInit::Constant(value) = self.test.location(*location).init {
                         let _ = writeln!(collect, "    results[i * {count}u + {at}u] = {}u;", value as u32);
                     }
                 }
             }
         }
+        collect
+    }
+
+    /// Writes the start of the test: the instance that each thread executes, and the registers.
+    fn write_instances(&self, source: &mut String) {
+        let _ = write!(
+            source,
+            "\nvar<private> instances: u32;\n\
+             // The element of a location: the locations of one instance lie apart.\n\
+             fn place(instance: u32, location: u32) -> u32 {{\n\
+             \x20   return location * instances + (instance * (2u * location * parameters.factor + 1u)) % instances;\n\
+             }}\n\n\
+             @compute @workgroup_size({WORKGROUP})\n\
+             fn test(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, \
+             @builtin(local_invocation_index) local: u32) {{\n\
+             \x20   instances = groups.x * {WORKGROUP}u;\n\
+             \x20   let lane = local * (2u * parameters.factor + 1u);\n"
+        );
+        // One instance has its threads in the workgroups that the test names, and in different lanes.
+        for (thread, group) in self.groups.iter().enumerate() {
+            let _ = writeln!(
+                source,
+                "    let i{thread} = ((group.x + {group}u * parameters.distance) % groups.x) * {WORKGROUP}u + (lane + {thread}u * parameters.shift) % {WORKGROUP}u;"
+            );
+        }
+        for (index, thread) in self.test.threads.iter().enumerate() {
+            for (register, declared) in thread.registers.iter().enumerate() {
+                let value = match declared.init {
+                    RegisterInit::Constant(number) => number as u32,
+                    // Every location starts at 0, and addresses are refused where they are used.
+                    RegisterInit::ValueOf(_) | RegisterInit::AddressOf(_) => 0,
+                };
+                let _ = writeln!(source, "    var p{index}_{register} = {value}u;");
+            }
+        }
+    }
+
+    fn assemble_kernel(&self, segments: &[(Vec<String>, String)]) -> PlaygroundKernel {
+        let test = self.test;
+        let mut source = self.declarations();
+        self.write_instances(&mut source);
+        source += "    for (var k = 0u; k < parameters.stress * (group.x % 2u); k++) {\n        atomicAdd(&scratch[(local * 16u + k) % 1024u], 1u);\n    }\n";
+        for (codes, barrier) in segments {
+            codes.iter().for_each(|code| source += code);
+            if !barrier.is_empty() {
+                let _ = writeln!(source, "    {barrier}");
+            }
+        }
+        let collect = self.write_results(&mut source);
         let _ = write!(
             source,
             "}}\n\n// Runs after the test, in a dispatch that sees everything.\n\
@@ -459,7 +476,7 @@ impl Translation<'_> {
             workgroup_size: WORKGROUP,
             workgroups_of_instance: self.groups.iter().max().map_or(1, |last| last + 1),
             locations: test.locations.len() as u32,
-            observables: names.collect(),
+            observables: test.observables().iter().map(|one| test.observable_name(*one)).collect(),
             mapping: self.mapping.iter().map(|sentence| (*sentence).to_owned()).collect(),
         }
     }
