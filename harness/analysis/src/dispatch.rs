@@ -416,7 +416,8 @@ fn add_buffers(
     let uniform = variable.class == StorageClass::Uniform && module.decorations_of(ty).block;
     let size = specialized.size_of(ty)?;
     for element in 0..count as u32 {
-        let given = options.buffers.get(&(set, binding));
+        let own = options.buffer_elements.get(&(set, binding, element));
+        let given = own.or_else(|| options.buffers.get(&(set, binding)));
         let bytes = match given {
             Some(bytes) if ends_in_runtime_array(specialized, ty) => (bytes.len() as u64).max(size),
             None if ends_in_runtime_array(specialized, ty) => {

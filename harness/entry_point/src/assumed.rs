@@ -201,6 +201,7 @@ pub fn missing_inputs(
             }
             StorageClass::StorageBuffer | StorageClass::Uniform
                 if decorations.binding.is_some()
+                    && options.given_elements(binding).is_empty()
                     && (!options.buffers.contains_key(&binding)
                         || options.given_members.contains_key(&binding)) =>
             {
@@ -231,7 +232,9 @@ pub fn missing_inputs(
                 }
             }
             StorageClass::UniformConstant
-                if decorations.binding.is_some() && !options.images.contains_key(&binding) =>
+                if decorations.binding.is_some()
+                    && options.given_elements(binding).is_empty()
+                    && !options.images.contains_key(&binding) =>
             {
                 let name = module.variable_name(*id, variable.ty);
                 let ty = module.element_type(variable.ty);

@@ -94,21 +94,30 @@ pub fn parse_case_file(text: &str, read_sibling: SiblingReader<'_>) -> Result<Ca
             }
             ("buffer", Value::Table(buffers)) => {
                 for (name, buffer) in buffers {
-                    let place = parse_binding(name).ok_or_else(|| invalid_key(key, "SET.BINDING"))?;
+                    let (set, binding, element) = parse_element(key, name)?;
                     let buffer = buffer.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    match buffer.get("alias") {
-                        Some(alias) => _ = options.aliases.insert(place, parse_alias(name, buffer, alias)?),
-                        None => {
-                            options.buffers.insert(place, parse_contents(key, buffer, &[], read_sibling)?);
+                    if let (Some(alias), None) = (buffer.get("alias"), element) {
+                        options.aliases.insert((set, binding), parse_alias(name, buffer, alias)?);
+                        continue;
+                    }
+                    let contents = parse_contents(key, buffer, &[], read_sibling)?;
+                    match element {
+                        Some(element) => {
+                            _ = options.buffer_elements.insert((set, binding, element), contents)
                         }
+                        None => _ = options.buffers.insert((set, binding), contents),
                     }
                 }
             }
             ("image", Value::Table(images)) => {
                 for (name, image) in images {
-                    let place = parse_binding(name).ok_or_else(|| invalid_key(key, "SET.BINDING"))?;
+                    let (set, binding, element) = parse_element(key, name)?;
                     let image = image.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    options.images.insert(place, parse_image(key, image, read_sibling)?);
+                    let image = parse_image(key, image, read_sibling)?;
+                    match element {
+                        Some(element) => _ = options.image_elements.insert((set, binding, element), image),
+                        None => _ = options.images.insert((set, binding), image),
+                    }
                 }
             }
             ("address", Value::Table(addresses)) => {
@@ -147,6 +156,18 @@ pub fn parse_case_file(text: &str, read_sibling: SiblingReader<'_>) -> Result<Ca
         return Err(invalid_key("buffer", &expected));
     }
     Ok(case)
+}
+
+/// Parses `SET.BINDING` or `SET.BINDING[ELEMENT]`.
+fn parse_element(key: &str, name: &str) -> Result<(u32, u32, Option<u32>), Problem> {
+    let (place, element) = match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+        Some((place, element)) => (place, Some(element.parse().ok())),
+        None => (name, None),
+    };
+    let (set, binding) = parse_binding(place)
+        .filter(|_| element != Some(None))
+        .ok_or_else(|| invalid_key(key, "SET.BINDING or SET.BINDING[ELEMENT]"))?;
+    Ok((set, binding, element.flatten()))
 }
 
 /// Parses the descriptor whose buffer another descriptor is bound to.
@@ -399,10 +420,18 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
         text += &format!("\n[buffer.\"{set}.{binding}\"]\n");
         contents(&mut text, bytes, &crate::assumed::separate_scalars(options, (*set, *binding)));
     }
+    for ((set, binding, element), bytes) in &options.buffer_elements {
+        text += &format!("\n[buffer.\"{set}.{binding}[{element}]\"]\n");
+        contents(&mut text, bytes, &[]);
+    }
     for ((set, binding), (to_set, to_binding)) in &options.aliases {
         text += &format!("\n[buffer.\"{set}.{binding}\"]\nalias = \"{to_set}.{to_binding}\"\n");
     }
-    for ((set, binding), image) in &options.images {
+    let images = options.images.iter().map(|((set, binding), image)| (format!("{set}.{binding}"), image));
+    let elements = options.image_elements.iter();
+    let elements =
+        elements.map(|((set, binding, element), image)| (format!("{set}.{binding}[{element}]"), image));
+    for (place, image) in images.chain(elements) {
         let (size, levels) = (image.size, image.levels);
         let texels = match &image.texels {
             TexelInput::Word(word) => format!("fill = {word:?}"),
@@ -414,7 +443,7 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
                 format!("u32 = {:?}", words.collect::<Vec<_>>())
             }
         };
-        text += &format!("\n[image.\"{set}.{binding}\"]\nsize = {size:?}\nmips = {levels}\n{texels}\n");
+        text += &format!("\n[image.\"{place}\"]\nsize = {size:?}\nmips = {levels}\n{texels}\n");
     }
     for address in &options.addresses {
         text += &format!("\n[address.{:?}]\nat = {:?}\n", address.name, address.at.to_string());
@@ -462,6 +491,8 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.aliases = with_entries_of(second.aliases, first.aliases);
     first.stage_inputs = with_entries_of(second.stage_inputs, first.stage_inputs);
     first.images = with_entries_of(second.images, first.images);
+    first.buffer_elements = with_entries_of(second.buffer_elements, first.buffer_elements);
+    first.image_elements = with_entries_of(second.image_elements, first.image_elements);
     first.samplers = with_entries_of(second.samplers, first.samplers);
     first.addresses.extend(second.addresses);
     first.conditions.extend(second.conditions);

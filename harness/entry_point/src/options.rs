@@ -1,6 +1,6 @@
 //! Options of an analysis.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,6 +54,9 @@ pub struct AnalysisOptions {
     pub named_samplers: BTreeMap<String, Sampler>,
     /// Buffer contents by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Contents of elements of arrays of buffers, by set, binding and element. If some elements of an array have
+    /// contents, a walk refuses accesses to the others.
+    pub buffer_elements: BTreeMap<(u32, u32, u32), Vec<u8>>,
     /// Descriptors that are bound to the buffer of another one, by set and binding; see
     /// [`read_bound_module`](crate::inputs::read_bound_module).
     pub aliases: BTreeMap<(u32, u32), (u32, u32)>,
@@ -61,6 +64,8 @@ pub struct AnalysisOptions {
     pub unset_overrides: Vec<UnsetOverride>,
     /// Images by set and binding.
     pub images: BTreeMap<(u32, u32), ImageInput>,
+    /// Images of elements of arrays, by set, binding and element, like [`AnalysisOptions::buffer_elements`].
+    pub image_elements: BTreeMap<(u32, u32, u32), ImageInput>,
     /// Samplers by set and binding, including those of combined image samplers.
     pub samplers: BTreeMap<(u32, u32), Sampler>,
     /// The results of ray queries. Default: [`RayResults::Alternating`], as an assumed input.
@@ -101,6 +106,13 @@ pub struct AnalysisOptions {
 }
 
 impl AnalysisOptions {
+    /// Returns the elements of an array of descriptors with their own contents.
+    pub fn given_elements(&self, (set, binding): (u32, u32)) -> BTreeSet<u32> {
+        let all = (set, binding, 0)..=(set, binding, u32::MAX);
+        let buffers = self.buffer_elements.range(all.clone()).map(|((_, _, element), _)| *element);
+        buffers.chain(self.image_elements.range(all).map(|((_, _, element), _)| *element)).collect()
+    }
+
     /// Returns the bound on the iterations of loops that depend on read values.
     pub fn max_open_iterations(&self) -> u32 {
         self.max_open_iterations.unwrap_or(DEFAULT_UNROLL)

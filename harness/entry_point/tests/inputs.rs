@@ -15,6 +15,8 @@ fn case_files_round_trip() {
         input.1.f32 = [0.5, 2.0]
         buffer."0.1" = { bytes = 16, fill = "iota" }
         buffer."0.2" = { u8 = [1, 2, 3] }
+        buffer."0.6[2]" = { u32 = [4, 5] }
+        image."0.7[1]" = { size = [3], u32 = [6] }
         image."0.3" = { size = [4, 4], mips = 2, fill = "floats" }
         image."0.4" = { size = [2], u32 = [9, 8, 7, 6] }
         sampler."0.5" = { filter = "linear", edge = "mirror" }
@@ -28,5 +30,17 @@ fn case_files_round_trip() {
     let written = write_case_file(&options);
     assert_eq!(format!("{:?}", read(&written)), format!("{options:?}"), "{written}");
     let differs = |word: &str| !format!("{options:?}").contains(word);
-    assert!(!["Mirror", "Bytes([9, 0, 0, 0", "unroll: Some(3)"].into_iter().any(differs), "{options:?}");
+    assert!(
+        !["Mirror", "Bytes([9, 0, 0, 0", "unroll: Some(3)", "(0, 6, 2): [4, 0"].into_iter().any(differs),
+        "{options:?}"
+    );
+}
+
+#[test]
+fn elements_of_arrays_are_numbers() {
+    for name in ["0.1[]", "0.1[x]", "0[1]", "0.1[2", "0.1[4294967296]"] {
+        let text = format!("buffer.\"{name}\" = {{ bytes = 4 }}");
+        let error = parse_case_file(&text, &|_| Ok(Vec::new())).unwrap_err();
+        assert!(format!("{error:?}").contains("SET.BINDING[ELEMENT]"), "{name}: {error:?}");
+    }
 }

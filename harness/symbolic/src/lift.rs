@@ -50,6 +50,9 @@ pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, R
             return Err(Problem::Invocations { bound: MAX_INVOCATIONS, one_workgroup: false }.into());
         }
     };
+    if !options.buffer_elements.is_empty() || !options.image_elements.is_empty() {
+        return Err(entry_point::unsupported("contents of single elements of an array of descriptors").into());
+    }
     let subgroup_size = match options.subgroup_size.or(config.map(|config| config[0])) {
         _ if !stage.has_workgroups() => 1,
         size => size.unwrap_or(local_size.iter().product()).max(1),

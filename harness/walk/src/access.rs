@@ -645,6 +645,11 @@ impl Interpreter<'_> {
             let count = elements.objects.len();
             self.notes.insert(format!("the number of descriptors of `{name}` is not given: {count} assumed"));
         }
+        let is_given = u32::try_from(index).is_ok_and(|index| elements.given.contains(&index));
+        if !elements.given.is_empty() && !is_given {
+            let name = self.objects.get(pointer.object as usize).map_or("", |holder| holder.name.as_str());
+            return Err(unsupported(format!("descriptor {index} of `{name}`, which the inputs lack")).into());
+        }
         let object = elements.objects.get(index as usize).copied();
         let object = object.ok_or_else(|| {
             unsupported(format!("descriptor {index} of an array whose number of descriptors is not given"))

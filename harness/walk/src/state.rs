@@ -373,6 +373,8 @@ pub(super) struct DescriptorArray {
     pub objects: Vec<u32>,
     /// True if its length is assumed.
     pub has_assumed_length: bool,
+    /// The elements with their own contents. If there are any, accesses to the others are refused.
+    pub given: BTreeSet<u32>,
 }
 
 /// Scope and semantics of a control barrier.

@@ -172,20 +172,23 @@ impl ObjectBuilder<'_> {
             ));
             let is_runtime_sized = matches!(program.type_layout(ty)?, TypeLayout::Array { length: None, .. });
             let given_levels = self.options.images.get(&at).map(|image| u64::from(image.levels));
-            let length = if is_runtime_sized { given_levels.unwrap_or(ASSUMED_DESCRIPTORS) } else { length };
+            let has_common_contents = given_levels.is_some() || self.options.buffers.contains_key(&at);
+            let mut given = self.options.given_elements(at);
+            let given_length = given.last().map(|last| u64::from(*last) + 1);
+            let has_assumed_length = is_runtime_sized && given_levels.or(given_length).is_none();
+            let length = match is_runtime_sized {
+                true => given_levels.max(given_length).unwrap_or(ASSUMED_DESCRIPTORS).min(1 << 10),
+                false => length,
+            };
+            if has_common_contents {
+                given.clear();
+            }
             for index in known.len() as u64..length {
                 known.push(self.build_object(variable, element, class, at, Some(index as u32))?);
             }
             let objects = known.iter().copied().take(length as usize).collect();
-            self.descriptors.insert(
-                holder,
-                DescriptorArray {
-                    ty,
-                    element,
-                    objects,
-                    has_assumed_length: is_runtime_sized && given_levels.is_none(),
-                },
-            );
+            self.descriptors
+                .insert(holder, DescriptorArray { ty, element, objects, has_assumed_length, given });
             return Ok(holder);
         }
         if known.is_empty() {
@@ -232,7 +235,8 @@ impl ObjectBuilder<'_> {
             .map(|(offset, bytes, _)| offset.saturating_add((*bytes).into()))
             .max();
         let assumed = |input: &AssumedInput| input.place == InputPlace::Length(at);
-        let (bytes, given) = match self.options.buffers.get(&at) {
+        let own = self.options.buffer_elements.get(&(at.0, at.1, index.unwrap_or(0)));
+        let (bytes, given) = match own.or_else(|| self.options.buffers.get(&at)) {
             Some(bytes) => (bytes.clone(), !self.options.assumed.iter().any(assumed)),
             None if self.is_annotated && annotated.is_none() => {
                 return Err(missing_input(program.module, variable));
@@ -276,7 +280,9 @@ impl ObjectBuilder<'_> {
         let [_, dimension, _, arrayed, _, sampled, format, ..] = handle[..] else {
             return Err(malformed("an image whose type is not an image type"));
         };
-        let given_image = self.options.images.get(&at);
+        let own = self.options.image_elements.get(&(at.0, at.1, index.unwrap_or(0)));
+        let index = index.filter(|_| own.is_none());
+        let given_image = own.or_else(|| self.options.images.get(&at));
         let assumed = default_image(dimension, arrayed != 0);
         let given = given_image.unwrap_or(&assumed);
         // An array of images is taken for the levels of one image, each half the size of the one
