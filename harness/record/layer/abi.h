@@ -62,6 +62,32 @@ typedef struct GraphicsPipelineInfo {
     int32_t base_index;
 } GraphicsPipelineInfo;
 
+typedef struct VertexBinding {
+    uint32_t binding, stride, is_per_instance;
+} VertexBinding;
+
+typedef struct VertexAttribute {
+    uint32_t location, binding;
+    int32_t format;
+    uint32_t offset;
+} VertexAttribute;
+
+typedef struct VertexInputInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, binding_count;
+    const VertexBinding *bindings;
+    uint32_t attribute_count;
+    const VertexAttribute *attributes;
+} VertexInputInfo;
+
+typedef struct DynamicStateInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, count;
+    const int32_t *states;
+} DynamicStateInfo;
+
 typedef struct PushRange {
     uint32_t stages, offset, size;
 } PushRange;

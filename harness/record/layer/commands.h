@@ -35,6 +35,7 @@ static void release_commands(Commands *commands) {
         }
     free(commands->list.data);
     free(commands->executed);
+    free(commands->late_uses);
     *commands = (Commands){ .handle = commands->handle, .device = commands->device, .next_in_pool = commands->next_in_pool };
 }
 
@@ -126,6 +127,7 @@ static void layer_vkCmdExecuteCommands(Handle handle, uint32_t count, const Hand
         Commands *secondary = find_commands(executed[i]);
         if (!secondary) continue;
         if (secondary->list.length) ADD_COMMAND(commands, "%s", secondary->list.data);
+        for (uint32_t j = 0; j < secondary->late_use_count; j++) add_late_use(commands, secondary->late_uses[j]);
         commands->executed = realloc(commands->executed, (commands->executed_count + 1) * sizeof *commands->executed);
         if (!commands->executed) abort();
         commands->executed[commands->executed_count++] = secondary;

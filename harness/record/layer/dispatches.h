@@ -1,10 +1,33 @@
 /* Dispatches: their kinds, and the copies of their inputs. */
 
+enum { MAX_NAME = 48, MAX_COPIED = 64 };
 typedef struct Inputs {
     Commands *commands;
     Capture *capture; /* NULL if contents are not recorded. */
     Text resources, missing, missing_contents;
+    char name[MAX_NAME]; /* The descriptor, as case.toml names it. */
+    struct { uint64_t buffer, offset, size; char name[MAX_NAME]; } copied[MAX_COPIED]; /* Storage buffers that another descriptor may alias. */
+    unsigned copied_count;
 } Inputs;
+
+static void add_late_use(Commands *commands, LateUse use) {
+    commands->late_uses = realloc(commands->late_uses, (commands->late_use_count + 1) * sizeof use);
+    if (!commands->late_uses) abort();
+    commands->late_uses[commands->late_use_count++] = use;
+}
+
+/* Adds a use for the late sets of a bind point. Returns its id, or 0 if there are none. */
+static const DescriptorSet *bound_set(const BindPoint *point, uint32_t number);
+static uint64_t add_late_uses(Commands *commands, const BindPoint *point, uint32_t set_count) {
+    uint64_t use = 0;
+    for (uint32_t number = 0; number < set_count; number++) {
+        const DescriptorSet *set = bound_set(point, number);
+        if (!set || !set->layout || !set->layout->is_updated_late) continue;
+        if (!use) use = ++last_id;
+        add_late_use(commands, (LateUse){ set, use, set->updates });
+    }
+    return use;
+}
 
 /* Names an input that the case lacks. Of `is_contents`, the case has the size. */
 static void add_missing(Inputs *inputs, bool is_contents, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -75,40 +98,90 @@ static Readback *add_table(Inputs *inputs) {
     return inputs->capture->readbacks = table;
 }
 
+/* An element of an array of descriptors has its number in the name. */
+static bool is_element(const DescriptorSet *set, const Descriptor *descriptor) {
+    const LayoutBinding *binding = find_binding(set->layout, descriptor->binding);
+    return descriptor->element > 0 || (binding && binding->count > 1);
+}
+
+static void name_descriptor(Inputs *inputs, const DescriptorSet *set, uint32_t number, const Descriptor *descriptor) {
+    if (is_element(set, descriptor)) snprintf(inputs->name, MAX_NAME, "%u.%u[%u]", number, descriptor->binding, descriptor->element);
+    else snprintf(inputs->name, MAX_NAME, "%u.%u", number, descriptor->binding);
+}
+
+/* Returns the name of a descriptor of the same range, which has its contents, or NULL. Elements of arrays have no aliases in case.toml. */
+static const char *find_alias(Inputs *inputs, const Descriptor *descriptor, const DescriptorUse *use) {
+    if (descriptor->kind != STORAGE_BUFFER && descriptor->kind != STORAGE_BUFFER_DYNAMIC) return NULL;
+    if (strchr(inputs->name, '[')) return NULL;
+    for (unsigned i = 0; i < inputs->copied_count; i++)
+        if (inputs->copied[i].buffer == use->buffer && inputs->copied[i].offset == use->offset && inputs->copied[i].size == use->size)
+            return inputs->copied[i].name;
+    if (inputs->copied_count == MAX_COPIED) return NULL;
+    unsigned at = inputs->copied_count++;
+    inputs->copied[at].buffer = use->buffer, inputs->copied[at].offset = use->offset, inputs->copied[at].size = use->size;
+    memcpy(inputs->copied[at].name, inputs->name, MAX_NAME);
+    return NULL;
+}
+
 static void begin_resource(Inputs *inputs, uint32_t set, const Descriptor *descriptor, const DescriptorUse *use) {
     append(&inputs->resources, "%s{\"set\":%u,\"binding\":%u,\"element\":%u,\"reads\":%" PRIu64 ",\"may_write\":%s", inputs->resources.length ? "," : "",
            set, descriptor->binding, descriptor->element, use->reads, use->may_write ? "true" : "false");
+}
+
+/* The texels of a buffer view, as those of an image. */
+static void add_texels(Inputs *inputs, const DescriptorUse *use, int32_t format, uint64_t texel_bytes) {
+    if (!inputs->capture) return;
+    Readback *readback = texel_bytes ? add_readback(inputs, use->size / texel_bytes * texel_bytes) : NULL;
+    if (!readback) {
+        add_missing(inputs, false, "texel buffer %s: format %d, %" PRIu64 " bytes", inputs->name, format, use->size);
+        return;
+    }
+    readback->format = format;
+    Text lines = { 0 };
+    append(&lines, "size = [%" PRIu64 ", 1, 1]\n", use->size / texel_bytes);
+    readback->lines = lines.data;
+    snprintf(readback->table, sizeof readback->table, "[image.\"%s\"]", inputs->name);
+    copy_buffer(inputs->commands->handle, readback, use->buffer, use->offset);
 }
 
 static void add_buffer(Inputs *inputs, uint32_t set, const Descriptor *descriptor, uint32_t dynamic) {
     DescriptorUse use = descriptor_use(descriptor, dynamic);
     const Buffer *buffer = find_object(BUFFERS, use.buffer);
     if (!buffer || use.offset > buffer->size) {
-        add_missing(inputs, false, "buffer %u.%u", set, descriptor->binding);
+        add_missing(inputs, false, "buffer %s", inputs->name);
         return;
     }
+    const BufferViewInfo *view = descriptor->kind == UNIFORM_TEXELS || descriptor->kind == STORAGE_TEXELS ? find_object(BUFFER_VIEWS, descriptor->texels) : NULL;
+    uint64_t texel_bytes = 0;
     begin_resource(inputs, set, descriptor, &use);
-    append(&inputs->resources, ",\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64 "}", buffer->id, use.offset, use.size);
-    if (descriptor->kind == UNIFORM_TEXELS || descriptor->kind == STORAGE_TEXELS) add_missing(inputs, false, "texel buffer %u.%u", set, descriptor->binding);
-    else if (inputs->capture && descriptor->element == 0) {
-        Readback *readback = add_readback(inputs, use.size);
-        if (readback) copy_buffer(inputs->commands->handle, readback, use.buffer, use.offset);
-        else {
-            add_missing(inputs, true, "contents of buffer %u.%u: %" PRIu64 " bytes", set, descriptor->binding, use.size);
-            readback = add_table(inputs);
-            Text lines = { 0 };
-            append(&lines, "bytes = %" PRIu64 "\n", use.size);
-            readback->lines = lines.data;
-        }
-        snprintf(readback->table, sizeof readback->table, "[buffer.\"%u.%u\"]", set, descriptor->binding);
+    append(&inputs->resources, ",\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64, buffer->id, use.offset, use.size);
+    if (view) {
+        int format = find_format(view->format);
+        texel_bytes = format < 0 ? 0 : (uint64_t)(FORMATS[format].bits / 8 * FORMATS[format].components);
+        append(&inputs->resources, ",\"texel_bytes\":%" PRIu64, texel_bytes);
     }
+    append(&inputs->resources, "}");
+    if (view) add_texels(inputs, &use, view->format, texel_bytes);
+    if (view || !inputs->capture) return;
+    const char *alias = find_alias(inputs, descriptor, &use);
+    Readback *readback = alias ? NULL : add_readback(inputs, use.size);
+    if (readback) copy_buffer(inputs->commands->handle, readback, use.buffer, use.offset);
+    else {
+        readback = add_table(inputs);
+        Text lines = { 0 };
+        if (alias) append(&lines, "alias = \"%s\"\n", alias);
+        else append(&lines, "bytes = %" PRIu64 "\n", use.size);
+        readback->lines = lines.data;
+        if (!alias) add_missing(inputs, true, "contents of buffer %s: %" PRIu64 " bytes", inputs->name, use.size);
+    }
+    snprintf(readback->table, sizeof readback->table, "[buffer.\"%s\"]", inputs->name);
 }
 
 /* The bytes of an inline uniform block, as numbers. */
-static void add_block(Inputs *inputs, uint32_t set, const Descriptor *descriptor) {
+static void add_block(Inputs *inputs, const Descriptor *descriptor) {
     if (!inputs->capture) return;
     Readback *table = add_table(inputs);
-    snprintf(table->table, sizeof table->table, "[buffer.\"%u.%u\"]", set, descriptor->binding);
+    snprintf(table->table, sizeof table->table, "[buffer.\"%s\"]", inputs->name);
     Text lines = { 0 };
     append(&lines, "bytes = %zu\nu32_at = [", descriptor->block.size);
     for (size_t at = 0; at + 4 <= descriptor->block.size; at += 4) {
@@ -126,7 +199,7 @@ static void add_image(Inputs *inputs, uint32_t set, const Descriptor *descriptor
     const ViewInfo *view = use.view;
     const Image *found = view ? find_object(IMAGES, view->image) : NULL;
     if (!found) {
-        add_missing(inputs, false, "image %u.%u", set, descriptor->binding);
+        add_missing(inputs, false, "image %s", inputs->name);
         return;
     }
     const ImageInfo *image = &found->info;
@@ -135,7 +208,7 @@ static void add_image(Inputs *inputs, uint32_t set, const Descriptor *descriptor
     if (range.layers == ~0u) range.layers = image->layers - range.layer;
     begin_resource(inputs, set, descriptor, &use);
     append(&inputs->resources, ",\"image\":%" PRIu64 ",\"range\":[%u,%u,%u,%u]}", found->id, range.level, range.levels, range.layer, range.layers);
-    if (!inputs->capture || descriptor->element > 0) return;
+    if (!inputs->capture) return;
     uint32_t size[3];
     for (int i = 0; i < 3; i++) size[i] = image->size[i] >> range.level ? image->size[i] >> range.level : 1;
     bool is_layered = view->view_type >= CUBE;
@@ -155,7 +228,7 @@ static void add_image(Inputs *inputs, uint32_t set, const Descriptor *descriptor
     }
     Readback *readback = is_recordable && bytes <= MAX_IMAGE_BYTES ? add_readback(inputs, bytes) : NULL;
     if (!readback) {
-        add_missing(inputs, true, "contents of image %u.%u: format %d, %u levels, %u samples", set, descriptor->binding, view->format, range.levels, image->samples);
+        add_missing(inputs, true, "contents of image %s: format %d, %u levels, %u samples", inputs->name, view->format, range.levels, image->samples);
         readback = add_table(inputs);
     } else {
         readback->format = view->format;
@@ -175,17 +248,24 @@ static void add_image(Inputs *inputs, uint32_t set, const Descriptor *descriptor
         if (!is_general) barriers(commands, STAGE_TRANSFER, STAGE_ALL, 0, 0, NULL, 0, NULL, 1, &barrier);
     }
     readback->lines = lines.data;
-    snprintf(readback->table, sizeof readback->table, "[image.\"%u.%u\"]", set, descriptor->binding);
+    snprintf(readback->table, sizeof readback->table, "[image.\"%s\"]", inputs->name);
 }
 
-static void add_sampler(Inputs *inputs, uint32_t set, const Descriptor *descriptor) {
+/* The samplers of an array are equal in case.toml. */
+static void add_sampler(Inputs *inputs, const DescriptorSet *bound, uint32_t set, const Descriptor *descriptor) {
     static const char *const EDGES[] = { "repeat", "mirror", "clamp" };
-    if (!inputs->capture || descriptor->element > 0) return;
+    if (!inputs->capture) return;
+    for (uint32_t i = 0; i < bound->count && descriptor->element > 0; i++) {
+        const Descriptor *first = &bound->descriptors[i];
+        if (first->binding != descriptor->binding || first->element > 0) continue;
+        if (first->image.sampler != descriptor->image.sampler) add_missing(inputs, true, "sampler %s, which differs from %u.%u[0]", inputs->name, set, descriptor->binding);
+        return;
+    }
     const SamplerInfo *sampler = find_object(SAMPLERS, descriptor->image.sampler);
     bool is_supported = sampler && sampler->mag_filter == sampler->min_filter && sampler->mag_filter < 2 && sampler->address_modes[0] < 3
         && sampler->address_modes[0] == sampler->address_modes[1];
     if (!is_supported) {
-        add_missing(inputs, true, "sampler %u.%u: a filter or address mode that is not computed", set, descriptor->binding);
+        add_missing(inputs, true, "sampler %s: a filter or address mode that is not computed", inputs->name);
         return;
     }
     Readback *table = add_table(inputs);
@@ -239,7 +319,29 @@ static const DescriptorSet *bound_set(const BindPoint *point, uint32_t number) {
     return pushed ? pushed : find_object(DESCRIPTOR_SETS, point->sets[number]);
 }
 
+/* Ranges of memory that descriptors of a dispatch name. */
+typedef struct UsedRange {
+    uint64_t memory, from, to;
+} UsedRange;
+
+/* Adds how a range overlaps the earlier ones: dispatches of a variant alias the same descriptors. */
+static uint64_t hash_overlaps(uint64_t hash, UsedRange *ranges, unsigned *count, const Buffer *buffer, const DescriptorUse *use) {
+    enum { MAX_RANGES = 256 };
+    if (!buffer || *count == MAX_RANGES) return hash;
+    /* Buffers without known memory overlap by their id alone. */
+    UsedRange range = { buffer->memory ? buffer->memory : buffer->id, buffer->offset + use->offset, buffer->offset + use->offset + use->size };
+    for (unsigned i = 0; i < *count; i++) {
+        if (ranges[i].memory != range.memory || range.from >= ranges[i].to || ranges[i].from >= range.to) continue;
+        uint64_t relation[2] = { i, range.from - ranges[i].from };
+        hash = hash_bytes(hash, relation, sizeof relation);
+    }
+    ranges[(*count)++] = range;
+    return hash;
+}
+
 static uint64_t find_variant(const Commands *commands) {
+    UsedRange ranges[256];
+    unsigned range_count = 0;
     const BindPoint *point = &commands->points[COMPUTE_POINT];
     uint64_t hash = hash_bytes(0xcbf29ce484222325, commands->push, point->pipeline->push_size);
     hash = hash_bytes(hash, commands->is_pushed, point->pipeline->push_size);
@@ -250,6 +352,7 @@ static uint64_t find_variant(const Commands *commands) {
             DescriptorUse use = descriptor_use(descriptor, dynamic_offset(set, point->offsets[number], descriptor));
             const Image *image = use.view ? find_object(IMAGES, use.view->image) : NULL;
             hash = hash_bytes(hash, &use.size, sizeof use.size);
+            hash = hash_overlaps(hash, ranges, &range_count, find_object(BUFFERS, use.buffer), &use);
             if (image) hash = hash_bytes(hash, image->info.size, sizeof image->info.size);
             if (use.view) hash = hash_bytes(hash, &use.view->range, sizeof use.view->range);
             hash = hash_bytes(hash, descriptor->block.data, descriptor->block.size);
@@ -335,10 +438,11 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
         return;
     }
     uint64_t kind = find_kind(commands, grid), variant = find_variant(commands);
-    Inputs inputs = { commands, begin_capture(commands, kind, variant), { 0 }, { 0 }, { 0 } };
+    Inputs inputs = { .commands = commands, .capture = begin_capture(commands, kind, variant) };
     if (inputs.capture && grid) memcpy(inputs.capture->grid, grid, sizeof inputs.capture->grid);
     if (note) add_missing(&inputs, false, "%s", note);
     if (commands->has_descriptor_buffers) add_missing(&inputs, false, "descriptor buffers");
+    if (commands->is_conditional) add_missing(&inputs, false, "the condition of conditional rendering");
     typedef void (*Barrier)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, const void *, uint32_t, const void *, uint32_t, const void *);
     Barrier barriers = (Barrier)next_function(handle, "vkCmdPipelineBarrier");
     MemoryBarrier before = { 46, NULL, WRITE_ANY, READ_TRANSFER }, after = { 46, NULL, WRITE_TRANSFER, READ_ANY | WRITE_ANY };
@@ -350,19 +454,18 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
     }
     for (uint32_t number = 0; number < point->pipeline->set_count; number++) {
         const DescriptorSet *set = bound_set(point, number);
-        if (set && set->layout && set->layout->is_updated_late) add_missing(&inputs, false, "set %u, which may be updated after it is bound", number);
         if (set && set->is_cut) add_missing(&inputs, false, "large arrays of set %u", number);
         for (uint32_t i = 0; set && i < set->count; i++) {
             const Descriptor *descriptor = &set->descriptors[i];
             if (descriptor->kind < 0) continue;
-            if (descriptor->element > 0) add_missing(&inputs, false, "element %u of %u.%u", descriptor->element, number, descriptor->binding);
-            if (descriptor->kind == SAMPLER || descriptor->kind == IMAGE_AND_SAMPLER) add_sampler(&inputs, number, descriptor);
+            name_descriptor(&inputs, set, number, descriptor);
+            if (descriptor->kind == SAMPLER || descriptor->kind == IMAGE_AND_SAMPLER) add_sampler(&inputs, set, number, descriptor);
             if (descriptor->kind >= IMAGE_AND_SAMPLER && descriptor->kind <= STORAGE_IMAGE) add_image(&inputs, number, descriptor);
             if (descriptor->kind >= UNIFORM_TEXELS && descriptor->kind <= STORAGE_BUFFER_DYNAMIC)
                 add_buffer(&inputs, number, descriptor, dynamic_offset(set, point->offsets[number], descriptor));
-            if (descriptor->kind == INLINE_UNIFORM_BLOCK) add_block(&inputs, number, descriptor);
+            if (descriptor->kind == INLINE_UNIFORM_BLOCK) add_block(&inputs, descriptor);
             else if (descriptor->kind > STORAGE_BUFFER_DYNAMIC)
-                add_missing(&inputs, false, "descriptor %u.%u of type %d", number, descriptor->binding, descriptor->kind);
+                add_missing(&inputs, false, "descriptor %s of type %d", inputs.name, descriptor->kind);
         }
     }
     add_address_buffers(&inputs);
@@ -371,6 +474,8 @@ static void record_dispatch(Handle handle, const uint32_t grid[3], uint64_t indi
     if (grid) append(&commands->list, ",\"grid\":[%u,%u,%u]", grid[0], grid[1], grid[2]);
     else append(&commands->list, ",\"indirect\":{\"buffer\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":12}", buffer_id(indirect), indirect_offset);
     if (inputs.capture) append(&commands->list, ",\"case\":%" PRIu64, inputs.capture->number);
+    uint64_t use = add_late_uses(commands, point, point->pipeline->set_count);
+    if (use) append(&commands->list, ",\"late_use\":%" PRIu64, use);
     append(&commands->list, ",\"resources\":[%s]", inputs.resources.data ? inputs.resources.data : "");
     append(&commands->list, ",\"missing\":[%s]", inputs.missing.data ? inputs.missing.data : "");
     append(&commands->list, ",\"missing_contents\":[%s]}", inputs.missing_contents.data ? inputs.missing_contents.data : "");

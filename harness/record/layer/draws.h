@@ -1,6 +1,7 @@
 /* Draws and render passes.
  *
- * What the shaders of a draw access is not computed: its descriptors, vertices and indices are possible accesses. The load and store
+ * What the shaders of a draw access is not computed: its descriptors are possible accesses, from which the reader removes those that no
+ * shader can make. Indices, and the attributes of the first vertex, are accesses; other vertices are possible ones. The load and store
  * operations of attachments are accesses of the command that begins a render pass. Missed: layout transitions of render passes. */
 
 enum { STAGE_VERTEX_INPUT = 4, STAGE_VERTEX = 8, STAGE_EARLY_TESTS = 0x100, STAGE_LATE_TESTS = 0x200, STAGE_COLOUR = 0x400, STAGE_COMPUTE = 0x800 };
@@ -85,7 +86,7 @@ static void add_subpass_dependencies(Commands *commands, bool is_end) {
     const RenderPass *pass = commands->pass;
     for (uint32_t i = 0; pass && i < pass->dependency_count; i++)
         if (pass->dependencies[i].from != pass->dependencies[i].to && pass->dependencies[i].to == (is_end ? ~0u : commands->subpass))
-            add_barrier(commands, pass->dependencies[i].barrier, "");
+            add_barrier(commands, pass->dependencies[i].barrier, ",\"is_subpass\":true");
 }
 
 static void begin_render_pass(Handle handle, const char *what, const RenderPassBegin *info) {
@@ -182,15 +183,23 @@ BIND_VERTICES2(vkCmdBindVertexBuffers2EXT)
 
 static void layer_vkCmdBindIndexBuffer(Handle handle, uint64_t buffer, uint64_t offset, int32_t type) {
     CALL_NEXT(handle, void, vkCmdBindIndexBuffer, (Handle, uint64_t, uint64_t, int32_t))(handle, buffer, offset, type);
-    WITH_COMMANDS(commands->indices = (BoundBuffer){ buffer, offset };);
+    WITH_COMMANDS(commands->indices = (BoundBuffer){ buffer, offset }; commands->index_type = type;);
+}
+
+static void layer_vkCmdBindIndexBuffer2KHR(Handle handle, uint64_t buffer, uint64_t offset, uint64_t size, int32_t type) {
+    CALL_NEXT(handle, void, vkCmdBindIndexBuffer2KHR, (Handle, uint64_t, uint64_t, uint64_t, int32_t))(handle, buffer, offset, size, type);
+    WITH_COMMANDS(commands->indices = (BoundBuffer){ buffer, offset }; commands->index_type = type;);
 }
 
 /* Draws. */
 
+/* Pipeline stages by the bit of their shader stage. */
+enum { SHADER_STAGES = 8 };
+static const uint64_t PIPELINE_STAGES[SHADER_STAGES] = { 8, 0x10, 0x20, 0x40, 0x80, 0x800, 0x80000, 0x100000 };
+
 /* Appends what a descriptor names as possible accesses of each stage that may use it. */
 static void add_possible_accesses(Text *text, uint32_t stages, const Descriptor *descriptor, uint32_t dynamic) {
-    static const uint64_t PIPELINE_STAGES[] = { 8, 0x10, 0x20, 0x40, 0x80, 0x800, 0x80000, 0x100000 };
-    for (unsigned bit = 0; bit < sizeof PIPELINE_STAGES / sizeof *PIPELINE_STAGES; bit++) {
+    for (unsigned bit = 0; bit < SHADER_STAGES; bit++) {
         if (!(stages >> bit & 1)) continue;
         uint64_t stage = PIPELINE_STAGES[bit];
         DescriptorUse use = descriptor_use(descriptor, dynamic);
@@ -203,30 +212,103 @@ static void add_possible_accesses(Text *text, uint32_t stages, const Descriptor 
     }
 }
 
-static void add_draw(Handle handle, const char *what, bool has_indices, const BoundBuffer *indirect, uint64_t indirect_size) {
+/* What a draw names besides its descriptors. `counts` are those of vertices or indices and of instances, `firsts` their first ones; NULL if
+ * the device decides. */
+typedef struct Draw {
+    bool has_indices;
+    BoundBuffer indirect;
+    uint64_t indirect_size;
+    const uint32_t *counts, *firsts;
+} Draw;
+
+/* Appends the vertex attributes that a draw surely reads, if its vertex shader does. */
+static void add_first_vertex(Commands *commands, const Pipeline *pipeline, const Draw *draw) {
+    for (uint32_t i = 0; pipeline && i < pipeline->attribute_count; i++) {
+        const VertexAttribute *attribute = &pipeline->attributes[i];
+        const VertexBinding *binding = NULL;
+        for (uint32_t j = 0; j < pipeline->binding_count; j++)
+            if (pipeline->bindings[j].binding == attribute->binding) binding = &pipeline->bindings[j];
+        /* Indices decide the vertices. */
+        if (!binding || attribute->binding >= MAX_VERTEX_BUFFERS || (draw->has_indices && !binding->is_per_instance)) continue;
+        const BoundBuffer *bound = &commands->vertices[attribute->binding];
+        int format = find_format(attribute->format);
+        uint64_t at = bound->offset + (uint64_t)draw->firsts[binding->is_per_instance ? 1 : 0] * binding->stride + attribute->offset;
+        char origin[64];
+        snprintf(origin, sizeof origin, ",\"location\":%u", attribute->location);
+        access_origin = origin;
+        if (bound->buffer)
+            add_buffer_access(&commands->list, bound->buffer, at, format < 0 ? 1 : (uint64_t)(FORMATS[format].bits / 8 * FORMATS[format].components), STAGE_VERTEX_INPUT, VERTEX_READ, 0);
+        access_origin = "";
+    }
+}
+
+static bool uses_vertex_buffer(const Pipeline *pipeline, uint32_t binding) {
+    bool is_used = !pipeline || !pipeline->stages || pipeline->has_dynamic_vertices;
+    for (uint32_t i = 0; pipeline && i < pipeline->binding_count; i++) is_used = is_used || pipeline->bindings[i].binding == binding;
+    return is_used;
+}
+
+static void add_vertex_accesses(Commands *commands, const Pipeline *pipeline, const Draw *draw) {
+    Text *text = &commands->list;
+    bool is_sure = draw->counts && draw->counts[0] && draw->counts[1] && !commands->is_conditional;
+    if (is_sure) add_first_vertex(commands, pipeline, draw);
+    for (uint32_t i = 0; i < MAX_VERTEX_BUFFERS; i++)
+        if (commands->vertices[i].buffer && uses_vertex_buffer(pipeline, i))
+            add_buffer_access(text, commands->vertices[i].buffer, commands->vertices[i].offset, WHOLE_SIZE, STAGE_VERTEX_INPUT, VERTEX_READ, POSSIBLE);
+    if (draw->has_indices) {
+        uint64_t bytes = commands->index_type == 0 ? 2 : commands->index_type == 1 ? 4 : 1, from = commands->indices.offset;
+        if (is_sure) add_buffer_access(text, commands->indices.buffer, from + draw->firsts[0] * bytes, draw->counts[0] * bytes, STAGE_VERTEX_INPUT, INDEX_READ, 0);
+        else add_buffer_access(text, commands->indices.buffer, from, WHOLE_SIZE, STAGE_VERTEX_INPUT, INDEX_READ, POSSIBLE);
+    }
+    if (draw->indirect.buffer)
+        add_buffer_access(text, draw->indirect.buffer, draw->indirect.offset, draw->indirect_size, SYNC_INDIRECT_STAGE, SYNC_INDIRECT,
+                          commands->is_conditional ? POSSIBLE : 0);
+}
+
+static void add_draw(Handle handle, const char *what, Draw draw) {
     LOCK;
     Commands *commands = find_commands(handle);
     if (commands) {
         const BindPoint *point = &commands->points[GRAPHICS_POINT];
-        uint32_t stages = point->pipeline && point->pipeline->stages ? point->pipeline->stages : 0x1f;
-        begin_command(commands, what, ",\"is_partial\":true");
+        const Pipeline *pipeline = point->pipeline;
+        bool is_known = pipeline && pipeline->stages && !commands->has_descriptor_buffers;
+        uint32_t stages = pipeline && pipeline->stages ? pipeline->stages : 0x1f, set_count = pipeline ? pipeline->set_count : MAX_SETS;
+        for (uint32_t number = 0; number < set_count; number++) {
+            const DescriptorSet *set = bound_set(point, number);
+            is_known = is_known && (!set || !set->is_cut);
+        }
+        Text state = { 0 };
+        if (is_known) {
+            uint64_t use = add_late_uses(commands, point, set_count);
+            if (use) append(&state, ",\"late_use\":%" PRIu64, use);
+            append(&state, ",\"shaders\":[");
+            for (uint32_t i = 0; i < pipeline->shader_count; i++) {
+                uint64_t stage = 0;
+                for (unsigned bit = 0; bit < SHADER_STAGES; bit++)
+                    if (pipeline->shaders[i].stage >> bit & 1) stage = PIPELINE_STAGES[bit];
+                append(&state, "%s[%" PRIu64 ",\"%016" PRIx64 "\",", i ? "," : "", stage, pipeline->shaders[i].hash);
+                append_string(&state, pipeline->shaders[i].entry);
+                append(&state, "]");
+            }
+            append(&state, "]");
+        } else append(&state, ",\"is_partial\":true");
+        begin_command(commands, what, state.data);
+        free(state.data);
         Text *text = &commands->list;
-        uint32_t set_count = point->pipeline ? point->pipeline->set_count : MAX_SETS;
         for (uint32_t number = 0; number < set_count; number++) {
             const DescriptorSet *set = bound_set(point, number);
             for (uint32_t i = 0; set && i < set->count; i++) {
                 const Descriptor *descriptor = &set->descriptors[i];
                 const LayoutBinding *binding = find_binding(set->layout, descriptor->binding);
+                char origin[64];
+                snprintf(origin, sizeof origin, ",\"place\":[%u,%u]", number, descriptor->binding);
+                access_origin = origin;
                 if (descriptor->kind >= 0)
                     add_possible_accesses(text, binding ? stages & binding->stages : stages, descriptor, dynamic_offset(set, point->offsets[number], descriptor));
+                access_origin = "";
             }
         }
-        for (uint32_t i = 0; i < MAX_VERTEX_BUFFERS; i++)
-            if (commands->vertices[i].buffer)
-                add_buffer_access(text, commands->vertices[i].buffer, commands->vertices[i].offset, WHOLE_SIZE, STAGE_VERTEX_INPUT, VERTEX_READ, POSSIBLE);
-        if (has_indices) add_buffer_access(text, commands->indices.buffer, commands->indices.offset, WHOLE_SIZE, STAGE_VERTEX_INPUT, INDEX_READ, POSSIBLE);
-        for (; indirect && indirect->buffer; indirect = NULL)
-            add_buffer_access(text, indirect->buffer, indirect->offset, indirect_size, SYNC_INDIRECT_STAGE, SYNC_INDIRECT, 0);
+        add_vertex_accesses(commands, pipeline, &draw);
         end_command(commands);
     }
     UNLOCK;
@@ -235,10 +317,20 @@ static void add_draw(Handle handle, const char *what, bool has_indices, const Bo
 #define DRAW(name, has_indices, parameters, arguments, indirect_buffer, indirect_offset, indirect_size) \
     static void layer_##name parameters { \
         CALL_NEXT(handle, void, name, parameters) arguments; \
-        add_draw(handle, #name, has_indices, &(BoundBuffer){ indirect_buffer, indirect_offset }, indirect_size); \
+        add_draw(handle, #name, (Draw){ has_indices, { indirect_buffer, indirect_offset }, indirect_size, NULL, NULL }); \
     }
-DRAW(vkCmdDraw, false, (Handle handle, uint32_t a, uint32_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), 0, 0, 0)
-DRAW(vkCmdDrawIndexed, true, (Handle handle, uint32_t a, uint32_t b, uint32_t c, int32_t d, uint32_t e), (handle, a, b, c, d, e), 0, 0, 0)
+static void layer_vkCmdDraw(Handle handle, uint32_t vertices, uint32_t instances, uint32_t first, uint32_t first_instance) {
+    CALL_NEXT(handle, void, vkCmdDraw, (Handle, uint32_t, uint32_t, uint32_t, uint32_t))(handle, vertices, instances, first, first_instance);
+    add_draw(handle, "vkCmdDraw", (Draw){ .counts = (uint32_t[2]){ vertices, instances }, .firsts = (uint32_t[2]){ first, first_instance } });
+}
+
+static void layer_vkCmdDrawIndexed(Handle handle, uint32_t indices, uint32_t instances, uint32_t first, int32_t offset, uint32_t first_instance) {
+    CALL_NEXT(handle, void, vkCmdDrawIndexed, (Handle, uint32_t, uint32_t, uint32_t, int32_t, uint32_t))(
+        handle, indices, instances, first, offset, first_instance);
+    add_draw(handle, "vkCmdDrawIndexed",
+             (Draw){ .has_indices = true, .counts = (uint32_t[2]){ indices, instances }, .firsts = (uint32_t[2]){ first, first_instance } });
+}
+
 DRAW(vkCmdDrawIndirect, false, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), a, b, c ? 16 : 0)
 DRAW(vkCmdDrawIndexedIndirect, true, (Handle handle, uint64_t a, uint64_t b, uint32_t c, uint32_t d), (handle, a, b, c, d), a, b, c ? 20 : 0)
 #define DRAW_COUNT(name, has_indices) \
@@ -268,9 +360,25 @@ UNKNOWN(vkCmdDrawIndirectByteCountEXT, (Handle handle, uint32_t a, uint32_t b, u
 UNKNOWN(vkCmdDrawMeshTasksIndirectCountEXT, (Handle handle, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t e, uint32_t f), (handle, a, b, c, d, e, f))
 UNKNOWN(vkCmdDrawMultiEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e), (handle, a, b, c, d, e))
 UNKNOWN(vkCmdDrawMultiIndexedEXT, (Handle handle, uint32_t a, const void *b, uint32_t c, uint32_t d, uint32_t e, const void *f), (handle, a, b, c, d, e, f))
+UNKNOWN(vkCmdBeginTransformFeedbackEXT, (Handle handle, uint32_t a, uint32_t b, const void *c, const void *d), (handle, a, b, c, d))
+UNKNOWN(vkCmdEndTransformFeedbackEXT, (Handle handle, uint32_t a, uint32_t b, const void *c, const void *d), (handle, a, b, c, d))
 UNKNOWN(vkCmdUpdatePipelineIndirectBufferNV, (Handle handle, int32_t a, uint64_t b), (handle, a, b))
 
+/* Commands between them may do nothing. */
+static void layer_vkCmdBeginConditionalRenderingEXT(Handle handle, const void *info) {
+    CALL_NEXT(handle, void, vkCmdBeginConditionalRenderingEXT, (Handle, const void *))(handle, info);
+    WITH_COMMANDS(begin_command(commands, "vkCmdBeginConditionalRenderingEXT", ",\"is_partial\":true"); end_command(commands);
+                  commands->is_conditional = true;);
+}
+
+static void layer_vkCmdEndConditionalRenderingEXT(Handle handle) {
+    CALL_NEXT(handle, void, vkCmdEndConditionalRenderingEXT, (Handle))(handle);
+    WITH_COMMANDS(commands->is_conditional = false;);
+}
+
 #define DRAW_FUNCTIONS \
+    LAYER_FUNCTION(vkCmdBindIndexBuffer2KHR) LAYER_FUNCTION(vkCmdBeginTransformFeedbackEXT) LAYER_FUNCTION(vkCmdEndTransformFeedbackEXT) \
+    LAYER_FUNCTION(vkCmdBeginConditionalRenderingEXT) LAYER_FUNCTION(vkCmdEndConditionalRenderingEXT) \
     LAYER_FUNCTION(vkCreateRenderPass) LAYER_FUNCTION(vkCreateRenderPass2) LAYER_FUNCTION(vkCreateRenderPass2KHR) \
     LAYER_FUNCTION(vkCreateFramebuffer) LAYER_FUNCTION(vkCmdBeginRenderPass) LAYER_FUNCTION(vkCmdBeginRenderPass2) \
     LAYER_FUNCTION(vkCmdBeginRenderPass2KHR) LAYER_FUNCTION(vkCmdNextSubpass) LAYER_FUNCTION(vkCmdNextSubpass2) \

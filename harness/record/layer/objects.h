@@ -64,10 +64,23 @@ typedef struct Bytes {
     uint64_t hash;
 } Bytes;
 
+/* A shader of a graphics pipeline, whose code is in a file named by its hash. */
+typedef struct Shader {
+    uint32_t stage;
+    uint64_t hash;
+    char *entry;
+} Shader;
+
 typedef struct Pipeline {
     Bytes code;
     char *entry, *constants; /* The constants as an inline table of TOML. */
-    uint32_t subgroup_size, push_size, set_count, stages; /* The stages of a graphics pipeline; 0 of a compute pipeline. */
+    uint32_t subgroup_size, push_size, set_count;
+    /* Of a graphics pipeline: its stages, 0 if some are not known, its shaders, and its vertex input, which may be dynamic state. */
+    uint32_t stages, shader_count, binding_count, attribute_count;
+    Shader *shaders;
+    VertexBinding *bindings;
+    VertexAttribute *attributes;
+    bool has_dynamic_vertices;
     uint64_t hash;
 } Pipeline;
 
@@ -91,6 +104,7 @@ typedef struct DescriptorSet {
     uint32_t count;
     Descriptor *descriptors;
     bool is_cut; /* Elements of large arrays are not stored. */
+    uint64_t updates;
 } DescriptorSet;
 
 typedef struct PipelineLayout {

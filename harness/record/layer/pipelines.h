@@ -65,21 +65,59 @@ static Result layer_vkCreateComputePipelines(
     return result;
 }
 
+static void write_module(const Bytes *code) {
+    char path[4096];
+    if (!open_journal()) return;
+    snprintf(path, sizeof path - 32, "%s/modules", folder);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/modules/%016" PRIx64 ".spv", folder, code->hash);
+    FILE *file = access(path, F_OK) == 0 ? NULL : fopen(path, "wb");
+    if (!file) return;
+    fwrite(code->data, 1, code->size, file);
+    fclose(file);
+}
+
+/* Without `stages`, the draws of a pipeline have unknown accesses: it has libraries, or a module that is not known. */
+static void record_graphics_pipeline(Pipeline *pipeline, const GraphicsPipelineInfo *info) {
+    enum { LIBRARY = 0x800, LIBRARIES = 1000290000, LIBRARY_PARTS = 1000320002, DYNAMIC_STRIDE = 1000267005, DYNAMIC_VERTICES = 1000352000 };
+    bool is_known = !(info->flags & LIBRARY);
+    for (const Header *at = info->next; at; at = at->next) is_known = is_known && at->type != LIBRARIES && at->type != LIBRARY_PARTS;
+    const PipelineLayout *layout = find_object(PIPELINE_LAYOUTS, info->layout);
+    pipeline->set_count = layout && is_known && layout->set_count < MAX_SETS ? layout->set_count : MAX_SETS;
+    if (!is_known) return;
+    pipeline->shaders = allocate(info->stage_count * sizeof *pipeline->shaders);
+    for (uint32_t i = 0; i < info->stage_count; i++) {
+        const StageInfo *stage = &info->stages[i];
+        const Bytes *code = find_object(MODULES, stage->module);
+        for (const Header *at = stage->next; at && !code; at = at->next)
+            if (at->type == MODULE_INFO) code = copy_code((const ModuleInfo *)at);
+        if (!code) {
+            pipeline->stages = 0;
+            return;
+        }
+        write_module(code);
+        pipeline->shaders[pipeline->shader_count++] = (Shader){ stage->stage, code->hash, duplicate(stage->entry, strlen(stage->entry) + 1) };
+        pipeline->stages |= stage->stage;
+    }
+    const VertexInputInfo *vertices = pipeline->stages & 1 ? info->states[0] : NULL;
+    const DynamicStateInfo *dynamic = info->states[8];
+    for (uint32_t i = 0; dynamic && i < dynamic->count; i++)
+        pipeline->has_dynamic_vertices = pipeline->has_dynamic_vertices || dynamic->states[i] == DYNAMIC_STRIDE || dynamic->states[i] == DYNAMIC_VERTICES;
+    if (!vertices || pipeline->has_dynamic_vertices) return;
+    pipeline->binding_count = vertices->binding_count;
+    pipeline->bindings = duplicate(vertices->bindings, vertices->binding_count * sizeof *vertices->bindings);
+    pipeline->attribute_count = vertices->attribute_count;
+    pipeline->attributes = duplicate(vertices->attributes, vertices->attribute_count * sizeof *vertices->attributes);
+}
+
 static Result layer_vkCreateGraphicsPipelines(
     Handle device, uint64_t cache, uint32_t count, const GraphicsPipelineInfo *infos, const void *allocator, uint64_t *created) {
     Result result = CALL_NEXT(device, Result, vkCreateGraphicsPipelines,
                           (Handle, uint64_t, uint32_t, const GraphicsPipelineInfo *, const void *, uint64_t *))(
         device, cache, count, infos, allocator, created);
     LOCK;
-    for (uint32_t i = 0; i < count; i++) {
-        if (result != SUCCESS || !created[i]) continue;
-        Pipeline *pipeline = store_object(PIPELINES, created[i], allocate(sizeof *pipeline));
-        for (uint32_t j = 0; j < infos[i].stage_count; j++) pipeline->stages |= infos[i].stages[j].stage;
-        /* The stages of a library are in another structure. */
-        if (infos[i].next) pipeline->stages = 0;
-        const PipelineLayout *layout = find_object(PIPELINE_LAYOUTS, infos[i].layout);
-        pipeline->set_count = layout && !infos[i].next && layout->set_count < MAX_SETS ? layout->set_count : MAX_SETS;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (result == SUCCESS && created[i]) record_graphics_pipeline(store_object(PIPELINES, created[i], allocate(sizeof(Pipeline))), &infos[i]);
     UNLOCK;
     return result;
 }
@@ -140,7 +178,7 @@ static const LayoutBinding *find_binding(const SetLayout *layout, uint32_t bindi
 }
 
 static Descriptor *find_or_add_descriptor(DescriptorSet *set, uint32_t binding, uint32_t element) {
-    enum { MAX_ELEMENTS = 64 };
+    enum { MAX_ELEMENTS = 256 };
     static Descriptor unstored;
     move_to_binding(set->layout, &binding, &element);
     if (element >= MAX_ELEMENTS) {
@@ -174,7 +212,7 @@ static Result layer_vkAllocateDescriptorSets(Handle device, const SetAllocateInf
         DescriptorSet *set = find_object(DESCRIPTOR_SETS, created[i]);
         if (set) free(set->descriptors);
         else set = store_object(DESCRIPTOR_SETS, created[i], allocate(sizeof *set));
-        *set = (DescriptorSet){ find_object(LAYOUTS, info->layouts[i]), 0, NULL, false };
+        *set = (DescriptorSet){ .layout = find_object(LAYOUTS, info->layouts[i]), .updates = set->updates + 1 };
         add_immutable_samplers(set);
     }
     UNLOCK;
@@ -182,6 +220,7 @@ static Result layer_vkAllocateDescriptorSets(Handle device, const SetAllocateInf
 }
 
 static void write_descriptor(DescriptorSet *set, uint32_t binding, uint32_t element, int32_t kind, const void *data) {
+    set->updates++;
     Descriptor *descriptor = find_or_add_descriptor(set, binding, element);
     uint64_t immutable_sampler = descriptor->image.sampler;
     descriptor->kind = kind;
@@ -194,6 +233,7 @@ static void write_descriptor(DescriptorSet *set, uint32_t binding, uint32_t elem
 /* Writes bytes of an inline uniform block. Its elements are bytes. */
 static void write_block(DescriptorSet *set, uint32_t binding, uint32_t offset, uint32_t size, const void *data) {
     Descriptor *descriptor = find_or_add_descriptor(set, binding, 0);
+    set->updates++;
     descriptor->kind = INLINE_UNIFORM_BLOCK;
     if (offset + (size_t)size > descriptor->block.size) {
         unsigned char *old = descriptor->block.data;
@@ -227,7 +267,7 @@ static void layer_vkUpdateDescriptorSets(Handle device, uint32_t count, const De
     for (uint32_t i = 0; i < count; i++) write_descriptors(find_object(DESCRIPTOR_SETS, writes[i].set), &writes[i]);
     for (uint32_t i = 0; i < copy_count; i++) {
         DescriptorSet *from = find_object(DESCRIPTOR_SETS, copies[i].from), *to = find_object(DESCRIPTOR_SETS, copies[i].to);
-        if (from && to) to->is_cut = to->is_cut || from->is_cut;
+        if (from && to) to->is_cut = to->is_cut || from->is_cut, to->updates++;
         for (uint32_t j = 0; from && to && j < copies[i].count; j++) {
             Descriptor source = *find_or_add_descriptor(from, copies[i].from_binding, copies[i].from_element + j);
             if (source.kind == INLINE_UNIFORM_BLOCK) {

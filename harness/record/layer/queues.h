@@ -50,20 +50,26 @@ static bool has_unwritten_captures(const Commands *commands) {
     return false;
 }
 
-static uint64_t write_commands(Text *list) {
+static uint64_t write_commands(const Text *list, const LateUse *late_uses, uint32_t late_use_count) {
     uint64_t id = ++last_id;
     Text line = { 0 };
-    append(&line, "{\"event\":\"commands\",\"commands\":%" PRIu64 ",\"list\":[%s]}", id, list->data ? list->data : "");
+    append(&line, "{\"event\":\"commands\",\"commands\":%" PRIu64 ",\"list\":[%s],\"updated\":[", id, list->data ? list->data : "");
+    for (uint32_t i = 0; i < late_use_count; i++)
+        if (late_uses[i].set->updates != late_uses[i].updates) append(&line, "%s%" PRIu64, line.data[line.length - 1] == '[' ? "" : ",", late_uses[i].use);
+    append(&line, "]}");
     write_line(&line);
     return id;
 }
 
-/* Writes recorded commands once, and returns their id. */
+/* Writes recorded commands once for each state of their descriptors, and returns their id. */
 static uint64_t commands_id(Handle handle) {
     Commands *commands = find_commands(handle);
     if (!commands) return 0;
-    if (commands->id) return commands->id;
-    return commands->id = write_commands(&commands->list);
+    uint64_t updates = 0;
+    for (uint32_t i = 0; i < commands->late_use_count; i++) updates += commands->late_uses[i].set->updates;
+    if (commands->id && commands->late_updates == updates) return commands->id;
+    commands->late_updates = updates;
+    return commands->id = write_commands(&commands->list, commands->late_uses, commands->late_use_count);
 }
 
 /* Adds a fence behind a submission whose cases are not written yet. */
@@ -219,7 +225,7 @@ static Result layer_vkQueuePresentKHR(Handle queue, const PresentInfo *info) {
             add_image_access(&list, swapchain->images[info->indices[i]], ALL, NULL, STAGE_ANY, READ_MEMORY, 0);
     }
     append(&list, "]}");
-    uint64_t id = write_commands(&list);
+    uint64_t id = write_commands(&list, NULL, 0);
     free(list.data);
     Text line = { 0 };
     begin_submission(&line, queue);

@@ -49,17 +49,27 @@ typedef struct BindPoint {
     uint32_t *offsets[MAX_SETS];
 } BindPoint;
 
+/* A command that uses a set which may be updated until the command is submitted. */
+typedef struct LateUse {
+    const DescriptorSet *set;
+    uint64_t use, updates; /* The id of the command's use, and the updates of the set when it was recorded. */
+} LateUse;
+
 typedef struct Commands {
     Handle handle, device;
     BindPoint points[POINT_COUNT];
     unsigned char push[MAX_PUSH_BYTES];
     bool is_pushed[MAX_PUSH_BYTES];
-    bool has_descriptor_buffers;
+    bool has_descriptor_buffers, is_conditional;
+    int32_t index_type;
     BoundBuffer vertices[MAX_VERTEX_BUFFERS], indices;
     const struct RenderPass *pass;
     uint32_t subpass;
     Text list;      /* The commands, as JSON objects separated by commas. */
     uint64_t id;    /* Of the recorded commands; 0 until they are submitted. */
+    LateUse *late_uses;
+    uint32_t late_use_count;
+    uint64_t late_updates; /* The sum of the updates of their sets when the commands were written. */
     uint64_t fence;         /* Signalled when the last submission has ended; 0 if there is nothing to write. */
     uint64_t program_fence; /* The id of the program's fence with the same meaning, or 0. */
     Capture *captures;

@@ -15,9 +15,12 @@ static void begin_command(Commands *commands, const char *what, const char *stat
 
 static void end_command(Commands *commands) { append(&commands->list, "]}"); }
 
+/* What makes the access that is recorded, with the lock held: empty, or a member that starts with a comma. */
+static const char *access_origin = "";
+
 static void append_access(Text *text, uint64_t stage, uint64_t access, int kind) {
-    append(text, ",\"stage\":%" PRIu64 ",\"access\":%" PRIu64 "%s%s}", stage, access, kind & WRITES ? ",\"is_write\":true" : "",
-           kind & POSSIBLE ? ",\"is_possible\":true" : "");
+    append(text, ",\"stage\":%" PRIu64 ",\"access\":%" PRIu64 "%s%s%s}", stage, access, kind & WRITES ? ",\"is_write\":true" : "",
+           kind & POSSIBLE ? ",\"is_possible\":true" : "", access_origin);
 }
 
 static void add_buffer_access(Text *text, uint64_t handle, uint64_t from, uint64_t size, uint64_t stage, uint64_t access, int kind) {

@@ -3,25 +3,26 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::hazard::{ByteRange, ResourceId};
-use crate::journal::Event;
+use crate::journal::{DispatchResource, Event};
 use crate::scopes::Location;
 
 /// The memory of buffers and images, and who owns them.
 #[derive(Default)]
-pub(crate) struct Bindings {
+pub struct MemoryBindings {
     buffers: HashMap<u64, (Location, u64)>,
-    pub sizes: HashMap<u64, u64>,
+    pub(crate) sizes: HashMap<u64, u64>,
     /// Format, size, levels and layers.
-    pub images: HashMap<u64, (i32, [u32; 3], u32, u32)>,
+    pub(crate) images: HashMap<u64, (i32, [u32; 3], u32, u32)>,
     /// The bound ranges of images that share memory with another resource.
-    pub aliased_images: HashMap<u64, (u64, ByteRange)>,
+    pub(crate) aliased_images: HashMap<u64, (u64, ByteRange)>,
     shared: BTreeSet<ResourceId>,
-    pub families: HashMap<u64, u32>,
+    pub(crate) families: HashMap<u64, u32>,
 }
 
-impl Bindings {
-    pub fn from_events(events: &[Event]) -> Bindings {
-        let mut bindings = Bindings::default();
+impl MemoryBindings {
+    /// Collects the bindings of a process.
+    pub fn from_events(events: &[Event]) -> MemoryBindings {
+        let mut bindings = MemoryBindings::default();
         let (mut ranges, mut images) = (Vec::new(), Vec::new());
         for event in events {
             match event {
@@ -58,12 +59,30 @@ impl Bindings {
         bindings
     }
 
-    pub fn buffer_location(&self, buffer: u64) -> (Location, u64) {
+    /// Returns true if two resources of a dispatch share bytes.
+    pub fn is_overlap(&self, one: &DispatchResource, other: &DispatchResource) -> bool {
+        let is_common = |[first, count]: [u32; 2], [start, length]: [u32; 2]| {
+            first < start.saturating_add(length) && start < first.saturating_add(count)
+        };
+        match (one.buffer.zip(other.buffer), one.range.zip(other.range)) {
+            (Some((a, b)), _) => {
+                let ((location, base), (of, start)) = (self.buffer_location(a), self.buffer_location(b));
+                let (from, to) = (base + one.offset, start + other.offset);
+                location == of && from < to + other.size && to < from + one.size
+            }
+            (None, Some(([a, b, c, d], [e, f, g, h]))) => {
+                one.image == other.image && is_common([a, b], [e, f]) && is_common([c, d], [g, h])
+            }
+            (None, None) => false,
+        }
+    }
+
+    pub(crate) fn buffer_location(&self, buffer: u64) -> (Location, u64) {
         self.buffers.get(&buffer).copied().unwrap_or((Location::Buffer(buffer), 0))
     }
 
     /// Returns the levels and layers of an image in a range.
-    pub fn subresources(&self, image: u64, range: [u32; 4]) -> Vec<(u32, u32)> {
+    pub(crate) fn subresources(&self, image: u64, range: [u32; 4]) -> Vec<(u32, u32)> {
         let (levels, layers) = self.images.get(&image).map_or((1, 1), |known| (known.2, known.3));
         let [level, level_count, layer, layer_count] = range;
         let all = (level..levels).take(level_count as usize);
@@ -72,14 +91,14 @@ impl Bindings {
     }
 
     /// Returns the texels of a level; none if the format's blocks are not texels.
-    pub fn texels_of_level(&self, image: u64, level: u32) -> Option<u64> {
+    pub(crate) fn texels_of_level(&self, image: u64, level: u32) -> Option<u64> {
         let (format, size, ..) = self.images.get(&image)?;
         let is_compressed = (131..=184).contains(format) || *format >= 1_000_000_000;
         (!is_compressed).then(|| size.iter().map(|side| u64::from((side >> level.min(31)).max(1))).product())
     }
 
     /// Returns the queue family that owns a resource during an access; none if all do.
-    pub fn owner(&self, resource: ResourceId, queue: u64) -> Option<u32> {
+    pub(crate) fn owner(&self, resource: ResourceId, queue: u64) -> Option<u32> {
         self.families.get(&queue).copied().filter(|_| !self.shared.contains(&resource))
     }
 }

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::bindings::Bindings;
+use crate::bindings::MemoryBindings;
 use crate::hazard::{
     AccessSide, ByteRange, CommandHazard, Conflict, MissingOrder, ResourceBytes, ResourceId,
 };
@@ -59,7 +59,7 @@ struct Signal {
 
 pub(crate) struct HazardSearch<'a, F> {
     timeline: &'a Timeline<'a>,
-    bindings: &'a Bindings,
+    bindings: &'a MemoryBindings,
     accessed_bytes: &'a F,
     /// Commands that are not executed.
     pub removed: BTreeSet<usize>,
@@ -89,7 +89,7 @@ pub fn find_hazards(
     events: &[Event],
     accessed_bytes: impl Fn(&Command, &DispatchResource) -> ResourceBytes,
 ) -> Vec<CommandHazard> {
-    let bindings = Bindings::from_events(events);
+    let bindings = MemoryBindings::from_events(events);
     let mut search = HazardSearch::new(timeline, &bindings, &accessed_bytes);
     for step in &timeline.steps {
         search.take_step(step);
@@ -126,7 +126,7 @@ fn conflict_of(earlier: bool, later: bool) -> Option<Conflict> {
 
 impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F> {
     /// Creates a search before the first command.
-    pub fn new(timeline: &'a Timeline<'a>, bindings: &'a Bindings, accessed_bytes: &'a F) -> Self {
+    pub fn new(timeline: &'a Timeline<'a>, bindings: &'a MemoryBindings, accessed_bytes: &'a F) -> Self {
         HazardSearch {
             timeline,
             bindings,
@@ -286,7 +286,19 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
                 let covered = self.covered_by(queue, *stages);
                 self.events.insert(*event, covered);
             }
-            Command::Barrier { from, to, buffer, offset, size, image, range, families, layouts, events } => {
+            Command::Barrier {
+                from,
+                to,
+                buffer,
+                offset,
+                size,
+                image,
+                range,
+                families,
+                layouts,
+                events,
+                is_subpass: _,
+            } => {
                 let buffer = buffer.map(|buffer| {
                     let (location, base) = self.bindings.buffer_location(buffer);
                     let start = offset.unwrap_or(0);
@@ -546,7 +558,11 @@ impl<'a, F: Fn(&Command, &DispatchResource) -> ResourceBytes> HazardSearch<'a, F
         };
         let later = hazard.second.map_or(CommandSignature::Host, signature);
         let CommandHazard { conflict, first, resource, missing, is_possible, .. } = hazard;
-        let key = (conflict, signature(first), later, resource, missing, is_possible);
+        let key = |is_possible| (conflict, signature(first), later, resource, missing, is_possible);
+        if is_possible && self.known.contains_key(&key(false)) {
+            return;
+        }
+        let key = key(is_possible);
         if let Some(hazard) = self.known.get(&key).and_then(|known| self.hazards.get_mut(*known)) {
             hazard.count += 1;
             return;

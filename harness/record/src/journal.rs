@@ -140,6 +140,8 @@ pub enum Event {
         commands: u64,
         /// The commands, those of secondary command buffers included.
         list: Vec<Command>,
+        /// Late uses of sets that were updated after the command was recorded.
+        updated: Vec<u64>,
     },
     /// A batch of a submission.
     Submit {
@@ -207,6 +209,8 @@ pub enum Command {
         variant: u64,
         /// The resources that its descriptors and addresses name.
         resources: Vec<DispatchResource>,
+        /// Id of its use of sets that may be updated until it is submitted.
+        late_use: Option<u64>,
         /// Inputs that the case lacks, in words.
         missing: Vec<String>,
         /// Contents that the case lacks, of resources whose sizes it has.
@@ -242,6 +246,9 @@ pub enum Command {
         families: Option<[u32; 2]>,
         /// Old and new layout of an image.
         layouts: Option<[i32; 2]>,
+        /// True for a dependency of a render pass, which orders layout transitions, too.
+        #[serde(default)]
+        is_subpass: bool,
         /// Ids of the events whose signals end the first scope.
         #[serde(default)]
         events: Vec<u64>,
@@ -266,6 +273,10 @@ pub struct BufferRange {
     pub size: u64,
 }
 
+/// A shader of a draw: its pipeline stage, the hash of its module, and the entry point.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DrawShader(pub u64, pub String, pub String);
+
 /// A command that is neither a dispatch nor a barrier.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct OtherCommand {
@@ -273,6 +284,10 @@ pub struct OtherCommand {
     pub what: String,
     /// Its accesses.
     pub accesses: Vec<RecordedAccess>,
+    /// The shaders of a draw, if all are recorded. They decide which possible accesses it has.
+    pub shaders: Option<Vec<DrawShader>>,
+    /// Id of its use of sets that may be updated until it is submitted.
+    pub late_use: Option<u64>,
     /// True if it may have other accesses, or if shaders that are not analysed make them.
     #[serde(default)]
     pub is_partial: bool,
@@ -290,6 +305,10 @@ pub struct RecordedAccess {
     pub image: Option<u64>,
     /// First level, levels, first layer, layers of the image.
     pub range: Option<[u32; 4]>,
+    /// Set and binding of the descriptor through which a shader of a draw may make it.
+    pub place: Option<(u32, u32)>,
+    /// Location of the vertex attribute that the vertex shader of a draw may load.
+    pub location: Option<u32>,
     /// Bytes of the buffer, or texels of each level and layer.
     pub bytes: (u64, u64),
     /// One stage, as `VkPipelineStageFlagBits2`.
@@ -323,6 +342,8 @@ pub struct DispatchResource {
     /// Bytes of the buffer.
     #[serde(default)]
     pub size: u64,
+    /// Bytes of a texel of a buffer view; 0 for an unknown format.
+    pub texel_bytes: Option<u64>,
     /// The access of reads, as `VkAccessFlagBits2`.
     pub reads: u64,
     /// False if the descriptor permits reads alone.
@@ -369,6 +390,27 @@ pub enum ReadJournalError {
     },
 }
 
+/// Adds the sets that were updated after a command had been recorded to its missing inputs.
+fn mark_updated_uses(event: &mut Event) {
+    let Event::Commands { list, updated, .. } = event else { return };
+    for command in list {
+        match command {
+            Command::Dispatch { late_use: Some(late_use), missing, .. } if updated.contains(late_use) => {
+                missing.push("descriptors that were updated after the command had been recorded".to_owned());
+            }
+            Command::Other(draw) if draw.late_use.is_some_and(|late_use| updated.contains(&late_use)) => {
+                (draw.is_partial, draw.shaders) = (true, None);
+            }
+            Command::Dispatch { .. }
+            | Command::Other(_)
+            | Command::SetEvent { .. }
+            | Command::Barrier { .. }
+            | Command::Label { .. }
+            | Command::EndLabel => {}
+        }
+    }
+}
+
 /// Reads the journals of every process, by process number.
 ///
 /// # Errors
@@ -391,7 +433,8 @@ pub fn read_journals(folder: &Path) -> Result<Vec<ProcessJournal>, ReadJournalEr
                 error,
             })
         });
-        let events: Vec<Event> = events.collect::<Result<_, _>>()?;
+        let mut events: Vec<Event> = events.collect::<Result<_, _>>()?;
+        events.iter_mut().for_each(mark_updated_uses);
         let is_truncated = !rest.is_empty() || !events.contains(&Event::End);
         journals.push(ProcessJournal { process, folder, events, is_truncated });
     }

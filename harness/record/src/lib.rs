@@ -8,7 +8,7 @@
 //! The layer records the calls of the program, not its own: the copies and barriers that it adds to command buffers are not in the
 //! journal. The recorded run is more ordered than the program, so its contents are those of one possible run.
 
-mod bindings;
+pub mod bindings;
 pub mod hazard;
 pub mod hazards;
 pub mod journal;

@@ -2,13 +2,14 @@
 //!
 //! The steps are divided where the host has waited for all accesses; each part is searched without one barrier after the other. A barrier
 //! without effect stays removed, so all redundant barriers can be removed together (the search is monotone: less order has more hazards).
-//! Barriers with a layout transition, an ownership transfer, events or a stage of the host do more than order commands, and are not tried.
+//! Barriers with a layout transition, an ownership transfer, events or a stage of the host, and dependencies of render passes do more than
+//! order commands, and are not tried.
 //! Processes with commands of unknown accesses have none. The cost is barriers × commands of a part, up to [`MAX_WORK`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use crate::bindings::Bindings;
+use crate::bindings::MemoryBindings;
 use crate::hazard::{CommandHazard, ResourceBytes};
 use crate::hazards::HazardSearch;
 use crate::journal::{Command, DispatchResource, Event};
@@ -50,7 +51,7 @@ pub fn find_redundant_barriers<F>(
 where
     F: Fn(&Command, &DispatchResource) -> ResourceBytes,
 {
-    let bindings = Bindings::from_events(events);
+    let bindings = MemoryBindings::from_events(events);
     let (mut parts, mut start): (Vec<Part>, usize) = (Vec::new(), 0);
     let mut whole = HazardSearch::new(timeline, &bindings, &accessed_bytes);
     let mut signalled = HashMap::new();
@@ -127,10 +128,13 @@ struct Trial {
 
 /// Returns true for a barrier whose only effect is the order of recorded commands.
 fn is_order_alone(command: &Command) -> bool {
-    let Command::Barrier { from, to, families, layouts, events, .. } = command else { return false };
+    let Command::Barrier { from, to, families, layouts, is_subpass, events, .. } = command else {
+        return false;
+    };
     let has_pair = |differs: Option<bool>| differs.unwrap_or(false);
     (from.0 | to.0) & stage::HOST == 0
         && events.is_empty()
+        && !is_subpass
         && !has_pair(families.map(|[a, b]| a != b))
         && !has_pair(layouts.map(|[a, b]| a != b))
 }

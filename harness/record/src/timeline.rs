@@ -82,7 +82,7 @@ pub fn build_timeline(events: &[Event]) -> Timeline<'_> {
     for event in events {
         match event {
             Event::Queue { queue, device, .. } => queues.push((*queue, *device)),
-            Event::Commands { commands, list } => _ = builder.lists.insert(*commands, list),
+            Event::Commands { commands, list, updated: _ } => _ = builder.lists.insert(*commands, list),
             Event::Submit { queue, waits, commands, signals, fence } => {
                 let batch = Batch { number: submissions, waits, commands, signals, fence: *fence };
                 submissions += 1;

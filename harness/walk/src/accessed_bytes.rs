@@ -1,9 +1,10 @@
 //! The bytes of each resource that one walk of a kernel accesses.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::StorageClass;
+use rspirv::spirv::{Op, StorageClass as GlobalClass};
 use spirv_reader::{GlobalVariable, SpirvModule, SpirvType};
 
 use super::access_recorder::{AccessRecorder, ByteRange};
@@ -39,32 +40,70 @@ pub struct AccessedBytes {
 /// Upper bound on bytes whose taint is tracked, which takes eight times as much memory.
 const MAX_TAINTED_BYTES: usize = 1 << 25;
 
-/// Returns the resource bindings of a module, each with true if the module may write it.
-pub fn declared_bindings(module: &SpirvModule) -> BTreeMap<(u32, u32), bool> {
-    let is_read_only = |id: u32, variable: &GlobalVariable| {
-        let mut ty = variable.ty;
-        while let Some(
-            SpirvType::Pointer { pointee: element, .. }
-            | SpirvType::Array { element, .. }
-            | SpirvType::RuntimeArray { element },
-        ) = module.types.get(&ty)
-        {
-            ty = *element;
+/// The global memory that an entry point can access, by the variables that its functions use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryAccesses {
+    /// Set and binding of each resource, with true if it may be written.
+    pub resources: BTreeMap<(u32, u32), bool>,
+    /// Locations of stage inputs that are loaded, unless several entry points have the name.
+    pub inputs: BTreeSet<u32>,
+    /// True if the module can access memory by address.
+    pub has_addresses: bool,
+}
+
+/// Returns a superset of the resources that an entry point can access; `None` if there is no such entry point.
+pub fn entry_accesses(module: &SpirvModule, entry: &str) -> Option<EntryAccesses> {
+    let named = module.entry_points.iter().filter(|one| one.name == entry);
+    let mut pending: Vec<u32> = named.map(|one| one.function).collect();
+    let (is_unique, mut reached) = (pending.len() == 1, BTreeSet::new());
+    let is_address =
+        |ty: &SpirvType| matches!(ty, SpirvType::Pointer { class: GlobalClass::PhysicalStorageBuffer, .. });
+    let has_addresses = module.types.values().any(is_address);
+    let mut all = EntryAccesses { has_addresses, ..EntryAccesses::default() };
+    if pending.is_empty() {
+        return None;
+    }
+    while let Some(function) = pending.pop() {
+        if !reached.insert(function) {
+            continue;
         }
-        let is_fixed = |member: u32| {
-            module.member_decorations.get(&(ty, member)).is_some_and(|member| member.non_writable)
-        };
-        module.decorations_of(id).non_writable
-            || matches!(module.types.get(&ty), Some(SpirvType::Struct { members })
-                if !members.is_empty() && (0..members.len() as u32).all(is_fixed))
-    };
-    let mut all = BTreeMap::new();
-    for (id, variable) in &module.variables {
-        if let Some(descriptor) = module.descriptor_of(*id) {
-            *all.entry(descriptor).or_default() |= !is_read_only(*id, variable);
+        for instruction in module.functions.get(&function).into_iter().flat_map(|function| &function.code) {
+            let operands = module.operands_of(instruction);
+            if instruction.op == Op::FunctionCall {
+                pending.extend(operands.first());
+            }
+            let is_load = matches!(instruction.op, Op::Load | Op::AccessChain | Op::InBoundsAccessChain);
+            // An operand that is a number may equal an id: the resources are a superset.
+            for (index, id) in operands.iter().enumerate() {
+                let Some(variable) = module.variables.get(id) else { continue };
+                if variable.class == GlobalClass::Input && is_load && index == 0 && is_unique {
+                    all.inputs.extend(module.decorations_of(*id).location);
+                }
+                if let Some(descriptor) = module.descriptor_of(*id) {
+                    *all.resources.entry(descriptor).or_default() |= !is_read_only(module, *id, variable);
+                }
+            }
         }
     }
-    all
+    Some(all)
+}
+
+/// Returns true if decorations forbid writes to a resource.
+fn is_read_only(module: &SpirvModule, id: u32, variable: &GlobalVariable) -> bool {
+    let mut ty = variable.ty;
+    while let Some(
+        SpirvType::Pointer { pointee: element, .. }
+        | SpirvType::Array { element, .. }
+        | SpirvType::RuntimeArray { element },
+    ) = module.types.get(&ty)
+    {
+        ty = *element;
+    }
+    let is_fixed =
+        |member: u32| module.member_decorations.get(&(ty, member)).is_some_and(|member| member.non_writable);
+    module.decorations_of(id).non_writable
+        || matches!(module.types.get(&ty), Some(SpirvType::Struct { members })
+            if !members.is_empty() && (0..members.len() as u32).all(is_fixed))
 }
 
 /// Walks a kernel once, with at most `most` steps, and returns the bytes that it accesses.

@@ -55,7 +55,7 @@ mod value;
 pub mod vector_clock;
 mod workgroup_start;
 
-pub use accessed_bytes::{AccessedBytes, ResourceAccess, accessed_bytes, declared_bindings};
+pub use accessed_bytes::{AccessedBytes, EntryAccesses, ResourceAccess, accessed_bytes, entry_accesses};
 pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_within_steps};
 pub use report::{
     Blocked, CoverageLimit, DecidingModel, FinalBuffer, FindingKey, GridFinding, GridReport, GridSpot,

@@ -1,6 +1,7 @@
 //! `record`: runs a program with the recording layer, and judges its dispatches and the order between its commands.
 
 mod answers;
+mod draws;
 mod hazard_lines;
 mod inventory;
 mod judge;
@@ -12,7 +13,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ::record::journal::{Event, read_journals};
+use ::record::journal::Event;
 use ::record::layer::{self, RecordLimits};
 
 use campaign::temporary::TemporaryFolder;
@@ -57,12 +58,12 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     end_on_signals();
     let note = message_printer(quiet);
     note(&format!("{} ended: {}; recording in {}", arguments.program.join(" "), end.0, folder.display()));
-    let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
+    let processes = draws::read_processes(&folder)?;
     let is_loaded = |event: &Event| matches!(event, Event::Instance { .. });
     if !processes.iter().any(|process| process.events.iter().any(is_loaded)) {
         return Err(Failure::environment_message(format!(
             "nothing was recorded: {} created no Vulkan instance through the loader. A program that opens its driver \
-             itself, runs as another user or sandbox, or has 32 bits, does not load the layer. VK_LOADER_DEBUG=layer \
+             itself, as some do if VK_ICD_FILENAMES or VK_DRIVER_FILES is set, runs as another user or sandbox, or has 32 bits, does not load the layer. VK_LOADER_DEBUG=layer \
              prints what the loader does",
             arguments.program.first().map_or("the program", String::as_str)
         )));

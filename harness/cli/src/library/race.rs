@@ -46,7 +46,7 @@ pub struct RaceDetector {
     seed: u64,
     has_lints: bool,
     has_tests: bool,
-    requires_proof: bool,
+    proofs: ProofMode,
     case_file: Option<PathBuf>,
 }
 
@@ -82,7 +82,7 @@ impl RaceDetector {
             seed: 0,
             has_lints: false,
             has_tests: false,
-            requires_proof: false,
+            proofs: ProofMode::Optional,
             case_file: None,
         })
     }
@@ -205,7 +205,14 @@ impl RaceDetector {
     /// ```
     #[must_use]
     pub fn require_proofs(mut self) -> RaceDetector {
-        self.requires_proof = true;
+        self.proofs = ProofMode::Required;
+        self
+    }
+
+    /// Attempts no proofs for other inputs than the given ones.
+    #[must_use]
+    pub fn skip_proofs(mut self) -> RaceDetector {
+        self.proofs = ProofMode::None;
         self
     }
 
@@ -252,7 +259,7 @@ impl RaceDetector {
             inputs: inputs.mode,
             case_file: self.case_file.as_deref(),
             with_smallest_tests: self.has_tests,
-            proofs: if self.requires_proof { ProofMode::Required } else { ProofMode::Optional },
+            proofs: self.proofs,
             with_fixes: true,
             source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };

@@ -26,7 +26,7 @@ use results::wire::{CoverageLimit, RaceLine};
 use results::write::race::format_race;
 use spirv_reader::SpirvModule;
 use walk::texels::unpack_texels;
-use walk::{GridReport, GridVerdict, ResourceAccess, accessed_bytes, declared_bindings};
+use walk::{GridReport, GridVerdict, ResourceAccess, accessed_bytes};
 
 use super::error::Error;
 use super::model::AxiomaticModel;
@@ -497,9 +497,9 @@ fn input_error(file: &str, refusal: &Refusal) -> ShaderTestError {
 impl LoadedDispatch {
     /// Returns the descriptor that has the memory of `at`, if the module has one.
     fn descriptor_of(&self, at: Descriptor) -> Option<Descriptor> {
-        let declared = declared_bindings(&self.module);
-        let own = declared.contains_key(&at) && !self.rebound.contains_key(&at);
-        let rebound = self.rebound.iter().find(|(own, from)| **from == at && declared.contains_key(own));
+        let declared = self.module.descriptors();
+        let own = declared.contains(&at) && !self.rebound.contains_key(&at);
+        let rebound = self.rebound.iter().find(|(own, from)| **from == at && declared.contains(own));
         own.then_some(at).or(rebound.map(|(own, _)| *own))
     }
 

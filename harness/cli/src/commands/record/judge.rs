@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
-use ::record::hazard::ResourceBytes;
+use ::record::bindings::MemoryBindings;
+use ::record::hazard::{ByteRange, ResourceBytes};
 use ::record::hazards::find_hazards;
-use ::record::journal::{Command, DispatchResource, Event, ProcessJournal, read_journals};
+use ::record::journal::{Command, DispatchResource, Event, ProcessJournal};
 use ::record::redundancy::find_redundant_barriers;
 use ::record::timeline::{Timeline, build_timeline};
 use campaign::contained_path::path_inside;
@@ -20,13 +21,14 @@ use results::wire::{
     UnjudgedCommand,
 };
 use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, program};
-use walk::{AccessedBytes, accessed_bytes, declared_bindings};
+use walk::{AccessedBytes, accessed_bytes, entry_accesses};
 
 use super::super::race::summary::FileBar;
+use super::RECORDING_FILE;
 use super::answers::{AnswerWriter, JudgeOptions};
+use super::draws::read_processes;
 use super::hazard_lines::{hazard_line, redundant_line};
 use super::inventory::{KindNumbers, describe_command, entry_of, number_kinds, parse_case_name};
-use super::{PROCESS_FOLDER, RECORDING_FILE};
 use crate::exit::{Failure, Outcome};
 
 /// Upper bound on the steps of the walk that finds the bytes of a dispatch.
@@ -35,13 +37,50 @@ const ACCESS_STEPS: u64 = 50_000_000;
 /// A case, by the process that recorded it and its number there.
 type CaseId = (u32, u64);
 
-/// Inputs that a case lacks.
-#[derive(Clone, Debug, Default)]
-struct MissingInputs {
-    /// Those that change what the shader may access.
-    resources: Vec<String>,
-    /// Contents of resources whose sizes are known.
-    contents: Vec<String>,
+/// The recorded inputs of a case.
+struct CaseInputs<'a> {
+    /// Missing ones that change what the shader may access.
+    missing: &'a [String],
+    /// Missing contents of resources whose sizes are known.
+    contents: &'a [String],
+    resources: &'a [DispatchResource],
+    bindings: &'a MemoryBindings,
+}
+
+impl CaseInputs<'_> {
+    /// Returns the pairs of resources that share memory, of which a case has one copy each, if the module may write one.
+    fn shared_resources(
+        &self,
+        declared: Option<&BTreeMap<(u32, u32), bool>>,
+        aliases: &BTreeMap<(u32, u32), (u32, u32)>,
+    ) -> Vec<String> {
+        let place = |resource: &DispatchResource| resource.set.zip(resource.binding);
+        let buffer_of = |resource: &DispatchResource| {
+            place(resource).map(|place| aliases.get(&place).copied().unwrap_or(place))
+        };
+        let may_write = |resource: &DispatchResource| match (place(resource), declared) {
+            (Some(place), Some(declared)) => {
+                declared.get(&place).map(|may_write| *may_write && resource.may_write)
+            }
+            _ => Some(true),
+        };
+        let name = |resource: &DispatchResource| match (place(resource), resource.push) {
+            (Some((set, binding)), _) => format!("{set}.{binding}[{}]", resource.element.unwrap_or(0)),
+            (None, push) => format!("push@{}", push.unwrap_or(0)),
+        };
+        let mut shared = Vec::new();
+        for (index, one) in self.resources.iter().enumerate() {
+            for other in self.resources.iter().take(index) {
+                let is_alias = buffer_of(one).is_some_and(|one| buffer_of(other) == Some(one))
+                    && place(one) != place(other);
+                let has_write = may_write(one).zip(may_write(other)).is_some_and(|(one, other)| one || other);
+                if has_write && !is_alias && self.bindings.is_overlap(one, other) {
+                    shared.push(format!("the shared memory of {} and {}", name(other), name(one)));
+                }
+            }
+        }
+        shared
+    }
 }
 
 /// The answer about a case.
@@ -64,7 +103,7 @@ struct KindAnswer {
     kind: u64,
     lines: Vec<RaceLine>,
     cases: BTreeMap<CaseId, CaseAnswer>,
-    /// The bindings of the module, with true if it may write them.
+    /// The bindings that the entry point uses, with true if it may write them.
     declared: Option<BTreeMap<(u32, u32), bool>>,
 }
 
@@ -81,9 +120,13 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
     let recording: RecordingRecord = serde_json::from_str(&text).map_err(|error| {
         Failure::input_message(format!("{}: {error}; record the program again", path.display()))
     })?;
-    let processes = read_journals(&folder.join(PROCESS_FOLDER)).map_err(Failure::input_error)?;
-    let missing = missing_inputs(&processes);
-    let mut detector = RaceDetector::new().map_err(program::into_failure)?.time_limit(options.time_limit);
+    let processes = read_processes(folder)?;
+    let bindings: Vec<MemoryBindings> =
+        processes.iter().map(|process| MemoryBindings::from_events(&process.events)).collect();
+    let case_inputs = list_case_inputs(&processes, &bindings);
+    let mut detector = RaceDetector::new().map_err(program::into_failure)?;
+    // An answer is about the recorded inputs.
+    detector = detector.time_limit(options.time_limit).skip_proofs();
     if let Some(end) = options.ends {
         detector = detector.ends_at(end);
     }
@@ -92,7 +135,7 @@ pub fn judge_recording(folder: &Path, options: &JudgeOptions, quiet: bool) -> Re
     let mut answers = BTreeMap::new();
     let workers = options.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let judge = |kind: &RecordedKind| {
-        let answer = judge_kind(folder, kind, &missing, &detector, options.ends);
+        let answer = judge_kind(folder, kind, &case_inputs, &detector, options.ends);
         bar.advance(&format!("kinds/{}", kind.kind));
         answer
     };
@@ -117,16 +160,26 @@ fn recorded_commands(process: &ProcessJournal) -> impl Iterator<Item = &Command>
     })
 }
 
-/// Returns the inputs that each case lacks.
-fn missing_inputs(processes: &[ProcessJournal]) -> BTreeMap<(u32, u64, u64), MissingInputs> {
+/// Returns the recorded inputs of each case.
+fn list_case_inputs<'a>(
+    processes: &'a [ProcessJournal],
+    bindings: &'a [MemoryBindings],
+) -> BTreeMap<(u32, u64, u64), CaseInputs<'a>> {
     let mut all = BTreeMap::new();
-    for process in processes {
+    for (process, bindings) in processes.iter().zip(bindings) {
         for command in recorded_commands(process) {
-            let Command::Dispatch { kind, case: Some(case), missing, missing_contents, .. } = command else {
-                continue;
-            };
-            let inputs = MissingInputs { resources: missing.clone(), contents: missing_contents.clone() };
-            all.insert((process.process, *kind, *case), inputs);
+            if let Command::Dispatch {
+                kind,
+                case: Some(case),
+                missing,
+                missing_contents: contents,
+                resources,
+                ..
+            } = command
+            {
+                let inputs = CaseInputs { missing, contents, resources, bindings };
+                all.insert((process.process, *kind, *case), inputs);
+            }
         }
     }
     all
@@ -136,7 +189,7 @@ fn missing_inputs(processes: &[ProcessJournal]) -> BTreeMap<(u32, u64, u64), Mis
 fn judge_kind(
     folder: &Path,
     kind: &RecordedKind,
-    missing: &BTreeMap<(u32, u64, u64), MissingInputs>,
+    case_inputs: &BTreeMap<(u32, u64, u64), CaseInputs<'_>>,
     detector: &RaceDetector,
     ends: Option<Instant>,
 ) -> Result<KindAnswer, Failure> {
@@ -146,7 +199,8 @@ fn judge_kind(
     let module = folder.join(&name);
     let module_bytes = std::fs::read(&module).map_err(|error| Failure::file_error(&module, error))?;
     let module = inputs::read_bound_module(&module_bytes, &AnalysisOptions::default());
-    answer.declared = module.ok().map(|module| declared_bindings(&module));
+    let accesses = module.ok().and_then(|module| entry_accesses(&module, &kind.entry));
+    answer.declared = accesses.map(|accesses| accesses.resources);
     for case in &kind.cases {
         let path = folder.join(case);
         let text = std::fs::read_to_string(&path).map_err(|error| Failure::file_error(&path, error))?;
@@ -156,8 +210,14 @@ fn judge_kind(
         };
         let inputs = ShaderInputs::from_case(&text, &read_file).map_err(program::into_failure)?;
         let shader = ShaderModule::from_spirv(&name, module_bytes.clone());
-        let bytes = match inputs::parse_case_file(&text, &read_file) {
+        let Some((process, of, number)) = parse_case_name(&path) else { continue };
+        let mut lacking: Vec<String> = Vec::new();
+        let mut bytes = match inputs::parse_case_file(&text, &read_file) {
             Ok(case) => {
+                if let Some(inputs) = case_inputs.get(&(process, of, number)) {
+                    lacking.extend(inputs.missing.iter().cloned());
+                    lacking.extend(inputs.shared_resources(answer.declared.as_ref(), &case.options.aliases));
+                }
                 let deadline = ends.map(|end| DeadlinePredicate::new(move || Instant::now() >= end));
                 walk_case(&module_bytes, &AnalysisOptions { deadline, ..case.options })
             }
@@ -165,11 +225,12 @@ fn judge_kind(
         };
         let mut lines: Vec<RaceLine> =
             detector.find_races(&shader, &inputs).into_iter().map(|found| found.line).collect();
-        let Some((process, of, number)) = parse_case_name(&path) else { continue };
-        let lacking = missing.get(&(process, of, number)).cloned().unwrap_or_default();
         let is_fixed = bytes.as_ref().is_ok_and(|bytes| bytes.is_fixed);
-        let contents = lacking.contents.iter().filter(|_| !is_fixed);
-        let lacking: Vec<&str> = lacking.resources.iter().chain(contents).map(String::as_str).collect();
+        if !lacking.is_empty() && !is_fixed {
+            bytes = Err(format!("not recorded: {}", lacking.join(", ")));
+        }
+        let contents = case_inputs.get(&(process, of, number)).filter(|_| !is_fixed);
+        lacking.extend(contents.into_iter().flat_map(|inputs| inputs.contents).cloned());
         if !lacking.is_empty() {
             let why = format!("not recorded: {}", lacking.join(", "));
             lines.iter_mut().for_each(|line| withdraw(line, &why));
@@ -291,7 +352,16 @@ impl DispatchAnswers<'_> {
                 (None, push) => push.and_then(|push| bytes.addresses.get(&format!("push{push}"))),
             };
             let access = access.cloned().unwrap_or_default();
-            return ResourceBytes { reads: access.reads, writes: access.writes, is_possible: false };
+            // An image has 16 bytes per texel in a walk.
+            let of_buffer = |ranges: Vec<ByteRange>| match resource.texel_bytes {
+                None => ranges,
+                Some(bytes) => {
+                    let texel = |from: u64, to: u64| (from / 16 * bytes, to.div_ceil(16) * bytes);
+                    ranges.into_iter().map(|(from, to)| texel(from, to)).collect()
+                }
+            };
+            let (reads, writes) = (of_buffer(access.reads), of_buffer(access.writes));
+            return ResourceBytes { reads, writes, is_possible: false };
         }
         let number = self.numbers.get(&(self.process.process, *kind));
         let declared = number.and_then(|number| self.answers.get(number)?.declared.as_ref());

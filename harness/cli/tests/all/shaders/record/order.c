@@ -2,8 +2,9 @@
  * of a module and "faults", dispatches 30 specializations of it instead, all of them ordered.
  *
  * Commands: ab, bc, ... dispatches that read the first buffer and write the second (ab+: from word 16 on), fill-X, copy-XY, indirect-XY
- * (the grid is in X), read-X and write-X (copies of an image to and from buffer X), clear and pass (of that image), alias-X (a copy of
- * buffer X to an image with the memory of b). a, b and c are three buffers; d has the memory of b.
+ * (the grid is in X), read-X and write-X (copies of an image to and from buffer X), clear and pass (of that image), draw-X and index-X (a
+ * pass with vertices or indices in X), show-X and store-X (with a fragment shader that reads or writes X), alias-X (a copy of buffer X to an
+ * image with the memory of b). a, b and c are three buffers; d has the memory of b. The modules of a draw are next to the first one.
  *
  * Orders: none, submit (two submissions), semaphore, fence, host (the host writes a before it waits), fence-host (and after it),
  * fence-empty (of a submission of nothing), timeline-N (a wait for value N, of which the first submission signals 2),
@@ -22,13 +23,24 @@
 static VkBuffer buffers[4];
 static VkDescriptorSet sets[4][4];
 static VkPipelineLayout layout;
-static VkPipeline pipeline;
+static VkPipeline pipeline, draws[2];
 static VkImage image, alias;
 static VkRenderPass pass;
 static VkFramebuffer framebuffer;
 static VkEvent event;
 static VkImageLayout image_layout = VK_IMAGE_LAYOUT_GENERAL;
 static const VkImageSubresourceRange whole = { VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1 };
+
+static void record_draw(VkCommandBuffer commands, const char *command, int used) {
+    int is_store = strncmp(command, "store", 5) == 0, is_show = strncmp(command, "show", 4) == 0, has_indices = command[0] == 'i';
+    VkDeviceSize start = 0;
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, draws[is_store]);
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout, 0, 1, &sets[is_show ? used : 2][is_store ? used : 2], 0, NULL);
+    vkCmdBindVertexBuffers(commands, 0, 1, &buffers[command[0] == 'd' ? used : 2], &start);
+    if (has_indices) vkCmdBindIndexBuffer(commands, buffers[used], 0, VK_INDEX_TYPE_UINT32);
+    if (has_indices) vkCmdDrawIndexed(commands, 3, 1, 0, 0, 0);
+    else vkCmdDraw(commands, 3, 1, 0, 0);
+}
 
 static void record_command(VkCommandBuffer commands, const char *command) {
     const char *dash = strchr(command, '-');
@@ -51,10 +63,12 @@ static void record_command(VkCommandBuffer commands, const char *command) {
         vkCmdClearColorImage(commands, image, image_layout, &colour, 1, &whole);
         return;
     }
-    if (strcmp(command, "pass") == 0) {
+    int is_draw = strncmp(command, "draw", 4) == 0 || strncmp(command, "index-", 6) == 0 || command[0] == 's';
+    if (strcmp(command, "pass") == 0 || is_draw) {
         VkRenderPassBeginInfo begin = { VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO, NULL, pass, framebuffer, { { 0, 0 }, { 4, 4 } }, 1,
             &(VkClearValue){ .color = { { 1, 1, 1, 1 } } } };
         vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
+        if (is_draw) record_draw(commands, command, names[0] - 'a');
         vkCmdEndRenderPass(commands);
         return;
     }
@@ -99,6 +113,44 @@ static void record_transfer(VkCommandBuffer commands, const char *families, VkPi
     if (families[0] != families[1]) vkCmdPipelineBarrier(commands, from, to, 0, 0, NULL, 1, &transfer, 0, NULL);
 }
 
+/* Returns the module in the file `first` + `suffix`. */
+static VkShaderModule load_module(VkDevice device, const char *first, const char *suffix) {
+    static uint32_t code[1 << 14];
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", first, suffix);
+    FILE *file = fopen(path, "rb");
+    if (!file) exit(3);
+    VkShaderModuleCreateInfo info = { VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = 4 * fread(code, 4, 1 << 14, file), .pCode = code };
+    fclose(file);
+    VkShaderModule module;
+    CHECK(vkCreateShaderModule(device, &info, NULL, &module));
+    return module;
+}
+
+static void create_draws(VkDevice device, const char *first) {
+    VkPipelineShaderStageCreateInfo stages[2] = { { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_VERTEX_BIT, .pName = "main",
+            .module = load_module(device, first, ".vert") },
+        { VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_FRAGMENT_BIT, .pName = "main" } };
+    VkVertexInputBindingDescription binding = { 0, 16, VK_VERTEX_INPUT_RATE_VERTEX };
+    VkVertexInputAttributeDescription attribute = { 0, 0, VK_FORMAT_R32G32B32A32_SFLOAT, 0 };
+    VkPipelineVertexInputStateCreateInfo input = { VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO, NULL, 0, 1, &binding, 1, &attribute };
+    VkPipelineInputAssemblyStateCreateInfo assembly = { VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO, .topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST };
+    VkViewport viewport = { 0, 0, 4, 4, 0, 1 };
+    VkRect2D scissor = { { 0, 0 }, { 4, 4 } };
+    VkPipelineViewportStateCreateInfo viewports = { VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO, NULL, 0, 1, &viewport, 1, &scissor };
+    VkPipelineRasterizationStateCreateInfo rasterization = { VK_STRUCTURE_TYPE_PIPELINE_RASTERIZATION_STATE_CREATE_INFO, .lineWidth = 1 };
+    VkPipelineMultisampleStateCreateInfo samples = { VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO, .rasterizationSamples = VK_SAMPLE_COUNT_1_BIT };
+    VkPipelineColorBlendAttachmentState blended = { .colorWriteMask = 0xf };
+    VkPipelineColorBlendStateCreateInfo blend = { VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO, .attachmentCount = 1, .pAttachments = &blended };
+    VkGraphicsPipelineCreateInfo info = { VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO, .stageCount = 2, .pStages = stages, .pVertexInputState = &input,
+        .pInputAssemblyState = &assembly, .pViewportState = &viewports, .pRasterizationState = &rasterization, .pMultisampleState = &samples,
+        .pColorBlendState = &blend, .layout = layout, .renderPass = pass };
+    for (int is_store = 0; is_store < 2; is_store++) {
+        stages[1].module = load_module(device, first, is_store ? ".frag1" : ".frag0");
+        CHECK(vkCreateGraphicsPipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &draws[is_store]));
+    }
+}
+
 int main(int count, char **arguments) {
     static uint32_t code[1 << 16];
     FILE *file = count == 5 || count == 3 ? fopen(arguments[1], "rb") : NULL;
@@ -117,7 +169,8 @@ int main(int count, char **arguments) {
         { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueFamilyIndex = 1, .queueCount = 1, .pQueuePriorities = &priority } };
     int has_queues = strncmp(order, "queues", 6) == 0, has_timeline = strncmp(order, "timeline", 8) == 0;
     VkPhysicalDeviceTimelineSemaphoreFeatures timelines = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, NULL, VK_TRUE };
-    VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = has_timeline ? &timelines : NULL,
+    VkPhysicalDeviceFeatures features = { .fragmentStoresAndAtomics = VK_TRUE };
+    VkDeviceCreateInfo device_info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = has_timeline ? &timelines : NULL, .pEnabledFeatures = &features,
         .queueCreateInfoCount = has_queues ? 2 : 1, .pQueueCreateInfos = queue_infos };
     VkDevice device;
     CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
@@ -134,7 +187,7 @@ int main(int count, char **arguments) {
     CHECK(vkAllocateMemory(device, &memory_info, NULL, &memory));
     for (int i = 0; i < 4; i++) {
         VkBufferCreateInfo buffer_info = { VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 256, .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
-            | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT };
+            | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDEX_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT };
         CHECK(vkCreateBuffer(device, &buffer_info, NULL, &buffers[i]));
         VkMemoryRequirements needed;
         vkGetBufferMemoryRequirements(device, buffers[i], &needed);
@@ -170,8 +223,8 @@ int main(int count, char **arguments) {
     CHECK(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, (void **)&contents));
     for (int i = 0; i < 4 << 14; i++) contents[i] = 1;
 
-    VkDescriptorSetLayoutBinding bindings[2] = { { 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL },
-                                                 { 1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL } };
+    VkDescriptorSetLayoutBinding bindings[2] = { { 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_ALL, NULL },
+                                                 { 1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_ALL, NULL } };
     VkDescriptorSetLayoutCreateInfo layout_info = { VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = 2, .pBindings = bindings };
     VkDescriptorSetLayout set_layout;
     CHECK(vkCreateDescriptorSetLayout(device, &layout_info, NULL, &set_layout));
@@ -205,6 +258,7 @@ int main(int count, char **arguments) {
         CHECK(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, NULL, &pipelines[fault]));
     }
     pipeline = pipelines[0];
+    if (count == 5) create_draws(device, arguments[1]);
 
     VkCommandPoolCreateInfo command_pool_info = { VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO };
     VkCommandPool command_pool, second_pool;

@@ -1,0 +1,32 @@
+#version 450
+#extension GL_EXT_nonuniform_qualifier : require
+// The contents of binding 0 decide whether the stores to binding 1 race. MODE is the kind of the descriptor.
+layout(local_size_x = 8) in;
+layout(set = 0, binding = 1) buffer To { uint to[]; };
+#if MODE == 0
+layout(set = 0, binding = 0) readonly buffer From { uint from[]; };
+uint index_of(uint i) { return from[i]; }
+#elif MODE == 1
+layout(set = 0, binding = 0) readonly buffer From { uint from[]; } all[3];
+uint index_of(uint i) { return all[2].from[i]; }
+#elif MODE == 2
+layout(set = 0, binding = 0) readonly buffer From { uint from[]; } all[];
+layout(set = 0, binding = 2) uniform Chosen { uint chosen; };
+uint index_of(uint i) { return all[chosen].from[i]; }
+#elif MODE == 3
+layout(set = 0, binding = 0) uniform usamplerBuffer from;
+uint index_of(uint i) { return texelFetch(from, int(i)).x; }
+#elif MODE == 4
+layout(set = 0, binding = 0, r32ui) uniform readonly uimageBuffer from;
+uint index_of(uint i) { return imageLoad(from, int(i)).x; }
+#elif MODE == 5
+layout(set = 0, binding = 0) uniform From { uvec4 from[2]; };
+uint index_of(uint i) { return from[i / 4][i % 4]; }
+#elif MODE == 6
+layout(set = 0, binding = 0, r32ui) uniform readonly uimage2D from[2];
+uint index_of(uint i) { return imageLoad(from[1], ivec2(i, 0)).x; }
+#endif
+void main() {
+    uint i = gl_LocalInvocationIndex;
+    to[index_of(i)] = i;
+}
