@@ -149,7 +149,9 @@ EXPECT c IDX 8 EQ 2
 #[test]
 fn other_commands_are_refused_by_name() {
     let shader = |format: &str| format!("#!amber\nSHADER compute s {format}\n");
-    let cases: [(&str, String, &str); 21] = [
+    let including = "GLSL\n#version 450\n# /**/ include \"../x\"\nvoid main() {}\nEND\nPIPELINE compute p\nATTACH s\nEND\nRUN p 1 1 1";
+    let cases: [(&str, String, &str); 22] = [
+        ("a.amber", shader(including), "a.amber:4: `#include` is not supported"),
         ("a.amber", "SHADER".to_owned(), "a.amber:1: no first line `#!amber`"),
         ("a.amber", "#!amber\n".to_owned(), "no RUN; expected one"),
         ("a.amber", "#!amber\nREPEAT 2\n".to_owned(), "a.amber:2: `REPEAT` is not supported"),

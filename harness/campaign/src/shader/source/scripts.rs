@@ -1,5 +1,6 @@
 //! Scripts as shaders: the shader of the dispatch, with the buffers and expectations of the script.
 
+use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
 use super::module_edit::rename_source;
@@ -33,6 +34,12 @@ pub(super) fn load_script(
     let (_, parse) = FORMATS.iter().find(|(known, _)| *known == extension).ok_or_else(unknown)?;
     let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
     let Script { shader: ShaderText { format, text }, options } = parse(&text).map_err(to_error)?;
+    if matches!(format, ShaderFormat::Glsl | ShaderFormat::Hlsl)
+        && let Some(line) = include_line(&text)
+    {
+        let problem = ScriptProblem::Unsupported("#include".to_owned());
+        return Err(to_error(ScriptError { line, column: 1, problem }));
+    }
     let module = match format {
         ShaderFormat::SpirvAssembly => SourceModule::from_spirv(text.into_bytes()),
         ShaderFormat::SpirvWords => {
@@ -48,6 +55,19 @@ pub(super) fn load_script(
         }
     };
     Ok(SourceModule { given: Some(Box::new(options)), ..module })
+}
+
+/// Returns the first line with a directive that includes a file, which a script may not read.
+fn include_line(text: &str) -> Option<u32> {
+    // A directive may go on in the next line.
+    let plain = blank_comments(&text.replace("\r", "")).replace("\\\n", "");
+    let is_include = |line: &str| {
+        let marks = ["#", "%:", "??="].iter();
+        let directive =
+            marks.filter_map(|mark| line.trim_start().strip_prefix(mark)).next().unwrap_or_default();
+        ["include", "import"].iter().any(|name| directive.trim_start().starts_with(name))
+    };
+    plain.lines().position(is_include).map(|index| index as u32 + 1)
 }
 
 /// Compiles a text, and gives its lines the name of the script.
