@@ -102,6 +102,8 @@ impl FromStr for ReportFormat {
     type Err = ReportFormatError;
 
     fn from_str(name: &str) -> Result<ReportFormat, ReportFormatError> {
+        // Markdown is the report as text.
+        let name = if name == "text" { ReportFormat::Markdown.name() } else { name };
         ReportFormat::from_name(name).ok_or_else(|| ReportFormatError(name.to_owned()))
     }
 }

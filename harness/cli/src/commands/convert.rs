@@ -6,7 +6,7 @@ use analysis::placed_refusal_text;
 use campaign::inputs;
 use campaign::repro::format_glsl_shader;
 use campaign::shader::open_memory::resolve_open_terms;
-use campaign::shader::source::{is_shader, load};
+use campaign::shader::source::{is_shader, load, shader_stem};
 use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::to_glsl;
@@ -122,9 +122,6 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
             "{file}: a shader is converted to a litmus test only: pass `--to litmus`"
         )));
     }
-    if arguments.out.is_some() {
-        return Err(Failure::not_available("`--out` with a shader"));
-    }
     let to_failure =
         |refusal: &entry_point::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
     let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.to_failure())?;
@@ -140,7 +137,14 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     };
     let lifted = symbolic::lift(&module, &options).map_err(|refusal| to_failure(&refusal))?;
     if let Some(case) = lifted.cases.first() {
-        StandardOutput::new().print(&litmus::print(&case.test))?;
+        let text = litmus::print(&case.test);
+        match &arguments.out {
+            Some(folder) => {
+                let path = output_file(folder, shader_stem(file), file, arguments.to)?;
+                write_file(&path, text.as_bytes())?;
+            }
+            None => StandardOutput::new().print(&text)?,
+        }
     }
     Ok(Outcome::Success)
 }
