@@ -35,6 +35,8 @@ pub struct KernelToCompile {
     addresses: usize,
     subgroups: plan::Subgroups,
     stage: ShaderStage,
+    /// A shader of a user, with its own interface, in place of all other fields but the words.
+    shader: Option<Box<runner::shader::Shader>>,
 }
 
 /// The stage of the kernel. A fragment shader brings the positions of its vertex shader, a task shader its
@@ -113,12 +115,23 @@ impl From<&shaders::CompiledKernel> for KernelToCompile {
                 Carrier::Mesh => ShaderStage::Mesh,
                 Carrier::Task { mesh } => ShaderStage::Task(mesh.clone()),
             },
+            shader: None,
         }
+    }
+}
+
+impl From<&runner::shader::Shader> for KernelToCompile {
+    fn from(shader: &runner::shader::Shader) -> KernelToCompile {
+        let words = shader.words.clone();
+        KernelToCompile { words, shader: Some(Box::new(shader.clone())), ..KernelToCompile::default() }
     }
 }
 
 impl KernelToCompile {
     fn plan_images(&self) -> Vec<Image> {
+        if let Some(shader) = &self.shader {
+            return shader.plan().images;
+        }
         let image = |(shape, float): &(u8, bool)| Image {
             shape: match shape {
                 2 => ImageShape::TwoDimensional { width: 4096, height: 1 },
@@ -133,6 +146,9 @@ impl KernelToCompile {
     }
 
     fn plan_kernel(&self) -> plan::Kernel {
+        if let Some(shader) = &self.shader {
+            return shader.kernel();
+        }
         plan::Kernel {
             words: self.words.clone(),
             bindings: self.bindings,

@@ -1,4 +1,4 @@
-//! `codegen`: the machine code that drivers produce for tests. It checks that every kernel compiles, that
+//! `codegen`: the machine code that drivers produce for tests and shaders. It checks that every kernel compiles, that
 //! required orders survive, which code a relaxation changes, and whether the code allows an outcome that the
 //! model forbids.
 
@@ -12,6 +12,8 @@ mod orders;
 mod reduce;
 pub mod relaxations;
 pub mod report_code;
+pub mod shader_code;
+mod shader_steps;
 pub mod targets;
 
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Aligns lines of machine code with instructions of the test.
+//! Aligns lines of machine code with instructions of a test or a module.
 //!
 //! Drivers print no source lines, so lines are matched by properties of both sides: an access has an
 //! operation, a path to memory and, if the kernel's parameters are known, a constant address. A thread's
@@ -34,6 +34,10 @@ pub struct Alignment {
     likely_sources: Vec<LineSource>,
     /// Loads without a line, each with the earlier load whose value they return.
     merged: Vec<(LineSource, LineSource)>,
+    /// True for the code of a module, false for that of a test.
+    pub(crate) is_module: bool,
+    /// The lines that may be each source's.
+    lines: Vec<(LineSource, Vec<usize>)>,
 }
 
 impl Alignment {
@@ -50,6 +54,11 @@ impl Alignment {
         self.merged.iter().find(|(load, _)| *load == source).map(|(_, earlier)| *earlier)
     }
 
+    /// Returns the lines that may be a source's.
+    pub fn lines_of(&self, source: LineSource) -> &[usize] {
+        self.lines.iter().find(|(known, _)| *known == source).map_or(&[], |(_, lines)| lines)
+    }
+
     /// Returns true if the line is certain, or is so if a thread's results are written after its accesses, as
     /// kernels do.
     pub fn is_likely(&self, source: LineSource) -> bool {
@@ -57,8 +66,9 @@ impl Alignment {
     }
 }
 
-/// An access of the test, for which a line is expected.
-struct ExpectedAccess {
+/// An access of the source, for which a line is expected.
+#[derive(Clone, Debug)]
+pub struct ExpectedAccess {
     source: LineSource,
     /// The storage that it accesses; results follow all others.
     storage: u32,
@@ -68,12 +78,57 @@ struct ExpectedAccess {
     path: CodePath,
     /// The constant part of the address, if known.
     offset: Option<u64>,
+    /// An id that is the same for equal addresses, if known.
+    address: Option<u32>,
+    /// True if the value that it reads decides a result.
+    is_observed: bool,
     has_line: bool,
 }
 
-/// Returns the source of each line.
+impl ExpectedAccess {
+    /// Creates an access of a module: `storage` counts its variables in the order of their bindings, and
+    /// `address` is the id of the pointer.
+    pub fn of_module(
+        source: LineSource,
+        storage: u32,
+        operation: CodeOperation,
+        path: CodePath,
+        address: u32,
+        is_observed: bool,
+    ) -> ExpectedAccess {
+        let address = Some(address);
+        ExpectedAccess {
+            source,
+            storage,
+            resource: None,
+            operation,
+            path,
+            offset: None,
+            address,
+            is_observed,
+            has_line: false,
+        }
+    }
+}
+
+/// Returns the source of each line of a test's kernel.
 pub fn align(test: &Test, form_kernel: &FormKernel, disassembly: &Disassembly) -> Alignment {
-    let mut expected = list_expected_accesses(test, form_kernel);
+    align_accesses(list_expected_accesses(test, form_kernel), disassembly, false)
+}
+
+/// Returns the source of each line of a module's code.
+///
+/// Its addresses are unknown, so that accesses of one kind to one resource are matched by their order if the
+/// code has as many of them.
+pub fn align_module(accesses: Vec<ExpectedAccess>, disassembly: &Disassembly) -> Alignment {
+    align_accesses(accesses, disassembly, true)
+}
+
+fn align_accesses(
+    mut expected: Vec<ExpectedAccess>,
+    disassembly: &Disassembly,
+    is_module: bool,
+) -> Alignment {
     let texts: Vec<&str> = disassembly.lines.iter().map(|line| line.text.as_str()).collect();
     let resources = (disassembly.dialect.resource_numbers)(&texts);
     // Such text does not distinguish buffers by address and by descriptor.
@@ -86,15 +141,18 @@ pub fn align(test: &Test, form_kernel: &FormKernel, disassembly: &Disassembly) -
                 one.path = CodePath::Address;
             }
         }
-        if !has_addresses {
-            match_resources(&mut expected, disassembly, &resources);
-        }
+    }
+    if !has_addresses && (is_module || !disassembly.dialect.has_constant_addresses) {
+        match_resources(&mut expected, disassembly, &resources, is_module);
     }
     let (certain, likely) = if has_addresses {
         (Vec::new(), Vec::new())
     } else {
-        find_certain_sources(&expected, disassembly, &resources)
+        find_certain_sources(&expected, disassembly, &resources, is_module)
     };
+    let lines: Vec<(LineSource, Vec<usize>)> = (expected.iter())
+        .map(|one| (one.source, matching_lines(one, disassembly, &resources).collect()))
+        .collect();
     let mut current: Option<ThreadId> = None;
     let sources: Vec<Option<LineSource>> = disassembly
         .lines
@@ -111,27 +169,31 @@ pub fn align(test: &Test, form_kernel: &FormKernel, disassembly: &Disassembly) -
             _ => None,
         })
         .collect();
-    let merged = find_merged_loads(test, &expected);
-    Alignment { sources, certain_sources: certain, likely_sources: likely, merged }
+    let merged = find_merged_loads(&expected);
+    Alignment { sources, certain_sources: certain, likely_sources: likely, merged, is_module, lines }
 }
 
 /// Returns the loads without a line whose value can only be that of an earlier load with one.
 ///
-/// The test observes the value, and its address is known. The thread loads the location before, and does not
-/// write it between the two.
-fn find_merged_loads(test: &Test, expected: &[ExpectedAccess]) -> Vec<(LineSource, LineSource)> {
+/// The value is observed, and its address is known. The thread loads the location before, and does not write
+/// it between the two.
+fn find_merged_loads(expected: &[ExpectedAccess]) -> Vec<(LineSource, LineSource)> {
     let has_known_address = |one: &ExpectedAccess| one.offset.is_some() || one.resource.is_some();
     let same_place = |one: &ExpectedAccess, other: &ExpectedAccess| {
-        (one.path, one.offset, one.resource, one.storage)
-            == (other.path, other.offset, other.resource, other.storage)
+        (one.path, one.offset, one.resource, one.storage, one.address)
+            == (other.path, other.offset, other.resource, other.storage, other.address)
     };
     let mut merged = Vec::new();
     for (position, one) in expected.iter().enumerate() {
-        let LineSource::Instruction(thread, index) = one.source else { continue };
+        let LineSource::Instruction(thread, _) = one.source else { continue };
         if one.has_line || one.operation != CodeOperation::Load || !has_known_address(one) {
             continue;
         }
-        if !is_observed(test, thread, index) {
+        // With several addresses, a line may be a wider load.
+        let is_other_address = |other: &ExpectedAccess| {
+            (other.path, other.resource) == (one.path, one.resource) && other.address != one.address
+        };
+        if !one.is_observed || expected.iter().any(is_other_address) {
             continue;
         }
         // Those of one thread follow each other.
@@ -163,32 +225,40 @@ fn find_certain_sources(
     expected: &[ExpectedAccess],
     disassembly: &Disassembly,
     resources: &[Option<u64>],
+    is_module: bool,
 ) -> (Vec<LineSource>, Vec<LineSource>) {
     let key = |one: &ExpectedAccess| (one.operation, one.path, one.offset, one.resource);
     let (mut certain, mut likely) = (Vec::new(), Vec::new());
     for one in expected {
-        let lines = disassembly.lines.iter().zip(resources);
-        let matching_lines = lines
-            .filter(
-                |(line, resource)| matches!(line.kind, LineKind::Access(access) if may_match(one, &access, **resource)),
-            )
-            .count();
+        let line_count = matching_lines(one, disassembly, resources).count();
         let same_key: Vec<&ExpectedAccess> =
             expected.iter().filter(|other| key(other) == key(one) && other.source != one.source).collect();
         let is_repeated = expected.iter().filter(|other| other.source == one.source).count() > 1;
-        if matching_lines != same_key.len() + 1 || is_repeated {
+        if line_count != same_key.len() + 1 || is_repeated {
             continue;
         }
         if same_key.is_empty() {
             certain.push(one.source);
-        } else if same_key.iter().all(|other| matches!(other.source, LineSource::Result(_))) {
+        } else if is_module || same_key.iter().all(|other| matches!(other.source, LineSource::Result(_))) {
             likely.push(one.source);
         }
     }
     (certain, likely)
 }
 
-/// Returns true if a line may be an access of the test.
+/// Returns the lines that may be an access.
+fn matching_lines<'a>(
+    one: &'a ExpectedAccess,
+    disassembly: &'a Disassembly,
+    resources: &'a [Option<u64>],
+) -> impl Iterator<Item = usize> + 'a {
+    let lines = disassembly.lines.iter().zip(resources).enumerate();
+    lines.filter_map(|(at, (line, resource))| {
+        matches!(line.kind, LineKind::Access(access) if may_match(one, &access, *resource)).then_some(at)
+    })
+}
+
+/// Returns true if a line may be an access of the source.
 fn may_match(one: &ExpectedAccess, access: &CodeAccess, resource: Option<u64>) -> bool {
     one.operation == access.operation
         && one.path == access.path
@@ -198,21 +268,31 @@ fn may_match(one: &ExpectedAccess, access: &CodeAccess, resource: Option<u64>) -
 
 /// Maps resource numbers of the text to storages.
 ///
-/// Both are numbered in binding order, so they match if each has the expected accesses.
-fn match_resources(expected: &mut [ExpectedAccess], disassembly: &Disassembly, resources: &[Option<u64>]) {
+/// Both are numbered in binding order, so they match if each has the expected accesses. Compilers repeat the
+/// accesses of a module in unrolled loops, so there only their kinds count.
+fn match_resources(
+    expected: &mut [ExpectedAccess],
+    disassembly: &Disassembly,
+    resources: &[Option<u64>],
+    is_module: bool,
+) {
     let mut operations_by_resource: BTreeMap<u64, Vec<CodeOperation>> = BTreeMap::new();
     for (line, resource) in disassembly.lines.iter().zip(resources) {
         let LineKind::Access(access) = line.kind else { continue };
+        if access.path == CodePath::Workgroup {
+            continue;
+        }
         let Some(place) = *resource else { return };
         operations_by_resource.entry(place).or_default().push(access.operation);
     }
     let mut operations_by_storage: BTreeMap<u32, Vec<CodeOperation>> = BTreeMap::new();
-    for one in expected.iter() {
+    for one in expected.iter().filter(|one| one.path != CodePath::Workgroup) {
         operations_by_storage.entry(one.storage).or_default().push(one.operation);
     }
     let count_operations = |operations: &Vec<CodeOperation>| {
         [CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic]
             .map(|one| operations.iter().filter(|operation| **operation == one).count())
+            .map(|count| if is_module { count.min(1) } else { count })
     };
     // A merged load has no line.
     let is_compatible = |(shown, meant): ([usize; 3], [usize; 3])| {
@@ -227,7 +307,7 @@ fn match_resources(expected: &mut [ExpectedAccess], disassembly: &Disassembly, r
     }
     let resource_of_storage: BTreeMap<u32, u64> =
         operations_by_storage.keys().copied().zip(operations_by_resource.keys().copied()).collect();
-    for one in expected {
+    for one in expected.iter_mut().filter(|one| one.path != CodePath::Workgroup) {
         one.resource = resource_of_storage.get(&one.storage).copied();
     }
 }
@@ -277,6 +357,8 @@ fn list_expected_accesses(test: &Test, form_kernel: &FormKernel) -> Vec<Expected
                 path,
                 offset: (path == CodePath::Buffer)
                     .then(|| location_address(test, form_kernel, location) + u64::from(offset)),
+                address: None,
+                is_observed: is_observed(test, *thread, index),
                 has_line: false,
             });
         }
@@ -292,6 +374,8 @@ fn list_expected_accesses(test: &Test, form_kernel: &FormKernel) -> Vec<Expected
                     offset: Some(
                         4 * u64::from(form_kernel.parameters.result_word(form_kernel.kernel.lanes, slot, 0)),
                     ),
+                    address: None,
+                    is_observed: false,
                     has_line: false,
                 });
             }

@@ -2,6 +2,8 @@
 //!
 //! The [`DisassemblerDialect`] of its vendor defines how a line is read.
 
+use std::ops::Range;
+
 pub use vendor::{CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, PLAIN};
 
 /// Machine code as lines.
@@ -45,6 +47,28 @@ impl Disassembly {
             return Err(NotMachineCode::NoAccess(first.text.clone()));
         }
         Ok(Disassembly { lines, dialect })
+    }
+
+    /// Returns the lines of each control barrier; arrival and wait are one.
+    pub fn barriers(&self) -> Vec<Range<usize>> {
+        let is_barrier = |line: &CodeLine| {
+            self.dialect
+                .barriers
+                .iter()
+                .any(|start| line.text.starts_with(start) || line.text.contains(&format!(" {start}")))
+        };
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for (at, line) in self.lines.iter().enumerate().filter(|(_, line)| is_barrier(line)) {
+            match found.last_mut() {
+                Some(last)
+                    if line.text.contains("wait") && !self.lines[last.end - 1].text.contains("wait") =>
+                {
+                    last.end = at + 1;
+                }
+                _ => found.push(at..at + 1),
+            }
+        }
+        found
     }
 
     pub fn instruction_count(&self) -> usize {

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use litmus::{MemoryAccess, Test, ThreadId, closed_enum};
+use litmus::{Test, ThreadId, closed_enum};
 use shaders::variant::{CarrierStage, ReferenceAliasing};
 use shaders::{
     CompileError, CompiledKernel, FixedDispatch, KernelConfig, Parameters, Pipelines, Program,
@@ -138,11 +138,15 @@ closed_enum! {
 
 impl MemoryRole {
     pub fn from_threads(test: &Test, threads: &[ThreadId]) -> MemoryRole {
-        let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
-        let any_access = |predicate: fn(&MemoryAccess) -> bool| {
-            instructions().any(|instruction| instruction.kind.access().is_some_and(predicate))
-        };
-        let (reads, writes) = (any_access(MemoryAccess::is_read), any_access(MemoryAccess::is_write));
+        let instructions = threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
+        let accesses = instructions.filter_map(|instruction| instruction.kind.access());
+        MemoryRole::from_accesses(accesses.map(|access| (access.is_read(), access.is_write())))
+    }
+
+    /// Returns the role of accesses, each with whether it reads and writes.
+    pub fn from_accesses(accesses: impl Iterator<Item = (bool, bool)>) -> MemoryRole {
+        let (reads, writes) =
+            accesses.fold((false, false), |(reads, writes), (read, write)| (reads | read, writes | write));
         match (reads, writes) {
             (true, true) => MemoryRole::ReadWrite,
             (false, true) => MemoryRole::Producer,

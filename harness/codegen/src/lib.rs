@@ -26,7 +26,7 @@ pub mod order;
 pub mod question;
 pub mod shrink;
 
-pub use align::{Alignment, LineSource, align};
+pub use align::{Alignment, ExpectedAccess, LineSource, align, align_module};
 pub use baseline::CodeBaseline;
 pub use differ::CodeDifference;
 pub use disassembly::{Disassembly, NotMachineCode};

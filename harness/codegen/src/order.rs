@@ -4,7 +4,9 @@
 //! It is simpler than exploration, and available for every vendor with a table ([`vendor::order`]). Cases
 //! without a row are [`OrderVerdict::Unknown`], and so are accesses that the text does not distinguish.
 
-use litmus::{InstructionKind, MemoryAccess, Scope, Semantics, Test};
+use std::collections::HashSet;
+
+use litmus::{Access, Instruction, InstructionKind, Scope, Semantics, StorageClass, Test, ThreadId};
 use vendor::order::{MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition};
 
 use crate::align::{Alignment, LineSource};
@@ -14,13 +16,15 @@ use crate::form::FormKernel;
 /// The verdict on an order; the worst part decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrderVerdict {
+    /// The code orders what the source does not.
+    Stronger,
     /// Everything that it needs is present.
     Kept,
     /// A part of it is present.
     Weakened,
     /// The table has no row for it, or the text does not distinguish the accesses.
     Unknown,
-    /// No table covers what orders them: a control barrier, or workgroup memory.
+    /// No table covers what orders them, such as workgroup memory or control barriers of some vendors.
     NotCovered,
     /// Nothing orders the two accesses, or they are in reverse order.
     Lost,
@@ -37,8 +41,22 @@ pub struct RequiredOrder {
     /// True if the second access must see writes of others: it is atomic, visible, or follows a visibility
     /// operation.
     pub needs_visibility: bool,
-    /// True if one of the two is a control barrier.
-    pub has_barrier: bool,
+    /// The control barrier that is one of the two.
+    pub barrier: Option<BarrierPosition>,
+}
+
+/// A control barrier among those of its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierPosition {
+    pub index: usize,
+    pub count: usize,
+    /// The number of control barriers before the access.
+    pub region: usize,
+}
+
+impl BarrierPosition {
+    /// A barrier that several threads share, so that its line is unknown.
+    const SHARED: BarrierPosition = BarrierPosition { index: 0, count: usize::MAX, region: 0 };
 }
 
 /// The result of a check.
@@ -59,96 +77,218 @@ impl OrderFinding {
     }
 }
 
+/// An instruction that accesses memory or orders accesses.
+#[derive(Clone, Debug)]
+pub struct MemoryStep {
+    pub source: LineSource,
+    pub kind: StepKind,
+}
+
+/// The kind of a [`MemoryStep`].
+#[derive(Clone, Copy, Debug)]
+pub enum StepKind {
+    Access {
+        class: StorageClass,
+        strength: Access,
+        is_read: bool,
+        is_write: bool,
+    },
+    /// A memory barrier.
+    Fence {
+        scope: Scope,
+        semantics: Semantics,
+    },
+    /// A control barrier, or half of one.
+    Barrier {
+        scope: Scope,
+        semantics: Option<Semantics>,
+    },
+}
+
+impl StepKind {
+    /// Returns whether an access reads and writes.
+    pub fn directions(self) -> Option<(bool, bool)> {
+        match self {
+            StepKind::Access { is_read, is_write, .. } => Some((is_read, is_write)),
+            StepKind::Fence { .. } | StepKind::Barrier { .. } => None,
+        }
+    }
+
+    fn is_private(self) -> bool {
+        matches!(self, StepKind::Access { strength: Access::Private, .. })
+    }
+
+    fn is_atomic(self) -> bool {
+        matches!(self, StepKind::Access { strength: Access::Atomic { .. }, .. })
+    }
+
+    /// Returns the storage class of an access.
+    fn class(self) -> Option<StorageClass> {
+        match self {
+            StepKind::Access { class, .. } => Some(class),
+            StepKind::Fence { .. } | StepKind::Barrier { .. } => None,
+        }
+    }
+}
+
 /// Returns the orders that a kernel's threads require.
+pub fn find_required_orders(test: &Test, form_kernel: &FormKernel) -> Vec<RequiredOrder> {
+    // Several threads share the barriers of a kernel.
+    let is_single = form_kernel.threads.len() == 1;
+    let orders_of = |thread: &ThreadId| {
+        let mut orders = orders_of_steps(&thread_steps(test, *thread));
+        for order in orders.iter_mut().filter(|order| order.barrier.is_some() && !is_single) {
+            order.barrier = Some(BarrierPosition::SHARED);
+        }
+        orders
+    };
+    form_kernel.threads.iter().flat_map(orders_of).collect()
+}
+
+/// Returns the memory instructions of a thread.
+fn thread_steps(test: &Test, thread: ThreadId) -> Vec<MemoryStep> {
+    let to_step = |(index, instruction): (usize, &Instruction)| {
+        let kind = match &instruction.kind {
+            InstructionKind::Fence { scope, semantics } => {
+                StepKind::Fence { scope: *scope, semantics: *semantics }
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                StepKind::Barrier { scope: barrier.memory_scope, semantics: barrier.semantics }
+            }
+            InstructionKind::SplitBarrier(half) => {
+                StepKind::Barrier { scope: half.memory_scope, semantics: half.semantics }
+            }
+            other => {
+                let access = other.access()?;
+                StepKind::Access {
+                    class: access.place.class,
+                    strength: access.strength,
+                    is_read: access.is_read(),
+                    is_write: access.is_write(),
+                }
+            }
+        };
+        Some(MemoryStep { source: LineSource::Instruction(thread, index), kind })
+    };
+    test.thread(thread).instructions.iter().enumerate().filter_map(to_step).collect()
+}
+
+/// Returns the orders that the instructions of one thread require.
 ///
 /// An acquire orders all later accesses, a release all earlier ones. A memory barrier orders accesses across it if
 /// the earlier one is an atomic read (acquire) or the later one an atomic write (release). A control barrier
-/// releases earlier accesses and acquires for later ones.
-pub fn find_required_orders(test: &Test, form_kernel: &FormKernel) -> Vec<RequiredOrder> {
-    let mut all = Vec::new();
-    for thread in &form_kernel.threads {
-        let instructions = &test.thread(*thread).instructions;
-        let accesses: Vec<(usize, &MemoryAccess)> = (0..)
-            .zip(instructions)
-            .filter_map(|(index, instruction)| Some((index, instruction.kind.access()?)))
-            .collect();
-        let mut add_order = |order,
-                             scope,
-                             semantics: &Semantics,
-                             (first, a): (usize, &MemoryAccess),
-                             (second, b): (usize, &MemoryAccess)| {
-            let visible = b.strength.scope().is_some() || semantics.make_visible;
-            let is_ordered =
-                semantics.classes.contains(a.place.class) && semantics.classes.contains(b.place.class);
-            let (first, second) =
-                (LineSource::Instruction(*thread, first), LineSource::Instruction(*thread, second));
-            let is_known = all
-                .iter()
-                .any(|one: &RequiredOrder| (one.order, one.first, one.second) == (order, first, second));
-            if is_ordered && !is_known {
-                let needs_visibility = visible;
-                all.push(RequiredOrder { order, scope, first, second, needs_visibility, has_barrier: false });
-            }
-        };
-        for &(index, access) in &accesses {
-            let litmus::Access::Atomic { scope, semantics } = access.strength else { continue };
-            if semantics.order.acquires() {
-                accesses.iter().filter(|(later, _)| *later > index).for_each(|later| {
-                    add_order(Order::Acquire, scope, &semantics, (index, access), *later);
-                });
-            }
-            if semantics.order.releases() {
-                accesses.iter().filter(|(earlier, _)| *earlier < index).for_each(|earlier| {
-                    add_order(Order::Release, scope, &semantics, *earlier, (index, access));
-                });
-            }
-        }
-        for (index, instruction) in instructions.iter().enumerate() {
-            let InstructionKind::Fence { scope, semantics } = instruction.kind else { continue };
-            let (before, after): (Vec<_>, Vec<_>) = accesses.iter().copied().partition(|(at, _)| *at < index);
-            let is_atomic = |access: &MemoryAccess| matches!(access.strength, litmus::Access::Atomic { .. });
-            for &first in &before {
-                for &second in &after {
-                    if semantics.order.acquires() && is_atomic(first.1) && first.1.is_read() {
-                        add_order(Order::Acquire, scope, &semantics, first, second);
-                    }
-                    if semantics.order.releases() && is_atomic(second.1) && second.1.is_write() {
-                        add_order(Order::Release, scope, &semantics, first, second);
-                    }
+/// releases earlier accesses and acquires for later ones. Private accesses are not ordered.
+pub fn orders_of_steps(steps: &[MemoryStep]) -> Vec<RequiredOrder> {
+    let mut orders = OrderList::default();
+    let is_barrier = |step: &&MemoryStep| matches!(step.kind, StepKind::Barrier { .. });
+    let count = steps.iter().filter(is_barrier).count();
+    let regions: Vec<usize> =
+        (0..steps.len()).map(|at| steps[..at].iter().filter(is_barrier).count()).collect();
+    for (at, step) in steps.iter().enumerate() {
+        let (before, after) = (&steps[..at], &steps[at + 1..]);
+        match step.kind {
+            StepKind::Access { strength: Access::Atomic { scope, semantics }, .. } => {
+                if semantics.order.acquires() {
+                    after
+                        .iter()
+                        .for_each(|later| orders.add(Order::Acquire, scope, semantics, [step, later]));
+                }
+                if semantics.order.releases() {
+                    before.iter().for_each(|one| orders.add(Order::Release, scope, semantics, [one, step]));
                 }
             }
-        }
-        for (index, instruction) in instructions.iter().enumerate() {
-            let (scope, semantics) = match &instruction.kind {
-                InstructionKind::ControlBarrier(barrier) => (barrier.memory_scope, barrier.semantics),
-                InstructionKind::SplitBarrier(half) => (half.memory_scope, half.semantics),
-                _ => continue,
-            };
-            let Some(semantics) = semantics else { continue };
-            let barrier = LineSource::Instruction(*thread, index);
-            for &(at, access) in
-                accesses.iter().filter(|(_, own)| semantics.classes.contains(own.place.class))
-            {
-                let source = LineSource::Instruction(*thread, at);
-                let (order, first, second, is_ordered) = match at < index {
-                    true => (Order::Release, source, barrier, semantics.order.releases()),
-                    false => (Order::Acquire, barrier, source, semantics.order.acquires()),
+            StepKind::Access { .. } => {}
+            StepKind::Fence { scope, semantics } => {
+                let reads = |one: &MemoryStep| {
+                    one.kind.is_atomic() && matches!(one.kind, StepKind::Access { is_read: true, .. })
                 };
-                if is_ordered {
-                    let needs_visibility = access.strength.scope().is_some() || semantics.make_visible;
-                    all.push(RequiredOrder {
-                        order,
-                        scope,
-                        first,
-                        second,
-                        needs_visibility,
-                        has_barrier: true,
-                    });
+                let writes = |one: &MemoryStep| {
+                    one.kind.is_atomic() && matches!(one.kind, StepKind::Access { is_write: true, .. })
+                };
+                for (first, second) in before.iter().flat_map(|one| after.iter().map(move |two| (one, two))) {
+                    if semantics.order.acquires() && reads(first) {
+                        orders.add(Order::Acquire, scope, semantics, [first, second]);
+                    }
+                    if semantics.order.releases() && writes(second) {
+                        orders.add(Order::Release, scope, semantics, [first, second]);
+                    }
                 }
+            }
+            StepKind::Barrier { semantics: None, .. } => {}
+            StepKind::Barrier { scope, semantics: Some(semantics) } => {
+                let index = regions[at];
+                for (other_at, other) in steps.iter().enumerate() {
+                    orders.barrier = Some(BarrierPosition { index, count, region: regions[other_at] });
+                    if other_at < at && semantics.order.releases() {
+                        orders.add(Order::Release, scope, semantics, [other, step]);
+                    } else if other_at > at && semantics.order.acquires() {
+                        orders.add(Order::Acquire, scope, semantics, [step, other]);
+                    }
+                }
+                orders.barrier = None;
             }
         }
     }
-    all
+    orders.all
+}
+
+/// Collects orders without repetition.
+#[derive(Default)]
+struct OrderList {
+    all: Vec<RequiredOrder>,
+    known: HashSet<(bool, LineSource, LineSource)>,
+    /// The control barrier whose orders are added.
+    barrier: Option<BarrierPosition>,
+}
+
+impl OrderList {
+    fn add(&mut self, order: Order, scope: Scope, semantics: Semantics, [first, second]: [&MemoryStep; 2]) {
+        let is_end = |one: &MemoryStep| match one.kind {
+            StepKind::Access { class, .. } => semantics.classes.contains(class) && !one.kind.is_private(),
+            StepKind::Barrier { .. } => self.barrier.is_some(),
+            StepKind::Fence { .. } => false,
+        };
+        if !is_end(first) || !is_end(second) || first.kind.class().or(second.kind.class()).is_none() {
+            return;
+        }
+        if !self.known.insert((order == Order::Acquire, first.source, second.source)) {
+            return;
+        }
+        // At a control barrier, what other threads see is a matter of the access.
+        let seen = match self.barrier {
+            Some(_) if order == Order::Release => first,
+            _ => second,
+        };
+        let is_visible = matches!(seen.kind, StepKind::Access { strength, .. } if strength.scope().is_some());
+        self.all.push(RequiredOrder {
+            order,
+            scope,
+            first: first.source,
+            second: second.source,
+            needs_visibility: is_visible || semantics.make_visible,
+            barrier: self.barrier,
+        });
+    }
+}
+
+/// Returns pairs of consecutive shared accesses, at least one of them atomic, that nothing orders.
+pub fn unordered_neighbours(steps: &[MemoryStep], required: &[RequiredOrder]) -> Vec<RequiredOrder> {
+    let shared: Vec<&MemoryStep> =
+        steps.iter().filter(|one| one.kind.class().is_some() && !one.kind.is_private()).collect();
+    let unordered = |pair: &[&MemoryStep]| {
+        let (first, second) = (pair[0], pair[1]);
+        let is_required = |one: &RequiredOrder| (one.first, one.second) == (first.source, second.source);
+        let has_atomic = first.kind.is_atomic() || second.kind.is_atomic();
+        (has_atomic && !required.iter().any(is_required)).then_some(RequiredOrder {
+            order: Order::Release,
+            scope: Scope::Device,
+            first: first.source,
+            second: second.source,
+            needs_visibility: false,
+            barrier: None,
+        })
+    };
+    shared.windows(2).filter_map(unordered).collect()
 }
 
 const NOT_DISTINGUISHED: &str = "the text does not distinguish the accesses";
@@ -161,8 +301,8 @@ pub fn check_order(
     alignment: &Alignment,
     target: &str,
 ) -> OrderFinding {
-    if required.has_barrier {
-        return OrderFinding::new(OrderVerdict::NotCovered, "no table lists what a control barrier needs");
+    if let Some(position) = required.barrier {
+        return check_barrier_order(required, position, disassembly, alignment, target);
     }
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
     if let Some(earlier) =
@@ -195,6 +335,13 @@ pub fn check_order(
     if !both(Alignment::is_likely) || (second < first && !both(Alignment::is_certain)) {
         return OrderFinding::new(OrderVerdict::Unknown, NOT_DISTINGUISHED);
     }
+    let is_shared = [first_access, of_second].iter().any(|access| access.path == CodePath::Workgroup);
+    if is_shared {
+        return OrderFinding::new(
+            OrderVerdict::NotCovered,
+            "no table lists what workgroup memory needs here",
+        );
+    }
     if second < first {
         return OrderFinding::new(OrderVerdict::Lost, "the second access is before the first");
     }
@@ -204,20 +351,43 @@ pub fn check_order(
             && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
     };
     let Some(requirement) = disassembly.dialect.order_requirements.iter().find(applies) else {
-        let is_shared = [first_access, of_second].iter().any(|access| access.path == CodePath::Workgroup);
-        let verdict = if is_shared { OrderVerdict::NotCovered } else { OrderVerdict::Unknown };
-        return OrderFinding::new(verdict, "no table lists what this order needs here");
+        return OrderFinding::new(OrderVerdict::Unknown, "no table lists what this order needs here");
     };
-    // The workgroup's memory has no cache.
-    let may_be_cached = of_second.operation == CodeOperation::Load && of_second.path != CodePath::Workgroup;
-    let found =
-        check_steps(requirement, disassembly, (first, second), may_be_cached && required.needs_visibility);
+    let may_be_cached = of_second.operation == CodeOperation::Load;
+    let found = check_steps(
+        requirement.steps,
+        disassembly,
+        (first, second),
+        may_be_cached && required.needs_visibility,
+    );
     let found = OrderFinding { source: Some(requirement.source), ..found };
-    // An uncertain match is not evidence against a compiler.
-    if found.verdict != OrderVerdict::Kept && !both(Alignment::is_certain) {
+    // An uncertain match is not evidence against a compiler, unless no other match keeps the order.
+    let is_block = |(one, two): &(usize, usize)| {
+        let between = disassembly.lines.get(*one.min(two)..*one.max(two)).unwrap_or_default();
+        between.iter().all(|line| !matches!(line.kind, LineKind::Label | LineKind::Jump))
+    };
+    let no_match_keeps = || {
+        let lines = alignment.lines_of(required.first).iter();
+        let pairs =
+            lines.flat_map(|one| alignment.lines_of(required.second).iter().map(move |two| (*one, *two)));
+        let is_lost =
+            |pair| check_steps(requirement.steps, disassembly, pair, false).verdict == OrderVerdict::Lost;
+        let mut pairs = pairs.filter(|(one, two)| one < two);
+        found.verdict == OrderVerdict::Lost && pairs.all(|pair| is_block(&pair) && is_lost(pair))
+    };
+    // Blocks of a module may be in any order.
+    let is_elsewhere = alignment.is_module && !is_block(&(first, second));
+    if found.verdict != OrderVerdict::Kept
+        && (is_elsewhere || !both(Alignment::is_certain) && !no_match_keeps())
+    {
         return OrderFinding { verdict: OrderVerdict::Unknown, why: NOT_DISTINGUISHED.to_owned(), ..found };
     }
-    let is_narrow = match required.scope {
+    weaken_narrow(required.scope, found)
+}
+
+/// Makes the answer for a scope unknown that is narrower than those of the tables, unless the order is kept.
+fn weaken_narrow(scope: Scope, found: OrderFinding) -> OrderFinding {
+    let is_narrow = match scope {
         Scope::QueueFamily | Scope::Device | Scope::CrossDevice => false,
         Scope::Invocation
         | Scope::Subgroup
@@ -232,6 +402,98 @@ pub fn check_order(
     found
 }
 
+/// Checks the order of an access and a control barrier.
+///
+/// The barriers of the source and of the code correspond by number. An access is looked for among the lines
+/// between the barriers around it, all of which must be ordered.
+fn check_barrier_order(
+    required: &RequiredOrder,
+    position: BarrierPosition,
+    disassembly: &Disassembly,
+    alignment: &Alignment,
+    target: &str,
+) -> OrderFinding {
+    let not_covered = |why: &str| OrderFinding::new(OrderVerdict::NotCovered, why);
+    if disassembly.dialect.barriers.is_empty() || position.count == usize::MAX {
+        return not_covered("no table lists what a control barrier needs");
+    }
+    let barriers = disassembly.barriers();
+    let Some(barrier) = barriers.get(position.index).filter(|_| barriers.len() == position.count) else {
+        let why = format!(
+            "{} control barriers in the code, {} in the source: a workgroup of one subgroup needs none",
+            barriers.len(),
+            position.count
+        );
+        return not_covered(&why);
+    };
+    let is_release = required.order == Order::Release;
+    let source = if is_release { required.first } else { required.second };
+    let start = position.region.checked_sub(1).and_then(|before| barriers.get(before));
+    let end = barriers.get(position.region);
+    let near = start.map_or(0, |before| before.end)..end.map_or(disassembly.lines.len(), |after| after.start);
+    let candidates = alignment.lines_of(source);
+    let lines: Vec<usize> = candidates.iter().copied().filter(|line| near.contains(line)).collect();
+    let Some(LineKind::Access(access)) =
+        lines.first().and_then(|line| disassembly.lines.get(*line)).map(|line| line.kind)
+    else {
+        // Loops are unrolled and accesses repeated, but a single one that is elsewhere has moved.
+        let is_straight = !disassembly.lines.iter().any(|line| line.kind == LineKind::Jump);
+        return match is_straight && alignment.is_certain(source) {
+            true => {
+                OrderFinding::new(OrderVerdict::Lost, "the access is on the other side of a control barrier")
+            }
+            false => OrderFinding::new(
+                OrderVerdict::Unknown,
+                "the access has no line between its control barriers",
+            ),
+        };
+    };
+    let is_shared = access.path == CodePath::Workgroup;
+    if is_shared && disassembly.dialect.workgroup_requirements.is_empty() {
+        return not_covered("no table lists what workgroup memory needs at a control barrier");
+    }
+    let may_be_cached = access.operation == CodeOperation::Load && !is_shared && required.needs_visibility;
+    if !is_release && !may_be_cached {
+        return OrderFinding::new(OrderVerdict::Kept, "after the control barrier");
+    }
+    let rows = if is_shared {
+        disassembly.dialect.workgroup_requirements
+    } else {
+        disassembly.dialect.order_requirements
+    };
+    let applies = |need: &&OrderRequirement| {
+        need.order == required.order
+            && (!is_release || need.first_operations.contains(&access.operation))
+            && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
+    };
+    let Some(requirement) = rows.iter().find(applies) else {
+        return OrderFinding::new(OrderVerdict::Unknown, "no table lists what this order needs here");
+    };
+    // After the barrier, nothing waits for an access before it.
+    let steps: Vec<RequirementPart> = (requirement.steps.iter().copied())
+        .filter(|step| is_release || step.place == RequirementPosition::SecondLoad)
+        .collect();
+    let check = |line: &usize| {
+        let ends = if is_release { (*line, barrier.start) } else { (barrier.end - 1, *line) };
+        check_steps(&steps, disassembly, ends, may_be_cached)
+    };
+    let mut found: Vec<OrderFinding> = lines.iter().map(check).collect();
+    found.sort_by_key(|one| one.verdict);
+    let is_mixed = found.first().map(|one| one.verdict) != found.last().map(|one| one.verdict);
+    let worst = found.pop().unwrap_or_else(|| not_covered("no line"));
+    let worst = OrderFinding { source: Some(requirement.source), ..worst };
+    if is_mixed {
+        return OrderFinding { verdict: OrderVerdict::Unknown, why: NOT_DISTINGUISHED.to_owned(), ..worst };
+    }
+    // A wait or fence may follow the barrier, or be in another block.
+    let worst = match worst.verdict {
+        OrderVerdict::Lost => OrderFinding { verdict: OrderVerdict::Unknown, ..worst },
+        _ => worst,
+    };
+    // The table of workgroup memory is about workgroups.
+    if is_shared { worst } else { weaken_narrow(required.scope, worst) }
+}
+
 /// Returns true if both are instructions of one thread, in this order.
 fn is_before(earlier: LineSource, later: LineSource) -> bool {
     match (earlier, later) {
@@ -243,7 +505,7 @@ fn is_before(earlier: LineSource, later: LineSource) -> bool {
 }
 
 fn check_steps(
-    requirement: &OrderRequirement,
+    steps: &[RequirementPart],
     disassembly: &Disassembly,
     (first, second): (usize, usize),
     second_reads: bool,
@@ -251,7 +513,7 @@ fn check_steps(
     let text = |at: usize| disassembly.lines.get(at).map_or("", |line| line.text.as_str());
     let mut search_start = first + 1;
     let mut worst = OrderFinding::new(OrderVerdict::Kept, "");
-    for step in requirement.steps {
+    for step in steps {
         let RequirementPart { place, alternatives, uncertain_alternatives, if_missing, description: words } =
             *step;
         let line_contains = |line: usize, parts: &[&str]| parts.iter().any(|part| text(line).contains(part));
@@ -296,8 +558,8 @@ fn check_steps(
         }
     }
     if worst.verdict == OrderVerdict::Kept {
-        let words: Vec<&str> = requirement.steps.iter().map(|step| step.description).collect();
-        worst.why = words.join(", ");
+        let words: Vec<&str> = steps.iter().map(|step| step.description).collect();
+        worst.why = if words.is_empty() { "in this order".to_owned() } else { words.join(", ") };
     }
     worst
 }

@@ -10,9 +10,15 @@ use std::fs;
 use std::path::Path;
 
 use codegen::disassembly::{DisassemblerDialect, LineKind};
-use codegen::order::{OrderFinding, OrderVerdict, check_nir, check_order, find_required_orders};
-use codegen::{Disassembly, Form, FormKernel, KernelSizes, align, form_kernels};
-use litmus::Test;
+use codegen::order::{
+    MemoryStep, OrderFinding, OrderVerdict, StepKind, check_nir, check_order, find_required_orders,
+    orders_of_steps,
+};
+use codegen::{
+    Disassembly, ExpectedAccess, Form, FormKernel, KernelSizes, LineSource, align, align_module, form_kernels,
+};
+use litmus::{Access, Order, Scope, Semantics, StorageClass, StorageClassSet, Test, ThreadId};
+use vendor::{CodeOperation, CodePath};
 
 /// Separates NIR and machine code.
 const CODE_HEADING: &str = "=== machine code\n";
@@ -137,4 +143,102 @@ fn memory_instructions_of_every_vendor() {
         }
     }
     insta::assert_snapshot!(text);
+}
+
+/// A shader that stores to workgroup memory, waits at one or two control barriers, and loads it.
+fn barrier_steps(barriers: usize) -> (Vec<MemoryStep>, Vec<ExpectedAccess>) {
+    let source = |index| LineSource::Instruction(ThreadId(0), index);
+    let access = |is_write: bool| StepKind::Access {
+        class: StorageClass::Workgroup,
+        strength: Access::Coherent { scope: Scope::Workgroup },
+        is_read: !is_write,
+        is_write,
+    };
+    let classes = StorageClassSet::EMPTY.with(StorageClass::Workgroup);
+    let semantics = Semantics { order: Order::AcquireRelease, classes, ..Semantics::default() };
+    let barrier = StepKind::Barrier { scope: Scope::Workgroup, semantics: Some(semantics) };
+    let kinds = [vec![access(true)], vec![barrier; barriers], vec![access(false)]].concat();
+    let steps = kinds.into_iter().enumerate();
+    let steps = steps.map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
+    let expected = |index, operation| {
+        ExpectedAccess::of_module(source(index), 0, operation, CodePath::Workgroup, 0, true)
+    };
+    (steps, vec![expected(0, CodeOperation::Store), expected(barriers + 1, CodeOperation::Load)])
+}
+
+/// Control barriers of modules: the wait before them, and accesses that cross them.
+#[test]
+fn accesses_stay_on_their_side_of_a_control_barrier() {
+    use OrderVerdict::{Kept, Lost, NotCovered, Unknown};
+    const STORE: &str = "ds_write_b32 v0, v1\n";
+    const LOAD: &str = "ds_read_b32 v2, v0\n";
+    const WAIT: &str = "s_waitcnt lgkmcnt(0)\n";
+    const BARRIER: &str = "s_barrier\n";
+    let cases: [(&[&str], [OrderVerdict; 2]); 8] = [
+        (&[STORE, WAIT, BARRIER, LOAD], [Kept, Kept]),
+        (&[STORE, BARRIER, LOAD], [Unknown, Kept]),
+        (&[STORE, "s_waitcnt lgkmcnt(1)\n", BARRIER, LOAD], [Unknown, Kept]),
+        (&[WAIT, BARRIER, STORE, LOAD], [Lost, Kept]),
+        (&[STORE, WAIT, LOAD, BARRIER], [Kept, Lost]),
+        // Unrolled.
+        (&[STORE, STORE, WAIT, BARRIER, LOAD, LOAD], [Kept, Kept]),
+        (&[STORE, WAIT, LOAD], [NotCovered, NotCovered]),
+        (&[STORE, WAIT, BARRIER, BARRIER, LOAD], [NotCovered, NotCovered]),
+    ];
+    let (steps, expected) = barrier_steps(1);
+    let required = orders_of_steps(&steps);
+    assert_eq!(required.len(), 2);
+    let (steps, _) = barrier_steps(2);
+    let two = orders_of_steps(&steps);
+    let text = [STORE, WAIT, BARRIER, BARRIER, LOAD].concat();
+    let machine = Disassembly::parse(&text, &vendor::amd::DIALECT).unwrap();
+    let alignment = align_module(barrier_steps(2).1, &machine);
+    assert_eq!(two.len(), 4);
+    assert!(two.iter().all(|one| check_order(one, &machine, &alignment, "gfx900").verdict == Kept));
+    for (lines, verdicts) in cases {
+        let machine = Disassembly::parse(&lines.concat(), &vendor::amd::DIALECT).unwrap();
+        let alignment = align_module(expected.clone(), &machine);
+        let found = required.iter().map(|one| check_order(one, &machine, &alignment, "gfx900").verdict);
+        assert_eq!(found.collect::<Vec<_>>(), verdicts, "{lines:?}");
+    }
+}
+
+/// Two loads of one address become one line, across an acquire: the descriptors tell which buffer is read.
+#[test]
+fn a_merged_load_of_a_module_is_lost() {
+    let source = |index| LineSource::Instruction(ThreadId(0), index);
+    let strength = |order| {
+        let classes = StorageClassSet::EMPTY.with(StorageClass::Buffer);
+        Access::Atomic {
+            scope: Scope::Device,
+            semantics: Semantics { order, classes, ..Semantics::default() },
+        }
+    };
+    let load = |order| StepKind::Access {
+        class: StorageClass::Buffer,
+        strength: strength(order),
+        is_read: true,
+        is_write: false,
+    };
+    let kinds = [load(Order::Relaxed), load(Order::Acquire), load(Order::Relaxed)];
+    let steps: Vec<MemoryStep> =
+        (0..).zip(kinds).map(|(index, kind)| MemoryStep { source: source(index), kind }).collect();
+    let expected = [0, 1, 0].into_iter().enumerate().map(|(index, storage)| {
+        let (load, path) = (CodeOperation::Load, CodePath::Buffer);
+        ExpectedAccess::of_module(source(index), storage, load, path, storage, true)
+    });
+    let expected: Vec<ExpectedAccess> = expected.collect();
+    let required = orders_of_steps(&steps);
+    assert_eq!(required.len(), 1);
+    let verdict_of = |after: &str| {
+        let text = format!(
+            "s_load_b256 s[4:11], s[2:3], null\nbuffer_load_b32 v0, off, s[4:7], 0\n\
+             buffer_load_b32 v1, off, s[8:11], 0 glc\ns_waitcnt vmcnt(0)\n{after}"
+        );
+        let machine = Disassembly::parse(&text, &vendor::amd::DIALECT).unwrap();
+        let found = check_order(&required[0], &machine, &align_module(expected.clone(), &machine), "gfx1100");
+        (found.verdict, found.is_merged)
+    };
+    assert_eq!(verdict_of(""), (OrderVerdict::Lost, true));
+    assert_eq!(verdict_of("buffer_load_b32 v2, off, s[4:7], 0 glc\n"), (OrderVerdict::Kept, false));
 }

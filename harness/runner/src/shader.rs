@@ -36,7 +36,7 @@ pub use contents::{Content, MAX_ROWS, ShaderObservations, WordChange};
 pub use serve::{Answer, UserShaderJob, serve};
 
 /// A shader with its inputs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shader {
     pub words: Vec<u32>,
@@ -51,7 +51,7 @@ pub struct Shader {
 }
 
 /// A buffer with its contents before each dispatch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShaderInput {
     /// Descriptor set, binding, and the index in an array of buffers.
@@ -65,7 +65,7 @@ pub struct ShaderInput {
 }
 
 /// An image of 32-bit texels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputImage {
     pub shape: InputShape,
@@ -73,7 +73,7 @@ pub struct InputImage {
     pub format: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputShape {
     /// Texels in a row.

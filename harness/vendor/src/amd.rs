@@ -1,10 +1,10 @@
 //! AMD: Mesa's RADV on its null back end or a shim; LLVM's assembly, or ACO's output without a disassembler.
 
+use std::collections::BTreeMap;
+
 use crate::driver::{ChipFamily, CompileMethod, DescriptorLayout, TextSource, Vendor};
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
-use crate::order::{
-    MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition, no_resource_numbers,
-};
+use crate::order::{MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition};
 use crate::text::{DisassemblerDialect, LineRule, note_rule};
 
 /// Mesa's RADV.
@@ -99,8 +99,28 @@ pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     read_line,
     rules: RULES,
     has_constant_addresses: true,
-    resource_numbers: no_resource_numbers,
+    resource_numbers,
     order_requirements: ORDER_REQUIREMENTS,
+    // ACO of Mesa 26 omits the wait on GFX11.
+    workgroup_requirements: &[OrderRequirement {
+        order: Order::Release,
+        first_operations: &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic],
+        targets: &[],
+        steps: &[RequirementPart {
+            place: RequirementPosition::Between,
+            alternatives: &[
+                "lgkmcnt(0)",
+                "s_wait_dscnt 0x0",
+                "s_wait_loadcnt_dscnt 0x0",
+                "s_wait_storecnt_dscnt 0x0",
+            ],
+            uncertain_alternatives: &["lgkmcnt(", "dscnt"],
+            if_missing: MissingOperation::Unknown,
+            description: "wait for the workgroup's memory",
+        }],
+        source: AMDGPU_GUIDE,
+    }],
+    barriers: &["s_barrier"],
     recognizes_memory: true,
     fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
     register_prefixes: &['s', 'v', 'a'],
@@ -307,13 +327,48 @@ fn classify_text(text: &str) -> LineKind {
     LineKind::Access(CodeAccess { operation, path, offset: constant_offset(text) })
 }
 
+/// Returns the byte offset of each access's descriptor in its set, traced from its load
+/// (`s_load_b128 s[4:7], s[2:3], 0x10`) through straight-line code.
+fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
+    let mut descriptor_of_registers: BTreeMap<String, u64> = BTreeMap::new();
+    let mut found = Vec::with_capacity(lines.len());
+    for line in lines {
+        let (_, operands) = line.split_once(' ').unwrap_or_default();
+        let operands: Vec<&str> = operands.split([',', ' ']).filter(|word| !word.is_empty()).collect();
+        let kind = classify_text(line);
+        let descriptor = operands.iter().skip(1).find_map(|operand| descriptor_of_registers.get(*operand));
+        found.push(descriptor.copied().filter(|_| matches!(kind, LineKind::Access(_))));
+        let (LineKind::Descriptor, [target, _, offset, ..]) = (kind, &operands[..]) else { continue };
+        let bounds = target.strip_prefix("s[").and_then(|range| range.strip_suffix(']')?.split_once(':'));
+        let Some((Ok(first), Ok(last))) = bounds.map(|(one, two)| (one.parse::<u64>(), two.parse::<u64>()))
+        else {
+            continue;
+        };
+        let offset = if *offset == "null" { Some(0) } else { number(offset) };
+        // A load of 8 or 16 registers reads an image's descriptor, or those of several buffers.
+        let parts = (first..=last).step_by(4).map(|part| (part, part + 3));
+        for (start, end) in parts.chain([(first, last)]) {
+            let registers = format!("s[{start}:{end}]");
+            match offset {
+                Some(offset) => descriptor_of_registers.insert(registers, offset + 4 * (start - first)),
+                None => descriptor_of_registers.remove(&registers),
+            };
+        }
+    }
+    found
+}
+
+/// Returns a decimal or hexadecimal number.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
 /// Returns the constant of an address: `offset:256`, or the last operand of a scalar load.
 fn constant_offset(text: &str) -> u64 {
     let offset_text = text.split([' ', ',']).find_map(|word| word.strip_prefix("offset:"));
-    let number = |text: &str| match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    };
     if let Some(named) = offset_text {
         return number(named).unwrap_or(0);
     }

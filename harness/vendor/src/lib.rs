@@ -42,6 +42,9 @@ pub const PLAIN: DisassemblerDialect = DisassemblerDialect {
     name: "plain",
     rules: &[],
     order_requirements: &[],
+    workgroup_requirements: &[],
+    barriers: &[],
+    resource_numbers: order::no_resource_numbers,
     read_line: |line| {
         let text = line.trim();
         (!text.is_empty()).then_some((text, LineKind::Other))

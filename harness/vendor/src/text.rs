@@ -24,6 +24,10 @@ pub struct DisassemblerDialect {
     /// Finds the binding that each line accesses, if the text shows it.
     pub resource_numbers: ResourceNumbers,
     pub order_requirements: &'static [OrderRequirement],
+    /// The requirements of accesses of workgroup memory before a control barrier.
+    pub workgroup_requirements: &'static [OrderRequirement],
+    /// The mnemonics of control barriers, if their effect on accesses is known.
+    pub barriers: &'static [&'static str],
     /// True if memory operations are recognizable.
     ///
     /// Then a text without an access is not machine code of a kernel, which at least writes its results.
@@ -88,6 +92,8 @@ impl DisassemblerDialect {
             has_constant_addresses: true,
             resource_numbers: no_resource_numbers,
             order_requirements: &[],
+            workgroup_requirements: &[],
+            barriers: &[],
             recognizes_memory: true,
             fillers: &[],
             register_prefixes: &[],

@@ -135,6 +135,8 @@ pub struct CodegenOrdered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CodegenOrderVerdict {
+    /// The code orders what the source does not.
+    Stronger,
     /// All required operations are present.
     Kept,
     /// Some of them are present.
@@ -143,7 +145,7 @@ pub enum CodegenOrderVerdict {
     Lost,
     /// The requirement is unknown, or the accesses cannot be identified in the text.
     Unknown,
-    /// No table covers what orders them: a control barrier, or workgroup memory.
+    /// No table covers what orders them, such as workgroup memory or control barriers of some vendors.
     NotCovered,
 }
 

@@ -118,6 +118,22 @@ fn format_test(line: &CodegenLine, view: Option<CodegenView>) -> String {
     text
 }
 
+/// Formats crashes and lost orders only.
+pub fn format_failures(lines: &[CodegenLine]) -> String {
+    let mut text = format_tests(lines, None);
+    for line in lines {
+        for kernel in &line.kernels {
+            let is_lost = |order: &&CodegenOrder| order.code.verdict == CodegenOrderVerdict::Lost;
+            let lost: Vec<CodegenOrder> = kernel.orders.iter().filter(is_lost).cloned().collect();
+            if !lost.is_empty() {
+                let kernel = CodegenKernel { orders: lost, ..kernel.clone() };
+                text += &format_kernel(line, &kernel, Some(CodegenView::Orders));
+            }
+        }
+    }
+    text
+}
+
 /// Formats the totals of devices as a table.
 pub fn format_totals(figures: &[CodegenTotals]) -> String {
     let header = ["device", "tests", "skipped", "kernels", "crashes", "no text", "median ms", "95 % ms"];
@@ -152,12 +168,13 @@ pub fn format_totals(figures: &[CodegenTotals]) -> String {
 
 /// Formats the number of orders for each verdict, by device and form.
 fn format_order_counts(figures: &[CodegenTotals]) -> String {
-    const VERDICTS: [CodegenOrderVerdict; 5] = [
+    const VERDICTS: [CodegenOrderVerdict; 6] = [
         CodegenOrderVerdict::Kept,
         CodegenOrderVerdict::Weakened,
         CodegenOrderVerdict::Lost,
         CodegenOrderVerdict::Unknown,
         CodegenOrderVerdict::NotCovered,
+        CodegenOrderVerdict::Stronger,
     ];
     let mut rows: Vec<Vec<String>> = Vec::new();
     for one in figures {
@@ -172,7 +189,7 @@ fn format_order_counts(figures: &[CodegenTotals]) -> String {
     let words = VERDICTS.iter().map(|verdict| order_verdict_word(*verdict));
     let header = ["device", "form"].into_iter().chain(words).map(str::to_owned).collect();
     rows.insert(0, header);
-    format!("\norders that tests ask for\n{}", align_columns(&rows))
+    format!("\nrequired orders, and stronger ones that none requires\n{}", align_columns(&rows))
 }
 
 /// Formats results of the explorer. Unreachable outcomes print nothing; a reachable one prints only its first
@@ -426,6 +443,7 @@ fn order_word(code: &CodegenOrdered) -> &'static str {
 
 fn order_verdict_word(verdict: CodegenOrderVerdict) -> &'static str {
     match verdict {
+        CodegenOrderVerdict::Stronger => "stronger",
         CodegenOrderVerdict::Kept => "kept",
         CodegenOrderVerdict::Weakened => "weakened",
         CodegenOrderVerdict::Lost => "lost",

@@ -13,12 +13,13 @@ use crate::write::html::{PageFrame, STYLE};
 /// Largest number of tests listed in a cell.
 const MAX_NAMED: usize = 12;
 /// Verdicts, worst first.
-const VERDICTS: [CodegenOrderVerdict; 5] = [
+const VERDICTS: [CodegenOrderVerdict; 6] = [
     CodegenOrderVerdict::Lost,
     CodegenOrderVerdict::Weakened,
     CodegenOrderVerdict::Unknown,
     CodegenOrderVerdict::NotCovered,
     CodegenOrderVerdict::Kept,
+    CodegenOrderVerdict::Stronger,
 ];
 
 /// The accesses with one ordering on one compiler, by rank of their verdict.
@@ -132,6 +133,7 @@ fn verdict_word(rank: usize) -> &'static str {
         Some(CodegenOrderVerdict::Lost) => "lost",
         Some(CodegenOrderVerdict::Weakened) => "weakened",
         Some(CodegenOrderVerdict::Kept) => "kept",
+        Some(CodegenOrderVerdict::Stronger) => "stronger",
         Some(CodegenOrderVerdict::NotCovered) => "not covered",
         Some(CodegenOrderVerdict::Unknown) | None => "unknown",
     }
@@ -142,7 +144,7 @@ fn css_class(rank: usize) -> &'static str {
     match VERDICTS.get(rank) {
         Some(CodegenOrderVerdict::Lost) => "chip violates",
         Some(CodegenOrderVerdict::Weakened) => "chip inconclusive",
-        Some(CodegenOrderVerdict::Kept) => "chip conforms",
+        Some(CodegenOrderVerdict::Kept | CodegenOrderVerdict::Stronger) => "chip conforms",
         Some(CodegenOrderVerdict::Unknown | CodegenOrderVerdict::NotCovered) | None => "chip undefined",
     }
 }

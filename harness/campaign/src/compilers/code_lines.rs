@@ -1,7 +1,7 @@
 //! Compiles every kernel on every device and reports the resulting code.
 
 use codegen::disassembly::DisassemblerDialect;
-use codegen::{Disassembly, FormKernel, align};
+use codegen::{Alignment, Disassembly, FormKernel, LineSource, NotMachineCode, align};
 use litmus::Test;
 use results::wire::{
     CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenStatistic, CodegenVerdict,
@@ -171,46 +171,50 @@ fn kernel_record(
     view: Option<CodegenView>,
 ) -> CodegenKernel {
     let machine = Disassembly::parse(compiled.assembly(), dialect);
-    let code = match &machine {
-        Ok(machine) if view == Some(CodegenView::Code) => aligned_code(test, unit, machine),
-        _ => Vec::new(),
-    };
-    let orders = match &machine {
-        Ok(machine) if view == Some(CodegenView::Orders) => {
-            orders::check_orders(test, unit, machine, compiled, compiler_target)
+    let (mut code, mut orders) = (Vec::new(), Vec::new());
+    if let Ok(machine) = &machine {
+        if view == Some(CodegenView::Code) {
+            code = named_code(machine, &align(test, unit, machine), &|source| source_text(test, source));
+        } else if view == Some(CodegenView::Orders) {
+            orders = orders::check_orders(test, unit, machine, compiled, compiler_target);
         }
-        _ => Vec::new(),
-    };
+    }
+    let shows_forms = view == Some(CodegenView::Forms);
+    CodegenKernel { code, orders, ..described_kernel(blank_kernel(unit), compiled, &machine, shows_forms) }
+}
+
+/// Adds figures of the compiler to a record, and its intermediate representations if `shows_forms`.
+pub(super) fn described_kernel(
+    blank: CodegenKernel,
+    compiled: &CompilationResult,
+    machine: &Result<Disassembly, NotMachineCode>,
+    shows_forms: bool,
+) -> CodegenKernel {
+    let forms = compiled.forms.iter().filter(|_| shows_forms);
+    let statistics = compiled.statistics.iter();
     CodegenKernel {
-        orders,
         micros: Some(compiled.micros),
         instructions: machine.as_ref().ok().map(|machine| machine.instruction_count() as u64),
         not_disassembled: machine.as_ref().err().map(ToString::to_string),
-        statistics: compiled
-            .statistics
-            .iter()
+        statistics: statistics
             .map(|(name, value)| CodegenStatistic { name: name.clone(), value: *value })
             .collect(),
-        code,
-        forms: if view == Some(CodegenView::Forms) {
-            compiled
-                .forms
-                .iter()
-                .map(|(name, text)| CodegenForm { name: name.clone(), text: text.clone() })
-                .collect()
-        } else {
-            Vec::new()
-        },
-        ..blank_kernel(unit)
+        forms: forms.map(|(name, text)| CodegenForm { name: name.clone(), text: text.clone() }).collect(),
+        ..blank
     }
 }
 
-fn aligned_code(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Vec<CodegenCode> {
-    let lines = machine.lines.iter().zip(align(test, unit, machine).sources);
+/// Returns the lines of machine code with the names of their sources.
+pub(super) fn named_code(
+    machine: &Disassembly,
+    alignment: &Alignment,
+    name: &dyn Fn(LineSource) -> String,
+) -> Vec<CodegenCode> {
+    let lines = machine.lines.iter().zip(&alignment.sources);
     lines
         .map(|(line, source)| CodegenCode {
             text: line.text.clone(),
-            source: source.map(|source| source_text(test, source)),
+            source: source.map(name),
             words: machine
                 .dialect
                 .describe_line(&line.text, line.kind)

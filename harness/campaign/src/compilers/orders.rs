@@ -18,28 +18,42 @@ pub fn check_orders(
     let alignment = align(test, unit, machine);
     let nir = compiled.forms.iter().rev().find(|(_, text)| text.contains("impl main {"));
     let loads = count_atomic_loads(test, unit);
-    let order_record = |required: RequiredOrder| CodegenOrder {
+    let to_record = |required: RequiredOrder| {
+        let found = order::check_order(&required, machine, &alignment, compiler_target);
+        let nir = nir
+            .filter(|_| {
+                !unit.form.is_merged() && is_load(test, required.first) && is_load(test, required.second)
+            })
+            .and_then(|(_, text)| order::check_nir(&required, text, loads))
+            .map(order_result);
+        CodegenOrder { nir, ..order_record(&required, found, &|source| source_text(test, source)) }
+    };
+    order::find_required_orders(test, unit).into_iter().map(to_record).collect()
+}
+
+/// Returns the record of an order, without NIR.
+pub(super) fn order_record(
+    required: &RequiredOrder,
+    found: OrderFinding,
+    name: &dyn Fn(LineSource) -> String,
+) -> CodegenOrder {
+    CodegenOrder {
         order: match required.order {
             vendor::order::Order::Acquire => "acquire",
             vendor::order::Order::Release => "release",
         }
         .to_owned(),
         scope: required.scope.keyword().to_owned(),
-        first: source_text(test, required.first),
-        second: source_text(test, required.second),
-        code: order_result(order::check_order(&required, machine, &alignment, compiler_target)),
-        nir: nir
-            .filter(|_| {
-                !unit.form.is_merged() && is_load(test, required.first) && is_load(test, required.second)
-            })
-            .and_then(|(_, text)| order::check_nir(&required, text, loads))
-            .map(order_result),
-    };
-    order::find_required_orders(test, unit).into_iter().map(order_record).collect()
+        first: name(required.first),
+        second: name(required.second),
+        code: order_result(found),
+        nir: None,
+    }
 }
 
 fn order_result(found: OrderFinding) -> CodegenOrdered {
     let verdict = match found.verdict {
+        OrderVerdict::Stronger => CodegenOrderVerdict::Stronger,
         OrderVerdict::Kept => CodegenOrderVerdict::Kept,
         OrderVerdict::Weakened => CodegenOrderVerdict::Weakened,
         OrderVerdict::Lost => CodegenOrderVerdict::Lost,

@@ -206,7 +206,7 @@ fn analyze_dispatch(
 }
 
 /// Stores what a device needs to dispatch a kernel.
-pub(super) fn device_shader(analyzed: &mut AnalyzedShader, dispatch: KernelDispatch) {
+pub(crate) fn device_shader(analyzed: &mut AnalyzedShader, dispatch: KernelDispatch) {
     analyzed.buffer_names = dispatch.buffers.iter().map(|buffer| buffer.name.clone()).collect();
     analyzed.shader = runner::shader::Shader {
         words: dispatch.words,

@@ -6,13 +6,17 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use codegen::Form;
 
+use super::kernel::KernelArguments;
 use super::values::parse_duration;
 
 /// `codegen`.
 #[derive(Debug, Args)]
 pub struct Codegen {
-    /// Test files, folders, `-` for standard input, or ids and globs of embedded tests.
-    #[arg(value_name = "TEST|DIR")]
+    /// Test files, folders, `-` for standard input, ids and globs of embedded tests, or shaders.
+    ///
+    /// Of a shader, the code is printed next to its lines, with the orders that the source requires. The options
+    /// --form, --lanes, --explore, --baseline and --emit diff are for tests only.
+    #[arg(value_name = "TEST|SHADER|DIR")]
     pub tests: Vec<String>,
     /// An embedded suite [default without a test: quick].
     #[arg(long, value_name = "NAME")]
@@ -24,7 +28,7 @@ pub struct Codegen {
     #[arg(long, value_name = "SEL", value_delimiter = ',', required = true)]
     pub device: Vec<String>,
     /// Output: machine code, intermediate representations, effects of relaxations, or memory orders
-    /// [default: asm for one test on one device, else a table of which kernels compile].
+    /// [default: asm for one test or shader on one device, else a table of which kernels compile].
     #[arg(long, value_enum)]
     pub emit: Option<CodegenEmit>,
     /// Execute the machine code on an operational model, and report reachable forbidden outcomes.
@@ -64,18 +68,20 @@ pub struct Codegen {
     /// modules with that instruction.
     #[arg(long, value_name = "HOW:OPCODE", hide = true)]
     pub misbehave: Option<String>,
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// The output of `codegen`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CodegenEmit {
-    /// Machine code, next to the test's instructions.
+    /// Machine code, next to the instructions of the source.
     Asm,
     /// The driver's intermediate representations.
     Ir,
     /// The effect of each relaxation of the test on the machine code.
     Diff,
-    /// The memory orders of the test that machine code and NIR implement.
+    /// The memory orders of the source that machine code and NIR implement.
     Order,
 }
 

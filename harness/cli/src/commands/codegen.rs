@@ -1,4 +1,4 @@
-//! `codegen`: the machine code that drivers generate for tests.
+//! `codegen`: the machine code that drivers generate for tests and shaders.
 
 use std::path::Path;
 
@@ -6,14 +6,17 @@ use campaign::compilers::baselines::{baseline_path, compute_baselines, describe_
 use campaign::compilers::engine::CompilerEngine;
 use campaign::compilers::explore::{breaks_model, explore_devices};
 use campaign::compilers::relaxations::compare_relaxations;
+use campaign::compilers::shader_code::{compile_shader_lines, load_shader_kernels};
 use campaign::compilers::targets::{CompilerTarget, select_targets};
 use campaign::compilers::{CodegenRequest, code_lines, load_tests};
+use campaign::shader::source::{Compilation, is_shader};
 use codegen::{CodeBaseline, Form};
 use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenVerdict};
 use results::write::codegen::{self as text, CodegenTotals, CodegenView};
 use results::write::json::JsonLinesWriter;
 use results::write::matrix;
 
+use super::race::files::collect_shader_files;
 use crate::arguments::{Codegen, CodegenEmit, CodegenFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{
@@ -28,6 +31,14 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let only_orders = arguments.emit == Some(CodegenEmit::Order) && !arguments.explore;
     if arguments.format == CodegenFormat::Html && !only_orders {
         return Err(Failure::input_message("`--format html` needs `--emit order`"));
+    }
+    let (shaders, tests): (Vec<String>, Vec<String>) = arguments
+        .tests
+        .iter()
+        .cloned()
+        .partition(|argument| is_shader(argument) || has_only_shaders(argument));
+    if !shaders.is_empty() {
+        return codegen_shaders(arguments, &shaders, &tests);
     }
     let mut outcome = Outcome::Success;
     let (items, rejected) = load_tests(&arguments.tests, arguments.suite.as_deref())?;
@@ -54,7 +65,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
         named => named.to_vec(),
     };
     let request = CodegenRequest::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
-    let engine = CompilerEngine::new(arguments.timeout, arguments.misbehave.clone())?;
+    let engine = compiler_engine(arguments)?;
     let printer = Printer { data: StandardOutput::new(), format: arguments.format };
     outcome.escalate_to(match (&arguments.baseline, arguments.emit) {
         _ if arguments.explore => print_explored(&engine, &request, arguments.edits, printer)?,
@@ -63,6 +74,72 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
         (None, None) if shows_code => print_compiled(&engine, &request, Some(CodegenView::Code), printer)?,
         (None, emit) => print_compiled(&engine, &request, emit.and_then(to_view), printer)?,
     });
+    Ok(outcome)
+}
+
+fn compiler_engine(arguments: &Codegen) -> Result<CompilerEngine, Failure> {
+    CompilerEngine::new(arguments.timeout, arguments.misbehave.clone())
+}
+
+/// Returns true for a folder that has shaders and no tests.
+fn has_only_shaders(argument: &str) -> bool {
+    let has_tests = |folder: &str| {
+        let files = walkdir::WalkDir::new(folder).into_iter().flatten();
+        files.into_iter().any(|file| file.path().extension().is_some_and(|extension| extension == "litmus"))
+    };
+    Path::new(argument).is_dir()
+        && collect_shader_files(&[argument.to_owned()], &Compilation::default()).is_ok()
+        && !has_tests(argument)
+}
+
+/// Compiles shaders and prints their code and orders.
+fn codegen_shaders(arguments: &Codegen, shaders: &[String], tests: &[String]) -> Result<Outcome, Failure> {
+    let needs_tests =
+        arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
+    if let Some(test) = tests.first().or(arguments.suite.as_ref()) {
+        return Err(Failure::input_message(format!(
+            "`{test}` is a test; expected shaders alone, or tests alone"
+        )));
+    }
+    if needs_tests || !arguments.form.is_empty() {
+        return Err(Failure::input_message(
+            "--explore, --baseline, --form and --emit diff are about tests: pass `--emit asm`, `ir` or `order` for a shader",
+        ));
+    }
+    let (options, compilation) = (arguments.kernel.to_options(None)?, arguments.kernel.compilation()?);
+    let targets = select_targets(&arguments.device, arguments.mesa.as_deref())?;
+    let (mut outcome, mut kernels) = (Outcome::Success, Vec::new());
+    for file in collect_shader_files(shaders, &compilation)? {
+        match load_shader_kernels(&file.path, &compilation, &options) {
+            Ok(loaded) => kernels.extend(loaded),
+            Err(failure) => report_rejected(&mut outcome, &failure),
+        }
+    }
+    let is_single = kernels.len() == 1 && targets.len() == 1 && arguments.format == CodegenFormat::Text;
+    let shows_forms = arguments.emit == Some(CodegenEmit::Ir);
+    let engine = CompilerEngine { wants_representations: shows_forms, ..compiler_engine(arguments)? };
+    let emit = arguments.emit;
+    let printer = Printer { data: StandardOutput::new(), format: arguments.format };
+    let print = |printer: &mut Printer, lines: &[CodegenLine]| {
+        printer.print_lines(lines, |lines| match emit {
+            None if is_single => {
+                text::format_tests(lines, Some(CodegenView::Code))
+                    + &text::format_tests(lines, Some(CodegenView::Orders))
+            }
+            None => text::format_failures(lines),
+            Some(emit) => text::format_tests(lines, to_view(emit)),
+        })
+    };
+    outcome.escalate_to(print_lines_of_devices(
+        printer,
+        |deliver| {
+            targets.iter().try_for_each(|target| {
+                deliver(&target.name, compile_shader_lines(&engine, target, &kernels, shows_forms))
+            })
+        },
+        &print,
+        emit == Some(CodegenEmit::Order),
+    )?);
     Ok(outcome)
 }
 
@@ -107,21 +184,46 @@ fn print_compiled(
     engine: &CompilerEngine,
     request: &CodegenRequest,
     view: Option<CodegenView>,
+    printer: Printer,
+) -> Result<Outcome, Failure> {
+    print_lines_of_devices(
+        printer,
+        |deliver| {
+            code_lines::compile_on_devices(engine, request, view, |target, lines| {
+                deliver(&target.name, lines)
+            })
+        },
+        &|printer, lines| printer.print_lines(lines, |lines| text::format_tests(lines, view)),
+        true,
+    )
+}
+
+/// Prints the lines of a device.
+type LinePrinter<'a> = &'a dyn Fn(&mut Printer, &[CodegenLine]) -> Result<(), Failure>;
+/// Receives the lines of a device.
+type LineSink<'a> = &'a mut dyn FnMut(&str, Vec<CodegenLine>) -> Result<(), Failure>;
+
+/// Prints the lines that `compile` delivers for each device, and their totals. An order that no table covers is
+/// no answer if orders are what is asked for.
+fn print_lines_of_devices(
     mut printer: Printer,
+    compile: impl FnOnce(LineSink<'_>) -> Result<(), Failure>,
+    print: LinePrinter<'_>,
+    needs_orders: bool,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());
     let mut is_compiled = false;
-    code_lines::compile_on_devices(engine, request, view, |target, lines| {
-        let mut totals = CodegenTotals::new(&target.name);
+    compile(&mut |device, lines| {
+        let mut totals = CodegenTotals::new(device);
         lines.iter().for_each(|line| totals.add(line));
         is_compiled |= lines.iter().any(|line| line.verdict != CodegenVerdict::Skipped);
         figures.push(totals);
         if lines.iter().any(is_failure) {
             outcome.escalate_to(Outcome::RuleBroken);
-        } else if lines.iter().any(|line| has_order(line, CodegenOrderVerdict::NotCovered)) {
+        } else if needs_orders && lines.iter().any(|line| has_order(line, CodegenOrderVerdict::NotCovered)) {
             outcome.escalate_to(Outcome::Environment);
         }
-        printer.print_lines(&lines, |lines| text::format_tests(lines, view))?;
+        print(&mut printer, &lines)?;
         if printer.format == CodegenFormat::Html {
             page.extend(lines);
         }

@@ -465,3 +465,64 @@ fn compile_emits_machine_code() {
     let none = Ran::run(&mut vk_litmus(["compile", "mp/MP+rel-acq", "--emit", "isa"]));
     assert_eq!(none.code, 2, "{none:?}");
 }
+
+/// A shader that only reads loses an acquire: the second load of `data` returns the value of the first.
+const LEASE: &str = "#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 64) in;
+layout(binding = 0) restrict readonly devicecoherent buffer Data { uint data; };
+layout(binding = 1) buffer Flag { uint flag; };
+layout(binding = 2) restrict writeonly buffer Out { uint o[]; };
+shared uint tile[64];
+void main() {
+    uint i = gl_LocalInvocationIndex;
+    uint before = data;
+    uint f = atomicLoad(flag, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire | gl_SemanticsMakeVisible);
+    uint after = data;
+    o[i] = before + 2 * f + 4 * after;
+}
+";
+
+#[test]
+fn shaders_have_code_next_to_their_lines_and_a_table_of_orders() {
+    if !has_radv() || !crate::common::installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lease.comp");
+    std::fs::write(&path, LEASE).unwrap();
+    let file = path.to_str().unwrap();
+    let ran = codegen(&[file, "--device", "radv:navi21"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let has_line =
+        |parts: [&str; 2]| ran.stdout.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    for parts in [
+        ["11: load of Data: uint before = data;", "|   s_buffer_load_dword"],
+        ["14: store to Out: o[i] = before", "|   buffer_store_dword"],
+        ["lost (merged) acquire at dv: 12: load of Flag", "-> 13: load of Data: uint after = data;"],
+    ] {
+        assert!(has_line(parts), "{parts:?}: {}", ran.stdout);
+    }
+    let list = codegen(&[file, "--device", "radv:navi21,radv:vega10", "--format", "json"]);
+    let lines = list.json_lines();
+    assert_eq!((list.code, lines.len()), (1, 2), "{}", list.stderr);
+    lines.iter().for_each(|line| assert_valid(&schema("codegen.schema.json"), line));
+    // The wait of a control barrier in an ordinary kernel is found.
+    let kept = LEASE
+        .replace("uint after = data;", "tile[i] = f; barrier();")
+        .replace("4 * after", "tile[255 - i]")
+        .replace("local_size_x = 64", "local_size_x = 256")
+        .replace("tile[64]", "tile[256]");
+    std::fs::write(&path, kept).unwrap();
+    let ran = codegen(&[file, "--device", "radv:navi21", "--emit", "order"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("kept      release at wg: 13: store to tile"), "{}", ran.stdout);
+    for (arguments, words) in [
+        (vec![file, "mp/MP+rel-acq"], "expected shaders alone, or tests alone"),
+        (vec![file, "--explore"], "--form and --emit diff are about tests"),
+    ] {
+        let ran = codegen(&[&arguments[..], &["--device", "radv:navi21"]].concat());
+        assert!(ran.code == 2 && ran.words().contains(words), "{ran:?}");
+    }
+}
