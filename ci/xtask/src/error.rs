@@ -25,9 +25,6 @@ pub enum ChoreError {
     /// Tests failed; their output has been printed.
     #[error("{0} test binaries failed")]
     Tests(usize),
-    /// The arguments of a survey are wrong.
-    #[error("{0}")]
-    Survey(String),
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },

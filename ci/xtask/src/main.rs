@@ -3,7 +3,6 @@
 mod bless;
 mod book;
 mod error;
-mod survey;
 mod tests;
 mod tidy;
 mod times;
@@ -45,12 +44,6 @@ const CHORES: &[Chore] = &[
         summary: "print the times of the last run as Markdown",
         run: times::run,
         arguments: "",
-    },
-    Chore {
-        name: "survey",
-        summary: "run `race` over every shader below a folder and count the answers",
-        run: survey::run,
-        arguments: "DIR [ARGUMENT OF RACE…]",
     },
     Chore {
         name: "bless",
