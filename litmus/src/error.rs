@@ -1,5 +1,49 @@
 //! Parse errors: collects the errors of one text and reports them together.
 
+/// Declares an enum of mistakes. A row has the variant, its stable code, the fields, the message, the label at its
+/// position, and optionally help; those after `..` wrap an enum.
+macro_rules! mistakes {
+    (
+        $(#[$of_enum:meta])*
+        pub enum $name:ident of $family:ident {
+            $(
+                $(#[$of_variant:meta])*
+                $variant:ident $code:ident $({ $($(#[$of_field:meta])* $field:ident: $type:ty),* })?
+                    => $message:literal $(($($message_argument:tt)*))?,
+                    $label:literal $(($($label_argument:tt)*))? $(, help $help:literal)?;
+            )*
+            $(.. $($(#[$of_wrapper:meta])* $wrapper:ident($wrapped:ident),)*)?
+        }
+    ) => {
+        $(#[$of_enum])*
+        #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
+        #[expect(missing_docs, reason = "the fields are the words of the messages")]
+        pub enum $name {
+            $(
+                $(#[$of_variant])*
+                #[error($message $(, $($message_argument)*)?)]
+                #[diagnostic(code(litmus::$family::$code) $(, help($help))?)]
+                $variant {
+                    #[label($label $(, $($label_argument)*)?)]
+                    span: Span,
+                    $($($(#[$of_field])* $field: $type,)*)?
+                },
+            )*
+            $($(
+                $(#[$of_wrapper])*
+                #[error(transparent)]
+                #[diagnostic(transparent)]
+                $wrapper(#[from] $wrapped),
+            )*)?
+        }
+
+        impl $name {
+            /// The last words of all codes.
+            pub const CODES: &[&str] = &[$(stringify!($code)),*];
+        }
+    };
+}
+
 mod call;
 mod khronos;
 mod mistake;

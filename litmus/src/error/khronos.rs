@@ -6,207 +6,88 @@ use thiserror::Error;
 
 use crate::span::Span;
 
+mistakes! {
 /// An error in a `.test` file. Its label states what was expected at that position.
-#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
-#[expect(missing_docs, reason = "the fields are the words of the messages")]
-pub enum KhronosError {
+pub enum KhronosError of khronos {
     /// A line that begins with a blank: the reference reader ignores its keyword or comment.
-    #[error("the line is indented")]
-    #[diagnostic(code(litmus::khronos::indented))]
-    Indented {
-        #[label("expected the line to begin here")]
-        span: Span,
-    },
+    Indented indented
+        => "the line is indented", "expected the line to begin here";
     /// Text after the end of a complete line.
-    #[error("text after the end of {what}")]
-    #[diagnostic(code(litmus::khronos::trailing_text), help("a comment `//` not at the start of its line"))]
-    TrailingText {
-        what: &'static str,
-        #[label("expected the end of the line")]
-        span: Span,
-    },
+    TrailingText trailing_text { what: &'static str }
+        => "text after the end of {what}",
+        "expected the end of the line",
+        help "a comment `//` not at the start of its line";
     /// A word without a meaning in instructions.
-    #[error("unknown word `{word}`")]
-    #[diagnostic(code(litmus::khronos::unknown_word))]
-    UnknownWord {
-        word: String,
-        #[label(
-            "expected st, ld, rmw, membar, cbar, avdevice, visdevice, atom, acq, rel, av, vis, semav, semvis, nonpriv, \
-             sc0, sc1, semsc0, semsc1, scopesg, scopewg, scopeqf or scopedev"
-        )]
-        span: Span,
-    },
-    #[error("an instruction without an operation")]
-    #[diagnostic(code(litmus::khronos::missing_operation))]
-    MissingOperation {
-        #[label("expected st, ld, rmw, membar, cbar, avdevice or visdevice among its words")]
-        span: Span,
-    },
+    UnknownWord unknown_word { word: String }
+        => "unknown word `{word}`",
+        "expected st, ld, rmw, membar, cbar, avdevice, visdevice, atom, acq, rel, av, vis, semav, semvis, \
+         nonpriv, sc0, sc1, semsc0, semsc1, scopesg, scopewg, scopeqf or scopedev";
+    MissingOperation missing_operation
+        => "an instruction without an operation",
+        "expected st, ld, rmw, membar, cbar, avdevice or visdevice among its words";
     /// Words of different instructions in one.
-    #[error("`{first}` and `{second}` in one instruction")]
-    #[diagnostic(code(litmus::khronos::two_operations))]
-    TwoOperations {
-        first: &'static str,
-        second: &'static str,
-        #[label("expected one of them")]
-        span: Span,
-    },
-    #[error("a read-modify-write that is not atomic")]
-    #[diagnostic(code(litmus::khronos::rmw_not_atomic))]
-    RmwNotAtomic {
-        #[label("expected `.atom`")]
-        span: Span,
-    },
+    TwoOperations two_operations { first: &'static str, second: &'static str }
+        => "`{first}` and `{second}` in one instruction", "expected one of them";
+    RmwNotAtomic rmw_not_atomic
+        => "a read-modify-write that is not atomic", "expected `.atom`";
     /// A word that the instruction cannot have.
-    #[error("`{word}` {problem}")]
-    #[diagnostic(code(litmus::khronos::misplaced_word))]
-    MisplacedWord {
-        word: &'static str,
-        problem: &'static str,
-        #[label("expected no such word here")]
-        span: Span,
-    },
-    #[error("an access without a storage class")]
-    #[diagnostic(code(litmus::khronos::missing_class))]
-    MissingClass {
-        #[label("expected `.sc0` or `.sc1`")]
-        span: Span,
-    },
-    #[error("an access of two storage classes")]
-    #[diagnostic(code(litmus::khronos::two_classes))]
-    TwoClasses {
-        #[label("expected `.sc0` or `.sc1`")]
-        span: Span,
-    },
+    MisplacedWord misplaced_word { word: &'static str, problem: &'static str }
+        => "`{word}` {problem}", "expected no such word here";
+    MissingClass missing_class
+        => "an access without a storage class", "expected `.sc0` or `.sc1`";
+    TwoClasses two_classes
+        => "an access of two storage classes", "expected `.sc0` or `.sc1`";
     /// An atomic access or a barrier without a scope.
-    #[error("no scope")]
-    #[diagnostic(code(litmus::khronos::missing_scope))]
-    MissingScope {
-        #[label("expected `.scopesg`, `.scopewg`, `.scopeqf` or `.scopedev`")]
-        span: Span,
-    },
+    MissingScope missing_scope
+        => "no scope", "expected `.scopesg`, `.scopewg`, `.scopeqf` or `.scopedev`";
     /// Two scopes in one instruction.
-    #[error("two scopes")]
-    #[diagnostic(code(litmus::khronos::two_scopes))]
-    TwoScopes {
-        #[label("expected one scope")]
-        span: Span,
-    },
-    #[error("a memory barrier without an order")]
-    #[diagnostic(code(litmus::khronos::missing_order))]
-    MissingOrder {
-        #[label("expected `.acq` or `.rel`")]
-        span: Span,
-    },
-    #[error("an order without storage-class semantics")]
-    #[diagnostic(code(litmus::khronos::missing_semantics))]
-    MissingSemantics {
-        #[label("expected `.semsc0` or `.semsc1` with `.acq` or `.rel`")]
-        span: Span,
-    },
+    TwoScopes two_scopes
+        => "two scopes", "expected one scope";
+    MissingOrder missing_order
+        => "a memory barrier without an order", "expected `.acq` or `.rel`";
+    MissingSemantics missing_semantics
+        => "an order without storage-class semantics", "expected `.semsc0` or `.semsc1` with `.acq` or `.rel`";
     /// Semantics without the order that they need.
-    #[error("`{word}` without `.{order}`")]
-    #[diagnostic(code(litmus::khronos::semantics_without_order))]
-    SemanticsWithoutOrder {
-        word: &'static str,
-        order: &'static str,
-        #[label("expected `.{order}` too")]
-        span: Span,
-    },
+    SemanticsWithoutOrder semantics_without_order { word: &'static str, order: &'static str }
+        => "`{word}` without `.{order}`", "expected `.{order}` too";
     /// A location name was expected.
-    #[error("no location")]
-    #[diagnostic(code(litmus::khronos::missing_location))]
-    MissingLocation {
-        #[label("expected the name of a location: letters, digits and `_`, and no digit first")]
-        span: Span,
-    },
+    MissingLocation missing_location
+        => "no location", "expected the name of a location: letters, digits and `_`, and no digit first";
     /// A number was expected.
-    #[error("not a number")]
-    #[diagnostic(code(litmus::khronos::not_a_number))]
-    NotANumber {
-        #[label("expected {expected}")]
-        span: Span,
-        expected: &'static str,
-    },
+    NotANumber not_a_number { expected: &'static str }
+        => "not a number", "expected {expected}";
     /// A new outer group without the inner groups.
-    #[error("{outer} without {inner}")]
-    #[diagnostic(code(litmus::khronos::group_not_closed))]
-    GroupNotClosed {
-        outer: &'static str,
-        inner: &'static str,
-        #[label("expected {inner} before the next instruction")]
-        span: Span,
-    },
+    GroupNotClosed group_not_closed { outer: &'static str, inner: &'static str }
+        => "{outer} without {inner}", "expected {inner} before the next instruction";
     /// A group or thread without an instruction.
-    #[error("nothing follows `{directive}`")]
-    #[diagnostic(code(litmus::khronos::empty_group))]
-    EmptyGroup {
-        directive: &'static str,
-        #[label("expected an instruction after it")]
-        span: Span,
-    },
+    EmptyGroup empty_group { directive: &'static str }
+        => "nothing follows `{directive}`", "expected an instruction after it";
     /// Two threads with one number.
-    #[error("a second thread {number}")]
-    #[diagnostic(code(litmus::khronos::duplicate_thread))]
-    DuplicateThread {
-        number: u32,
-        #[label("expected a number that no thread has")]
-        span: Span,
-    },
+    DuplicateThread duplicate_thread { number: u32 }
+        => "a second thread {number}", "expected a number that no thread has";
     /// A number that no thread has.
-    #[error("no thread {number}")]
-    #[diagnostic(
-        code(litmus::khronos::unknown_thread),
-        help("`NEWTHREAD` without a number counts up from 0, so that the first thread has number 1")
-    )]
-    UnknownThread {
-        number: u32,
-        #[label("expected the number of a thread with an instruction")]
-        span: Span,
-    },
+    UnknownThread unknown_thread { number: u32 }
+        => "no thread {number}",
+        "expected the number of a thread with an instruction",
+        help "`NEWTHREAD` without a number counts up from 0, so that the first thread has number 1";
     /// `SSW` or `SLOC` of an item with itself.
-    #[error("`{keyword}` of a {what} with itself")]
-    #[diagnostic(code(litmus::khronos::pair_with_itself))]
-    PairWithItself {
-        keyword: &'static str,
-        what: &'static str,
-        #[label("expected two different ones")]
-        span: Span,
-    },
-    #[error("barrier instance {instance} twice in one thread")]
-    #[diagnostic(code(litmus::khronos::repeated_barrier))]
-    RepeatedBarrier {
-        instance: i64,
-        #[label("expected an instance that the thread has not executed yet")]
-        span: Span,
-    },
-    #[error("barrier instances {instance} and {other} in different order in two threads")]
-    #[diagnostic(code(litmus::khronos::crossed_barriers))]
-    CrossedBarriers {
-        instance: i64,
-        other: i64,
-        #[label("expected instance {instance} before {other}, as in an earlier thread")]
-        span: Span,
-    },
+    PairWithItself pair_with_itself { keyword: &'static str, what: &'static str }
+        => "`{keyword}` of a {what} with itself", "expected two different ones";
+    RepeatedBarrier repeated_barrier { instance: i64 }
+        => "barrier instance {instance} twice in one thread",
+        "expected an instance that the thread has not executed yet";
+    CrossedBarriers crossed_barriers { instance: i64, other: i64 }
+        => "barrier instances {instance} and {other} in different order in two threads",
+        "expected instance {instance} before {other}, as in an earlier thread";
     /// Members of one barrier instance that differ.
-    #[error("barrier instance {instance} is not the same everywhere")]
-    #[diagnostic(code(litmus::khronos::unequal_barriers))]
-    UnequalBarriers {
-        instance: i64,
-        #[label("expected the scope, order and storage classes of its first member")]
-        span: Span,
-    },
-    #[error("a query of unknown terms")]
-    #[diagnostic(code(litmus::khronos::unknown_term))]
-    UnknownTerm {
-        #[label("expected `consistent[X]`, or `#dr` or `#rs` compared with a number, joined by `&&`")]
-        span: Span,
-    },
+    UnequalBarriers unequal_barriers { instance: i64 }
+        => "barrier instance {instance} is not the same everywhere",
+        "expected the scope, order and storage classes of its first member";
+    UnknownTerm unknown_term
+        => "a query of unknown terms",
+        "expected `consistent[X]`, or `#dr` or `#rs` compared with a number, joined by `&&`";
     /// A file without an instruction.
-    #[error("no instruction")]
-    #[diagnostic(code(litmus::khronos::no_instruction))]
-    NoInstruction {
-        #[label("expected an instruction somewhere")]
-        span: Span,
-    },
+    NoInstruction no_instruction
+        => "no instruction", "expected an instruction somewhere";
+}
 }
