@@ -200,16 +200,3 @@ fn printed_glsl_lifts_to_the_same_test() {
     );
     compare_generated("reference/shading-languages.md", "tests as GLSL", &table);
 }
-
-#[test]
-fn convert_prints_a_shader() {
-    let ran = Ran::run(&mut vk_litmus(["convert", "mp/MP+rel-acq", "--to", "glsl"]));
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(
-        ran.stdout.starts_with("// vk-litmus check FILE.comp --grid 2 --subgroup-size 1"),
-        "{}",
-        ran.stdout
-    );
-    let ran = Ran::run(&mut vk_litmus(["convert", "ssw/MP+ssw.plain", "--to", "glsl"]));
-    assert_eq!(ran.code, 2, "{ran:?}");
-}

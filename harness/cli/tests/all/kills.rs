@@ -45,24 +45,6 @@ fn keeps_lines(before: &str, after: &str) -> bool {
     after.starts_with(complete)
 }
 
-/// A limit of the shell ends a command with a reason, not by a signal.
-#[cfg(unix)]
-#[test]
-fn limits_of_file_size_are_failures() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = crate::common::binary();
-    for arguments in [
-        "check mp/MP+rel-acq",
-        "check mp/MP+rel-acq --format json",
-        "run mp/MP+rel-acq --device sim --instances 9",
-    ] {
-        let script = format!("ulimit -f 0; exec '{}' {arguments} > out", program.display());
-        let ran = Ran::run(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
-        assert_eq!(ran.code, 3, "{arguments}: {ran:?}");
-        assert!(!ran.stderr.is_empty() && !ran.stderr.contains("panicked"), "{arguments}: {ran:?}");
-    }
-}
-
 #[test]
 fn killed_and_resumed_runs_have_the_same_table() {
     let folder = tempfile::tempdir().unwrap();

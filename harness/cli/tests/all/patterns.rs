@@ -191,16 +191,3 @@ fn pages_are_current() {
         .collect();
     assert_eq!(found, names);
 }
-
-#[test]
-fn forms_are_printed_and_mistakes_reported() {
-    let ran = Ran::run(&mut vk_litmus(["patterns", "spin-lock", "--form", "right"]));
-    assert!(ran.code == 0 && ran.stdout.starts_with("#version 450\n"), "{ran:?}");
-    for (arguments, words) in [
-        (&["patterns", "spin-lok"][..], "unknown pattern `spin-lok` (did you mean `spin-lock`?)"),
-        (&["patterns", "spin-lock", "--form", "rigth"], "unknown form `rigth` (did you mean `right`?)"),
-    ] {
-        let ran = Ran::run(&mut vk_litmus(arguments.iter().copied()));
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{ran:?}");
-    }
-}

@@ -150,3 +150,18 @@ fn terminals_get_violations_immediately_and_a_short_report() {
     let displayed = on_a_terminal(folder.path(), &report, true).unwrap();
     assert!(displayed.contains("report in report.html"), "{displayed}");
 }
+
+/// Control characters in a test's header are escaped on a terminal, and preserved in files.
+#[test]
+fn control_characters_in_headers_are_escaped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.litmus");
+    let text = SB.replacen('\n', "\nwhy: one\rtwo \u{1b}[2J\n", 1);
+    fs::write(&path, &text).unwrap();
+    let test = litmus::parse(&text, "x.litmus").unwrap();
+    assert_eq!(test.metadata.why.last().map(String::as_str), Some("one\rtwo \u{1b}[2J"));
+    assert_eq!(litmus::parse(&litmus::print(&test), "x.litmus").unwrap().metadata, test.metadata);
+    let ran = Ran::run(&mut vk_litmus(["convert", path.to_str().unwrap(), "--to", "litmus"]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("why: one\\u{d}two \\u{1b}[2J"), "{ran:?}");
+}
