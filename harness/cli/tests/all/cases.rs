@@ -1,7 +1,7 @@
 //! Each file of `cases/` is a command line; a snapshot holds its exit code and output.
 //!
 //! A case has one argument per line; `env NAME=VALUE` sets a variable and `#` begins a comment. It runs in
-//! the folder of the cases.
+//! the folder of the cases. Tests of several commands, and those with varying output, are in `steps/`.
 
 use std::path::Path;
 

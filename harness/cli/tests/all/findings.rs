@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::codegen::has_radv;
-use crate::common::{Ran, binary, software_drivers};
+use crate::common::{Ran, binary};
 use crate::docs::root;
 
 /// Returns the commands of a finding: its indented lines. The type has their number, so that an omitted one
@@ -15,7 +15,7 @@ fn commands<const N: usize>(name: &str) -> [String; N] {
     found.try_into().unwrap()
 }
 
-fn commands_of(page: &str) -> Vec<String> {
+pub(crate) fn commands_of(page: &str) -> Vec<String> {
     // Fenced blocks are output, or are checked by the module `figures`.
     let outside = page.split("```").step_by(2).flat_map(str::lines);
     let indented = outside.filter_map(|line| line.strip_prefix("    "));
@@ -64,7 +64,7 @@ fn amber_scripts_are_current() {
 /// Every page with commands has a test that runs them.
 #[test]
 fn every_page_with_commands_is_run() {
-    let source = include_str!("findings.rs");
+    let source = [include_str!("findings.rs"), include_str!("steps/findings.toml")].concat();
     let mut pages = 0;
     for entry in root().join("docs/findings").read_dir().unwrap() {
         let path = entry.unwrap().path();
@@ -94,21 +94,6 @@ fn has(tool: &str) -> bool {
         println!("1 skipped: {tool} is not installed");
     }
     there
-}
-
-#[test]
-fn f1_a_workgroup_release_is_not_cumulative() {
-    if !has_radv() {
-        return;
-    }
-    let [command] = commands("F1-workgroup-release.md");
-    let ran = run(&command, &[]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    let is_reachable_line = |line: &str| {
-        line.starts_with("reachable barrier/ISA2+cbar-rel-acq.atomic on radv:vega10")
-            && line.ends_with(", merged, profile documented")
-    };
-    assert!(ran.stdout.lines().any(is_reachable_line), "{}", ran.stdout);
 }
 
 /// The commands of F2.
@@ -362,187 +347,5 @@ fn f4_atomics_of_gfx12_have_no_scope() {
     assert!(!atomics.is_empty(), "{}", ran.stdout);
     for line in atomics {
         assert!(line.contains("TH_ATOMIC_RETURN") && !line.contains("scope:"), "{line}");
-    }
-}
-
-#[test]
-fn f5_a_qualifier_on_a_block_is_dropped() {
-    if !has("glslangValidator") || !has("spirv-dis") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("F5.spv");
-    let [command] = commands("F5-glslang.md");
-    let ran = run(&command, &[("F5.spv", out.to_str().unwrap())]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let stores: Vec<bool> = ran
-        .stdout
-        .lines()
-        .filter(|line| line.contains("OpStore"))
-        .map(|line| line.contains("MakePointerAvailable"))
-        .collect();
-    assert_eq!(stores.len(), 2, "{}", ran.stdout);
-    // Later versions may fix the first store; the second is correct in all versions.
-    let version = Command::new("glslangValidator").arg("--version").output().unwrap();
-    let version = String::from_utf8_lossy(&version.stdout).into_owned();
-    assert!(stores[1], "{}", ran.stdout);
-    if version.contains(":12.") {
-        assert!(!stores[0], "{}", ran.stdout);
-    }
-}
-
-#[test]
-fn f9_the_store_of_an_increment_is_private() {
-    if !has("glslangValidator") || !has("spirv-dis") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("F9.spv");
-    let [compiled, raced] = commands("F9-glslang-increment.md");
-    let ran = run(&compiled, &[("F9.spv", out.to_str().unwrap())]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let published = |line: &str| line.contains("MakePointerAvailable|NonPrivatePointer");
-    let stores: Vec<bool> =
-        ran.stdout.lines().filter(|line| line.contains("OpStore")).map(published).collect();
-    // Later versions may fix the first store.
-    assert!(stores.len() == 2 && stores[1], "{}", ran.stdout);
-    if !stores[0] {
-        let ran = run(&raced, &[]);
-        assert!(
-            ran.code == 1 && ran.stdout.contains("write `count = count + 1` instead of `count++`"),
-            "{ran:?}"
-        );
-    }
-}
-
-/// Checks that both tests of a page violate.
-fn is_observed(page: &str) {
-    let [command] = commands(page);
-    let folder = tempfile::tempdir().unwrap();
-    let out = format!("--out {}/out --format json --seed 1", folder.path().display());
-    // Threads may not overlap on a busy machine, so longer runs follow.
-    let is_observed = ["4s", "8s", "16s"].iter().enumerate().any(|(turn, time)| {
-        let replaced = [("--seed 1", out.replace("/out", &format!("/{turn}")))];
-        let replaced: Vec<(&str, &str)> = replaced.iter().map(|(from, to)| (*from, to.as_str())).collect();
-        let ran = run(&command.replace("4s", time), &replaced);
-        let verdicts: Vec<String> =
-            ran.json_lines().iter().map(|line| line["verdict"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(verdicts.len(), 2, "{ran:?}");
-        verdicts.iter().all(|verdict| verdict == "violates") && ran.code == 1
-    });
-    assert!(is_observed, "{command} shows no violation");
-}
-
-#[test]
-fn f7_two_reads_around_an_acquire_are_one_in_fragment_shaders() {
-    if !software_drivers().contains(&"lavapipe") {
-        return;
-    }
-    let devices = run("vk-litmus devices --format json", &[]);
-    if !devices.stdout.contains("Mesa 22.3.") {
-        println!("1 skipped: the lavapipe of the finding is that of Mesa 22.3");
-        return;
-    }
-    is_observed("F7-lavapipe-fragment-acquire.md");
-}
-
-#[test]
-fn f6_minimum_and_maximum_are_atomic_only_with_each_other() {
-    if !software_drivers().contains(&"swiftshader") {
-        return;
-    }
-    is_observed("F6-swiftshader-min-max.md");
-}
-
-/// T1: the option changes exactly the tests that the page names.
-#[test]
-fn t1_the_literal_text_does_not_pair_rounds() {
-    let [command] = commands("T1-split-barrier-rounds.md");
-    let ran = run(&command, &[]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let mut verdict_lines: Vec<&str> = ran
-        .stdout
-        .lines()
-        .filter(|line| line.contains(" under "))
-        .filter_map(|line| line.split(' ').next())
-        .collect();
-    verdict_lines.sort_unstable();
-    let named = [
-        "progress/split-wait-before-round",
-        "split/Hole+split.atomic",
-        "split/Hole+split.branches",
-        "split/Hole+split.one-thread",
-        "split/Hole+split.window-gap",
-    ];
-    assert_eq!(verdict_lines, named, "{}", ran.stdout);
-    let page = std::fs::read_to_string(root().join("docs/findings/T1-split-barrier-rounds.md")).unwrap();
-    assert!(named.iter().all(|test| page.contains(&format!("`{test}`"))), "{page}");
-}
-
-/// T2: the parser rejects the construct with the number of the rule.
-#[test]
-fn t2_a_second_wait_is_refused() {
-    let [command] = commands("T2-split-barrier-vuid.md");
-    let ran = run(&command, &[]);
-    assert_eq!(ran.code, 2, "{ran:?}");
-    let expected = "a second `cbar.wait` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)";
-    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-}
-
-#[test]
-fn f10_two_reads_of_a_nonwritable_buffer_are_one_load() {
-    if !has("spirv-opt") {
-        return;
-    }
-    let [command] = commands("F10-nonwritable-loads.md");
-    let ran = run(&command, &[]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stdout.contains("breaks (open: 0.0, 0.1)"), "{ran:?}");
-    let steps: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("  others: ")).collect();
-    let page = std::fs::read_to_string(root().join("docs/findings/F10-nonwritable-loads.md")).unwrap();
-    assert_eq!(steps.len(), 4, "{ran:?}");
-    assert!(steps.iter().all(|step| page.contains(step)), "{ran:?}");
-}
-
-/// Runs the commands of a page in the root with a scratch folder for its modules; returns the last output of each.
-fn answers<const N: usize>(page: &str, tools: &[&str]) -> Option<[String; N]> {
-    if !tools.iter().all(|tool| has(tool)) {
-        return None;
-    }
-    let scratch = tempfile::tempdir().unwrap();
-    let module = |name: &str| scratch.path().join(name).display().to_string();
-    let number = page.split('-').next().unwrap();
-    let files = [".spv", ".wgsl", ".comp", "-after.spv"].map(|end| format!(" {number}{end}"));
-    let answer = |command: String| {
-        let command = files.iter().fold(command, |command, file| {
-            command.replace(file.as_str(), &format!(" {}", module(file.trim())))
-        });
-        let ran = run(&command, &[]);
-        format!("{}{}", ran.stdout, ran.stderr)
-    };
-    Some(commands::<N>(page).map(answer))
-}
-
-#[test]
-fn f11_to_f14_compilers_lose_what_languages_promise() {
-    if let Some([_, _, refined]) = answers("F11-spirv-cross-acquire.md", &["glslangValidator", "spirv-cross"])
-    {
-        assert!(refined.contains("breaks: AFTER only: data race on `B_1._data[7]`"), "{refined}");
-    }
-    if let Some([_, output]) = answers("F12-naga-branch.md", &["glslangValidator", "naga"]) {
-        assert!(output.contains("`main`: divergent barrier"), "{output}");
-    }
-    let tools = ["glslangValidator", "spirv-val"];
-    if let Some([invalid, family, release]) = answers("F13-glslang-scope-words.md", &tools) {
-        assert!(invalid.contains("is banned when using the Vulkan memory model"), "{invalid}");
-        for answer in [family, release] {
-            assert!(
-                answer.contains("race-free in GLSL; racy in the module that glslangValidator"),
-                "{answer}"
-            );
-        }
-    }
-    if let Some([_, racy]) = answers("F14-slangc-groupshared.md", &["slangc"]) {
-        assert!(racy.contains("unpublished-read: data race on `S[7]`"), "{racy}");
     }
 }

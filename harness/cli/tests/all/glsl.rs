@@ -10,7 +10,7 @@ use litmus::{Dialect, InstructionKind, Prediction, QuestionKind, Race, Test};
 use model::{Budget, Model};
 use symbolic::ModelQuery;
 
-use crate::common::{Ran, installed, vk_litmus};
+use crate::common::{Ran, installed};
 use crate::docs::compare_generated;
 
 /// The model allows and marks out-of-thin-air values, but symbolic execution does not try them.

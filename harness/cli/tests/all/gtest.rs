@@ -198,16 +198,6 @@ fn stored_outcomes_are_restored() {
 }
 
 #[test]
-fn gtest_flags_imply_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = vk_litmus(["--gtest_filter=litmus.coherence/CoRR+rlx"]);
-    let ran = Ran::run(command.env("VK_LITMUS_DEVICE", "sim").current_dir(folder.path()));
-    assert!(ran.stdout.contains("] litmus.coherence/CoRR+rlx ("), "{ran:?}");
-    let listed = Ran::run(&mut vk_litmus(["--gtest_list_tests"]));
-    assert!(listed.stdout.starts_with("litmus.\n  2+2w/2+2W"), "{}", listed.stdout);
-}
-
-#[test]
 fn hostile_ids_have_one_name_each() {
     let folder = tempfile::tempdir().unwrap();
     let text = include_str!("cases/files/mixed/SB.litmus");

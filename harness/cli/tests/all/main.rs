@@ -1,5 +1,5 @@
 //! Integration tests of the command line.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod annotated;
 mod cases;

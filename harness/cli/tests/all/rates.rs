@@ -45,22 +45,6 @@ fn a_bench_is_valid_and_its_rates_are_those_of_its_runs() {
     }
 }
 
-#[test]
-fn a_tuned_preset_is_one_that_runs() {
-    let Some(driver) = software_drivers().into_iter().next() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let tune =
-        ["tune", "sb/SB+rlx-rlx", "--device", driver, "--time", "1s", "--seed", "7", "--out", "t.toml"];
-    let ran = Ran::run(vk_litmus(tune).current_dir(folder.path()));
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let text = std::fs::read_to_string(folder.path().join("t.toml")).unwrap();
-    assert!(text.contains("--seed 7") && text.contains("sb/SB+rlx-rlx: instances"), "{text}");
-    let run = ["run", "sb/SB+rlx-rlx", "--device", driver, "--stress", "t.toml", "--instances", "1000", "-q"];
-    let ran = Ran::run(vk_litmus(run).args(["--format", "json"]).current_dir(folder.path()));
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.json_lines()[0]["stress"], "t.toml");
-}
-
 /// The environment of a user compared with that of the device, on the simulated GPU, whose results depend
 /// only on the seed.
 #[test]

@@ -1,10 +1,15 @@
 //! Each file of `steps/` has tests of the command line as data: files, command lines, and what their output must have.
 //!
-//! A test has a `name`, and optionally `needs` (programs, drivers and variables without which it is skipped), `on` (`devices`, `drivers` or
-//! `driver`: once for each, as `{device}`), `each` and `also` (rows: the test runs once for each pair of them, with `{KEY}`
-//! replaced by the value of the row; a row with `soak = true` is for soaks), `files` and `copy` (written to the folder in
-//! which its commands run), and `step`s. `{TESTS}`, `{ROOT}` and `{DIR}` are the folders of these tests, of the repository
-//! and of the test. The fields of a step are those of [`Step`].
+//! A test has a `name`, and optionally:
+//! - `needs`: programs, drivers, files and `$VARIABLES` without which it is skipped;
+//! - `on`: `devices`, `drivers` or `driver`: it runs once for each, as `{device}`;
+//! - `each` and `also`: rows: it runs once for each pair of them, with `{KEY}` replaced by the value of the row; a row with
+//!   `soak = true` is for soaks;
+//! - `page`: a page of docs/findings, of which `{1}`, `{2}`, … are the commands;
+//! - `files` and `copy`: written to the folder in which its commands run;
+//! - `step`s, whose fields are those of [`Step`].
+//!
+//! `{TESTS}`, `{ROOT}` and `{DIR}` are the folders of these tests, of the repository and of the test.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,7 +34,7 @@ macro_rules! areas {
     };
 }
 
-areas! { codegen convert corpus cts dispatch drivers expect foreign inputs kernel languages lint missing progress refine reports repro run scripts shader_inputs sim small source }
+areas! { codegen convert corpus cts dispatch drivers expect findings foreign inputs kernel languages lint missing progress refine reports repro run scripts shader_inputs sim small source }
 
 /// Every file is run.
 #[test]
@@ -203,9 +208,11 @@ fn run_area(name: &str) {
         if !name.contains(&only) {
             continue;
         }
+        let page = test.remove("page").and_then(|page| Some(page.as_str()?.to_owned()));
         for row in rows(&mut test) {
             let folder = tempfile::tempdir().unwrap();
-            let values = values_of(&row, &area.values, folder.path());
+            let mut values = values_of(&row, &area.values, folder.path());
+            values.extend(page.iter().flat_map(|page| link_page(page, &test, folder.path())));
             let test: Test = (fill(&test.clone().into(), &values).try_into())
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             if let Err(what) = run_test(&test, folder.path()) {
@@ -215,6 +222,22 @@ fn run_area(name: &str) {
         }
     }
     assert!(failed.is_empty(), "{failed}");
+}
+
+/// Returns the commands of a page of docs/findings by their numbers, and links the files that they name. The test has all of
+/// them.
+fn link_page(page: &str, test: &toml::Table, folder: &Path) -> Vec<(String, toml::Value)> {
+    let root = crate::docs::root();
+    for name in ["ci", "docs", "harness", "litmus"] {
+        std::os::unix::fs::symlink(root.join(name), folder.join(name)).unwrap();
+    }
+    let text = std::fs::read_to_string(root.join("docs/findings").join(page)).unwrap();
+    let commands = (1..).zip(crate::findings::commands_of(&text));
+    let commands = commands.map(|(number, command): (u32, _)| (number.to_string(), command.into()));
+    let commands: Vec<(String, toml::Value)> = commands.collect();
+    let uses = |(number, _): &(String, _)| test.to_string().contains(&format!("{{{number}}}"));
+    assert!(!commands.is_empty() && commands.iter().all(uses), "{page}");
+    commands
 }
 
 /// Returns the values for a row: the folders, those of the area, which may name folders, and its own, which may name both.
@@ -447,6 +470,11 @@ fn parse_values(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::Deserializer::from_str(text).into_iter::<Value>().collect()
 }
 
+/// Returns a text as it is, and any other value as JSON.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -476,11 +504,12 @@ fn select(value: &Value, path: &str) -> Value {
         }
         (_, Ok(index), _) => list.and_then(|list| list.get(index as usize)),
         (_, _, Some((key, text))) if text.starts_with('=') => {
-            let is_same = |value: &&Value| value[key] == text[1..] || value[key].to_string() == text[1..];
+            let is_same = |value: &&Value| text_of(&value[key]) == text[1..];
             return select(&list.into_iter().flatten().filter(is_same).cloned().collect(), rest);
         }
-        (_, _, Some((key, text))) => list
-            .and_then(|list| list.iter().find(|value| value[key] == text || value[key].to_string() == text)),
+        (_, _, Some((key, text))) => {
+            list.and_then(|list| list.iter().find(|value| text_of(&value[key]) == text))
+        }
         _ => value.get(word),
     };
     next.map_or(Value::Null, |value| select(value, rest))
@@ -503,7 +532,7 @@ fn compare(found: &Value, expected: &Value) -> bool {
         }
         _ => return found == expected,
     };
-    let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+    let text = text_of(found);
     comparisons.iter().all(|(comparison, operand)| {
         let word = operand.as_str().unwrap_or_default();
         let elements = || found.as_array().into_iter().flatten();

@@ -36,39 +36,6 @@ fn control_characters_in_file_names_are_escaped() {
     assert_eq!((unknown.code, unknown.stderr.find(is_active)), (2, None), "{unknown:?}");
 }
 
-#[test]
-fn findings_are_shown_in_their_source() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-@compute @workgroup_size(8)
-fn main(@builtin(local_invocation_index) i: u32) {
-    data[i] = i; // a comment
-    data[i] = data[7u - i];
-}
-";
-    fs::write(folder.path().join("reverse.wgsl"), source).unwrap();
-    let race = |flags: &[&str]| {
-        let line = ["race", "reverse.wgsl", "--grid", "1"].iter().chain(flags).copied();
-        Ran::run(vk_litmus(line).current_dir(folder.path())).stdout
-    };
-    let framed = race(&["--snippets"]);
-    for part in [
-        " 4 │     data[i] = i; // a comment\n   ·     ──────",
-        " 5 │     data[i] = data[7u - i];\n",
-        "by (4,0,0) of workgroup (0,0,0)",
-        "fix: ",
-        "next: `explain` instead of `race` says why; `--fix FILE.diff` writes",
-    ] {
-        assert!(framed.contains(part), "{part}: {framed}");
-    }
-    assert!(!race(&[]).contains('│'));
-    if let Some(shown) =
-        on_a_terminal(folder.path(), &format!("{} race reverse.wgsl --grid 1", binary().display()), true)
-    {
-        assert!(shown.contains(" 4 │     data[i] = i;"), "{shown}");
-    }
-}
-
 /// Runs a command line on a pseudo-terminal of `script`; `None` if it is not installed.
 fn on_a_terminal(folder: &std::path::Path, line: &str, no_colour: bool) -> Option<String> {
     let mut command = Command::new("script");
