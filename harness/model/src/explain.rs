@@ -4,7 +4,6 @@
 //! race gets its pair of accesses and a minimal fix. Explanations enumerate candidate executions within the
 //! bounds of [`ExplainOptions`]; past a bound, parts are missing but never wrong.
 
-mod candidate;
 mod derive;
 mod events;
 mod examine;

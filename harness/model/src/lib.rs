@@ -33,6 +33,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod candidate;
 pub mod cat;
 mod cells;
 mod choice;

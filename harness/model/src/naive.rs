@@ -6,16 +6,20 @@
 
 use std::collections::HashSet;
 
-use litmus::{LocationId, Outcome, QueryTerm, Race, SatisfiabilityLine, Test, Undefinedness};
+use litmus::{Outcome, QueryTerm, Race, SatisfiabilityLine, Test, Undefinedness};
 
-use crate::cat::{self, BaseProvider, CompiledModel};
+use crate::candidate::{
+    CandidateExecution, EnumerationBounds, EnumerationEnd, for_each_candidate, passes_filter,
+};
+use crate::cat::{self, CatValue, CompiledModel};
 use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
-use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
+use crate::matrix::{Matrix, with_smallest_matrix};
 use crate::outcome_collector::{Findings, OutcomeStatus};
-use crate::skeleton::{ExecutionSemantics, Skeleton, Tags};
-use crate::valuation::{Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints};
-use crate::{Model, PredictError};
+use crate::skeleton::{ExecutionSemantics, Skeleton};
+use crate::valuation::ValueDomain;
+use crate::{Budget, Model, PredictError};
+use solver::BudgetTracker;
 
 /// The answer of the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +76,6 @@ fn enumerate_with_vectors(
     vectors_whole: bool,
 ) -> Result<Option<NaiveAnswer>, PredictError> {
     let mut found = Findings::default();
-    let mut remaining = limit;
     let plan = if vectors_whole { model.plan_with_all_features(test)? } else { model.plan_for(test)? };
     // The engine splits locations only as far as the test's accesses distinguish them; the oracle splits
     // every byte.
@@ -81,26 +84,19 @@ fn enumerate_with_vectors(
         has_whole_vectors: vectors_whole,
         ..model.execution_semantics()
     };
-    for skeleton in collect_skeletons(test, semantic, unroll)? {
-        let done = match skeleton.len() {
-            0..=16 => {
-                enumerate_skeleton::<Matrix16>(test, model, &plan, &skeleton, &mut remaining, &mut found)?
-            }
-            17..=64 => {
-                enumerate_skeleton::<Matrix64>(test, model, &plan, &skeleton, &mut remaining, &mut found)?
-            }
-            _ => enumerate_skeleton::<Matrix256>(test, model, &plan, &skeleton, &mut remaining, &mut found)?,
-        };
-        if !done {
-            return Ok(None);
-        }
-    }
+    let is_complete = for_each_execution(test, semantic, unroll, limit, &mut |skeleton, execution| {
+        with_smallest_matrix!(skeleton.len(), M => {
+            let nodes = execution.evaluate::<M>(&plan, skeleton)?;
+            add_execution(test, &plan, skeleton, execution, &nodes, &mut found);
+        });
+        Ok(())
+    })?;
     let raised = found.raised;
     let outcomes_with = |is: &dyn Fn(OutcomeStatus) -> bool| {
         let matching = found.outcomes.iter().filter(|(_, standing)| is(*standing));
         matching.map(|(outcome, _)| outcome.clone()).collect()
     };
-    Ok(Some(NaiveAnswer {
+    Ok(is_complete.then(|| NaiveAnswer {
         allowed: outcomes_with(&|standing| standing.is_allowed()),
         thin_air: outcomes_with(&|standing| standing == OutcomeStatus::OutOfThinAir),
         race: if raised.has_race() { Race::Racy } else { Race::Free },
@@ -110,23 +106,28 @@ fn enumerate_with_vectors(
     }))
 }
 
-struct NaiveExecution<'a, M> {
-    skeleton: &'a Skeleton,
-    rf: M,
-    co: M,
-}
-
-impl<M: Matrix> BaseProvider<M> for NaiveExecution<'_, M> {
-    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
-        self.skeleton.base_set(name, mask)
+/// Adds the outcome and the flags of an execution if it is consistent.
+fn add_execution<M: Matrix>(
+    test: &Test,
+    plan: &CompiledModel,
+    skeleton: &Skeleton,
+    execution: &CandidateExecution,
+    nodes: &[CatValue<M>],
+    found: &mut Findings,
+) {
+    let axioms = |flag: bool| plan.axioms.iter().filter(move |axiom| axiom.is_flag == flag);
+    let holds = |axiom: &&cat::Axiom| cat::axiom_holds(axiom, &nodes[axiom.node.to_index()]);
+    if !axioms(false).all(|axiom| holds(&axiom)) {
+        return;
     }
-
-    fn base_relation(&self, name: &str, _: Option<u8>) -> Option<M> {
-        match name {
-            "rf" => Some(self.rf.clone()),
-            "co" => Some(self.co.clone()),
-            _ => self.skeleton.base_relation(name),
-        }
+    if passes_filter(test, &execution.outcome) {
+        let mut flagged = Flags::default();
+        axioms(true).filter(holds).for_each(|axiom| flagged.raise_axiom(axiom));
+        found.raise_flags(flagged, execution.thin_air);
+    }
+    // An execution in which some thread does not end can race, but has no final state.
+    if skeleton.terminated {
+        found.outcomes.record_allowed(execution.outcome.clone(), execution.thin_air);
     }
 }
 
@@ -145,239 +146,68 @@ pub fn has_execution(
     limit: u64,
 ) -> Result<Option<bool>, PredictError> {
     let plan = model.plan_for(test)?;
-    let mut remaining = limit;
-    let mut found = false;
-    for skeleton in collect_skeletons(test, model.execution_semantics(), 1)? {
-        let meets = &mut Some(false);
-        let done = match skeleton.len() {
-            0..=16 => {
-                query_skeleton::<Matrix16>(test, model, &plan, query, &skeleton, &mut remaining, meets)?
-            }
-            17..=64 => {
-                query_skeleton::<Matrix64>(test, model, &plan, query, &skeleton, &mut remaining, meets)?
-            }
-            _ => query_skeleton::<Matrix256>(test, model, &plan, query, &skeleton, &mut remaining, meets)?,
-        };
-        match (done, *meets) {
-            (true, Some(meets)) => found |= meets,
-            _ => return Ok(None),
-        }
-    }
-    Ok(Some(found))
+    let mut meets = Some(false);
+    let semantic = model.execution_semantics();
+    let is_complete = for_each_execution(test, semantic, 1, limit, &mut |skeleton, execution| {
+        with_smallest_matrix!(skeleton.len(), M => {
+            let nodes = execution.evaluate::<M>(&plan, skeleton)?;
+            meets = meets.zip(meets_query(&plan, query, &nodes)).map(|(found, now)| found || now);
+        });
+        Ok(())
+    })?;
+    Ok(meets.filter(|_| is_complete))
 }
 
-fn query_skeleton<M: Matrix>(
-    test: &Test,
-    model: &Model,
+/// Returns true if an execution meets the terms of a query; `None` if the model lacks a relation that it counts.
+fn meets_query<M: Matrix>(
     plan: &CompiledModel,
     query: &SatisfiabilityLine,
-    skeleton: &Skeleton,
-    remaining: &mut u64,
-    meets: &mut Option<bool>,
-) -> Result<bool, PredictError> {
-    let n = skeleton.len();
-    for_each_execution::<M>(test, model, skeleton, remaining, &mut |execution, _, _| {
-        let nodes = cat::evaluate_model(plan, execution, n)
-            .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
-        // Facts hold in every execution, the other axioms in consistent ones.
-        let satisfies = |fact: bool| {
-            plan.axioms.iter().enumerate().all(|(index, axiom)| {
-                axiom.is_flag
-                    || plan.well_formedness_axioms.contains(&index) != fact
-                    || cat::axiom_holds(axiom, &nodes[axiom.node.to_index()])
-            })
-        };
-        let size = |names: &[&str]| {
-            let node = names.iter().find_map(|name| plan.find_definition(name))?;
-            nodes[node.to_index()].as_relation().map(Matrix::len)
-        };
-        let mut all = satisfies(true);
-        for term in &query.terms {
-            let met = match term {
-                QueryTerm::Consistent => Some(satisfies(false)),
-                QueryTerm::Races(comparison, number) => {
-                    size(&["dr", "race"]).map(|size| comparison.holds_for(size, *number))
-                }
-                QueryTerm::ReleaseSequences(comparison, number) => {
-                    size(&["rs"]).map(|size| comparison.holds_for(size, *number))
-                }
-            };
-            match met {
-                Some(met) => all &= met,
-                None => *meets = None,
-            }
-        }
-        *meets = meets.map(|found| found || all);
-        Ok(())
-    })
-}
-
-fn enumerate_skeleton<M: Matrix>(
-    test: &Test,
-    model: &Model,
-    plan: &CompiledModel,
-    skeleton: &Skeleton,
-    remaining: &mut u64,
-    found: &mut Findings,
-) -> Result<bool, PredictError> {
-    let n = skeleton.len();
-    for_each_execution::<M>(test, model, skeleton, remaining, &mut |execution, values, last_write| {
-        let nodes = cat::evaluate_model(plan, execution, n)
-            .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
-        let axioms = |flag: bool| plan.axioms.iter().filter(move |axiom| axiom.is_flag == flag);
-        let holds = |axiom: &&cat::Axiom| cat::axiom_holds(axiom, &nodes[axiom.node.to_index()]);
-        if !axioms(false).all(|axiom| holds(&axiom)) {
-            return Ok(());
-        }
-        let mut flagged = Flags::default();
-        axioms(true).filter(holds).for_each(|axiom| flagged.raise_axiom(axiom));
-        for Valuation { values, thin_air } in values {
-            let finals = skeleton.final_values.iter();
-            let outcome = Outcome(
-                finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect(),
-            );
-            let is_in_filter = test
-                .filter
-                .as_ref()
-                .is_none_or(|filter| outcome.meets_condition(test, &test.observables(), filter));
-            if is_in_filter {
-                found.raise_flags(flagged, *thin_air);
-            }
-            // An execution in which some thread does not end can race, but has no final state.
-            if skeleton.terminated {
-                found.outcomes.record_allowed(outcome, *thin_air);
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Callback for one execution, the possible values of its reads, and the last write of each storage.
-type VisitCandidate<'v, M> = dyn FnMut(
-        &NaiveExecution<'_, M>,
-        &[Valuation],
-        &dyn Fn(LocationId) -> Option<u16>,
-    ) -> Result<(), PredictError>
-    + 'v;
-
-/// Visits every candidate execution of an event structure; false if there are more than `remaining`.
-fn for_each_execution<M: Matrix>(
-    test: &Test,
-    model: &Model,
-    skeleton: &Skeleton,
-    remaining: &mut u64,
-    visit: &mut VisitCandidate<'_, M>,
-) -> Result<bool, PredictError> {
-    let n = skeleton.len();
-    let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
-    let writes_to = |storage| -> Vec<usize> {
-        (0..n)
-            .filter(|&e| skeleton.events[e].storage == storage && skeleton.events[e].tags.has(Tags::W))
-            .collect()
+    nodes: &[CatValue<M>],
+) -> Option<bool> {
+    // Facts hold in every execution, the other axioms in consistent ones.
+    let satisfies = |fact: bool| {
+        plan.axioms.iter().enumerate().all(|(index, axiom)| {
+            axiom.is_flag
+                || plan.well_formedness_axioms.contains(&index) != fact
+                || cat::axiom_holds(axiom, &nodes[axiom.node.to_index()])
+        })
     };
-    // Initial writes precede all others in modification order.
-    let orders: Vec<Vec<Vec<usize>>> = skeleton
-        .storages()
-        .into_iter()
-        .map(|storage| {
-            let all = writes_to(Some(storage));
-            let (initial, others): (Vec<usize>, Vec<usize>) =
-                all.into_iter().partition(|&e| skeleton.events[e].tags.has(Tags::IW));
-            permutations(&others)
-                .into_iter()
-                .map(|order| initial.iter().copied().chain(order).collect())
-                .collect()
-        })
-        .collect();
-    let candidates: Vec<Vec<usize>> = reads
-        .iter()
-        .map(|&read| {
-            writes_to(skeleton.events[read].storage)
-                .into_iter()
-                .filter(|&write| skeleton.may_read(read, write))
-                .collect()
-        })
-        .collect();
-    let (out_of_thin_air, domain) = (model.execution_semantics().allows_thin_air, ValueDomain::new(test));
-    let mut chosen_rf = vec![0; reads.len()];
-    loop {
-        // A read without a candidate excludes every execution.
-        if reads.is_empty() || candidates.iter().all(|c| !c.is_empty()) {
-            let mut rf = vec![None; n];
-            let mut rf_matrix = M::empty(n);
-            for ((read, choices), index) in reads.iter().zip(&candidates).zip(&chosen_rf) {
-                let write: usize = choices[*index];
-                rf[*read] = Some(write as u16);
-                rf_matrix.insert(write, *read);
-            }
-            let values: Vec<_> = enumerate_valuations(skeleton, &rf, out_of_thin_air, &domain)
-                .into_iter()
-                .filter(|shown| satisfies_constraints(skeleton, &shown.values))
-                .collect();
-            // Values depend only on reads-from: if there is none, no modification order adds one.
-            if !values.is_empty() {
-                let mut chosen_co = vec![0; orders.len()];
-                loop {
-                    if *remaining == 0 {
-                        return Ok(false);
-                    }
-                    *remaining -= 1;
-                    let mut co = M::empty(n);
-                    for (choices, index) in orders.iter().zip(&chosen_co) {
-                        let order: &Vec<usize> = &choices[*index];
-                        for (position, first) in order.iter().enumerate() {
-                            for second in &order[position + 1..] {
-                                // Initial writes of one undefined value exclude each other.
-                                if !skeleton.are_alternatives(*first, *second) {
-                                    co.insert(*first, *second);
-                                }
-                            }
-                        }
-                    }
-                    let execution = NaiveExecution { skeleton, rf: rf_matrix.clone(), co };
-                    let last_write = |storage| {
-                        orders.iter().zip(&chosen_co).find_map(|(choices, index)| {
-                            let last = *choices.get(*index)?.last()?;
-                            (skeleton.events[last].storage == Some(storage)).then_some(last as u16)
-                        })
-                    };
-                    visit(&execution, &values, &last_write)?;
-                    if !advance_odometer(&mut chosen_co, |index| orders[index].len()) {
-                        break;
-                    }
-                }
-            }
-        }
-        if !advance_odometer(&mut chosen_rf, |index| candidates[index].len()) {
-            return Ok(true);
-        }
+    let size = |names: &[&str]| {
+        let node = names.iter().find_map(|name| plan.find_definition(name))?;
+        nodes[node.to_index()].as_relation().map(Matrix::len)
+    };
+    let mut all = satisfies(true);
+    for term in &query.terms {
+        all &= match term {
+            QueryTerm::Consistent => satisfies(false),
+            QueryTerm::Races(comparison, number) => comparison.holds_for(size(&["dr", "race"])?, *number),
+            QueryTerm::ReleaseSequences(comparison, number) => comparison.holds_for(size(&["rs"])?, *number),
+        };
     }
+    Some(all)
 }
 
-/// Advances the indices like an odometer; false after the last combination.
-fn advance_odometer(indices: &mut [usize], limit: impl Fn(usize) -> usize) -> bool {
-    for (position, index) in indices.iter_mut().enumerate() {
-        *index += 1;
-        if *index < limit(position) {
-            return true;
-        }
-        *index = 0;
-    }
-    false
-}
-
-fn permutations(items: &[usize]) -> Vec<Vec<usize>> {
-    if items.is_empty() {
-        return vec![Vec::new()];
-    }
-    let mut all = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let mut rest = items.to_vec();
-        rest.remove(index);
-        for mut tail in permutations(&rest) {
-            tail.insert(0, *item);
-            all.push(tail);
+/// Visits every candidate execution of a test; returns false if there are too many: a choice of sources counts like an
+/// execution.
+fn for_each_execution(
+    test: &Test,
+    semantic: ExecutionSemantics,
+    unroll: u32,
+    limit: u64,
+    visit: &mut dyn FnMut(&Skeleton, &CandidateExecution) -> Result<(), PredictError>,
+) -> Result<bool, PredictError> {
+    let (tracker, domain) = (BudgetTracker::new(Budget::UNLIMITED), ValueDomain::new(test));
+    let mut bounds =
+        EnumerationBounds { remaining: limit, tracker: &tracker, thin_air: false, domain: &domain };
+    for skeleton in collect_skeletons(test, semantic, unroll)? {
+        for thin_air in [false, true].into_iter().filter(|thin_air| !thin_air || semantic.allows_thin_air) {
+            bounds.thin_air = thin_air;
+            let mut each = |candidate| visit(&skeleton, &candidate).map(|()| true);
+            if for_each_candidate(&skeleton, &mut bounds, &|_| true, &mut each)? != EnumerationEnd::Exhausted
+            {
+                return Ok(false);
+            }
         }
     }
-    all
+    Ok(true)
 }

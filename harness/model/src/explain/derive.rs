@@ -378,7 +378,7 @@ pub(super) fn event_id(index: usize) -> EventId {
     EventId(u16::try_from(index).unwrap_or(u16::MAX))
 }
 
-fn leaf_edge(relation: &str, from: usize, to: usize) -> ExplainedEdge {
+pub(super) fn leaf_edge(relation: &str, from: usize, to: usize) -> ExplainedEdge {
     ExplainedEdge {
         from: event_id(from),
         to: event_id(to),

@@ -2,8 +2,8 @@
 
 use litmus::{LocationId, ScalarType, Span, Test, Value};
 
-use super::candidate::CandidateExecution;
 use super::{EventOwner, ExplainedEvent};
+use crate::candidate::CandidateExecution;
 use crate::cells::Extent;
 use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::valuation::stored_value;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use litmus::{Condition, Outcome, Test};
 
-use super::candidate::{
-    CandidateExecution, EnumerationBounds, EnumerationEnd, for_each_candidate, passes_filter,
-};
-use super::derive::{EdgeDeriver, event_id, location_of_statement, text_at};
+use super::derive::{EdgeDeriver, event_id, leaf_edge, location_of_statement, text_at};
 use super::events::{describe_events, value_text};
 use super::fix::FixSearchResult;
 use super::{
     BrokenAxiom, EventId, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
     UninitialisedRead,
 };
-use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, NodeId, PlanNode};
+use crate::candidate::{
+    CandidateExecution, EnumerationBounds, EnumerationEnd, for_each_candidate, passes_filter,
+};
+use crate::cat::{self, Axiom, AxiomKind, CompiledModel, NodeId, PlanNode};
 use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
@@ -66,26 +66,6 @@ struct ExaminedCandidate {
 /// Callback on a candidate, which returns whether to continue.
 type CandidateVisitor<'a> =
     dyn FnMut(&Skeleton, CandidateExecution) -> Result<ControlFlow<()>, PredictError> + 'a;
-
-struct CandidateBase<'a, M> {
-    skeleton: &'a Skeleton,
-    rf: M,
-    co: M,
-}
-
-impl<M: Matrix> BaseProvider<M> for CandidateBase<'_, M> {
-    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
-        self.skeleton.base_set(name, mask)
-    }
-
-    fn base_relation(&self, name: &str, _: Option<u8>) -> Option<M> {
-        match name {
-            "rf" => Some(self.rf.clone()),
-            "co" => Some(self.co.clone()),
-            _ => self.skeleton.base_relation(name),
-        }
-    }
-}
 
 impl<'a> ExecutionSearch<'a> {
     pub(super) fn new(
@@ -291,38 +271,12 @@ impl<'a> ExecutionSearch<'a> {
         }
     }
 
-    fn evaluate_candidate<M: Matrix>(
-        &self,
-        skeleton: &Skeleton,
-        candidate: &CandidateExecution,
-    ) -> Result<Vec<cat::CatValue<M>>, PredictError> {
-        let n = skeleton.len();
-        let mut rf = M::empty(n);
-        for (read, write) in candidate.rf.iter().enumerate() {
-            if let Some(write) = write {
-                rf.insert(usize::from(*write), read);
-            }
-        }
-        let mut co = M::empty(n);
-        for order in &candidate.co {
-            for (position, first) in order.iter().enumerate() {
-                for second in &order[position + 1..] {
-                    if !skeleton.are_alternatives(*first, *second) {
-                        co.insert(*first, *second);
-                    }
-                }
-            }
-        }
-        cat::evaluate_model(&self.plan, &CandidateBase { skeleton, rf, co }, n)
-            .map_err(|missing| PredictError::UnknownBase { name: missing.name })
-    }
-
     fn examine_with_matrix<M: Matrix>(
         &self,
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
     ) -> Result<ExaminedCandidate, PredictError> {
-        let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
+        let values = candidate.evaluate::<M>(&self.plan, skeleton)?;
         let value = |axiom: &Axiom| &values[axiom.node.to_index()];
         let axioms = || self.plan.axioms.iter().enumerate();
         let broken: Vec<usize> = axioms()
@@ -364,7 +318,7 @@ impl<'a> ExecutionSearch<'a> {
         candidate: &CandidateExecution,
         axiom: Option<usize>,
     ) -> Result<(ExplainedExecution, Option<BrokenAxiom>), PredictError> {
-        let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
+        let values = candidate.evaluate::<M>(&self.plan, skeleton)?;
         let mut deriver = EdgeDeriver::new(&self.plan, &values);
         let execution = self.build_execution(skeleton, candidate, &values, &mut deriver);
         let axiom = axiom.and_then(|index| self.plan.axioms.get(index));
@@ -402,22 +356,13 @@ impl<'a> ExecutionSearch<'a> {
         values: &[cat::CatValue<M>],
         deriver: &mut EdgeDeriver<'_, M>,
     ) -> Vec<ExplainedEdge> {
-        let base_edge = |relation: &str, from: usize, to: usize| ExplainedEdge {
-            from: event_id(from),
-            to: event_id(to),
-            relation: relation.to_owned(),
-            via: None,
-            statement: None,
-            clauses: Vec::new(),
-            premises: Vec::new(),
-        };
         let mut edges = Vec::new();
         for (read, write) in candidate.rf.iter().enumerate() {
-            edges.extend(write.map(|write| base_edge("rf", usize::from(write), read)));
+            edges.extend(write.map(|write| leaf_edge("rf", usize::from(write), read)));
         }
         for order in &candidate.co {
             let ordered = order.windows(2).filter(|pair| !skeleton.are_alternatives(pair[0], pair[1]));
-            edges.extend(ordered.map(|pair| base_edge("co", pair[0], pair[1])));
+            edges.extend(ordered.map(|pair| leaf_edge("co", pair[0], pair[1])));
         }
         for name in ["ssw", "syncbar", "syncsplit"] {
             let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
@@ -426,7 +371,7 @@ impl<'a> ExecutionSearch<'a> {
                 // Barriers synchronize in both directions; one edge is drawn.
                 is_thread_event(*from) && is_thread_event(*to) && from != to && (name == "ssw" || from < to)
             });
-            edges.extend(pairs.map(|(from, to)| base_edge(name, from, to)));
+            edges.extend(pairs.map(|(from, to)| leaf_edge(name, from, to)));
         }
         let owner = |e: usize| skeleton.events[e].owner;
         for name in DRAWN_RELATIONS {
@@ -525,7 +470,7 @@ impl<'a> ExecutionSearch<'a> {
         skeleton: &Skeleton,
         candidate: &CandidateExecution,
     ) -> Result<Option<RacyExecution>, PredictError> {
-        let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
+        let values = candidate.evaluate::<M>(&self.plan, skeleton)?;
         // An uninitialized read has a separate flag, which is not a race.
         let raised_flag = self
             .plan
@@ -594,15 +539,7 @@ fn named_edges<M: Matrix>(
     text: &str,
 ) -> Vec<ExplainedEdge> {
     match deriver.derive_edges(node, from, to) {
-        edges if edges.is_empty() && from != to => vec![ExplainedEdge {
-            from: event_id(from),
-            to: event_id(to),
-            relation: text.to_owned(),
-            via: None,
-            statement: None,
-            clauses: Vec::new(),
-            premises: Vec::new(),
-        }],
+        edges if edges.is_empty() && from != to => vec![leaf_edge(text, from, to)],
         edges => edges,
     }
 }

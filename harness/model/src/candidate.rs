@@ -2,6 +2,9 @@
 
 use litmus::{Outcome, Test};
 
+use crate::PredictError;
+use crate::cat::{self, BaseProvider, CatValue, CompiledModel};
+use crate::matrix::Matrix;
 use crate::skeleton::{FinalValueSource, Skeleton, Tags};
 use crate::valuation::{
     ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints,
@@ -10,20 +13,67 @@ use solver::BudgetTracker;
 
 /// A candidate execution of a skeleton.
 #[derive(Clone, Debug)]
-pub(super) struct CandidateExecution {
+pub(crate) struct CandidateExecution {
     /// For each event that reads, the write that it reads from.
-    pub(super) rf: Vec<Option<u16>>,
+    pub(crate) rf: Vec<Option<u16>>,
     /// The writes of each storage in their order.
-    pub(super) co: Vec<Vec<usize>>,
-    pub(super) values: ReadValues,
+    pub(crate) co: Vec<Vec<usize>>,
+    pub(crate) values: ReadValues,
     /// True if some of these values depend on themselves.
-    pub(super) thin_air: bool,
-    pub(super) outcome: Outcome,
+    pub(crate) thin_air: bool,
+    pub(crate) outcome: Outcome,
+}
+
+/// The base sets and relations of a candidate execution.
+struct CandidateBase<'a, M> {
+    skeleton: &'a Skeleton,
+    rf: M,
+    co: M,
+}
+
+impl<M: Matrix> BaseProvider<M> for CandidateBase<'_, M> {
+    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
+        self.skeleton.base_set(name, mask)
+    }
+
+    fn base_relation(&self, name: &str, _: Option<u8>) -> Option<M> {
+        match name {
+            "rf" => Some(self.rf.clone()),
+            "co" => Some(self.co.clone()),
+            _ => self.skeleton.base_relation(name),
+        }
+    }
+}
+
+impl CandidateExecution {
+    /// Evaluates every node of a plan on this execution of an event structure.
+    pub(crate) fn evaluate<M: Matrix>(
+        &self,
+        plan: &CompiledModel,
+        skeleton: &Skeleton,
+    ) -> Result<Vec<CatValue<M>>, PredictError> {
+        let n = skeleton.len();
+        let sources = self.rf.iter().enumerate();
+        let rf = M::from_pairs(n, sources.filter_map(|(read, write)| Some((usize::from((*write)?), read))));
+        let mut co = M::empty(n);
+        for order in &self.co {
+            for (position, first) in order.iter().enumerate() {
+                for second in &order[position + 1..] {
+                    // Initial writes of one undefined value exclude each other.
+                    if !skeleton.are_alternatives(*first, *second) {
+                        co.insert(*first, *second);
+                    }
+                }
+            }
+        }
+        cat::evaluate_model(plan, &CandidateBase { skeleton, rf, co }, n)
+            .map_err(|missing| PredictError::UnknownBase { name: missing.name })
+    }
 }
 
 /// Reason for the end of an enumeration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EnumerationEnd {
+pub(crate) enum EnumerationEnd {
     /// Every candidate was visited.
     Exhausted,
     /// The visitor ended it.
@@ -33,16 +83,16 @@ pub(super) enum EnumerationEnd {
 }
 
 /// Limits of an enumeration, and the values that reads may guess.
-pub(super) struct EnumerationBounds<'a> {
-    pub(super) remaining: u64,
-    pub(super) tracker: &'a BudgetTracker<'a>,
+pub(crate) struct EnumerationBounds<'a> {
+    pub(crate) remaining: u64,
+    pub(crate) tracker: &'a BudgetTracker<'a>,
     /// True to visit only candidates with self-dependent values, false to visit only the others.
-    pub(super) thin_air: bool,
-    pub(super) domain: &'a ValueDomain<'a>,
+    pub(crate) thin_air: bool,
+    pub(crate) domain: &'a ValueDomain<'a>,
 }
 
 /// Visits the candidates of an event structure with a wanted outcome, until `visit` returns false.
-pub(super) fn for_each_candidate<E>(
+pub(crate) fn for_each_candidate<E>(
     skeleton: &Skeleton,
     bounds: &mut EnumerationBounds<'_>,
     is_relevant: &dyn Fn(&Outcome) -> bool,
@@ -160,6 +210,6 @@ fn next_permutation(items: &mut [usize]) -> bool {
 }
 
 /// Returns true if the filter of the test keeps an outcome.
-pub(super) fn passes_filter(test: &Test, outcome: &Outcome) -> bool {
+pub(crate) fn passes_filter(test: &Test, outcome: &Outcome) -> bool {
     test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &test.observables(), filter))
 }
