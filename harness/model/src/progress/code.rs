@@ -1,7 +1,6 @@
 //! Compiles threads for the progress checker: steps, resolved jump targets and live registers.
 //!
-//! Liveness is the standard backward data-flow analysis. Clearing dead registers keeps the state graph finite
-//! for counters that no branch tests.
+//! Clearing dead registers (`liveness`) keeps the state graph finite for counters that no branch tests.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -13,6 +12,7 @@ use litmus::{
 
 use super::ProgressError;
 use super::split_barrier::{BarrierHalf, SplitBarrierRounds};
+use crate::liveness::strongly_live_registers;
 
 /// The program: an operation for each instruction, so that indices are those of the test.
 pub(super) struct ProgressCode {
@@ -243,7 +243,13 @@ impl ProgressCodeBuilder<'_> {
         let registers = (0..self.test.thread(thread).registers.len())
             .map(|r| self.test.initial_register(thread, RegisterId(r as u16)).0)
             .collect();
-        let live = live_registers(&operations);
+        // Final registers do not matter to progress.
+        let observed = vec![false; self.test.thread(thread).registers.len()];
+        let to_bits = |live: Vec<bool>| {
+            let numbers = (0..).zip(live).filter(|(_, is_live)| *is_live);
+            numbers.fold(0, |bits, (register, _)| bits | register_bit(register))
+        };
+        let live = strongly_live_registers(instructions, &observed).into_iter().map(to_bits).collect();
         Ok(CompiledThread { operations, registers, live })
     }
 
@@ -447,82 +453,6 @@ pub(super) fn evaluate_source(registers: &[u64], source: ValueSource, scalar: Sc
 
 fn register_bit(register: u16) -> u64 {
     1_u64.checked_shl(u32::from(register)).unwrap_or(0)
-}
-
-fn source_bits(sources: &[ValueSource]) -> u64 {
-    sources.iter().fold(0, |all, source| match source {
-        ValueSource::Constant(_) => all,
-        ValueSource::Register(register) => all | register_bit(*register),
-    })
-}
-
-/// Computes live registers by backward data flow.
-///
-/// A register is live if it may reach a branch, memory or a barrier. Without this, an untested counter would
-/// make the graph infinite.
-fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
-    // Nothing is live after the last operation: progress does not depend on final registers.
-    let end = operations.len();
-    let mut live = vec![0_u64; end + 1];
-    loop {
-        let mut changed = false;
-        for at in (0..end).rev() {
-            let next = live[at + 1];
-            let new_live = match &operations[at] {
-                ProgressOperation::NoOperation
-                | ProgressOperation::Fence { .. }
-                | ProgressOperation::Barrier { .. }
-                | ProgressOperation::SplitBarrier { .. } => next,
-                ProgressOperation::Jump(target) => live[*target],
-                ProgressOperation::Branch { left, right, target, .. } => {
-                    next | live[*target] | source_bits(&[*left, *right])
-                }
-                ProgressOperation::BranchIf { condition, target } => {
-                    next | live[*target] | register_bit(*condition)
-                }
-                ProgressOperation::Compare { destination, left, right, .. } => {
-                    live_before_assignment(next, *destination, source_bits(&[*left, *right]))
-                }
-                ProgressOperation::Move { destination, value } => {
-                    live_before_assignment(next, *destination, source_bits(&[*value]))
-                }
-                ProgressOperation::Arithmetic { destination, left, right, .. } => {
-                    live_before_assignment(next, *destination, source_bits(&[*left, *right]))
-                }
-                ProgressOperation::Access(access) => {
-                    // Unlike an assignment, an access is an effect: its operands are live even if
-                    // its result is not.
-                    let after =
-                        access.destination.map_or(next, |destination| next & !register_bit(destination));
-                    after
-                        | match access.kind {
-                            MemoryAction::Load => 0,
-                            MemoryAction::Await(source)
-                            | MemoryAction::Store(source)
-                            | MemoryAction::Exchange(source)
-                            | MemoryAction::Fetch(_, source) => source_bits(&[source]),
-                            MemoryAction::CompareExchange { compare, value } => {
-                                source_bits(&[compare, value])
-                            }
-                        }
-                }
-            };
-            if new_live != live[at] {
-                live[at] = new_live;
-                changed = true;
-            }
-        }
-        if !changed {
-            return live;
-        }
-    }
-}
-
-/// Transfer function of an assignment: its operands are live only if its result is.
-fn live_before_assignment(next: u64, destination: u16, operands: u64) -> u64 {
-    // Registers from 64 on have no bit. They count as live, which only distinguishes more states.
-    let is_live = next & register_bit(destination) != 0 || destination >= 64;
-    next & !register_bit(destination) | if is_live { operands } else { 0 }
 }
 
 /// End of a run of local instructions.
