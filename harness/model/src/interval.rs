@@ -301,43 +301,88 @@ impl<M: Matrix> Bounds<M> {
 
 /// Returns the nodes to evaluate again after each choice so that the bounds of `roots` are up to date, in
 /// order. Only nodes for which `open` is true can change.
+///
+/// Groups are evaluated as a whole, so both bounds of their nodes are needed if any is.
 pub(crate) fn nodes_to_evaluate(
     prepared: &PreparedPlan,
     roots: impl IntoIterator<Item = RequestedBounds>,
     open: impl Fn(NodeId) -> bool,
 ) -> Vec<RequestedBounds> {
+    needed_bounds(prepared, roots, open, &|group, requested| {
+        let range = group.nodes.start as usize..group.nodes.end as usize;
+        if requested[range.clone()].iter().any(|(must, may)| *must || *may) {
+            requested[range].fill((true, true));
+            group.bodies.iter().for_each(|body| requested[body.to_index()] = (true, true));
+        }
+    })
+}
+
+/// As [`nodes_to_evaluate`], with only the needed bounds of the nodes of groups.
+pub(crate) fn bounds_to_encode(
+    prepared: &PreparedPlan,
+    roots: impl IntoIterator<Item = RequestedBounds>,
+    open: impl Fn(NodeId) -> bool,
+) -> Vec<RequestedBounds> {
+    needed_bounds(prepared, roots, open, &|group, requested| {
+        // A member needs the same bounds of its body, which contains members again.
+        loop {
+            let before = requested.to_vec();
+            for (member, body) in (group.nodes.start as usize..).zip(&group.bodies) {
+                add_request(&mut requested[body.to_index()], before[member]);
+            }
+            for index in (group.nodes.start as usize..group.nodes.end as usize).rev() {
+                request_operands(prepared.plan.nodes[index], requested, index);
+            }
+            if before == requested {
+                return;
+            }
+        }
+    })
+}
+
+/// The lower and the upper bound of each node, true if it is needed.
+type Requests = [(bool, bool)];
+
+fn add_request(slot: &mut (bool, bool), (must, may): (bool, bool)) {
+    *slot = (slot.0 | must, slot.1 | may);
+}
+
+/// Adds the bounds of its operands that the needed bounds of a node depend on.
+fn request_operands(node: PlanNode, requested: &mut Requests, index: usize) {
+    let (must, may) = requested[index];
+    if !must && !may {
+        return;
+    }
+    for (position, operand) in node.operand_nodes().enumerate() {
+        let needed = match node {
+            // Antitone operands swap the requested bounds.
+            PlanNode::SetDifference(..) | PlanNode::Difference(..) if position == 1 => (may, must),
+            PlanNode::SetComplement(_) | PlanNode::Complement(_) => (may, must),
+            PlanNode::Immediate(_) => (true, true),
+            _ => (must, may),
+        };
+        add_request(&mut requested[operand.to_index()], needed);
+    }
+}
+
+/// Returns the needed bounds of the nodes that can change, in order. `request_group` adds those of a group.
+fn needed_bounds(
+    prepared: &PreparedPlan,
+    roots: impl IntoIterator<Item = RequestedBounds>,
+    open: impl Fn(NodeId) -> bool,
+    request_group: &dyn Fn(&RecursionGroup, &mut Requests),
+) -> Vec<RequestedBounds> {
     let plan = &prepared.plan;
     let mut requested = vec![(false, false); plan.nodes.len()];
     for root in roots {
-        let slot = &mut requested[root.node.to_index()];
-        *slot = (slot.0 | root.must, slot.1 | root.may);
+        add_request(&mut requested[root.node.to_index()], (root.must, root.may));
     }
     for index in (prepared.first_dynamic..plan.nodes.len()).rev() {
-        // A group is evaluated as a whole. Nodes are visited from the last to the first, so the end
-        // of its range comes first.
+        // Nodes are visited from the last to the first, so the end of a group comes first.
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
-            let range = group.nodes.start as usize..group.nodes.end as usize;
-            if requested[range.clone()].iter().any(|(must, may)| *must || *may) {
-                requested[range].fill((true, true));
-                group.bodies.iter().for_each(|body| requested[body.to_index()] = (true, true));
-            }
+            request_group(group, &mut requested);
         }
-        let (must, may) = requested[index];
-        if !must && !may {
-            continue;
-        }
-        let node = plan.nodes[index];
-        for (position, operand) in node.operand_nodes().enumerate() {
-            let (must, may) = match node {
-                // Antitone operands swap the requested bounds.
-                PlanNode::SetDifference(..) | PlanNode::Difference(..) if position == 1 => (may, must),
-                PlanNode::SetComplement(_) | PlanNode::Complement(_) => (may, must),
-                PlanNode::Immediate(_) => (true, true),
-                _ => (must, may),
-            };
-            let slot = &mut requested[operand.to_index()];
-            *slot = (slot.0 | must, slot.1 | may);
-        }
+        request_operands(plan.nodes[index], &mut requested, index);
     }
     (prepared.first_dynamic..plan.nodes.len())
         .map(|index| RequestedBounds {

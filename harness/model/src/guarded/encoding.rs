@@ -8,9 +8,9 @@ use solver::{Assignment, Bit, BitVector, CircuitSolver, SatSolver};
 use super::orders::{OrderBits, TotalOrder, cyclic_components, new_total_order, order_bit, ordered_bit};
 use super::program::GuardedProgram;
 use crate::PredictError;
-use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, PlanNode};
+use crate::cat::{Axiom, AxiomKind, CatValue, NodeId, NodeKind, PlanNode};
 use crate::choice::{ReadChoice, co_bounds, is_axiom_possible, rf_may, rf_must, static_base_value};
-use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
+use crate::interval::{Bounds, RequestedBounds, bounds_to_encode};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
@@ -29,7 +29,8 @@ pub(crate) struct GuardedEncoding<'a, M: Matrix, S> {
     /// For each node, true if the axioms need its lower bound alone.
     lower_bound_only: Vec<bool>,
     terms: QuickMap<(u32, u16, u16), Bit>,
-    open_closure_pairs: Vec<(NodeId, usize, usize, Bit)>,
+    /// Pairs of closures and fixpoints without clauses yet.
+    open_pairs: Vec<(NodeId, usize, usize, Bit)>,
     /// The paths of a closure with at most a power of two steps: its node, the exponent, and the two ends.
     paths: QuickMap<(u32, u32, u16, u16), Bit>,
     /// For each read, the writes that it may read from.
@@ -66,7 +67,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             return Ok(None);
         }
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
-        bounds.set_implied_events(implied_events(&program, &solver));
+        bounds.set_implied_events(program.implied_events(&solver.circuit));
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|event| program.read[*event].is_some())
             .map(|read| ReadChoice { read, candidates: skeleton.candidate_writes(read) })
@@ -112,7 +113,7 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             reads,
             lower_bound_only,
             terms: QuickMap::default(),
-            open_closure_pairs: Vec::new(),
+            open_pairs: Vec::new(),
             paths: QuickMap::default(),
             sources: QuickMap::default(),
             orders: QuickMap::default(),
@@ -149,9 +150,9 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             }
         }
         while !self.solver.is_exhausted()
-            && let Some((node, from, to, whole)) = self.open_closure_pairs.pop()
+            && let Some((node, from, to, whole)) = self.open_pairs.pop()
         {
-            self.encode_closure_pair(node, from, to, whole);
+            self.encode_open_pair(node, from, to, whole);
         }
     }
 
@@ -496,10 +497,16 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
             }
             PlanNode::Plus(_) | PlanNode::Star(_) => {
                 let whole = self.solver.circuit.input();
-                self.open_closure_pairs.push((id, from, to, whole));
+                self.open_pairs.push((id, from, to, whole));
                 whole
             }
-            // Static nodes are never open, and models with fixpoints are not encoded.
+            // A fixpoint is encoded from below too: see `encode_open_pair`.
+            PlanNode::Recursive { .. } => {
+                let whole = self.solver.circuit.input();
+                self.open_pairs.push((id, from, to, whole));
+                whole
+            }
+            // Static nodes are never open.
             _ => Bit::FALSE,
         };
         self.terms.insert(key, term);
@@ -614,10 +621,18 @@ impl<'a, M: Matrix, S: SatSolver> GuardedEncoding<'a, M, S> {
         path
     }
 
-    /// Encodes a closure pair from below: each step of the relation, followed by the closure.
-    fn encode_closure_pair(&mut self, id: NodeId, from: usize, to: usize, whole: Bit) {
-        let (PlanNode::Plus(relation) | PlanNode::Star(relation)) = self.prepared.plan.node_at(id) else {
-            return;
+    /// Encodes a pair of a closure or fixpoint from below: a closure contains each step of its relation, followed by the
+    /// closure, and a fixpoint the pairs of its body.
+    fn encode_open_pair(&mut self, id: NodeId, from: usize, to: usize, whole: Bit) {
+        let plan = &self.prepared.plan;
+        let relation = match plan.node_at(id) {
+            PlanNode::Plus(relation) | PlanNode::Star(relation) => relation,
+            PlanNode::Recursive { group, index, .. } => {
+                let body = plan.groups[group.0 as usize].bodies[index as usize];
+                let term = self.pair_term(body, from, to);
+                return self.solver.require_any(&[!term, whole]);
+            }
+            _ => return,
         };
         for between in self.possible_successors(relation, from) {
             let rest = if between == to { Bit::TRUE } else { self.pair_term(id, between, to) };
@@ -647,7 +662,7 @@ fn requested_bounds<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> V
         must: !axiom.negated,
         may: axiom.negated,
     });
-    nodes_to_evaluate(prepared, roots, |id| bounds.must(id) != bounds.may(id))
+    bounds_to_encode(prepared, roots, |id| bounds.must(id) != bounds.may(id))
 }
 
 /// Limit of events for closures of which the axioms need both bounds: each has a bit for several lengths of each path.
@@ -670,28 +685,8 @@ pub(super) fn is_encodable<M: Matrix>(
             // From below, a closure contains at least the implied pairs. The solver may add others, which can only
             // violate an axiom that uses the lower bound, but satisfy one that uses the upper bound.
             PlanNode::Plus(_) | PlanNode::Star(_) => !wanted.may || bounds.n <= MAX_EXACT_CLOSURE_EVENTS,
-            PlanNode::Immediate(_) | PlanNode::Recursive { .. } => false,
+            PlanNode::Recursive { node_kind, .. } => !wanted.may && node_kind == NodeKind::Relation,
+            PlanNode::Immediate(_) => false,
             _ => true,
         })
-}
-
-/// Returns the pairs of events whose first executes only if the second does.
-fn implied_events<M: Matrix, S: SatSolver>(program: &GuardedProgram, solver: &CircuitSolver<S>) -> M {
-    let n = program.skeleton.len();
-    let mut implied = M::empty(n);
-    for from in 0..n {
-        // The conjuncts of a guard, of these again.
-        let mut known = vec![program.executes[from], Bit::TRUE];
-        let mut next = 0;
-        while let Some(bit) = known.get(next).copied() {
-            next += 1;
-            for conjunct in solver.circuit.conjuncts(bit) {
-                if !known.contains(&conjunct) {
-                    known.push(conjunct);
-                }
-            }
-        }
-        (0..n).filter(|to| known.contains(&program.executes[*to])).for_each(|to| implied.insert(from, to));
-    }
-    implied
 }

@@ -290,6 +290,27 @@ impl GuardedProgram {
         Some(ValueSet::Few(sums))
     }
 
+    /// Returns the pairs of events whose first executes only if the second does.
+    pub(super) fn implied_events<M: Matrix>(&self, circuit: &Circuit) -> M {
+        let n = self.skeleton.len();
+        let mut implied = M::empty(n);
+        for from in 0..n {
+            // The conjuncts of a guard, of these again.
+            let mut known = vec![self.executes[from], Bit::TRUE];
+            let mut next = 0;
+            while let Some(bit) = known.get(next).copied() {
+                next += 1;
+                for conjunct in circuit.conjuncts(bit) {
+                    if !known.contains(&conjunct) {
+                        known.push(conjunct);
+                    }
+                }
+            }
+            (0..n).filter(|to| known.contains(&self.executes[*to])).for_each(|to| implied.insert(from, to));
+        }
+        implied
+    }
+
     /// Returns for each read the reads whose values may flow into its result through one write, as pairs.
     ///
     /// The values of a chain of read-modify-writes depend on no other storage, and have an order.
