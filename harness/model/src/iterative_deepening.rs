@@ -5,6 +5,7 @@ use litmus::{Prediction, QuestionKind, Race, Test};
 use crate::conflict::has_only_ordered_accesses;
 use crate::explore::ExplorationStrategy;
 use crate::predict::predict_with_tracker;
+use crate::progress::{Fairness, ProgressGuarantee, ProgressLimits, ProgressModel, check_termination};
 use crate::{Model, PredictError, PredictOptions};
 use solver::BudgetTracker;
 
@@ -20,7 +21,7 @@ const CHEAP_STEPS: u64 = 1_000_000;
 /// As [`predict`](crate::predict), with a growing loop bound.
 ///
 /// The bound starts at that of `options`. It doubles, up to 8, while runs are cut off and the budget lasts, and
-/// up to 32 while that is cheap. It
+/// up to 32 while that is cheap and no run is infinite. It
 /// stays if longer runs can change neither races nor the answer to the question. With a
 /// question, outcomes are listed only if that costs about as much as the answer.
 ///
@@ -84,7 +85,9 @@ impl<'a> GrowingPrediction<'a> {
                 break;
             };
             let is_cheap = tracker.spent_steps().saturating_sub(before) <= CHEAP_STEPS;
-            max_bound = if is_cheap { MAX_CHEAP_BOUND } else { MAX_BOUND };
+            // Every bound cuts an infinite run, so a larger one than usual hardly answers more.
+            let may_end = is_cheap && (next.bound < MAX_BOUND || !has_infinite_run(test, &tracker));
+            max_bound = if may_end { MAX_CHEAP_BOUND } else { MAX_BOUND };
             // A search that was stopped early may have fewer findings than the last complete one.
             if tracker.is_exhausted() {
                 add_definite_findings(&mut prediction, &next);
@@ -94,6 +97,18 @@ impl<'a> GrowingPrediction<'a> {
         }
         prediction
     }
+}
+
+/// Limit of states for the search for an infinite run.
+const MAX_STATES: usize = 1_000;
+
+/// Returns true if some interleaving is known never to end although every thread goes on: it does more than wait.
+fn has_infinite_run(test: &Test, tracker: &BudgetTracker<'_>) -> bool {
+    let limits = ProgressLimits { max_states: MAX_STATES, budget: tracker.remaining() };
+    let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
+    let Some(Ok(interleavings)) = Model::shipped("sc") else { return false };
+    check_termination(test, &interleavings, &fair, Fairness::Weak, &limits)
+        .is_ok_and(|answer| answer.terminates == Some(false))
 }
 
 /// Predicts a test with one loop bound. `is_ordered`: the kinds of its accesses exclude races.

@@ -1,7 +1,10 @@
 //! Answers that hold at every length of a loop.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use litmus::Race;
 
+use model::internals::STOP_POLL_INTERVAL;
 use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, GrowingPrediction, Model, PredictOptions, predict_with_growing_bound};
 
@@ -205,4 +208,21 @@ exists (0 == 0)";
     let prediction = start.deepen();
     assert!(prediction.bound <= 2, "the bound grew to {}", prediction.bound);
     assert_eq!((prediction.race, prediction.can_meet_condition), (Race::Unknown, Some(true)));
+}
+
+/// Two threads that may repeat their turns for ever are cut at every bound, so the large ones are not tried.
+#[test]
+fn large_bounds_are_not_tried_for_infinite_runs() {
+    let text =
+        litmus::corpus::progress_tests().into_iter().find(|entry| entry.id.ends_with("livelock-lockstep"));
+    let text = text.unwrap().text;
+    let test = litmus::parse(text, "livelock-lockstep").unwrap();
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let polls = AtomicU64::new(0);
+    let stop = || polls.fetch_add(1, Ordering::Relaxed) * STOP_POLL_INTERVAL >= 10_000_000;
+    let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
+    let prediction = predict_with_growing_bound(&test, &model, &options).unwrap();
+    assert_eq!((prediction.bound, prediction.race), (8, Race::Free));
+    let steps = polls.into_inner() * STOP_POLL_INTERVAL;
+    assert!(steps < 2_000_000, "{steps} steps");
 }
