@@ -56,17 +56,43 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// The relation without pairs.
     fn empty(n: usize) -> Self;
 
+    /// The events that each event is related to; rows past the last event are empty.
+    fn rows(&self) -> &[Self::Set];
+
+    /// Returns the rows for changes.
+    fn rows_mut(&mut self) -> &mut [Self::Set];
+
+    /// Returns the relation whose rows are computed from those of this one.
+    fn map(&self, operation: impl Fn(usize, Self::Set) -> Self::Set) -> Self;
+
+    /// Each pair turned round.
+    fn transpose(&self) -> Self;
+
     /// The identity relation over n events.
-    fn identity(n: usize) -> Self;
+    #[inline]
+    fn identity(n: usize) -> Self {
+        Self::identity_on(n, Self::Set::universe(n))
+    }
 
     /// The full relation over n events.
-    fn full(n: usize) -> Self;
+    #[inline]
+    fn full(n: usize) -> Self {
+        Self::product(n, Self::Set::universe(n), Self::Set::universe(n))
+    }
 
     /// The events that `source` is related to.
-    fn row(&self, source: usize) -> Self::Set;
+    #[inline]
+    fn row(&self, source: usize) -> Self::Set {
+        self.rows().get(source).copied().unwrap_or_else(Self::Set::empty)
+    }
 
     /// Replaces the events that `source` is related to.
-    fn set_row(&mut self, source: usize, targets: Self::Set);
+    #[inline]
+    fn set_row(&mut self, source: usize, targets: Self::Set) {
+        if let Some(row) = self.rows_mut().get_mut(source) {
+            *row = targets;
+        }
+    }
 
     /// Returns true if the pair is in the relation.
     #[inline]
@@ -75,30 +101,57 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     }
 
     /// Adds a pair.
-    fn insert(&mut self, source: usize, target: usize);
+    #[inline]
+    fn insert(&mut self, source: usize, target: usize) {
+        if let Some(row) = self.rows_mut().get_mut(source) {
+            row.insert(target);
+        }
+    }
 
     /// Removes a pair.
-    fn remove(&mut self, source: usize, target: usize);
+    #[inline]
+    fn remove(&mut self, source: usize, target: usize) {
+        if let Some(row) = self.rows_mut().get_mut(source) {
+            row.remove(target);
+        }
+    }
 
     /// Returns true if the relation has no pair.
-    fn is_empty(&self) -> bool;
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.range().is_empty()
+    }
 
     /// Number of pairs.
-    fn len(&self) -> usize;
+    #[inline]
+    fn len(&self) -> usize {
+        self.rows().iter().map(|row| row.len()).sum()
+    }
 
     /// Pairs of either operand.
-    fn union(&self, other: &Self) -> Self;
+    #[inline]
+    fn union(&self, other: &Self) -> Self {
+        self.map(|row, targets| targets.union(other.row(row)))
+    }
 
     /// Pairs of both.
-    fn intersection(&self, other: &Self) -> Self;
+    #[inline]
+    fn intersection(&self, other: &Self) -> Self {
+        self.map(|row, targets| targets.intersection(other.row(row)))
+    }
 
     /// Pairs of `self` that are not in `other`.
-    fn difference(&self, other: &Self) -> Self;
+    #[inline]
+    fn difference(&self, other: &Self) -> Self {
+        self.map(|row, targets| targets.difference(other.row(row)))
+    }
 
     /// Adds the pairs of `other` in place.
     #[inline]
     fn union_with(&mut self, other: &Self) {
-        *self = self.union(other);
+        for (row, more) in self.rows_mut().iter_mut().zip(other.rows()) {
+            *row = row.union(*more);
+        }
     }
 
     /// Pairs over n events that are not in `self`.
@@ -114,13 +167,27 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     }
 
     /// Pairs (a, c) with (a, b) in `self` and (b, c) in `other`.
-    fn compose(&self, other: &Self) -> Self;
-
-    /// Each pair turned round.
-    fn transpose(&self) -> Self;
+    #[inline]
+    fn compose(&self, other: &Self) -> Self {
+        self.map(|_, row| {
+            row.iter().fold(Self::Set::empty(), |targets, middle| targets.union(other.row(middle)))
+        })
+    }
 
     /// Transitive closure: one step or more.
-    fn plus(&self) -> Self;
+    #[inline]
+    fn plus(&self) -> Self {
+        // Warshall's algorithm: paths through each intermediate event in turn. Closure never changes which events have
+        // a target or a source.
+        let mut closure = self.clone();
+        for middle in self.domain().intersection(self.range()).iter() {
+            let targets = closure.row(middle);
+            for row in closure.rows_mut() {
+                *row = row.union(targets.only_if(row.contains(middle)));
+            }
+        }
+        closure
+    }
 
     /// Reflexive and transitive closure over n events.
     #[inline]
@@ -141,28 +208,70 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     }
 
     /// The Cartesian product of `sources` and `targets`, among n events.
-    fn product(n: usize, sources: Self::Set, targets: Self::Set) -> Self;
+    #[inline]
+    fn product(n: usize, sources: Self::Set, targets: Self::Set) -> Self {
+        Self::empty(n).map(|row, _| targets.only_if(sources.contains(row)))
+    }
 
     /// The identity relation on a set, among n events.
-    fn identity_on(n: usize, events: Self::Set) -> Self;
+    #[inline]
+    fn identity_on(n: usize, events: Self::Set) -> Self {
+        Self::empty(n).map(|row, _| Self::Set::single(row).intersection(events))
+    }
 
     /// Events with at least one target.
-    fn domain(&self) -> Self::Set;
+    #[inline]
+    fn domain(&self) -> Self::Set {
+        let rows = self.rows().iter().enumerate();
+        rows.fold(Self::Set::empty(), |events, (event, row)| {
+            events.union(Self::Set::single(event).only_if(!row.is_empty()))
+        })
+    }
 
     /// Events with at least one source.
-    fn range(&self) -> Self::Set;
+    #[inline]
+    fn range(&self) -> Self::Set {
+        self.rows().iter().fold(Self::Set::empty(), |events, row| events.union(*row))
+    }
 
     /// Pairs whose source is in the set: `[sources]; r`.
-    fn restrict_rows(&self, sources: Self::Set) -> Self;
+    #[inline]
+    fn restrict_rows(&self, sources: Self::Set) -> Self {
+        self.map(|row, targets| targets.only_if(sources.contains(row)))
+    }
 
     /// Pairs whose target is in the set: `r; [targets]`.
-    fn restrict_columns(&self, targets: Self::Set) -> Self;
+    #[inline]
+    fn restrict_columns(&self, targets: Self::Set) -> Self {
+        self.map(|_, row| row.intersection(targets))
+    }
 
     /// Returns true if no event is related to itself.
-    fn is_irreflexive(&self) -> bool;
+    #[inline]
+    fn is_irreflexive(&self) -> bool {
+        !self.rows().iter().enumerate().fold(false, |found, (event, row)| found | row.contains(event))
+    }
 
     /// Returns true if no event reaches itself.
-    fn is_acyclic(&self) -> bool;
+    #[inline]
+    fn is_acyclic(&self) -> bool {
+        // Removes events without a remaining target until a fixpoint is reached.
+        let mut left = self.domain().intersection(self.range());
+        loop {
+            let (mut kept, mut rest) = (left, left);
+            // Most relations follow program order, so targets have larger numbers than sources.
+            while let Some(event) = rest.last() {
+                rest.remove(event);
+                if self.row(event).intersection(kept).is_empty() {
+                    kept.remove(event);
+                }
+            }
+            if kept == left {
+                return kept.is_empty();
+            }
+            left = kept;
+        }
+    }
 
     /// Iterates over the pairs in the order of their sources, then of their targets.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {

@@ -14,6 +14,12 @@ pub trait Bits: Copy + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
     /// The events 0 … n−1.
     fn universe(n: usize) -> Self;
 
+    /// The set of one event; without members past the capacity.
+    fn single(event: usize) -> Self;
+
+    /// Returns the set if the condition holds, else the set without members.
+    fn only_if(self, condition: bool) -> Self;
+
     /// Returns true if the event is a member.
     fn contains(self, event: usize) -> bool;
 
@@ -100,6 +106,17 @@ macro_rules! word_bits {
             }
 
             #[inline]
+            fn single(event: usize) -> Self {
+                bit!($word, event)
+            }
+
+            #[inline]
+            fn only_if(self, condition: bool) -> Self {
+                // Without a branch: zero minus the bit is a mask of all ones or none.
+                self & (0 as $word).wrapping_sub(<$word>::from(condition))
+            }
+
+            #[inline]
             fn contains(self, event: usize) -> bool {
                 self & bit!($word, event) != 0
             }
@@ -181,6 +198,16 @@ impl Bits for Bits256 {
     #[inline]
     fn universe(n: usize) -> Self {
         Bits256(std::array::from_fn(|word| u64::universe(n.saturating_sub(64 * word))))
+    }
+
+    #[inline]
+    fn single(event: usize) -> Self {
+        Bits256(std::array::from_fn(|word| if event / 64 == word { 1 << (event % 64) } else { 0 }))
+    }
+
+    #[inline]
+    fn only_if(self, condition: bool) -> Self {
+        if condition { self } else { Self::empty() }
     }
 
     #[inline]
