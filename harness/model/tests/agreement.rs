@@ -1,79 +1,48 @@
 //! The engine compared with the naive enumerator: the same outcomes and races, on random tests and on the
 //! corpus.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use crate::{common, languages};
 
 use std::collections::HashSet;
 
-use litmus::{Flow, InstructionKind, Outcome, Race, Test};
+use litmus::{Flow, InstructionKind, Outcome, Test};
 use model::internals::{BudgetTracker, find_allowed_outcomes};
 use model::{Budget, Model, PredictError, PredictOptions, naive, predict};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
+use proptest::test_runner::RngSeed;
+
+use crate::oracle::{assert_agreement, check_cases, shipped, soak_cases};
 
 /// Maximum number of candidate executions of the naive enumerator for one test.
 const MAX_EXECUTIONS: u64 = 20_000;
 
+const NO_LIMIT: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
+
 /// Compares engine and oracle; false if the test is too large for the oracle.
-fn compare(test: &Test, model: &Model) -> Result<bool, String> {
+fn compare(test: &Test, model: &Model) -> Result<bool, TestCaseError> {
+    let failed = |error: PredictError| TestCaseError::fail(error.to_string());
     let slow = match naive::enumerate(test, model, 1, MAX_EXECUTIONS) {
         Ok(Some(slow)) => slow,
         // The generator also draws calls and sections that no device supports.
         Ok(None) | Err(PredictError::NotAvailable { .. }) => return Ok(false),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(failed(error)),
     };
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    let fast = predict(test, model, &options).map_err(|e| e.to_string())?;
-    let allowed: HashSet<Outcome> =
-        fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
-    if allowed != slow.allowed {
-        let only_fast: Vec<_> = allowed.difference(&slow.allowed).collect();
-        let only_slow: Vec<_> = slow.allowed.difference(&allowed).collect();
-        return Err(format!("outcomes differ: engine alone {only_fast:?}, oracle alone {only_slow:?}"));
-    }
-    let thin_air: HashSet<Outcome> =
-        fast.outcomes.iter().filter(|(_, p)| p.thin_air).map(|(outcome, _)| outcome.clone()).collect();
-    if thin_air != slow.thin_air || fast.race_thin_air != (slow.race_thin_air && fast.truncated_runs == 0) {
-        return Err(format!("marks differ: engine {thin_air:?}, oracle {:?}", slow.thin_air));
-    }
-    // Without a counterexample, the result beyond the loop bound is unknown.
-    let race = if slow.race == Race::Free && fast.truncated_runs > 0 { Race::Unknown } else { slow.race };
-    if fast.race != race {
-        return Err(format!("races differ: engine {:?}, oracle {:?}", fast.race, slow.race));
-    }
-    // The answer is known for a test that initializes every location.
-    let is_decided = slow.uninitialised_read || fast.truncated_runs == 0 || !test.has_undefined_locations();
-    if fast.uninitialised_read != is_decided.then_some(slow.uninitialised_read) {
-        return Err(format!("the engine says {:?} of uninitialised reads", fast.uninitialised_read));
-    }
-    // The answer to the condition agrees with the outcomes.
-    if let Some(question) = &test.question {
-        let observables = test.observables();
-        let expected_answer = |wanted: bool| {
-            slow.allowed.iter().any(|outcome| {
-                test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &observables, filter))
-                    && outcome.meets_condition(test, &observables, &question.condition) == wanted
-            })
-        };
-        let if_decided = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
-        if (fast.can_meet_condition, fast.can_miss_condition)
-            != (if_decided(expected_answer(true)), if_decided(expected_answer(false)))
-        {
-            return Err(format!(
-                "the question is answered {:?} and {:?}",
-                fast.can_meet_condition, fast.can_miss_condition
-            ));
-        }
-    }
+    let fast = predict(test, model, &NO_LIMIT).map_err(failed)?;
+    assert_agreement(test, &fast, &slow, true)?;
     // Queries of given outcomes agree with the list.
     let asked = fast.outcomes.keys().collect();
     let tracker = BudgetTracker::new(Budget::UNLIMITED);
     match find_allowed_outcomes(test, model, &fast.observables, &asked, 1, &tracker) {
-        Ok(Some(found)) if found.iter().collect::<HashSet<_>>() == allowed.iter().collect() => {}
+        Ok(Some(found)) if found.iter().collect::<HashSet<_>>() == slow.allowed.iter().collect() => {}
         // If a loop may be cut off, an unobserved outcome is unknown.
         Ok(None) if has_loop(test) => {}
-        found => return Err(format!("asked alone, the allowed outcomes are {found:?}")),
+        found => {
+            let text = litmus::print(test);
+            return Err(TestCaseError::fail(format!(
+                "asked alone, the allowed outcomes are {found:?}\n{text}"
+            )));
+        }
     }
     Ok(true)
 }
@@ -85,12 +54,9 @@ fn has_loop(test: &Test) -> bool {
         .any(|instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_))))
 }
 
-/// Returns the number of random tests per model: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
+/// Returns the number of random tests per model and their seed.
 fn case_count_and_seed() -> (u32, RngSeed) {
-    match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
-        Some(cases) => (cases, RngSeed::Random),
-        None => (80, RngSeed::Fixed(20)),
-    }
+    soak_cases(80, 20)
 }
 
 fn assert_agrees_on_random_tests(name: &str) {
@@ -99,22 +65,14 @@ fn assert_agrees_on_random_tests(name: &str) {
 
 /// Checks a model on a `1/share` fraction of the usual random tests.
 fn assert_agrees_on(name: &str, tests: impl Strategy<Value = Test>, share: u32) {
-    let model = Model::shipped(name).expect("a shipped model").unwrap();
+    let model = shipped(name);
     let (cases, rng_seed) = case_count_and_seed();
     let cases = cases / share;
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let compared = std::cell::Cell::new(0u32);
-    TestRunner::new(config)
-        .run(&tests, |test| {
-            match compare(&test, &model) {
-                Ok(done) => compared.set(compared.get() + u32::from(done)),
-                Err(why) => {
-                    return Err(TestCaseError::fail(format!("{why}\n{}", litmus::print(&test))));
-                }
-            }
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases((cases, rng_seed), &tests, |test| {
+        compared.set(compared.get() + u32::from(compare(&test, &model)?));
+        Ok(())
+    });
     println!("{name}: {} of {cases} random tests compared", compared.get());
     assert!(compared.get() > cases / 2, "most random tests must be small enough to compare");
 }
@@ -131,7 +89,7 @@ macro_rules! on_random_tests {
         fn every_profile_is_compared() {
             let compared = [$($model),*];
             for (name, _) in Model::shipped_models() {
-                let model = Model::shipped(name).expect("a shipped model").unwrap();
+                let model = shipped(name);
                 // `wgsl` refuses most of the programs; another test covers it.
                 let other = !model.supports_dialect(litmus::Dialect::Vulkan) || *name == "wgsl";
                 assert!(other || compared.contains(name), "{name}");
@@ -204,46 +162,31 @@ fn other_models_on_random_tests_of_vectors() {
 #[test]
 fn vectors_mean_what_their_components_mean() {
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let names = ["vulkan", "vulkan-nochains", "vulkan-1.2", "dartagnan", "khronos-alloy"];
-    let models: Vec<Model> =
-        names.iter().map(|name| Model::shipped(name).expect("a shipped model").unwrap()).collect();
+    let models: Vec<Model> = names.iter().map(|name| shipped(name)).collect();
     let told_apart = std::cell::Cell::new(0u32);
-    TestRunner::new(config)
-        .run(&(common::vectors(false), 0..models.len()), |(mut test, index)| {
-            for sync in &mut test.system_sync {
-                (sync.from.instruction, sync.to.instruction) = (None, None);
-            }
-            let predict_test = |test: &Test| {
-                predict(test, &models[index], &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
-                    .map_err(|e| TestCaseError::fail(e.to_string()))
-            };
-            let (vectors, components) = (predict_test(&test)?, predict_test(&common::split_vectors(&test))?);
-            prop_assert_eq!(vectors.race, components.race, "{}", litmus::print(&test));
-            let listed_outcomes = |prediction: &litmus::Prediction| -> Vec<(Outcome, bool, bool)> {
-                let outcomes = prediction.outcomes.iter();
-                outcomes.map(|(outcome, p)| (outcome.clone(), p.allowed, p.serial)).collect()
-            };
-            prop_assert_eq!(
-                listed_outcomes(&vectors),
-                listed_outcomes(&components),
-                "{}",
-                litmus::print(&test)
-            );
-            // Sequential consistency orders instructions, not components.
-            for (outcome, whole) in &vectors.outcomes {
-                let component_verdict = &components.outcomes[outcome];
-                prop_assert!(
-                    whole.weak || !component_verdict.weak,
-                    "{:?} of {}",
-                    outcome,
-                    litmus::print(&test)
-                );
-                told_apart.set(told_apart.get() + u32::from(whole.weak && !component_verdict.weak));
-            }
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases((cases, rng_seed), &(common::vectors(false), 0..models.len()), |(mut test, index)| {
+        for sync in &mut test.system_sync {
+            (sync.from.instruction, sync.to.instruction) = (None, None);
+        }
+        let predict_test = |test: &Test| {
+            predict(test, &models[index], &NO_LIMIT).map_err(|e| TestCaseError::fail(e.to_string()))
+        };
+        let (vectors, components) = (predict_test(&test)?, predict_test(&common::split_vectors(&test))?);
+        prop_assert_eq!(vectors.race, components.race, "{}", litmus::print(&test));
+        let listed_outcomes = |prediction: &litmus::Prediction| -> Vec<(Outcome, bool, bool)> {
+            let outcomes = prediction.outcomes.iter();
+            outcomes.map(|(outcome, p)| (outcome.clone(), p.allowed, p.serial)).collect()
+        };
+        prop_assert_eq!(listed_outcomes(&vectors), listed_outcomes(&components), "{}", litmus::print(&test));
+        // Sequential consistency orders instructions, not components.
+        for (outcome, whole) in &vectors.outcomes {
+            let component_verdict = &components.outcomes[outcome];
+            prop_assert!(whole.weak || !component_verdict.weak, "{:?} of {}", outcome, litmus::print(&test));
+            told_apart.set(told_apart.get() + u32::from(whole.weak && !component_verdict.weak));
+        }
+        Ok(())
+    });
     assert!(told_apart.get() > 0, "no torn vector among the tests");
 }
 
@@ -252,32 +195,28 @@ fn vectors_mean_what_their_components_mean() {
 #[test]
 fn whole_vectors_differ_only_where_programs_race() {
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
-    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let model = shipped("vulkan");
     let (free, torn) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    TestRunner::new(config)
-        .run(&common::vectors(true), |mut test| {
-            // A filter would exclude racy executions.
-            test.filter = None;
-            let failed = |e: model::PredictError| TestCaseError::fail(e.to_string());
-            let Some(apart) = naive::enumerate(&test, &model, 1, MAX_EXECUTIONS).map_err(failed)? else {
-                return Ok(());
-            };
-            let Some(whole) =
-                naive::enumerate_whole_vectors(&test, &model, 1, MAX_EXECUTIONS).map_err(failed)?
-            else {
-                return Ok(());
-            };
-            prop_assert_eq!(apart.race, whole.race, "{}", litmus::print(&test));
-            prop_assert!(whole.allowed.is_subset(&apart.allowed), "{}", litmus::print(&test));
-            if apart.race == litmus::Race::Free {
-                free.set(free.get() + 1);
-                prop_assert_eq!(&apart.allowed, &whole.allowed, "{}", litmus::print(&test));
-            }
-            torn.set(torn.get() + u32::from(apart.allowed != whole.allowed));
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases((cases, rng_seed), &common::vectors(true), |mut test| {
+        // A filter would exclude racy executions.
+        test.filter = None;
+        let failed = |e: model::PredictError| TestCaseError::fail(e.to_string());
+        let Some(apart) = naive::enumerate(&test, &model, 1, MAX_EXECUTIONS).map_err(failed)? else {
+            return Ok(());
+        };
+        let Some(whole) = naive::enumerate_whole_vectors(&test, &model, 1, MAX_EXECUTIONS).map_err(failed)?
+        else {
+            return Ok(());
+        };
+        prop_assert_eq!(apart.race, whole.race, "{}", litmus::print(&test));
+        prop_assert!(whole.allowed.is_subset(&apart.allowed), "{}", litmus::print(&test));
+        if apart.race == litmus::Race::Free {
+            free.set(free.get() + 1);
+            prop_assert_eq!(&apart.allowed, &whole.allowed, "{}", litmus::print(&test));
+        }
+        torn.set(torn.get() + u32::from(apart.allowed != whole.allowed));
+        Ok(())
+    });
     println!("{} free of races, {} told apart", free.get(), torn.get());
     assert!(free.get() > cases / 20 && torn.get() > 0);
 }
@@ -318,35 +257,32 @@ fn vulkan_on_random_tests_of_cooperative_accesses() {
 /// race-free program is an execution of it.
 #[test]
 fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
-    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let model = shipped("vulkan");
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let strong = std::cell::Cell::new(0u32);
-    TestRunner::new(config)
-        .run(
-            &prop_oneof![
-                common::sizes(),
-                common::vectors(true),
-                common::hosts(),
-                common::calls(),
-                common::cooperative()
-            ],
-            |mut test| {
-                // An interleaving may contradict the order of submissions or calls.
-                test.system_sync.clear();
-                let prediction =
-                    match predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }) {
-                        Err(PredictError::NotAvailable { .. }) => return Ok(()),
-                        answer => answer.map_err(|e| TestCaseError::fail(e.to_string()))?,
-                    };
-                for (outcome, predicted) in prediction.outcomes.iter().filter(|(_, p)| !p.weak) {
-                    strong.set(strong.get() + 1);
-                    prop_assert!(predicted.allowed, "outcome {:?} of\n{}", outcome, litmus::print(&test));
-                }
-                Ok(())
-            },
-        )
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases(
+        (cases, rng_seed),
+        &prop_oneof![
+            common::sizes(),
+            common::vectors(true),
+            common::hosts(),
+            common::calls(),
+            common::cooperative()
+        ],
+        |mut test| {
+            // An interleaving may contradict the order of submissions or calls.
+            test.system_sync.clear();
+            let prediction = match predict(&test, &model, &NO_LIMIT) {
+                Err(PredictError::NotAvailable { .. }) => return Ok(()),
+                answer => answer.map_err(|e| TestCaseError::fail(e.to_string()))?,
+            };
+            for (outcome, predicted) in prediction.outcomes.iter().filter(|(_, p)| !p.weak) {
+                strong.set(strong.get() + 1);
+                prop_assert!(predicted.allowed, "outcome {:?} of\n{}", outcome, litmus::print(&test));
+            }
+            Ok(())
+        },
+    );
     assert!(strong.get() > cases / 2, "most tests end in some order");
 }
 
@@ -354,30 +290,25 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
 #[test]
 fn queries_on_random_files() {
     let names = ["khronos-alloy", "khronos-alloy-nochains", "vulkan", "dartagnan"];
-    let models: Vec<Model> =
-        names.iter().map(|name| Model::shipped(name).expect("a shipped model").unwrap()).collect();
+    let models: Vec<Model> = names.iter().map(|name| shipped(name)).collect();
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let answers = std::cell::RefCell::new([0u32; 3]);
-    TestRunner::new(config)
-        .run(&(common::khronos(), 0..models.len()), |(test, index)| {
-            let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-            let model = &models[index];
-            let fast = model::answer_queries(&test, model, Some(model), &options)
+    check_cases((cases, rng_seed), &(common::khronos(), 0..models.len()), |(test, index)| {
+        let model = &models[index];
+        let fast = model::answer_queries(&test, model, Some(model), &NO_LIMIT)
+            .map_err(|e| TestCaseError::fail(e.to_string()))?;
+        for (query, fast) in test.khronos.iter().flat_map(|k| &k.queries).zip(fast) {
+            let slow = naive::has_execution(&test, model, query, MAX_EXECUTIONS)
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
-            for (query, fast) in test.khronos.iter().flat_map(|k| &k.queries).zip(fast) {
-                let slow = naive::has_execution(&test, model, query, MAX_EXECUTIONS)
-                    .map_err(|e| TestCaseError::fail(e.to_string()))?;
-                let Some(slow) = slow.map(|exists| query.is_correct(exists)) else {
-                    answers.borrow_mut()[2] += 1;
-                    continue;
-                };
-                answers.borrow_mut()[usize::from(slow)] += 1;
-                prop_assert_eq!(fast, Some(slow), "{} of {}", query.text, litmus::print(&test));
-            }
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+            let Some(slow) = slow.map(|exists| query.is_correct(exists)) else {
+                answers.borrow_mut()[2] += 1;
+                continue;
+            };
+            answers.borrow_mut()[usize::from(slow)] += 1;
+            prop_assert_eq!(fast, Some(slow), "{} of {}", query.text, litmus::print(&test));
+        }
+        Ok(())
+    });
     let [wrong, right, too_large] = answers.into_inner();
     println!("{right} lines right, {wrong} wrong, {too_large} too large");
     assert!(wrong > cases / 4 && right > cases / 4, "queries of both answers");
@@ -386,37 +317,31 @@ fn queries_on_random_files() {
 /// The operational machine of `weak` finds exactly the outcomes that the cat file `sc` allows.
 #[test]
 fn sequential_machine_agrees_with_sc() {
-    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    let model = shipped("sc");
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
-    TestRunner::new(config)
-        .run(
-            &prop_oneof![3 => common::test(), 1 => common::vectors(false), 1 => common::undefined()],
-            |test| {
-                let prediction =
-                    predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
-                        .map_err(|e| TestCaseError::fail(e.to_string()))?;
-                for (outcome, predicted) in &prediction.outcomes {
-                    prop_assert_eq!(
-                        predicted.allowed,
-                        !predicted.weak,
-                        "outcome {:?} of\n{}",
-                        outcome,
-                        litmus::print(&test)
-                    );
-                }
-                Ok(())
-            },
-        )
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases(
+        (cases, rng_seed),
+        &prop_oneof![3 => common::test(), 1 => common::vectors(false), 1 => common::undefined()],
+        |test| {
+            let prediction =
+                predict(&test, &model, &NO_LIMIT).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            for (outcome, predicted) in &prediction.outcomes {
+                prop_assert_eq!(
+                    predicted.allowed,
+                    !predicted.weak,
+                    "outcome {:?} of\n{}",
+                    outcome,
+                    litmus::print(&test)
+                );
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn the_corpus() {
-    let models: Vec<Model> = Model::shipped_models()
-        .iter()
-        .map(|(name, _)| Model::shipped(name).expect("a shipped model").unwrap())
-        .collect();
+    let models: Vec<Model> = Model::shipped_models().iter().map(|(name, _)| shipped(name)).collect();
     // A soak compares every pair of a test and a model, other runs one in eight.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 8 };
     let (mut compared, mut refused, mut too_large) = (0, 0, Vec::new());
@@ -425,9 +350,7 @@ fn the_corpus() {
         let judging = models.iter().filter(|model| model.supports_dialect(test.dialect));
         for model in judging.skip(number % share).step_by(share) {
             // Other tools do not support this feature, so only the texts of the specification decide.
-            if let Err(model::PredictError::NotAvailable { what }) =
-                predict(&test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
-            {
+            if let Err(model::PredictError::NotAvailable { what }) = predict(&test, model, &NO_LIMIT) {
                 assert!(!model.name().starts_with("vulkan"), "{} under {}: {what}", entry.id, model.name());
                 refused += 1;
                 continue;
@@ -446,35 +369,39 @@ fn the_corpus() {
     assert!(compared > 0);
 }
 
-/// Instances of control barriers that name one resource do not wait for each other, in the axioms and in the
-/// machine. Dartagnan groups named barriers by instance and resource.
-#[test]
-fn instances_with_one_resource_do_not_wait() {
-    let text = "VULKAN t\n{ x = 0; }\nP0@sg 0, wg 1, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
-        cbar.inv 1, 1 | st.sc0 x, 1 ;\n\
-        ld.sc0 r0, x | cbar.inv 0, 1 ;\nexists (P0:r0 == 0)";
+/// Predicts a program under sequential consistency, for which the axioms and the machine must agree on every outcome.
+fn predict_where_both_agree(text: &str) -> litmus::Prediction {
     let test = litmus::parse(text, "t").unwrap();
-    let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction =
-        predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
-    assert_eq!(prediction.outcomes.len(), 2);
-    assert!(prediction.outcomes.values().all(|predicted| predicted.allowed && !predicted.weak));
+    let prediction = predict(&test, &shipped("sc"), &PredictOptions::default()).unwrap();
+    for (outcome, predicted) in &prediction.outcomes {
+        assert_eq!(predicted.allowed, !predicted.weak, "{outcome:?} of {text}");
+    }
+    prediction
 }
 
-/// A pair of `ssw` with an instruction that has no event does not order anything, in the axioms and in the
-/// machine.
+/// Both outcomes occur, in the axioms and in the machine, with instances of control barriers that name one resource
+/// (Dartagnan groups named barriers by instance and resource), a pair of `ssw` with an instruction that has no event, and
+/// one with a skipped instruction, whose successor may be first.
 #[test]
-fn system_synchronization_with_a_branch_orders_nothing() {
-    let text = "VULKAN t\n{ x = 0; }\n{ ssw P1.1 0; }\n\
+fn waits_that_order_nothing() {
+    for text in [
+        "VULKAN t\n{ x = 0; }\nP0@sg 0, wg 1, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        cbar.inv 1, 1 | st.sc0 x, 1 ;\n\
+        ld.sc0 r0, x | cbar.inv 0, 1 ;\nexists (P0:r0 == 0)",
+        "VULKAN t\n{ x = 0; }\n{ ssw P1.1 0; }\n\
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
         st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, x ;\n\
-        | beq r0, 0, LC00 ;\n| LC00: ;\nexists (P1:r0 == 1)";
-    let test = litmus::parse(text, "t").unwrap();
-    let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
-    assert_eq!(prediction.outcomes.len(), 2);
-    for (outcome, predicted) in &prediction.outcomes {
-        assert!(predicted.allowed && !predicted.weak, "{outcome:?}");
+        | beq r0, 0, LC00 ;\n| LC00: ;\nexists (P1:r0 == 1)",
+        "VULKAN t\n{ x = 0; y = 0; }\n{ ssw P0.2 P1.0; }\n\
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        ld.atom.dv.sc0 r0, y | st.atom.dv.sc0 y, 1 ;\n\
+        bne r0, 0, LC00 | ;\n\
+        st.atom.dv.sc0 x, 1 | ;\n\
+        LC00: | ;\nexists (P0:r0 == 1)",
+    ] {
+        let prediction = predict_where_both_agree(text);
+        assert_eq!(prediction.outcomes.len(), 2, "{text}");
+        assert!(prediction.outcomes.values().all(|predicted| predicted.allowed), "{text}");
     }
 }
 
@@ -485,13 +412,7 @@ fn system_synchronization_passes_through_control_barriers() {
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 1, wg 1, qf 0 ;\n\
         st.atom.dv.sc0 x, 1 | cbar.wg 1 | ld.atom.dv.sc0 r0, x ;\n\
         | | cbar.wg 1 ;\nexists (P2:r0 == 1)";
-    let test = litmus::parse(text, "t").unwrap();
-    let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
-    assert_eq!(prediction.can_meet_condition, Some(false));
-    for (outcome, predicted) in &prediction.outcomes {
-        assert_eq!(predicted.allowed, !predicted.weak, "{outcome:?}");
-    }
+    assert_eq!(predict_where_both_agree(text).can_meet_condition, Some(false));
 }
 
 /// A quorum that others complete leaves a member free: the instruction that it waits for may still be executed.
@@ -508,36 +429,12 @@ fn a_quorum_decides_nothing_about_members_that_it_does_not_need() {
             | | | LC00: ;\nexists (P3:r0 == 1 /\\ x == 1)"
         )
     };
-    let model = Model::shipped("sc").expect("a shipped model").unwrap();
     for (text, is_reached) in [
         (text("cbar.wg 0, 1, 2", 2), true),
         (text("", 1), true),
         // Here the quorum needs the member, which waits for the store to `x`.
         (text("", 2), false),
     ] {
-        let test = litmus::parse(&text, "t").unwrap();
-        let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
-        assert_eq!(prediction.can_meet_condition, Some(is_reached), "{text}");
-        for (outcome, predicted) in &prediction.outcomes {
-            assert_eq!(predicted.allowed, !predicted.weak, "{outcome:?}");
-        }
-    }
-}
-
-/// `ssw` with a skipped instruction does not order anything: the successor may be first.
-#[test]
-fn system_synchronization_with_a_skipped_instruction_orders_nothing() {
-    let text = "VULKAN t\n{ x = 0; y = 0; }\n{ ssw P0.2 P1.0; }\n\
-        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
-        ld.atom.dv.sc0 r0, y | st.atom.dv.sc0 y, 1 ;\n\
-        bne r0, 0, LC00 | ;\n\
-        st.atom.dv.sc0 x, 1 | ;\n\
-        LC00: | ;\nexists (P0:r0 == 1)";
-    let test = litmus::parse(text, "t").unwrap();
-    let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
-    assert_eq!(prediction.outcomes.len(), 2);
-    for (outcome, predicted) in &prediction.outcomes {
-        assert!(predicted.allowed && !predicted.weak, "{outcome:?}");
+        assert_eq!(predict_where_both_agree(&text).can_meet_condition, Some(is_reached), "{text}");
     }
 }

@@ -33,7 +33,8 @@ mod witness;
 mod common;
 mod hsa_oracle;
 mod mutant_programs;
+#[expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+mod oracle;
 #[path = "../../../litmus/tests/round_trip/hsa.rs"]
 mod random;
-mod reduction;
 mod vocabulary;

@@ -1,21 +1,17 @@
 //! Tests of the bounds: sizes, time, loops, and control barriers that block.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use crate::oracle::shipped;
 use std::fmt::Write;
 
 use litmus::{Observable, Outcome, Prediction, Race, Test, ThreadId, Value};
 use model::{
-    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, PredictError, PredictOptions,
-    complete_prediction, explain_outcome, naive, predict, predict_with_growing_bound,
-    predict_without_outcomes,
+    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, PredictError, PredictOptions, complete_prediction,
+    explain_outcome, naive, predict, predict_with_growing_bound, predict_without_outcomes,
 };
 
 fn parse_test(text: &str) -> Test {
     litmus::parse(text, "test").unwrap()
-}
-
-fn shipped(name: &str) -> Model {
-    Model::shipped(name).expect("a shipped model").unwrap()
 }
 
 const UNLIMITED: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };

@@ -1,6 +1,7 @@
 //! Explanations of the corpus: they agree with the predictions, cycles close, and suggested fixes work.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use crate::oracle::shipped;
 use std::collections::BTreeSet;
 
 use litmus::{QuestionKind, Race, Test, corpus};
@@ -8,10 +9,6 @@ use model::{
     BrokenAxiom, Budget, ExplainOptions, Explanation, ExplanationAnswer, FixSearchResult, InstructionChange,
     Minimality, Model, PredictError, PredictOptions, explain_outcome, list_consistent_executions, predict,
 };
-
-fn shipped(name: &str) -> Model {
-    Model::shipped(name).unwrap().unwrap()
-}
 
 fn test_of(id: &str) -> (Test, &'static str) {
     let text = corpus::tests().into_iter().find(|test| test.id == id).unwrap().text;

@@ -1,7 +1,8 @@
 //! The HSA model: the worked examples of the specification, the levels of undefinedness, and the engine
 //! compared with the naive enumerator.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use crate::oracle::{assert_agreement, check_cases, shipped, soak_cases};
 use crate::{hsa_oracle, random};
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -12,10 +13,9 @@ use litmus::{
 };
 use model::{Budget, Model, PredictError, PredictOptions, naive, predict};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 fn hsa() -> Model {
-    Model::shipped("hsa").expect("a shipped model").unwrap()
+    shipped("hsa")
 }
 
 fn predict_unlimited(test: &Test, model: &Model) -> Prediction {
@@ -185,39 +185,24 @@ fn a_dialect_under_a_foreign_model_is_refused() {
     assert_eq!(Model::default_for_dialect(Dialect::Hsa), "hsa");
 }
 
-/// Returns the number of random tests: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
-fn cases() -> (u32, RngSeed) {
-    match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
-        Some(cases) => (cases, RngSeed::Random),
-        None => (100, RngSeed::Fixed(31)),
-    }
-}
-
 #[test]
 fn engine_and_naive_enumerator_agree_on_random_tests() {
     let model = hsa();
-    let (cases, rng_seed) = cases();
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let (cases, rng_seed) = soak_cases(100, 31);
     let compared = std::cell::Cell::new(0u32);
     let levels = std::cell::RefCell::new(HashSet::new());
-    TestRunner::new(config)
-        .run(&random::text(2..=3, 3), |text| {
-            let test = litmus::parse(&text, "random")
-                .map_err(|errors| TestCaseError::fail(format!("{:?}\n{text}", errors.messages())))?;
-            let slow = naive::enumerate(&test, &model, 1, 20_000).unwrap();
-            let Some(slow) = slow else { return Ok(()) };
-            let fast =
-                predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
-            let allowed: HashSet<Outcome> =
-                fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
-            prop_assert_eq!(&allowed, &slow.allowed, "{}", text);
-            prop_assert_eq!(fast.race, slow.race, "{}", text);
-            prop_assert_eq!(fast.undefinedness, slow.level, "{}", text);
-            compared.set(compared.get() + 1);
-            levels.borrow_mut().insert(format!("{:?}", fast.undefinedness));
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases((cases, rng_seed), &random::text(2..=3, 3), |text| {
+        let test = litmus::parse(&text, "random")
+            .map_err(|errors| TestCaseError::fail(format!("{:?}\n{text}", errors.messages())))?;
+        let slow = naive::enumerate(&test, &model, 1, 20_000).unwrap();
+        let Some(slow) = slow else { return Ok(()) };
+        let fast = predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+        assert_agreement(&test, &fast, &slow, true)?;
+        prop_assert_eq!(fast.undefinedness, slow.level, "{}", text);
+        compared.set(compared.get() + 1);
+        levels.borrow_mut().insert(format!("{:?}", fast.undefinedness));
+        Ok(())
+    });
     println!("hsa: {} of {cases} random tests compared", compared.get());
     assert!(compared.get() > cases / 2, "most random tests must be small enough to compare");
     assert_eq!(levels.borrow().len(), 3, "races of both levels and programs without races");
@@ -261,21 +246,18 @@ fn engine_answer(test: &Test, model: &Model) -> Option<hsa_oracle::HsaAnswer> {
 #[test]
 fn engine_and_literal_text_agree_on_random_tests() {
     let model = hsa();
-    let (cases, rng_seed) = cases();
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let (cases, rng_seed) = soak_cases(100, 31);
     let compared = std::cell::Cell::new(0u32);
-    TestRunner::new(config)
-        .run(&random::text(2..=3, 3), |text| {
-            let test = litmus::parse(&text, "random").unwrap();
-            if let Some(letter) = literal_answer(&test)
-                && let Some(engine) = engine_answer(&test, &model)
-            {
-                prop_assert_eq!(engine, letter, "{}", text);
-                compared.set(compared.get() + 1);
-            }
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases((cases, rng_seed), &random::text(2..=3, 3), |text| {
+        let test = litmus::parse(&text, "random").unwrap();
+        if let Some(letter) = literal_answer(&test)
+            && let Some(engine) = engine_answer(&test, &model)
+        {
+            prop_assert_eq!(engine, letter, "{}", text);
+            compared.set(compared.get() + 1);
+        }
+        Ok(())
+    });
     println!("hsa: {} of {cases} random tests compared with the letter of the text", compared.get());
     assert!(compared.get() > cases / 2, "most random tests must be small enough to compare");
 }

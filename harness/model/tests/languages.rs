@@ -4,17 +4,14 @@
 //! Compilers rely on these relations: if a program is race-free under the model of the source language, its
 //! translation has only outcomes that this model allows. A test represents both programs, by the mappings in
 //! the models.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use crate::oracle::shipped;
 use litmus::{
     Access, ControlBarrier, Dialect, InstructionKind, LocationInit, Order, Prediction, Race, RmwOperation,
     Scope, Semantics, StorageClass, StorageClassSet, Test,
 };
 use model::{Budget, Model, PredictError, PredictOptions, predict};
-
-fn shipped(name: &str) -> Model {
-    Model::shipped(name).expect("a shipped model").unwrap()
-}
 
 /// Returns native tests of the corpus and those of other languages, with their ids: one in `share` of each folder.
 fn tests(share: usize) -> Vec<(String, Test)> {

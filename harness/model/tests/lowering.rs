@@ -1,6 +1,7 @@
 //! HSA tests lowered to Vulkan: the verdicts of both models, in a table and on random tests.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use crate::oracle::{check_cases, shipped, soak_cases};
 use crate::random;
 
 use std::cell::{Cell, RefCell};
@@ -10,12 +11,7 @@ use std::path::PathBuf;
 use litmus::{LoweredTest, LoweringError, Prediction, Test, lower_to_vulkan};
 use model::{Budget, Model, PredictOptions, predict};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
 use results::portability::{HsaComparison, PortabilityClass, compare_predictions};
-
-fn shipped(name: &str) -> Model {
-    Model::shipped(name).expect("a shipped model").unwrap()
-}
 
 /// Both models, and the model of devices without chains.
 struct LoweringModels {
@@ -188,14 +184,6 @@ fn classes_of_the_corpus() {
     }
 }
 
-/// Returns the number of random tests, `VK_LITMUS_SOAK_CASES` or `default_cases`, and the seed.
-fn cases(default_cases: u32, seed: u64) -> (u32, RngSeed) {
-    match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
-        Some(cases) => (cases, RngSeed::Random),
-        None => (default_cases, RngSeed::Fixed(seed)),
-    }
-}
-
 /// Statistics of the random tests.
 #[derive(Default)]
 struct ComparisonCounts {
@@ -244,18 +232,11 @@ impl ComparisonCounts {
     }
 }
 
-fn config(default_cases: u32, seed: u64) -> Config {
-    let (cases, rng_seed) = cases(default_cases, seed);
-    Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
-}
-
 #[test]
 fn lowering_preserves_outcomes_of_random_tests() {
-    let (models, tally, config) = (LoweringModels::new(), ComparisonCounts::default(), config(250, 47));
-    let cases = config.cases;
-    TestRunner::new(config)
-        .run(&random::text(2..=3, 3), |text| tally.compare(&text, &models))
-        .unwrap_or_else(|e| panic!("{e}"));
+    let (models, tally) = (LoweringModels::new(), ComparisonCounts::default());
+    let (cases, rng_seed) = soak_cases(250, 47);
+    check_cases((cases, rng_seed), &random::text(2..=3, 3), |text| tally.compare(&text, &models));
     tally.print_counts(cases);
     assert!(tally.classes.borrow().len() >= 3, "most classes must occur");
 }
@@ -289,11 +270,9 @@ fn synchronizing_programs() -> impl Strategy<Value = String> {
 
 #[test]
 fn outcomes_forbidden_by_the_total_order_are_model_only() {
-    let (models, tally, config) = (LoweringModels::new(), ComparisonCounts::default(), config(1000, 48));
-    let cases = config.cases;
-    TestRunner::new(config)
-        .run(&synchronizing_programs(), |text| tally.compare(&text, &models))
-        .unwrap_or_else(|e| panic!("{e}"));
+    let (models, tally) = (LoweringModels::new(), ComparisonCounts::default());
+    let (cases, rng_seed) = soak_cases(1000, 48);
+    check_cases((cases, rng_seed), &synchronizing_programs(), |text| tally.compare(&text, &models));
     tally.print_counts(cases);
     let classes = tally.classes.borrow();
     assert_eq!(classes.keys().copied().collect::<Vec<_>>(), ["model-only", "portable"]);
@@ -338,21 +317,19 @@ fn computing_programs() -> impl Strategy<Value = String> {
 
 #[test]
 fn lowering_preserves_the_results_of_one_work_item() {
-    let (models, tally, config) = (LoweringModels::new(), ComparisonCounts::default(), config(250, 49));
-    let cases = config.cases;
+    let (models, tally) = (LoweringModels::new(), ComparisonCounts::default());
+    let (cases, rng_seed) = soak_cases(250, 49);
     let held = Cell::new(0_u32);
-    TestRunner::new(config)
-        .run(&computing_programs(), |text| {
-            tally.compare(&text, &models)?;
-            // No outcome is lost and each side has one, so they are equal.
-            let test = litmus::parse(&text, "random").unwrap();
-            let lowered = lower_to_vulkan(&test).unwrap().test;
-            prop_assert_eq!(predict_unlimited(&lowered, &models.vulkan).outcomes.len(), 1, "{}", text);
-            prop_assert_eq!(predict_unlimited(&test, &models.hsa).outcomes.len(), 1, "{}", text);
-            held.set(held.get() + u32::from(lowered.threads[0].registers.len() > 3));
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+    check_cases((cases, rng_seed), &computing_programs(), |text| {
+        tally.compare(&text, &models)?;
+        // No outcome is lost and each side has one, so they are equal.
+        let test = litmus::parse(&text, "random").unwrap();
+        let lowered = lower_to_vulkan(&test).unwrap().test;
+        prop_assert_eq!(predict_unlimited(&lowered, &models.vulkan).outcomes.len(), 1, "{}", text);
+        prop_assert_eq!(predict_unlimited(&test, &models.hsa).outcomes.len(), 1, "{}", text);
+        held.set(held.get() + u32::from(lowered.threads[0].registers.len() > 3));
+        Ok(())
+    });
     tally.print_counts(cases);
     assert!(held.get() > cases / 10, "comparisons must be held in registers now and then");
 }

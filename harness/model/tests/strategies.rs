@@ -3,19 +3,21 @@
 //! Long because all families of tests share one comparison with the enumerator.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::collections::HashSet;
-
 use litmus::{
-    Access, AccessKind, InstructionKind, Order, Outcome, PredictedOutcome, Race, RmwOperation, Scope,
-    Semantics, StorageClassSet, Test, ThreadPlace,
+    Access, AccessKind, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet, Test,
+    ThreadPlace,
 };
 use proptest::prelude::Strategy;
-use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestCaseError};
 
 use model::internals::{ExplorationStrategy, predict_with_strategy};
-use model::{Budget, Model, PredictOptions, naive};
+use model::{Budget, PredictOptions, naive};
 
 use crate::common as random;
+use crate::common::waiting::table;
+use crate::oracle::{assert_agreement, check_cases, outcomes_where, shipped};
+
+const NO_LIMIT: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// All strategies of the search; `whole_program` compares the encoding with it.
 const SEARCH: ExplorationStrategy = ExplorationStrategy { whole_program: false, ..ExplorationStrategy::FULL };
@@ -36,55 +38,13 @@ fn assert_agrees_on(
     model: &str,
     strategy: ExplorationStrategy,
 ) {
-    let model = Model::shipped(model).unwrap().unwrap();
-    let config = Config {
-        cases: case_count(cases),
-        rng_seed: RngSeed::Fixed(3),
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-    TestRunner::new(config)
-        .run(tests, |test| {
-            let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
-            let fast = predict_with_strategy(&test, &model, &options, strategy).unwrap();
-            let observables = test.observables();
-            let expected_answer = |wanted: bool| {
-                slow.allowed.iter().any(|outcome| {
-                    let is_in_filter =
-                        test.filter.as_ref().is_none_or(|f| outcome.meets_condition(&test, &observables, f));
-                    let condition = &test.question.as_ref().unwrap().condition;
-                    is_in_filter && outcome.meets_condition(&test, &observables, condition) == wanted
-                })
-            };
-            let those = |is: &dyn Fn(&PredictedOutcome) -> bool| -> HashSet<Outcome> {
-                fast.outcomes.iter().filter(|(_, p)| is(p)).map(|(o, _)| o.clone()).collect()
-            };
-            let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
-            let is_undone = strategy.prefers_decision && !fast.complete && fast.outcomes.is_empty();
-            // Results that need more iterations than the loop bound are unknown.
-            let if_decided = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
-            let race =
-                if slow.race == Race::Free && fast.truncated_runs > 0 { Race::Unknown } else { slow.race };
-            // The answer is known for a test that initializes every location.
-            let uninitialised = if test.has_undefined_locations() {
-                if_decided(slow.uninitialised_read)
-            } else {
-                Some(false)
-            };
-            let same = (fast.race, fast.race_thin_air)
-                == (race, slow.race_thin_air && fast.truncated_runs == 0)
-                && (fast.can_meet_condition, fast.can_miss_condition)
-                    == (if_decided(expected_answer(true)), if_decided(expected_answer(false)))
-                && fast.uninitialised_read == uninitialised
-                && (!strategy.lists_outcomes || is_undone || listed == (slow.allowed, slow.thin_air));
-            if same {
-                Ok(())
-            } else {
-                Err(TestCaseError::fail(format!("{fast:?}\n{}", litmus::print(&test))))
-            }
-        })
-        .unwrap();
+    let model = shipped(model);
+    check_cases((case_count(cases), RngSeed::Fixed(3)), tests, |test| {
+        let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
+        let fast = predict_with_strategy(&test, &model, &NO_LIMIT, strategy).unwrap();
+        let is_undone = strategy.prefers_decision && !fast.complete && fast.outcomes.is_empty();
+        assert_agreement(&test, &fast, &slow, strategy.lists_outcomes && !is_undone)
+    });
 }
 
 #[test]
@@ -122,16 +82,15 @@ fn outcomes_by_conflicts() {
 /// Tests with longer chains of synchronization than random tests.
 #[test]
 fn the_corpus_by_conflicts() {
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let strategy = queries(0, true);
-    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let model = shipped("vulkan");
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         if !model.supports_dialect(test.dialect) {
             continue;
         }
         let predict_with = |ways| {
-            let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
+            let prediction = predict_with_strategy(&test, &model, &NO_LIMIT, ways).unwrap();
             (
                 prediction.outcomes,
                 prediction.race,
@@ -145,7 +104,7 @@ fn the_corpus_by_conflicts() {
 
 #[test]
 fn questions_by_conflicts() {
-    for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
+    for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso", "ptx", "amdgpu"] {
         assert_agrees(model, queries(0, false));
     }
 }
@@ -182,12 +141,10 @@ fn a_dependency_cycle_with_any_value() {
         exists (P0:r0 == 2 /\\ P1:r0 == 5)\n";
     for text in [text.to_owned(), text.replace("add", "xor")] {
         let test = litmus::parse(&text, "circle").unwrap();
-        let model = Model::shipped("vulkan").unwrap().unwrap();
-        let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
+        let model = shipped("vulkan");
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
-        let fast = predict_with_strategy(&test, &model, &options, queries(0, true)).unwrap();
-        let allowed: HashSet<Outcome> =
-            fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
+        let fast = predict_with_strategy(&test, &model, &NO_LIMIT, queries(0, true)).unwrap();
+        let allowed = outcomes_where(&fast, |predicted| predicted.allowed);
         assert_eq!((fast.can_meet_condition, allowed), (Some(false), slow.allowed), "{text}");
         assert!(!slow.thin_air.is_empty(), "{text}");
     }
@@ -251,17 +208,10 @@ pub fn counter_tests() -> impl Strategy<Value = Test> {
             let branch = value.map(|value| format!("bne r0, {value}, LC00"));
             let end = value.map(|_| "LC00:".to_owned());
             let lines = [Some(before.to_owned()), Some(modify), branch, Some(behind.to_owned()), end];
-            let lines: Vec<String> = lines.into_iter().flatten().filter(|line| !line.is_empty()).collect();
-            let mut columns: Vec<Vec<String>> = vec![lines; count];
-            columns.extend((!onlooker.is_empty()).then(|| onlooker.split("; ").map(str::to_owned).collect()));
-            let height = columns.iter().map(Vec::len).max().unwrap_or(0);
-            let heads = (0..columns.len())
-                .map(|id| format!("P{id}@sg 0, wg {}, qf 0", if together { 0 } else { id }));
-            let mut text = heads.collect::<Vec<_>>().join(" | ") + " ;\n";
-            for row in 0..height {
-                let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
-                text += &(cells.collect::<Vec<_>>().join(" | ") + " ;\n");
-            }
+            let lines: Vec<String> = lines.into_iter().flatten().collect();
+            let mut columns = vec![lines.join("; "); count];
+            columns.extend((!onlooker.is_empty()).then(|| onlooker.to_owned()));
+            let text = table(&columns, |thread| if together { 0 } else { thread });
             let text =
                 format!("VULKAN counting\n{{ x = 0; y = 0; d = 0; }}\n{text}{filter}exists ({condition})\n");
             litmus::parse(&text, "counting").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
@@ -317,25 +267,16 @@ pub fn slot_tests() -> impl Strategy<Value = Test> {
         )| {
             let semantics = if order.is_empty() { String::new() } else { format!(".{order}") };
             let class = if order.is_empty() { "" } else { ".semsc0" };
-            let mut columns: Vec<Vec<String>> = (0..3)
-                .map(|thread| {
-                    let step = if thread == other { step } else { "1" };
-                    let text = format!(
-                        "{before}; rmw.atom{semantics}.{scope}.sc0{class}.add r0, x, {step}; LC09:; {waits}; \
-                         beq r0, {number}, LC00; {first}; goto LC01; LC00:; {second}; LC01:"
-                    );
-                    text.split("; ").map(str::to_owned).filter(|line| !line.is_empty()).collect()
-                })
-                .collect();
-            columns.extend((!onlooker.is_empty()).then(|| onlooker.split("; ").map(str::to_owned).collect()));
-            let height = columns.iter().map(Vec::len).max().unwrap_or(0);
-            let heads = (0..columns.len())
-                .map(|id| format!("P{id}@sg 0, wg {}, qf 0", if together { 0 } else { id }));
-            let mut text = heads.collect::<Vec<_>>().join(" | ") + " ;\n";
-            for row in 0..height {
-                let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
-                text += &(cells.collect::<Vec<_>>().join(" | ") + " ;\n");
-            }
+            let column = |thread: usize| {
+                let step = if thread == other { step } else { "1" };
+                format!(
+                    "{before}; rmw.atom{semantics}.{scope}.sc0{class}.add r0, x, {step}; LC09:; {waits}; \
+                     beq r0, {number}, LC00; {first}; goto LC01; LC00:; {second}; LC01:"
+                )
+            };
+            let mut columns: Vec<String> = (0..3).map(column).collect();
+            columns.extend((!onlooker.is_empty()).then(|| onlooker.to_owned()));
+            let text = table(&columns, |thread| if together { 0 } else { thread });
             let init = "x = 0; a = 0; b = 0; d = 0; P0:r1 = 0;";
             let text = format!("VULKAN taking\n{{ {init} }}\n{text}exists ({condition})\n");
             litmus::parse(&text, "taking").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
@@ -355,19 +296,13 @@ fn threads_that_take_numbers() {
 /// The answers do not depend on RMW chains.
 #[test]
 fn counters_change_no_answer() {
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     for name in ["vulkan", "vulkan-2019"] {
-        let model = Model::shipped(name).unwrap().unwrap();
-        let config = Config {
-            cases: case_count(20),
-            rng_seed: RngSeed::Fixed(11),
-            failure_persistence: None,
-            ..Config::default()
-        };
-        let found = TestRunner::new(config).run(&slot_tests(), |test| {
+        let model = shipped(name);
+        let cases = (case_count(20), RngSeed::Fixed(11));
+        check_cases(cases, &slot_tests(), |test| {
             let strategy = ExplorationStrategy { rmw_chains: false, ..ExplorationStrategy::DECIDE_ONLY };
             let outcomes_with = |ways: ExplorationStrategy| {
-                let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
+                let prediction = predict_with_strategy(&test, &model, &NO_LIMIT, ways).unwrap();
                 (
                     prediction.race,
                     prediction.race_thin_air,
@@ -392,7 +327,6 @@ fn counters_change_no_answer() {
             }
             Ok(())
         });
-        found.unwrap();
     }
 }
 
@@ -450,7 +384,6 @@ pub fn scope_width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> 
 /// Placement affects only scopes that are narrower than it, and control barriers.
 #[test]
 fn placements_that_no_scope_distinguishes() {
-    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
     let tests = (random::test(), random::test(), scope_width(), places).prop_map(
         |(test, other, (least, classes), places)| {
@@ -480,18 +413,13 @@ fn placements_that_no_scope_distinguishes() {
         },
     );
     for name in ["vulkan", "vulkan-nochains", "vulkan-2024", "vulkan-2019", "vulkan-by-letter"] {
-        let model = Model::shipped(name).unwrap().unwrap();
+        let model = shipped(name);
         assert!(model.execution_semantics().has_scope_symmetry);
-        let config = Config {
-            cases: case_count(300),
-            rng_seed: RngSeed::Fixed(7),
-            failure_persistence: None,
-            ..Config::default()
-        };
-        let found = TestRunner::new(config).run(&tests, |(test, moved)| {
+        let cases = (case_count(300), RngSeed::Fixed(7));
+        check_cases(cases, &tests, |(test, moved)| {
             let strategy = ExplorationStrategy { lists_outcomes: false, ..SEARCH };
             let outcomes_of = |test: &Test| {
-                let prediction = predict_with_strategy(test, &model, &options, strategy).unwrap();
+                let prediction = predict_with_strategy(test, &model, &NO_LIMIT, strategy).unwrap();
                 (prediction.race, prediction.can_meet_condition, prediction.can_miss_condition)
             };
             if outcomes_of(&test) == outcomes_of(&moved) {
@@ -505,6 +433,5 @@ fn placements_that_no_scope_distinguishes() {
                 )))
             }
         });
-        found.unwrap();
     }
 }

@@ -1,19 +1,16 @@
 //! Synthesized tests are minimal, and distinguishing tests distinguish their models.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use crate::oracle::shipped;
 use litmus::{Access, InstructionKind, Reachability, Test};
 use model::mutation::Difference;
 use model::synthesis::{
     ConditionVerdict, Distinction, FormVocabulary, SHAPES, ShapeVariant, TestConstraints, classify_condition,
-    count_operations, find_distinction, find_distinctions, find_minimal_tests, placements, weaken_test,
+    count_operations, find_distinctions, find_minimal_tests, placements, weaken_test,
 };
 use model::{Budget, Model, PredictOptions, naive, predict_summary};
 
 const UNLIMITED: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
-
-fn shipped(name: &str) -> Model {
-    Model::shipped(name).unwrap().unwrap()
-}
 
 fn shape_variants(name: &str, level: usize) -> Vec<ShapeVariant> {
     let shape = SHAPES.iter().find(|shape| shape.name == name).unwrap();
@@ -132,7 +129,8 @@ exists (P0:r0 == 0 /\ P1:r0 == 0)";
 #[track_caller]
 fn find_smallest_distinction(first: &str, second: &str, events: usize) -> Option<Distinction> {
     let models = [shipped(first), shipped(second)];
-    let found = find_distinction(&models[0], &models[1], events, &UNLIMITED).unwrap()?;
+    let constraints = TestConstraints::single_test(events);
+    let found = find_distinctions(&models[0], &models[1], &constraints, &UNLIMITED).unwrap().pop()?;
     assert_reads_back(&found.test);
     let reparsed = litmus::parse(&litmus::print(&found.test), "printed").unwrap();
     for (model, expectation) in models.iter().zip(&reparsed.metadata.expectations) {

@@ -1,82 +1,48 @@
 //! The spin-loop reductions of the engine compared with the naive enumerator, which has none.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use litmus::{Race, Test};
-use model::{Budget, Model, PredictOptions, naive, predict, predict_without_outcomes};
+use model::{Budget, Model, PredictError, PredictOptions, naive, predict, predict_without_outcomes};
 use proptest::prelude::Strategy;
-use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+use proptest::test_runner::{RngSeed, TestCaseError};
 
 use crate::common::waiting;
+use crate::oracle::{assert_agreement, check_cases, shipped, soak_cases};
 
 /// Maximum number of candidate executions of the naive enumerator for one test.
 const MAX_EXECUTIONS: u64 = 1_000;
 
-/// Returns the number of random tests and the seed: fixed, or `VK_LITMUS_SOAK_CASES` tests from a random
-/// seed.
 fn case_count_and_seed() -> (u32, RngSeed) {
-    match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
-        Some(cases) => (cases, RngSeed::Random),
-        None => (300, RngSeed::Fixed(27)),
-    }
+    soak_cases(300, 27)
 }
 
 /// Compares the decision with and without the condition, and the prediction, with the oracle; `None` if the
 /// test is too large for it.
-fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
-    let slow = naive::enumerate(test, model, 1, MAX_EXECUTIONS).map_err(|e| e.to_string())?;
-    let Some(slow) = slow else { return Ok(None) };
-    let observables = test.observables();
-    let question = test.question.as_ref().expect("a question");
-    let expected_answer = |wanted: bool| {
-        slow.allowed.iter().any(|outcome| {
-            test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &observables, filter))
-                && outcome.meets_condition(test, &observables, &question.condition) == wanted
-        })
+fn compare(test: &Test, model: &Model) -> Result<Option<Race>, TestCaseError> {
+    let failed = |error: PredictError| TestCaseError::fail(error.to_string());
+    let Some(slow) = naive::enumerate(test, model, 1, MAX_EXECUTIONS).map_err(failed)? else {
+        return Ok(None);
     };
     let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let unasked = Test { question: None, ..test.clone() };
-    for (way, said) in [
-        ("decided", predict_without_outcomes(test, model, &options)),
-        ("decided, unasked", predict_without_outcomes(&unasked, model, &options)),
-        ("predicted", predict(test, model, &options)),
-    ] {
-        let prediction = said.map_err(|e| e.to_string())?;
-        // Without a counterexample, the result beyond the loop bound is unknown.
-        let if_decided = |found: bool| (found || prediction.truncated_runs == 0).then_some(found);
-        let race =
-            if slow.race == Race::Free && prediction.truncated_runs > 0 { Race::Unknown } else { slow.race };
-        let answers = (if_decided(expected_answer(true)), if_decided(expected_answer(false)));
-        let answers = if way == "decided, unasked" { (None, None) } else { answers };
-        let uninitialised =
-            if test.has_undefined_locations() { if_decided(slow.uninitialised_read) } else { Some(false) };
-        let expected = (race, slow.race_thin_air && prediction.truncated_runs == 0, answers, uninitialised);
-        let actual = (
-            prediction.race,
-            prediction.race_thin_air,
-            (prediction.can_meet_condition, prediction.can_miss_condition),
-            prediction.uninitialised_read,
-        );
-        if actual != expected {
-            return Err(format!("{way}: {actual:?}, not {expected:?}"));
-        }
+    for test in [test, &unasked] {
+        let decided = predict_without_outcomes(test, model, &options).map_err(failed)?;
+        assert_agreement(test, &decided, &slow, false)?;
     }
+    assert_agreement(test, &predict(test, model, &options).map_err(failed)?, &slow, false)?;
     Ok(Some(slow.race))
 }
 
 fn assert_agrees_on(tests: &impl Strategy<Value = Test>, name: &str, share: u32) {
-    let model = Model::shipped(name).expect("a shipped model").unwrap();
+    let model = shipped(name);
     let (cases, rng_seed) = case_count_and_seed();
     let cases = cases / share;
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let (free, racy) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    let found = TestRunner::new(config).run(tests, |test| {
-        let race = compare(&test, &model)
-            .map_err(|why| TestCaseError::fail(format!("{why}\n{}", litmus::print(&test))))?;
+    check_cases((cases, rng_seed), tests, |test| {
+        let race = compare(&test, &model)?;
         let count = if race == Some(Race::Free) { &free } else { &racy };
         count.set(count.get() + u32::from(race.is_some()));
         Ok(())
     });
-    found.unwrap();
     println!("{name}: {} tests free of races, {} with some, of {cases}", free.get(), racy.get());
     assert!(free.get() > cases / 5 && racy.get() > cases / 5, "both must be compared often");
 }
@@ -92,7 +58,7 @@ fn threads_that_wait() {
 /// The engine recognizes this only for a constant operand, so it unrolls the program with a register.
 #[test]
 fn loops_that_put_a_value_back() {
-    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let model = shipped("vulkan");
     let pick = |of: &'static [&'static str]| proptest::sample::select(of);
     let take = || {
         pick(&[
@@ -111,9 +77,9 @@ fn loops_that_put_a_value_back() {
         pick(&["ld.atom.acq.dv.sc0.semsc0 r0, l; ld.sc0 r1, x", "st.atom.dv.sc0 l, 1", "ld.sc0 r1, x"]);
     let tests = ((take(), inside(), leave()), (take(), inside(), leave()), onlooker, 0..2usize);
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases: cases / 10, rng_seed, failure_persistence: None, ..Config::default() };
+    let share = (cases / 10, rng_seed);
     let compared = std::cell::Cell::new(0u32);
-    let found = TestRunner::new(config).run(&tests, |(one, other, onlooker, together)| {
+    check_cases(share, &tests, |(one, other, onlooker, together)| {
         let program = |operand: &str| {
             let column = |(take, inside, leave): (&str, &str, &str)| {
                 format!("LC00:; {take}; {inside}; {leave}").replace("ONE", operand)
@@ -143,7 +109,6 @@ fn loops_that_put_a_value_back() {
         }
         Ok(())
     });
-    found.unwrap();
     assert!(compared.get() > cases / 30, "{} were reduced", compared.get());
 }
 
@@ -152,7 +117,7 @@ fn loops_that_put_a_value_back() {
 /// The engine recognizes this only if no register counts the turns.
 #[test]
 fn turns_that_may_race_or_store_a_final_value() {
-    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let model = shipped("vulkan");
     let pick = |of: &'static [&'static str]| proptest::sample::select(of);
     let poll = pick(&["ld.atom.acq.dv.sc0.semsc0.semvis r0, f", "ld.atom.dv.sc0 r0, f", "ld.sc0 r0, f"]);
     let turn = || {
@@ -188,48 +153,43 @@ fn turns_that_may_race_or_store_a_final_value() {
     let condition = pick(&["x == 1", "o == 1", "o == 0 /\\ P1:r0 == 1", "o == 7", "P1:r0 == 0"]);
     let tests = (poll, (turn(), turn()), suffix, prefix, wait, end, condition, 0..2usize);
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases: cases / 3, rng_seed, failure_persistence: None, ..Config::default() };
+    let share = (cases / 3, rng_seed);
     let (racy, free) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    let found =
-        TestRunner::new(config).run(&tests, |(poll, turn, after, before, wait, end, asked, together)| {
-            let program = |count: &str, also: &str| {
-                let turn = format!("{}; {}; {count}", turn.0, turn.1);
-                let looping = format!("LC10:; {poll}; beq r0, 1, LC11; {turn}; goto LC10; LC11:; {after}");
-                let columns = [looping, format!("{before}; {wait}; {end}")];
-                let table = waiting::table(&columns, |thread| thread * together);
-                let names = "x = 0; y = 0; f = 0; o = 0;";
-                let text = format!("VULKAN turns\n{{ {names} }}\n{table}exists ({also}({asked}))");
-                litmus::parse(&text, "turns").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
-            };
-            let decided = |test: &Test, unroll| {
-                let prediction = predict_without_outcomes(
-                    test,
-                    &model,
-                    &PredictOptions { budget: Budget::UNLIMITED, unroll },
-                )
-                .unwrap();
-                let answers = (
-                    prediction.race == Race::Racy,
-                    prediction.can_meet_condition == Some(true),
-                    prediction.can_miss_condition == Some(true),
-                );
-                (answers, prediction.truncated_runs)
-            };
-            let reduced = program("", "");
-            let (answers, cut) = decided(&reduced, 1);
-            if cut > 0 {
-                return Ok(());
-            }
-            let count = if answers.0 { &racy } else { &free };
-            count.set(count.get() + 1);
-            let (counted, _) = decided(&program("add r9, r9, 1", "P0:r9 == 9 \\/ "), 3);
-            if answers != counted {
-                let text = litmus::print(&reduced);
-                return Err(TestCaseError::fail(format!("{answers:?}, not {counted:?}\n{text}")));
-            }
-            Ok(())
-        });
-    found.unwrap();
+    check_cases(share, &tests, |(poll, turn, after, before, wait, end, asked, together)| {
+        let program = |count: &str, also: &str| {
+            let turn = format!("{}; {}; {count}", turn.0, turn.1);
+            let looping = format!("LC10:; {poll}; beq r0, 1, LC11; {turn}; goto LC10; LC11:; {after}");
+            let columns = [looping, format!("{before}; {wait}; {end}")];
+            let table = waiting::table(&columns, |thread| thread * together);
+            let names = "x = 0; y = 0; f = 0; o = 0;";
+            let text = format!("VULKAN turns\n{{ {names} }}\n{table}exists ({also}({asked}))");
+            litmus::parse(&text, "turns").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+        };
+        let decided = |test: &Test, unroll| {
+            let prediction =
+                predict_without_outcomes(test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll })
+                    .unwrap();
+            let answers = (
+                prediction.race == Race::Racy,
+                prediction.can_meet_condition == Some(true),
+                prediction.can_miss_condition == Some(true),
+            );
+            (answers, prediction.truncated_runs)
+        };
+        let reduced = program("", "");
+        let (answers, cut) = decided(&reduced, 1);
+        if cut > 0 {
+            return Ok(());
+        }
+        let count = if answers.0 { &racy } else { &free };
+        count.set(count.get() + 1);
+        let (counted, _) = decided(&program("add r9, r9, 1", "P0:r9 == 9 \\/ "), 3);
+        if answers != counted {
+            let text = litmus::print(&reduced);
+            return Err(TestCaseError::fail(format!("{answers:?}, not {counted:?}\n{text}")));
+        }
+        Ok(())
+    });
     let (racy, free) = (racy.get(), free.get());
     assert!(racy > cases / 30 && free > cases / 60, "{racy} with races and {free} without were compared");
 }
@@ -241,7 +201,7 @@ fn turns_that_may_race_or_store_a_final_value() {
 /// attempts.
 #[test]
 fn retries_that_store_or_carry_a_value() {
-    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let model = shipped("vulkan");
     let pick = |of: &'static [&'static str]| proptest::sample::select(of);
     // The first column before the loop, the second in it.
     let attempt = pick(&[
@@ -287,51 +247,44 @@ fn retries_that_store_or_carry_a_value() {
     ]);
     let tests = (attempt, tries, store, suffix, writer, reader, condition, 0..2usize);
     let (cases, rng_seed) = case_count_and_seed();
-    let config = Config { cases: cases / 3, rng_seed, failure_persistence: None, ..Config::default() };
+    let share = (cases / 3, rng_seed);
     let (racy, free) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    let found = TestRunner::new(config).run(
-        &tests,
-        |(attempt, tries, store, suffix, writer, reader, condition, together)| {
-            let program = |also: &str| {
-                let again = format!("add r9, r9, 1; {tries}");
-                let attempt = attempt.replace("STORE", store).replace("AGAIN", &again);
-                let (before, turn) = attempt.split_once('|').expect("two parts");
-                let columns = [
-                    format!("{before}; LC10:; {turn}; LC11:; {suffix}"),
-                    writer.to_owned(),
-                    reader.to_owned(),
-                ];
-                let table = waiting::table(&columns, |thread| thread * together);
-                let names = "x = 0; y = 0; t = 0; n = 0;";
-                let text = format!("VULKAN retries\n{{ {names} }}\n{table}exists ({also}({condition}))");
-                litmus::parse(&text, "retries").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
-            };
-            let decide = |test: &Test, unroll| {
-                let options = PredictOptions { budget: Budget::UNLIMITED, unroll };
-                let prediction = predict_without_outcomes(test, &model, &options).unwrap();
-                let answers = (
-                    prediction.race == Race::Racy,
-                    prediction.can_meet_condition == Some(true),
-                    prediction.can_miss_condition == Some(true),
-                );
-                (answers, prediction.truncated_runs)
-            };
-            let reduced = program("");
-            let (answers, truncated) = decide(&reduced, if tries.contains("beq") { 4 } else { 2 });
-            if truncated > 0 {
-                return Ok(());
-            }
-            let count = if answers.0 { &racy } else { &free };
-            count.set(count.get() + 1);
-            let (counted, _) = decide(&program("P0:r9 == 19 \\/ "), 5);
-            if answers != counted {
-                let text = litmus::print(&reduced);
-                return Err(TestCaseError::fail(format!("{answers:?}, not {counted:?}\n{text}")));
-            }
-            Ok(())
-        },
-    );
-    found.unwrap();
+    check_cases(share, &tests, |(attempt, tries, store, suffix, writer, reader, condition, together)| {
+        let program = |also: &str| {
+            let again = format!("add r9, r9, 1; {tries}");
+            let attempt = attempt.replace("STORE", store).replace("AGAIN", &again);
+            let (before, turn) = attempt.split_once('|').expect("two parts");
+            let columns =
+                [format!("{before}; LC10:; {turn}; LC11:; {suffix}"), writer.to_owned(), reader.to_owned()];
+            let table = waiting::table(&columns, |thread| thread * together);
+            let names = "x = 0; y = 0; t = 0; n = 0;";
+            let text = format!("VULKAN retries\n{{ {names} }}\n{table}exists ({also}({condition}))");
+            litmus::parse(&text, "retries").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+        };
+        let decide = |test: &Test, unroll| {
+            let options = PredictOptions { budget: Budget::UNLIMITED, unroll };
+            let prediction = predict_without_outcomes(test, &model, &options).unwrap();
+            let answers = (
+                prediction.race == Race::Racy,
+                prediction.can_meet_condition == Some(true),
+                prediction.can_miss_condition == Some(true),
+            );
+            (answers, prediction.truncated_runs)
+        };
+        let reduced = program("");
+        let (answers, truncated) = decide(&reduced, if tries.contains("beq") { 4 } else { 2 });
+        if truncated > 0 {
+            return Ok(());
+        }
+        let count = if answers.0 { &racy } else { &free };
+        count.set(count.get() + 1);
+        let (counted, _) = decide(&program("P0:r9 == 19 \\/ "), 5);
+        if answers != counted {
+            let text = litmus::print(&reduced);
+            return Err(TestCaseError::fail(format!("{answers:?}, not {counted:?}\n{text}")));
+        }
+        Ok(())
+    });
     let (racy, free) = (racy.get(), free.get());
     println!("{racy} tests with races and {free} without");
     assert!(racy > cases / 30 && free > cases / 30, "{racy} with races and {free} without were compared");

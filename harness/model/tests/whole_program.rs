@@ -1,5 +1,4 @@
 //! The encoding of all paths of a program against the search by combinations of paths.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::HashMap;
 
@@ -7,12 +6,13 @@ use litmus::{
     Condition, InstructionKind, LocationId, Placement, Race, StorageClass, Term, Test, ThreadPlace,
 };
 use proptest::prelude::Strategy;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
+use proptest::test_runner::{Config, RngSeed};
 
 use model::internals::{ExplorationStrategy, decide_by_encoding, find_swaps, predict_with_strategy};
 use model::{Budget, Model, PredictOptions, predict_without_outcomes};
 
 use crate::common as random;
+use crate::oracle::{check_cases, shipped};
 use crate::strategies::{counter_tests, scope_width, slot_tests, widen_scopes};
 
 /// Compares both answers; returns false if the encoding does not support the test.
@@ -50,10 +50,6 @@ fn agrees(test: &Test, name: &str, model: &Model, unroll: u32) -> bool {
     true
 }
 
-fn shipped(name: &str) -> Model {
-    Model::shipped(name).unwrap().unwrap()
-}
-
 #[test]
 fn the_encoding_agrees_with_the_search_on_the_corpus() {
     for (name, unroll, least) in
@@ -76,13 +72,10 @@ fn the_encoding_agrees_with_the_search_on_random_tests() {
         let model = shipped(name);
         let cases = 400 * Config::default().cases / 256;
         let rng_seed = RngSeed::Fixed(11);
-        let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
-        TestRunner::new(config)
-            .run(&random::test(), |test| {
-                agrees(&test, "random", &model, 1);
-                Ok(())
-            })
-            .unwrap_or_else(|error| panic!("{error}"));
+        check_cases((cases, rng_seed), &random::test(), |test| {
+            agrees(&test, "random", &model, 1);
+            Ok(())
+        });
     }
 }
 
@@ -140,15 +133,12 @@ fn the_encoding_agrees_with_the_search_on_symmetric_threads() {
         for tests in &tests {
             let cases = 60 * Config::default().cases / 256;
             let rng_seed = RngSeed::Fixed(5);
-            let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
-            TestRunner::new(config)
-                .run(tests, |test| {
-                    let is_compared = agrees(&test, "symmetric", &model, 1);
-                    let has_swaps = !find_swaps(&test, model.execution_semantics()).is_empty();
-                    swapped.set(swapped.get() + u32::from(is_compared && has_swaps));
-                    Ok(())
-                })
-                .unwrap_or_else(|error| panic!("{error}"));
+            check_cases((cases, rng_seed), tests, |test| {
+                let is_compared = agrees(&test, "symmetric", &model, 1);
+                let has_swaps = !find_swaps(&test, model.execution_semantics()).is_empty();
+                swapped.set(swapped.get() + u32::from(is_compared && has_swaps));
+                Ok(())
+            });
         }
         println!("{name}: {} tests with swaps", swapped.get());
         assert!(swapped.get() > 0 || Config::default().cases < 100, "{name}");

@@ -2,12 +2,12 @@
 //! files with it.
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
-use crate::reduction;
-
 use std::collections::BTreeMap;
 
+use litmus::minimize::descend;
 use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
 use model::mutation::{Difference, MUTATED_MODELS, Mutant, generate_mutants};
+use model::synthesis::smaller_tests;
 use model::{Model, PredictError, complete_prediction, predict, predict_summary};
 use witness::generate::{
     Corner, ProgramFamily, RandomProgram, generate_classes_program, generate_guarded_program,
@@ -395,7 +395,13 @@ fn find_disagreements(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomPro
                 Some(None) => different += 1,
             }
             if different <= MAX_SHOWN {
-                let small = reduction::reduce_test(&test, &|test| is_open(test) == Some(None));
+                let mut small = test.clone();
+                let stays_open = |smaller, _: &Test| {
+                    Ok::<_, std::convert::Infallible>(
+                        Some(smaller).filter(|test| is_open(test) == Some(None)),
+                    )
+                };
+                let Ok(()) = descend(&mut small, smaller_tests, stays_open);
                 let why = disagreement(&small, *profile, &model, program.bound).unwrap_or_default().0.text;
                 shown.push(format!(
                     "seed {seed} under {}, bound {}:\n{}{}",

@@ -14,7 +14,7 @@ use super::draft::exists_question;
 use super::enumerate::{FormVocabulary, MAX_PROGRAM_SIZE};
 use super::minimal::{ConditionVerdict, classify_condition};
 use super::shape::{SHAPES, ShapeVariant, count_operations, placements};
-use super::weaken::weaken_test;
+use super::weaken::{replace_instruction, weaken_test};
 use crate::mutation::Difference;
 use crate::{Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 use solver::BudgetTracker;
@@ -80,20 +80,6 @@ impl TestConstraints {
         };
         test.threads.len() <= self.max_threads && (!self.only_atomic || kinds().all(is_atomic))
     }
-}
-
-/// Finds the smallest distinguishing test of at most `events` operations, as the first result of
-/// [`find_distinctions`].
-///
-/// # Errors
-/// As for [`predict_summary`].
-pub fn find_distinction(
-    first: &Model,
-    second: &Model,
-    events: usize,
-    options: &PredictOptions,
-) -> Result<Option<Distinction>, PredictError> {
-    Ok(find_distinctions(first, second, &TestConstraints::single_test(events), options)?.pop())
 }
 
 /// Finds the smallest tests on which two models differ, in order of size.
@@ -497,14 +483,12 @@ fn without_question(mut test: Test) -> Test {
 }
 
 /// Returns tests without one instruction, then tests with one weakening step.
-fn smaller_tests(test: &Test) -> Vec<Test> {
+pub fn smaller_tests(test: &Test) -> Vec<Test> {
     let mut found = Vec::new();
     for (thread, column) in test.threads.iter().enumerate() {
         for (index, instruction) in column.instructions.iter().enumerate() {
             if !matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_))) {
-                let mut smaller = test.clone();
-                smaller.threads[thread].instructions.remove(index);
-                found.push(remove_unused(smaller));
+                found.extend(replace_instruction(test, thread, index, Vec::new()).map(remove_unused));
             }
         }
     }

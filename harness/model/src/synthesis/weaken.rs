@@ -63,7 +63,7 @@ pub fn weaken_test(test: &Test) -> Vec<WeakenedTest> {
 
 /// Replaces one instruction; `None` if a system synchronization refers to an instruction whose number would
 /// change.
-fn replace_instruction(
+pub(super) fn replace_instruction(
     test: &Test,
     thread: usize,
     index: usize,
