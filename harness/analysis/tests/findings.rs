@@ -14,7 +14,6 @@ fn kernel_text(body: &str) -> String {
 
 const WRITE: &str = "OpStore %mine %me\n";
 const BARRIER: &str = "OpControlBarrier %2 %2 %264\n";
-const READ: &str = "%got = OpLoad %u32 %its\n";
 
 fn walk_kernel(body: &str, workgroups: u32) -> Result<walk::GridReport, Refusal> {
     let module = entry_point::read_module(kernel_text(body).as_bytes())?;
@@ -41,28 +40,34 @@ fn find_classes(body: &str, workgroups: u32) -> String {
     }
 }
 
-#[test]
-fn barriers_order_within_their_scope_and_semantics() {
-    // Invocations of one subgroup: only lockstep execution would order them.
-    assert_eq!(find_classes(&[WRITE, READ].concat(), 1), "lockstep");
-    assert_eq!(find_classes(&[WRITE, BARRIER, READ].concat(), 256), "");
-    // A barrier without semantics orders no accesses, and a subgroup barrier does not order other subgroups.
-    assert_eq!(find_classes(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), "lockstep");
-    assert_eq!(find_classes(&[WRITE, "OpControlBarrier %3 %3 %264\n", READ].concat(), 1), "");
-    let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
-    assert_eq!(find_classes(&[WRITE, "OpControlBarrier %3 %3 %264\n", far].concat(), 1), "race");
-    // Semantics for workgroup memory do not affect buffers.
-    let buffers = |barrier: &str, name: &str| {
-        format!(
-            "%place = OpAccessChain %to_u32 %{name} %0 %me\n%other = OpAccessChain %to_u32 %{name} %0 %near\n\
-             OpStore %place %me\n{barrier}%seen = OpLoad %u32 %other\n"
-        )
+/// Returns the columns of a table, without comments and definitions, which are replaced.
+fn rows(table: &str) -> impl Iterator<Item = Vec<String>> {
+    let parts: Vec<(&str, &str)> = table.lines().filter_map(|line| line.split_once(" := ")).collect();
+    let row = move |line: &str| {
+        let replaced = parts
+            .iter()
+            .rev()
+            .fold(line.to_owned(), |text, (name, part)| text.replace(&format!("{{{name}}}"), part));
+        replaced.split('\t').map(|column| column.replace("; ", "\n")).collect()
     };
-    assert_eq!(find_classes(&buffers(BARRIER, "flags"), 1), "lockstep");
-    assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 1), "");
-    assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "data"), 1), "unpublished-read");
-    // Barriers do not order workgroups.
-    assert_eq!(find_classes(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), "race");
+    table.lines().filter(|line| !line.starts_with('#') && !line.contains(" := ")).map(row)
+}
+
+#[test]
+fn kernels_of_the_table_have_their_findings() {
+    let mut wrong = Vec::new();
+    for columns in rows(include_str!("findings.tsv")) {
+        let body = format!("{}\n", columns[2]);
+        let module = entry_point::read_module(kernel_text(&body).as_bytes()).unwrap();
+        let rules = lint::lint(&module);
+        let rules = rules.iter().map(|lint| lint.rule.name());
+        let classes = find_classes(&body, columns[1].parse().unwrap());
+        let all: Vec<&str> = classes.split_whitespace().chain(rules).collect();
+        if all.join(" ") != columns[0] {
+            wrong.push(format!("{}, not {columns:?}", all.join(" ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A race of equal stores has a separate cause and is last, unless other invocations store other values there.
@@ -73,64 +78,6 @@ fn stores_of_one_value_have_their_own_cause() {
     let report = walk_kernel(body, 1).unwrap();
     let causes: Vec<&str> = report.findings.iter().map(|finding| finding.cause.name()).collect();
     assert_eq!(causes, ["unordered", "equal-stores"]);
-}
-
-#[test]
-fn split_barriers_order_rounds() {
-    let constants = "%3 = OpConstant %u32 3\n%258 = OpConstant %u32 258\n%260 = OpConstant %u32 260\n";
-    let found = |body: &[&str]| {
-        let text = kernel_text(&body.concat()).replace("%3 = OpConstant %u32 3\n", constants);
-        let module = entry_point::read_module(text.as_bytes()).expect("a module");
-        let options =
-            AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..AnalysisOptions::default() };
-        let report = walk::analyze_grid(&module, &options).expect("a walk");
-        let mut kinds: Vec<&str> = report.findings.iter().map(|finding| finding.kind.name()).collect();
-        kinds.dedup();
-        kinds.join(" ")
-    };
-    let (arrive, wait) = ("OpControlBarrierArriveEXT %2 %2 %260\n", "OpControlBarrierWaitEXT %2 %2 %258\n");
-    assert_eq!(found(&[WRITE, arrive, wait, READ]), "");
-    // The wait does not order a write after the arrival, and without semantics no access is ordered.
-    assert_eq!(found(&[arrive, WRITE, wait, READ]), "lockstep");
-    assert_eq!(found(&[WRITE, "OpControlBarrierArriveEXT %2 %2 %0\n", wait, READ]), "lockstep");
-    assert_eq!(found(&[WRITE, arrive, "OpControlBarrierWaitEXT %2 %2 %0\n", READ]), "lockstep");
-    // Rounds of different subgroups are separate.
-    let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
-    let (near, meet) = ("OpControlBarrierArriveEXT %3 %3 %260\n", "OpControlBarrierWaitEXT %3 %3 %258\n");
-    assert_eq!(found(&[WRITE, near, meet, READ]), "");
-    assert_eq!(found(&[WRITE, near, meet, far]), "race");
-    assert_eq!(found(&[WRITE, arrive, wait, far]), "");
-    // Two rounds: the second wait is for the second arrival.
-    let again = "OpStore %mine %wg\n";
-    assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, wait, again]), "");
-    assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, again, wait]), "lockstep");
-    // One invocation never arrives.
-    let some = format!(
-        "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{arrive}OpBranch %m\n%m = OpLabel\n"
-    );
-    assert_eq!(found(&[&some, wait]), "divergent-barrier");
-}
-
-#[test]
-fn control_flow_and_bounds() {
-    let branch = |body: &str| {
-        format!(
-            "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{body}OpBranch %m\n%m = OpLabel\n"
-        )
-    };
-    assert_eq!(find_classes(&branch(BARRIER), 1), "divergent-barrier");
-    assert_eq!(find_classes(&branch(""), 1), "");
-    assert_eq!(find_classes("OpStore %beyond %me\n", 1), "out-of-bounds");
-    // An out-of-bounds read is reported where its value is observed.
-    let read = [WRITE, BARRIER, "%got = OpLoad %u32 %beyond\n"].concat();
-    assert_eq!(find_classes(&read, 1), "");
-    assert_eq!(find_classes(&[&read, "OpStore %out %got\n"].concat(), 1), "out-of-bounds");
-    let last = "%last = OpIEqual %bool %me %63\n%kept = OpSelect %u32 %last %0 %got\nOpStore %out %kept\n";
-    assert_eq!(find_classes(&[&read, last].concat(), 1), "");
-    // The condition is uninitialized.
-    let undefined = "%got = OpLoad %u32 %mine\n%is = OpIEqual %bool %got %0\nOpSelectionMerge %n None\n\
-                     OpBranchConditional %is %u %n\n%u = OpLabel\nOpBranch %n\n%n = OpLabel\n";
-    assert_eq!(find_classes(undefined, 1), "uninitialised-read");
 }
 
 #[test]
@@ -157,20 +104,6 @@ fn elements_and_calls_are_named() {
     assert!(calls.iter().all(|call| message.contains(call)), "{message}");
 }
 
-#[test]
-fn atomics_and_spinning() {
-    let add = "%old = OpAtomicIAdd %u32 %flag %1 %0 %1\n";
-    assert_eq!(find_classes(add, 4), "");
-    assert_eq!(find_classes(&add.replace("%flag %1", "%flag %2"), 4), "race");
-    assert_eq!(find_classes(&[add, "%plain = OpLoad %u32 %flag\n"].concat(), 1), "race");
-    let spin = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
-                %now = OpAtomicLoad %u32 %flag %1 %0\n%set = OpINotEqual %bool %now %0\nOpBranch %more\n%more = OpLabel\n\
-                OpBranchConditional %set %done %loop\n%done = OpLabel\n";
-    assert_eq!(find_classes(spin, 1), "hang");
-    let sets = "OpAtomicStore %flag %1 %0 %1\n";
-    assert_eq!(find_classes(&[sets, spin].concat(), 2), "");
-}
-
 /// A lock that protects no accesses.
 const LOCK: &str = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
                     %was = OpAtomicCompareExchange %u32 %flag %1 %0 %0 %1 %0\n%taken = OpINotEqual %bool %was %0\n\
@@ -182,30 +115,6 @@ fn conditional_lock(condition: &str) -> String {
     format!(
         "{condition}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{LOCK}OpBranch %m\n%m = OpLabel\n"
     )
-}
-
-#[test]
-fn lanes_that_wait_for_lanes() {
-    // Acquired by every invocation, by one per subgroup, and by one per workgroup.
-    let elect = "%may = OpGroupNonUniformElect %bool %3\n";
-    let first = "%may = OpIEqual %bool %me %0\n";
-    assert_eq!(find_classes(LOCK, 1), "hang");
-    assert_eq!(find_classes(LOCK, 2), "hang");
-    assert_eq!(find_classes(&conditional_lock(elect), 2), "");
-    assert_eq!(find_classes(&conditional_lock(first), 3), "");
-    // Each invocation has another lock.
-    let own = LOCK.replace("%flag", "%place");
-    let own = ["%place = OpAccessChain %to_u32 %flags %0 %me\n", &own].concat();
-    assert_eq!(find_classes(&own, 1), "");
-    let rules = |body: &str| {
-        let module = entry_point::read_module(kernel_text(body).as_bytes()).expect("a module");
-        let rules: Vec<&str> = lint::lint(&module).iter().map(|lint| lint.rule.name()).collect();
-        rules.join(" ")
-    };
-    assert_eq!(rules(LOCK), "lock-in-every-lane");
-    assert_eq!(rules(&conditional_lock(elect)), "");
-    assert_eq!(rules(&conditional_lock(first)), "");
-    assert_eq!(rules(&own), "");
 }
 
 #[test]
@@ -311,16 +220,7 @@ fn cheap_schedules_are_tried_in_large_numbers() {
 }
 
 #[test]
-fn subgroups_and_large_grids() {
-    // The writing invocations are known, and no order between them exists.
-    let elect = "%chosen = OpGroupNonUniformElect %bool %3\nOpSelectionMerge %m None\nOpBranchConditional %chosen %t %m\n\
-                 %t = OpLabel\nOpStore %mine %me\nOpBranch %m\n%m = OpLabel\n";
-    assert_eq!(find_classes(elect, 1), "");
-    let all = "%bits = OpGroupNonUniformBallot %v4 %3 %true\n%word = OpCompositeExtract %u32 %bits 0\nOpStore %its %word\n";
-    assert_eq!(find_classes(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), "lockstep");
-    // The invocations that execute one instruction are unordered even in lockstep execution.
-    let same = "%shares = OpAccessChain %to_shared %shared %0\nOpStore %shares %me\n";
-    assert_eq!(find_classes(same, 1), "race");
+fn large_grids_are_walked_whole() {
     // 256 workgroups of 64: 16,384 invocations that each write one element.
     let own = "%start = OpIMul %u32 %wg %64\n%at = OpIAdd %u32 %start %me\n%place = OpAccessChain %to_u32 %flags %0 %at\n";
     let module = entry_point::read_module(kernel_text(&[own, "OpStore %place %me\n"].concat()).as_bytes())
@@ -392,60 +292,13 @@ fn lifted_findings(body: &str) -> Result<Vec<(FindingKind, String, SourcePositio
 /// reported.
 #[test]
 fn undefined_results_are_reported_if_observed() {
-    const OPERATIONS: [(&str, &str); 9] = [
-        ("OpUDiv %u32 %63 %nothing", "OpUDiv without a defined result: it divides by zero"),
-        ("OpUMod %u32 %63 %nothing", "OpUMod without a defined result: it divides by zero"),
-        (
-            "OpSDiv %u32 %63 %nothing",
-            "OpSDiv without a defined result: it divides by zero, or the smallest number by -1",
-        ),
-        (
-            "OpSRem %u32 %63 %nothing",
-            "OpSRem without a defined result: it divides by zero, or the smallest number by -1",
-        ),
-        (
-            "OpShiftLeftLogical %u32 %63 %wide",
-            "OpShiftLeftLogical without a defined result: it shifts by as many bits as the number has, or more",
-        ),
-        (
-            "OpShiftRightArithmetic %u32 %63 %wide",
-            "OpShiftRightArithmetic without a defined result: it shifts by as many bits as the number has, or more",
-        ),
-        (
-            "OpBitFieldInsert %u32 %63 %1 %3 %wide",
-            "OpBitFieldInsert without a defined result: its bit field exceeds the number",
-        ),
-        (
-            "OpBitFieldUExtract %u32 %63 %3 %wide",
-            "OpBitFieldUExtract without a defined result: its bit field exceeds the number",
-        ),
-        ("OpVectorExtractDynamic %u32 %four %64", "OpVectorExtractDynamic of a component outside the vector"),
-    ];
-    const USES: [(&str, bool); 9] = [
-        ("OpStore %out %got\n", true),
-        ("%more = OpIAdd %u32 %got %1\n%most = OpBitwiseXor %u32 %more %3\nOpStore %out %most\n", true),
-        (
-            "%is = OpIEqual %bool %got %2\nOpSelectionMerge %end None\nOpBranchConditional %is %yes %end\n%yes = OpLabel\nOpBranch %end\n%end = OpLabel\n",
-            true,
-        ),
-        ("%is = OpIEqual %bool %got %2\n%one = OpSelect %u32 %is %1 %2\nOpStore %out %one\n", true),
-        ("%old = OpAtomicIAdd %u32 %flag %1 %72 %got\n", true),
-        (
-            "%there = OpAccessChain %to_u32 %flags %0 %got\n%seen = OpLoad %u32 %there\nOpStore %out %seen\n",
-            true,
-        ),
-        ("%one = OpSelect %u32 %true %1 %got\nOpStore %out %one\n", false),
-        ("%more = OpIAdd %u32 %got %1\n%none = OpIMul %u32 %more %nothing\nOpStore %out %none\n", false),
-        (
-            "%pair = OpCompositeConstruct %v3 %got %1 %2\n%one = OpCompositeExtract %u32 %pair 1\nOpStore %out %one\n",
-            false,
-        ),
-    ];
-    for (operation, words) in OPERATIONS {
-        for (using, is_reported) in USES {
+    let table: Vec<Vec<String>> = rows(include_str!("undefined-results.tsv")).collect();
+    let (operations, uses): (Vec<_>, Vec<_>) = table.iter().partition(|columns| columns[0] == "operation");
+    for (operation, words) in operations.into_iter().map(|columns| (&columns[1], &columns[2])) {
+        for (using, is_reported) in uses.iter().map(|columns| (&columns[1], columns[2] == "reported")) {
             let body = format!(
                 "%nothing = OpISub %u32 %me %me\n%wide = OpIAdd %u32 %63 %1\n\
-                 %four = OpCompositeConstruct %v4 %me %me %me %me\n%got = {operation}\n{using}"
+                 %four = OpCompositeConstruct %v4 %me %me %me %me\n%got = {operation}\n{using}\n"
             );
             let kind = match operation.contains("Vector") {
                 true => FindingKind::OutOfBounds,
@@ -456,8 +309,11 @@ fn undefined_results_are_reported_if_observed() {
                 all.iter().map(|found| (found.kind, found.message.as_str(), found.at[0].place)).collect();
             let line =
                 1 + kernel_text(&body).lines().position(|line| line.starts_with("%got")).unwrap() as u32;
-            let expected =
-                if is_reported { vec![(kind, words, SourcePosition::Line(line))] } else { Vec::new() };
+            let expected = if is_reported {
+                vec![(kind, words.as_str(), SourcePosition::Line(line))]
+            } else {
+                Vec::new()
+            };
             assert_eq!(walk_findings, expected, "{body}");
             let mut check_findings = lifted_findings(&body).unwrap();
             // One finding per invocation.
@@ -494,31 +350,8 @@ fn pointers_are_compared_and_subtracted() {
         assert_eq!(walked, checked, "{test}");
         walked.join(", ")
     };
-    const REACHED: &str = "OpUnreachable is reached";
-    const UNRELATED_POINTERS: &str =
-        "OpPtrDiff without a defined result: its pointers do not point into one array";
-    let cases = [
-        ("%is = OpPtrEqual %bool %to %again", REACHED),
-        ("%is = OpPtrEqual %bool %to %from", ""),
-        ("%is = OpPtrNotEqual %bool %to %from", REACHED),
-        ("%is = OpPtrNotEqual %bool %to %again", ""),
-        ("%is = OpPtrEqual %bool %to %null", ""),
-        ("%is = OpPtrNotEqual %bool %null %to", REACHED),
-        ("%is = OpPtrEqual %bool %null %null", REACHED),
-        ("%is = OpPtrEqual %bool %on %off", ""),
-        ("%gap = OpPtrDiff %u32 %to %from\n%is = OpIEqual %bool %gap %3", REACHED),
-        (
-            "%gap = OpPtrDiff %u32 %from %to\n%sum = OpIAdd %u32 %gap %3\n%is = OpIEqual %bool %sum %0",
-            REACHED,
-        ),
-        (
-            "%gap = OpPtrDiff %u32 %on %off\n%is = OpLogicalAnd %bool %true %true\n%none = OpIMul %u32 %gap %0",
-            REACHED,
-        ),
-        ("%gap = OpPtrDiff %u32 %on %off\n%is = OpIEqual %bool %gap %3", UNRELATED_POINTERS),
-    ];
-    for (test, expected) in cases {
-        assert_eq!(messages_of(test), expected, "{test}");
+    for columns in rows(include_str!("pointers.tsv")) {
+        assert_eq!(messages_of(&columns[0]), columns[1], "{columns:?}");
     }
 }
 
