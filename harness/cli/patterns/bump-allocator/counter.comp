@@ -11,7 +11,7 @@ void main() {
     if (gl_WorkGroupID.x == 0) {
         uint at = atomicAdd(pool.next, 1u, ACQUIRE_RELEASE);
         pool.item[at] = 42;
-    } else if (atomicAdd(pool.next, 0u, ACQUIRE_RELEASE) != 0u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicAdd(pool.next, 0u, ACQUIRE_RELEASE) != 0u) {
         result.seen = pool.item[0];
     }
 }

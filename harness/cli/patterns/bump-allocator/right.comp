@@ -14,7 +14,7 @@ void main() {
         uint at = atomicAdd(pool.next, 1u, RELAXED);
         pool.item[at] = 42;
         atomicStore(list.published, at + 1u, RELEASE);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         uint at = atomicLoad(list.published, ACQUIRE);
         if (at != 0u) {
             result.seen = pool.item[at - 1u];

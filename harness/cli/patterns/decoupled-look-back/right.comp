@@ -20,6 +20,8 @@ void main() {
             values.prefix[id] = 1;
             atomicStore(status.state[id], PREFIX, RELEASE);
         }
+    }
+    if (id != 2) {
         return;
     }
     uint sum = 0;

@@ -6,8 +6,8 @@
 #define RELEASE gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease | gl_SemanticsMakeAvailable
 layout(local_size_x = 1) in;
 layout(set = 0, binding = 0) buffer Barrier { uint arrived; } grid;
-layout(set = 0, binding = 1) nonprivate buffer Data { uint value[2]; } data;
-layout(set = 0, binding = 2) buffer Result { uint seen[2]; } result;
+layout(set = 0, binding = 1) nonprivate buffer Data { uint value[]; } data;
+layout(set = 0, binding = 2) buffer Result { uint seen[]; } result;
 
 void main() {
     uint id = gl_WorkGroupID.x;
@@ -15,5 +15,5 @@ void main() {
     atomicAdd(grid.arrived, 1u, RELEASE);
     while (atomicLoad(grid.arrived, ACQUIRE) != gl_NumWorkGroups.x) {
     }
-    result.seen[id] = data.value[1 - id];
+    result.seen[id] = data.value[(id + 1) % gl_NumWorkGroups.x];
 }

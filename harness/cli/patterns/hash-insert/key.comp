@@ -14,7 +14,7 @@ void main() {
         if (atomicCompSwap(table.key[0], 0u, 7u, ACQUIRE_RELEASE, gl_StorageSemanticsNone, gl_SemanticsRelaxed) == 0u) {
             values.value[0] = 42;
         }
-    } else if (atomicLoad(table.key[0], ACQUIRE) == 7u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicLoad(table.key[0], ACQUIRE) == 7u) {
         result.seen = values.value[0];
     }
 }

@@ -15,7 +15,7 @@ void main() {
             values.value[0] = 42;
             atomicStore(table.ready[0], 1u, RELEASE);
         }
-    } else if (atomicLoad(table.key[0], RELAXED) == 7u && atomicLoad(table.ready[0], ACQUIRE) == 1u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicLoad(table.key[0], RELAXED) == 7u && atomicLoad(table.ready[0], ACQUIRE) == 1u) {
         result.seen = values.value[0];
     }
 }

@@ -1,6 +1,6 @@
 #version 450
 layout(local_size_x = 1) in;
-layout(set = 0, binding = 0) coherent buffer Partial { uint sum[2]; } partial;
+layout(set = 0, binding = 0) coherent buffer Partial { uint sum[]; } partial;
 layout(set = 0, binding = 1) coherent buffer Counter { uint done; } counter;
 layout(set = 0, binding = 2) buffer Result { uint total; } result;
 

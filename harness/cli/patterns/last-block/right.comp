@@ -7,7 +7,7 @@
 #define ACQUIRE_RELEASE gl_ScopeDevice, gl_StorageSemanticsBuffer, \
     gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible
 layout(local_size_x = 1) in;
-layout(set = 0, binding = 0) nonprivate buffer Partial { uint sum[2]; } partial;
+layout(set = 0, binding = 0) nonprivate buffer Partial { uint sum[]; } partial;
 layout(set = 0, binding = 1) buffer Counter { uint done; } counter;
 layout(set = 0, binding = 2) buffer Result { uint total; } result;
 

@@ -12,7 +12,7 @@ void main() {
     if (gl_WorkGroupID.x == 0) {
         nodes.value[1] = 42;
         nodes.next[1] = atomicExchange(list.head, 1u, RELEASE);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         uint node = atomicLoad(list.head, ACQUIRE);
         if (node == 1u) {
             result.seen = 1;

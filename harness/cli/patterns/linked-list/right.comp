@@ -15,7 +15,7 @@ void main() {
         nodes.value[1] = 42;
         nodes.next[1] = before;
         atomicCompSwap(list.head, before, 1u, RELEASE, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         uint node = atomicLoad(list.head, ACQUIRE);
         if (node == 1u) {
             result.seen = 1;

@@ -16,7 +16,7 @@ void main() {
             values.aggregate = 42;
             atomicStore(status.state, 1u, RELEASE);
         }
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         if (gl_LocalInvocationIndex == 0) {
             found = atomicLoad(status.state, ACQUIRE);
         }

@@ -12,7 +12,7 @@ layout(set = 0, binding = 1) buffer Result { uint state; uint sum; } result;
 void main() {
     if (gl_WorkGroupID.x == 0) {
         atomicStore(status.packed[0], 1u << 30 | 42u, RELAXED);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         uint word = atomicLoad(status.packed[0], RELAXED);
         result.state = word >> 30;
         result.sum = word & 0x3fffffffu;

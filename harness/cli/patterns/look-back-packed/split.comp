@@ -10,7 +10,7 @@ void main() {
     if (gl_WorkGroupID.x == 0) {
         atomicStore(status.sum[0], 42u, RELAXED);
         atomicStore(status.state[0], 1u, RELAXED);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         result.state = atomicLoad(status.state[0], RELAXED);
         result.sum = atomicLoad(status.sum[0], RELAXED);
     }

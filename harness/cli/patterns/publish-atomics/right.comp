@@ -12,7 +12,7 @@ void main() {
     if (gl_WorkGroupID.x == 0) {
         atomicStore(data.value, 42u, RELAXED);
         atomicStore(data.ready, 1u, RELEASE);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         result.flag = atomicLoad(data.ready, ACQUIRE);
         result.seen = atomicLoad(data.value, RELAXED);
     }

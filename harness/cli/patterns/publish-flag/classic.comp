@@ -9,7 +9,7 @@ void main() {
         data.value = 42;
         memoryBarrierBuffer();
         atomicExchange(flag.ready, 1u);
-    } else if (atomicAdd(flag.ready, 0u) == 1u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicAdd(flag.ready, 0u) == 1u) {
         memoryBarrierBuffer();
         result.seen = data.value;
     }

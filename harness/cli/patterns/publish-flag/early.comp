@@ -9,7 +9,7 @@ void main() {
         data.value = 42;
         memoryBarrierBuffer();
         atomicExchange(flag.ready, 1u);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         memoryBarrierBuffer();
         if (atomicAdd(flag.ready, 0u) == 1u) {
             result.seen = data.value;

@@ -13,7 +13,7 @@ void main() {
     if (gl_WorkGroupID.x == 0) {
         data.value = 42;
         atomicStore(flag.ready, 1u, RELEASE);
-    } else if (atomicLoad(flag.ready, ACQUIRE) == 1u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicLoad(flag.ready, ACQUIRE) == 1u) {
         result.seen = data.value;
     }
 }

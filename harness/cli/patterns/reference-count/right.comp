@@ -13,6 +13,9 @@ layout(set = 0, binding = 1) nonprivate buffer Object { uint value[2]; } object;
 layout(set = 0, binding = 2) buffer Result { uint sum; } result;
 
 void main() {
+    if (gl_WorkGroupID.x > 1) {
+        return;
+    }
     object.value[gl_WorkGroupID.x] = 21;
     if (atomicAdd(count.dropped, 1u, ACQUIRE_RELEASE) == 1u) {
         result.sum = object.value[0] + object.value[1];

@@ -18,7 +18,7 @@ void main() {
             items.item = 2;
             atomicStore(ring.tail, 2u, RELEASE);
         }
-    } else if (atomicLoad(ring.tail, ACQUIRE) == 1u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicLoad(ring.tail, ACQUIRE) == 1u) {
         result.seen = items.item;
         atomicStore(ring.head, 1u, RELEASE);
     }

@@ -16,7 +16,7 @@ void main() {
         data.low = 42;
         data.high = 42;
         atomicStore(lock.sequence, 2u, RELEASE);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         uint before = atomicLoad(lock.sequence, ACQUIRE);
         uint low = data.low;
         uint high = data.high;

@@ -16,7 +16,7 @@ void main() {
         atomicStore(data.low, 42u, RELAXED);
         atomicStore(data.high, 42u, RELAXED);
         atomicStore(lock.sequence, 2u, RELEASE);
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         uint before = atomicLoad(lock.sequence, ACQUIRE);
         uint low = atomicLoad(data.low, RELAXED);
         uint high = atomicLoad(data.high, RELAXED);

@@ -12,7 +12,7 @@ void main() {
     if (gl_WorkGroupID.x == 0) {
         uint slot = atomicAdd(queue.tail, 1u, RELEASE);
         items.item[slot] = 42;
-    } else if (atomicLoad(queue.tail, ACQUIRE) != 0u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicLoad(queue.tail, ACQUIRE) != 0u) {
         result.seen = items.item[0];
     }
 }

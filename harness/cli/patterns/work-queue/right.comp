@@ -14,7 +14,7 @@ void main() {
         uint slot = atomicAdd(queue.tail, 1u, RELAXED);
         items.item[slot] = 42;
         atomicStore(queue.ready[slot], 1u, RELEASE);
-    } else if (atomicLoad(queue.ready[0], ACQUIRE) == 1u) {
+    } else if (gl_WorkGroupID.x == 1 && atomicLoad(queue.ready[0], ACQUIRE) == 1u) {
         result.seen = items.item[0];
     }
 }

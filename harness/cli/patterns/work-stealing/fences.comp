@@ -14,7 +14,7 @@ void main() {
         atomicStore(deque.bottom, 1u, RELAXED);
         memoryBarrier(ACQUIRE_RELEASE);
         result.owner = atomicLoad(deque.top, RELAXED) == 0u ? 1u : 0u;
-    } else {
+    } else if (gl_WorkGroupID.x == 1) {
         atomicStore(deque.top, 1u, RELAXED);
         memoryBarrier(ACQUIRE_RELEASE);
         result.thief = atomicLoad(deque.bottom, RELAXED) == 0u ? 1u : 0u;
