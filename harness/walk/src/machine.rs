@@ -247,7 +247,10 @@ impl Interpreter<'_> {
     pub fn report_race(&mut self, name: &str, conflict: &AccessConflict) {
         let [earlier, later] = [&conflict.earlier, &conflict.later]
             .map(|record| (record, self.invocation_id(record.epoch.invocation)));
-        let verb_of = |record: &AccessRecord| match (record.site.kind.is_atomic, record.site.kind.writes) {
+        let stores = |record: &AccessRecord| {
+            record.site.kind.writes || self.program.loads_for_store(record.site.instruction)
+        };
+        let verb_of = |record: &AccessRecord| match (record.site.kind.is_atomic, stores(record)) {
             (true, true) => "atomically writes",
             (true, false) => "atomically reads",
             (false, true) => "writes",
@@ -312,7 +315,7 @@ impl Interpreter<'_> {
             self.describe_calls(later.0.site.calls)
         );
         let spot = |(record, identity): (&AccessRecord, InvocationId)| {
-            (record.site.instruction, identity, Some(record.site.kind.writes))
+            (record.site.instruction, identity, Some(stores(record)))
         };
         let at = vec![spot(earlier), spot(later)];
         self.report_finding(SiteFinding { cause, element: name.to_owned(), message, at, inputs: 0 });

@@ -609,6 +609,17 @@ impl<'m> DecodedProgram<'m> {
         function.code.get((site - function.first_site) as usize)
     }
 
+    /// Returns true for the load of a vector of which the store at the same position changes a component.
+    pub fn loads_for_store(&self, site: u32) -> bool {
+        let store = self.instruction_at(site + 2);
+        let is_store =
+            |inst: &&DecodedInstruction<'_>| matches!(inst.operation, SpirvOperation::Store { .. });
+        let place = store.filter(is_store).map(|store| store.raw.place);
+        self.instruction_at(site).is_some_and(|load| {
+            matches!(load.operation, SpirvOperation::Load { .. }) && Some(load.raw.place) == place
+        })
+    }
+
     /// Returns source line and module position of a site.
     pub fn source_place(&self, site: u32) -> (u32, SourcePosition) {
         self.instruction_at(site).map_or((0, SourcePosition::Module), |inst| (inst.raw.line, inst.raw.place))
