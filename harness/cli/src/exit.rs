@@ -10,8 +10,8 @@ pub const EXIT_CODES: [(u8, &str); 5] = [
     ),
     (
         1,
-        "a rule was broken: a forbidden outcome was observed, a shader has a finding, or an answer differs from the expected \
-         one; with `--strict`, a test was not exercised",
+        "a rule was broken: a forbidden outcome was observed, a shader has a finding that is not one of `lint`, or an answer \
+         differs from the expected one; with `--strict`, a test was not exercised",
     ),
     (2, "the command line or an input is wrong; a shader was refused"),
     (

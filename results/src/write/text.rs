@@ -14,7 +14,9 @@ use crate::power;
 use crate::report::{count_weak, interval_source, never_seen_bound, rate_interval, weak_reproducibility};
 use crate::state;
 use crate::statistics::{Interval, Proportion};
-use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
+use crate::wire::{
+    CheckLine, FindingRecord, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord,
+};
 use crate::write::number::{format_count, format_probability, format_seconds, plural};
 use crate::write::{CheckWriter, RunWriter, TextLayout, columns, progress, shader};
 
@@ -73,6 +75,9 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
         let race = match line.race {
             _ if line.no_execution => "no execution",
             RaceWord::Free if line.race_outside_filter => "race-free inside its filter, racy outside it,",
+            RaceWord::Free if line.findings.iter().flatten().any(FindingRecord::is_of_compiler) => {
+                "race-free in its language, racy in its module,"
+            }
             RaceWord::Free => "race-free",
             RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
             RaceWord::Racy => "racy",

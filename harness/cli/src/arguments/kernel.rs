@@ -66,7 +66,7 @@ pub struct KernelArguments {
     pub rays: Option<RayResults>,
     /// Values of inputs that no option supplies [default: auto].
     ///
-    /// `auto` chooses values that reach the code and let invocations interact; `zeros` takes zeros and one workgroup.
+    /// `auto` chooses values that reach the code and let invocations interact; `zeros`, and `run`, take zeros and one workgroup.
     #[arg(long, value_name = "auto|zeros", hide_possible_values = true)]
     pub inputs: Option<InputWord>,
     /// A case file with all inputs of a shader.
