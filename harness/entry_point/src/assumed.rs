@@ -511,7 +511,8 @@ pub fn ends_in_runtime_array(module: &SpirvModule, ty: u32) -> bool {
     }
 }
 
-fn reachable_functions(module: &SpirvModule, function: u32) -> impl Iterator<Item = &SpirvFunction> {
+/// Returns the functions that an entry point executes.
+pub fn reachable_functions(module: &SpirvModule, function: u32) -> impl Iterator<Item = &SpirvFunction> {
     called_functions(module, function).into_iter().filter_map(|id| module.functions.get(&id))
 }
 

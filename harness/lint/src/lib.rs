@@ -2,4 +2,6 @@
 
 mod rules;
 
-pub use rules::{InvalidUse, Lint, LintRule, ValidityRule, divergent_barriers, invalid_uses, lint};
+pub use rules::{
+    InvalidUse, Lint, LintRule, ValidityRule, awaited_atomics, divergent_barriers, invalid_uses, lint,
+};

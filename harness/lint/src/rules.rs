@@ -5,6 +5,7 @@ mod lock;
 mod storage_class;
 mod update;
 mod validity;
+mod waiting;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use self::divergence::Divergence;
 use entry_point::Spot;
 
 pub use validity::{InvalidUse, ValidityRule, invalid_uses};
+pub use waiting::awaited_atomics;
 
 /// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
