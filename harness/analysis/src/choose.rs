@@ -150,6 +150,15 @@ impl InputChoice {
         std::iter::once(self.primary(given)).chain(others).collect()
     }
 
+    /// Removes the choices that do not satisfy a predicate, unless none does.
+    pub(crate) fn retain_choices(&mut self, is_kept: impl Fn(&AnalysisOptions) -> bool) {
+        let all = self.choices.iter().cloned().zip(self.chosen.iter().cloned());
+        let kept: Vec<(AnalysisOptions, Trial)> = all.filter(|(options, _)| is_kept(options)).collect();
+        if !kept.is_empty() {
+            (self.choices, self.chosen) = kept.into_iter().unzip();
+        }
+    }
+
     /// Lists the chosen inputs that are not zeros or defaults, in one line.
     pub fn description(&self, given: &AnalysisOptions) -> String {
         list_choice(given, &self.primary(given), &self.deciding_zeros()).join(", ")
@@ -207,10 +216,8 @@ impl InputChoice {
     /// With two workgroups, the second one of a chain never sees one that is between its first and last message.
     pub(crate) fn with_longer_chain(&self, blocked: &[Blocked]) -> Option<AnalysisOptions> {
         let mut options = self.choices.first()?.clone();
-        let is_by_messages = |blocked: &Blocked| {
-            !blocked.lines.is_empty()
-                && blocked.inputs.iter().all(|input| self.conventions.inputs.contains(input))
-        };
+        let is_by_messages =
+            |blocked: &Blocked| !blocked.lines.is_empty() && self.decides_by_counters(blocked);
         let is_free = self.launch.is_grid_free && options.workgroups.is_empty();
         // Without a chosen grid the analysis takes two workgroups.
         let grid = options.grid.unwrap_or([2, 1, 1]);
@@ -370,19 +377,6 @@ impl InputChoice {
     pub(crate) fn may_exceed_by_grid(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
         let is_wide = options.grid.is_some_and(|grid| grid != [1; 3]);
         self.launch.is_grid_free && is_wide && found.kind == FindingKind::OutOfBounds
-    }
-
-    /// Returns the code that one invocation alone reaches in every choice, because numbers bound the others.
-    pub(crate) fn reached_by_one(&self) -> Vec<Blocked> {
-        let mut shared: Vec<bool> = Vec::new();
-        for trial in &self.chosen {
-            shared.resize(trial.is_shared.len(), false);
-            shared.iter_mut().zip(&trial.is_shared).for_each(|(known, now)| *known |= now);
-        }
-        let alone = self.chosen.first().into_iter().flat_map(|trial| &trial.alone);
-        // Counters start as zeros, so another value lets no more invocations pass.
-        let is_counted = |alone: &Blocked| alone.inputs.iter().all(|at| self.conventions.inputs.contains(at));
-        alone.filter(|alone| !alone.is_covered(&shared) && !is_counted(alone)).cloned().collect()
     }
 
     /// Returns the inputs whose zeros an answer for a choice depends on.

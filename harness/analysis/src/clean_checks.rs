@@ -1,4 +1,4 @@
-//! Checks of a clean answer for chosen inputs: other subgroup sizes, and barriers that invocations may miss.
+//! Checks of a clean answer: other subgroup sizes, barriers that invocations may miss, and loops that wait.
 
 use spirv_reader::{SpirvInstruction, SpirvModule, annotations::Annotations};
 
@@ -6,8 +6,8 @@ use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::dispatch::uses_subgroups;
 use crate::needs::needed_inputs;
 use entry_point::{AnalysisOptions, FindingCause, InvocationId};
-use lint::divergent_barriers;
-use walk::{CoverageLimit, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
+use lint::{awaited_atomics, divergent_barriers};
+use walk::{CoverageLimit, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, line_ranges};
 
 /// Walks a clean kernel with the other common subgroup sizes, unless the size is given; returns the findings of the
 /// first size that has any, and the size.
@@ -42,6 +42,19 @@ pub(crate) fn find_with_other_subgroup_sizes(
         report.limits.push(CoverageLimit::Note(sizes));
     }
     Vec::new()
+}
+
+/// Names the lines of a clean answer that may wait for another invocation.
+pub(crate) fn note_waiting(module: &SpirvModule, options: &AnalysisOptions, report: &mut GridReport) {
+    let Ok(entry) = module.find_entry(options.entry.as_deref()) else { return };
+    let atomics = awaited_atomics(module, entry.function);
+    if report.verdict == GridVerdict::Clean && !atomics.is_empty() {
+        let lines = line_ranges(module, &atomics.into_iter().map(|atomic| atomic.line).collect());
+        report.limits.push(CoverageLimit::Note(format!(
+            "{} may wait for another invocation, for which Vulkan guarantees no forward progress",
+            lines.unwrap_or_else(|| "a loop".to_owned())
+        )));
+    }
 }
 
 /// Turns a clean answer into one that needs inputs if a barrier depends on a branch that differs between invocations

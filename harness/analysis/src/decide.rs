@@ -10,15 +10,15 @@ use spirv_reader::{SpirvModule, Stage};
 
 use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
-use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes};
+use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes, note_waiting};
 use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
 use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::launch::wider_grid;
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
 use symbolic::{ModelQuery, answer_with_model, lift};
 use walk::{
-    CoverageLimit, DecidingModel, GridFinding, GridReport, GridVerdict, NeededInput, WiderGridFinding,
-    line_ranges,
+    Blocked, CoverageLimit, DecidingModel, GridFinding, GridReport, GridVerdict, NeededInput,
+    WiderGridFinding, line_ranges,
 };
 
 /// Upper bound on the findings that an answer lists for inputs that it needs.
@@ -55,6 +55,14 @@ pub struct InputChoiceReport {
     pub report: GridReport,
     /// The choice that shows the findings, else the first.
     pub options: AnalysisOptions,
+    /// The code that one invocation alone reaches, because contents equal a number.
+    pub(crate) reached_by_equality: Vec<Blocked>,
+}
+
+impl InputChoiceReport {
+    pub(crate) fn new(report: GridReport, options: AnalysisOptions) -> InputChoiceReport {
+        InputChoiceReport { report, options, reached_by_equality: Vec::new() }
+    }
 }
 
 /// Analyzes a kernel for each choice of inputs.
@@ -73,7 +81,7 @@ pub fn decide_choice(
 ) -> Result<InputChoiceReport, Refusal> {
     let Some(first) = choice.choices.first() else {
         let report = decide(module, given, model, budget)?;
-        return Ok(InputChoiceReport { report, options: given.clone() });
+        return Ok(InputChoiceReport::new(report, given.clone()));
     };
     let decide_one = |options: &AnalysisOptions| {
         let options = AnalysisOptions { deadline: given.deadline.clone(), ..options.clone() };
@@ -81,7 +89,11 @@ pub fn decide_choice(
     };
     let first = decide_one(first)?;
     let longer_chains = choice.with_longer_chain(&first.report.blocked);
-    let others = choice.choices[1..].iter().cloned().chain(longer_chains);
+    // The model covers every execution from ordinary counters and flags; others only reach more code.
+    let is_decided = first.report.model.is_some() && choice.has_ordinary_counters(&first.options);
+    let others =
+        choice.choices[1..].iter().filter(|other| !is_decided || choice.has_ordinary_counters(other));
+    let others = others.cloned().chain(longer_chains);
     let others = others.filter_map(|other| decide_one(&other).ok()).collect();
     let mut decided = DecidedChoices { module, given, choice, first, others };
     let classes = decided.classify();
@@ -133,7 +145,7 @@ impl DecidedChoices<'_> {
                 && blocks.all(|block| covered.get(*block as usize) == Some(&true))
         };
         let reports = std::iter::once(&mut self.first).chain(&mut self.others);
-        for (index, InputChoiceReport { report, options }) in reports.enumerate() {
+        for (index, InputChoiceReport { report, options, .. }) in reports.enumerate() {
             let mut certain = Vec::new();
             for found in std::mem::take(&mut report.findings) {
                 let is_first = classes.dependent.is_empty() && classes.due_to_grid.is_empty();
@@ -209,7 +221,7 @@ impl DecidedChoices<'_> {
     /// Returns the verdict: first what is certain decides, then what inputs decide, then what the grid decides.
     fn conclude(self, classes: FindingClasses) -> InputChoiceReport {
         let DecidedChoices { module, given, choice, first, others } = self;
-        let InputChoiceReport { mut report, options: first } = first;
+        let InputChoiceReport { mut report, options: first, .. } = first;
         let FindingClasses { certain, dependent, due_to_grid, due_to_subgroups, shown_by, open_shown_by } =
             classes;
         let due = due_to_grid.iter().map(|(found, _)| found);
@@ -228,7 +240,10 @@ impl DecidedChoices<'_> {
             options = shown.options.clone();
         }
         let reached = std::mem::take(&mut report.reached);
-        report.blocked.retain(|blocked| !blocked.is_covered(&reached));
+        let is_decided = report.model.is_some() && choice.has_ordinary_counters(&first);
+        report.blocked.retain(|blocked| {
+            !(blocked.is_covered(&reached) || is_decided && choice.decides_by_counters(blocked))
+        });
         let alone = choice.reached_by_one();
         if let Some(lines) = line_ranges(module, &alone.iter().flat_map(|one| one.lines.clone()).collect()) {
             report.limits.push(CoverageLimit::Note(format!("one invocation alone reaches {lines}")));
@@ -275,6 +290,13 @@ impl DecidedChoices<'_> {
             if let Some((found, Some(grid))) = due_to_grid.first() {
                 let wider = found.with_wider_grid(format!("--grid {grid}"));
                 report.two_workgroup_finding = Some(wider);
+                // Counts that grew with the grid decide it too.
+                let is_changed = |input: &AssumedInput| {
+                    input.is_number() && input.describe_value(&options) != input.describe_value(&first)
+                };
+                let counts = (0..first.assumed.len()).filter(|at| is_changed(&first.assumed[*at]));
+                let needs = needed_inputs(module, &options, &[], &counts.collect::<Vec<_>>(), false);
+                report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
                 report.needs.push(NeededInput::grid_for_finding(grid.clone()).with_finding(found));
             }
             if let Some((found, size)) = due_to_subgroups.first() {
@@ -287,6 +309,7 @@ impl DecidedChoices<'_> {
             report.needs.push(NeededInput::missing_grid(report.stage));
         }
         check_barriers(module, &first, choice, &mut report);
+        note_waiting(module, &first, &mut report);
         if report.verdict != GridVerdict::Clean {
             report.order_dependent_element = None;
         } else if choice.is_launch_search_cut_off() {
@@ -313,7 +336,7 @@ impl DecidedChoices<'_> {
         if report.chosen_inputs.iter().all(Vec::is_empty) {
             report.chosen_inputs.clear();
         }
-        InputChoiceReport { report, options }
+        InputChoiceReport { report, options, reached_by_equality: choice.reached_by_equality() }
     }
 }
 
@@ -399,10 +422,10 @@ fn decide_widened(
         if let Ok(wider) = decide_by_walk_and_model(module, &widened, model, budget)
             && wider.verdict == GridVerdict::Clean
         {
-            return Ok(InputChoiceReport { report: wider, options: widened });
+            return Ok(InputChoiceReport::new(wider, widened));
         }
     }
-    Ok(InputChoiceReport { report, options })
+    Ok(InputChoiceReport::new(report, options))
 }
 
 /// Repeats the walk with two workgroups if neither an option nor an annotation gives the grid, and describes the

@@ -121,6 +121,36 @@ pub(crate) fn replay<'a>(
     walks.into_iter().find(|walk| walk.report.findings.iter().any(is_disproof))
 }
 
+/// Walks the inputs for which a proof finds that stores of a source differ which are equal for the chosen ones.
+///
+/// Only the pairs of accesses that race in the module count: other inputs may be unreasonable for other pairs.
+pub(crate) fn walk_unequal_stores(
+    source: &SpirvModule,
+    options: &AnalysisOptions,
+    of_module: &GridReport,
+    proof: &ProofReport,
+) -> Option<ProofWalk> {
+    let mut walk = replay(source, options, &proof.counterexamples).filter(|_| source.defines_collisions())?;
+    let is_known = |found: &GridFinding| {
+        of_module.findings.iter().any(|known| known.finding_key() == found.finding_key())
+    };
+    walk.report.chosen_inputs = vec![walk.inputs.clone()];
+    walk.report.findings.iter().any(is_known).then_some(walk)
+}
+
+/// Returns false if the language defines the collision that a finding of the module is.
+pub(crate) fn is_race_of_source(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    found: &GridFinding,
+) -> bool {
+    let source = module.by_language_rules().filter(SpirvModule::defines_collisions);
+    let is_same = |other: &GridFinding| other.finding_key() == found.finding_key();
+    source.is_none_or(|source| {
+        analyze_grid(&source, options).is_ok_and(|report| report.findings.iter().any(is_same))
+    })
+}
+
 fn walk_inputs(module: &SpirvModule, options: &AnalysisOptions, inputs: &RacyInputs) -> Option<ProofWalk> {
     let sets_grid = options.grid.is_none();
     let (mut options, mut inputs) = inputs_of(options, inputs)?;

@@ -26,7 +26,8 @@ use walk::{
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_refusal_text,
 };
-use crate::proof::{is_disproof, prove_entry, replay, walk_proof};
+use crate::needs::needed_inputs;
+use crate::proof::{is_disproof, is_race_of_source, prove_entry, replay, walk_proof, walk_unequal_stores};
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -152,7 +153,7 @@ pub fn analyze(
     options: &AnalysisOptions,
 ) -> EntryAnswer {
     let no_limit: StopFunction = Arc::new(|| false);
-    let choice = match walk_entry(request, module, options, &no_limit) {
+    let mut choice = match walk_entry(request, module, options, &no_limit) {
         Ok(choice) => choice,
         Err(refusal) => {
             let why = source_refusal_text(request.file, module, &refusal);
@@ -166,7 +167,7 @@ pub fn analyze(
     let walked = (module_verdict == GridVerdict::Racy || has_fewer_races)
         .then(|| walk_by_language(request, module, options, &choice.options, &no_limit))
         .flatten();
-    let view = match walked.transpose() {
+    let mut view = match walked.transpose() {
         Err(refusal) if has_fewer_races => {
             let why = source_refusal_text(request.file, module, &refusal);
             return EntryAnswer::refused(request.file, options, why, Some(refusal));
@@ -175,14 +176,34 @@ pub fn analyze(
     };
     let is_clean =
         |view: &LanguageView| view.is_free_where_racy && view.choice.report.verdict == GridVerdict::Clean;
-    let loses_order = module_verdict == GridVerdict::Racy && view.as_ref().is_some_and(is_clean);
-    // A required proof is one of the source.
-    let is_proved = |view: &LanguageView| {
-        let proof = prove_entry(&view.module, options).ok().flatten();
-        proof.is_some_and(|proof| proof.is_proved)
+    let may_lose_order = module_verdict == GridVerdict::Racy && view.as_ref().is_some_and(is_clean);
+    let uses_proof = |view: &LanguageView| match request.proofs {
+        ProofMode::Optional => view.module.defines_collisions(),
+        mode => mode == ProofMode::Required,
     };
+    let proof = view.as_ref().filter(|view| may_lose_order && uses_proof(view));
+    let proof = proof.and_then(|view| prove_entry(&view.module, options).ok().flatten());
+    if let (Some(view), Some(proof)) = (&mut view, &proof)
+        && let limited = limited_options(request, &view.options, RacePhase::Walks)
+        && let Some(racing) = walk_unequal_stores(&view.module, &limited, &choice.report, proof)
+    {
+        view.choice = InputChoiceReport::new(racing.report, racing.options);
+    }
+    // The inputs for which the module races may make stores equal that the language then permits.
+    if let Some(view) = &view
+        && view.is_free_where_racy
+        && view.choice.report.verdict == GridVerdict::Racy
+        && view.module.defines_collisions()
+        && let Ok(report) = analyze_grid(module, &view.choice.options)
+    {
+        let chosen_inputs = view.choice.report.chosen_inputs.clone();
+        let report = GridReport { chosen_inputs, ..report };
+        choice = InputChoiceReport::new(report, view.choice.options.clone());
+    }
+    let loses_order = may_lose_order && view.as_ref().is_some_and(is_clean);
+    // A required proof is one of the source.
     let is_unproved =
-        loses_order && request.proofs == ProofMode::Required && !view.as_ref().is_some_and(is_proved);
+        loses_order && request.proofs == ProofMode::Required && !proof.is_some_and(|proof| proof.is_proved);
     // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
     let view = view.filter(|view| is_wgsl && (has_fewer_races && !loses_order || !is_clean(view)));
     let has_word = !loses_order || !is_wgsl;
@@ -206,6 +227,17 @@ pub fn analyze(
     answer
 }
 
+/// Returns options with the limit of a phase.
+fn limited_options(
+    request: &AnalysisRequest<'_>,
+    options: &AnalysisOptions,
+    phase: RacePhase,
+) -> AnalysisOptions {
+    let limit = (request.start_limit)(phase);
+    let deadline = Some(DeadlinePredicate::new(move || limit()));
+    AnalysisOptions { deadline, ..options.clone() }
+}
+
 fn race_verdict(verdict: GridVerdict) -> RaceVerdict {
     match verdict {
         GridVerdict::Racy => RaceVerdict::Racy,
@@ -226,15 +258,11 @@ fn analyze_further(
     choice: InputChoiceReport,
 ) -> Result<EntryAnswer, String> {
     let AnalysisRequest { file, model, start_limit, .. } = *request;
-    let InputChoiceReport { mut report, mut options } = choice;
+    let InputChoiceReport { mut report, mut options, reached_by_equality } = choice;
     let proof = if request.proofs == ProofMode::None { None } else { prove_entry(module, requested)? };
     // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
     let is_exact = request.proofs == ProofMode::Required || !requested.conditions.is_empty();
-    let with_limit = |phase| {
-        let limit = start_limit(phase);
-        let deadline = Some(DeadlinePredicate::new(move || limit()));
-        AnalysisOptions { deadline, ..requested.clone() }
-    };
+    let with_limit = |phase| limited_options(request, requested, phase);
     if let Some(proof) = proof.as_ref().filter(|_| is_exact)
         && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
     {
@@ -242,14 +270,22 @@ fn analyze_further(
         report.chosen_inputs = vec![walk.inputs];
     } else if let Some(proof) = proof.as_ref().filter(|_| report.verdict == GridVerdict::Clean)
         && let Some(walk) = walk_proof(module, &with_limit(RacePhase::Walks), proof, &report)
-        && walk.sets_grid_alone
         && let Some(found) = walk.report.findings.iter().find(|found| is_disproof(found))
-        && let Some([x, y, z]) = walk.options.grid
     {
-        // The walks chose smaller grids.
-        report.verdict = GridVerdict::NeedsInputs;
-        report.open_findings.push(found.clone());
-        report.needs.push(NeededInput::grid_for_finding(format!("{x},{y},{z}")).with_finding(found));
+        let reached = reached_by_equality.iter().find(|reached| reached.contains(found));
+        let needs = match (walk.sets_grid_alone, reached, walk.options.grid) {
+            // The walks chose smaller grids.
+            (true, _, Some([x, y, z])) => vec![NeededInput::grid_for_finding(format!("{x},{y},{z}"))],
+            (_, Some(reached), _) if is_race_of_source(module, &walk.options, found) => {
+                needed_inputs(module, &options, &[], &reached.inputs, false)
+            }
+            _ => Vec::new(),
+        };
+        if !needs.is_empty() {
+            report.verdict = GridVerdict::NeedsInputs;
+            report.open_findings.push(found.clone());
+            report.needs.extend(needs.into_iter().map(|needed| needed.with_finding(found)));
+        }
     }
     if let Some(save) = request.save_inputs {
         let mut saved = options.clone();
@@ -269,10 +305,14 @@ fn analyze_further(
     let tested_findings = report.findings.iter().enumerate().filter(|_| request.creates_tests);
     let tests = tested_findings.map(test).collect();
     let mut pairs = report.findings.iter().map(GridFinding::racing_pair).collect();
+    let is_proved = proof.as_ref().is_some_and(|proof| proof.is_proved);
+    // Inferred conditions may exclude what the unreached lines are for.
+    let is_for_every_input = request.proofs == ProofMode::Required
+        || proof.as_ref().is_some_and(|proof| proof.conditions.is_empty());
     // A proof answers what unreached lines and divergent branches leave open; its conditions exclude a race by share.
     let is_answered = |need: &NeededInput| match &need.finding {
         Some(found) => is_disproof(found),
-        None => request.proofs == ProofMode::Required && !need.lines.is_empty(),
+        None => is_for_every_input && !need.lines.is_empty(),
     };
     let is_answered = report.verdict == GridVerdict::NeedsInputs
         // Inputs that show an open race violate given conditions of a proof.
@@ -280,7 +320,6 @@ fn analyze_further(
         && !report.needs.is_empty()
         && report.needs.iter().all(is_answered);
     let is_stopped = report.verdict == GridVerdict::Undecided && request.proofs == ProofMode::Required;
-    let is_proved = proof.as_ref().is_some_and(|proof| proof.is_proved);
     if is_proved && (report.is_open_by_share || is_answered || is_stopped) {
         report.verdict = GridVerdict::Clean;
         report.needs.clear();
@@ -324,7 +363,8 @@ fn add_all_fixes(
     walked.line = line.clone();
     let walk = |bytes: &[u8]| {
         let module = entry_point::inputs::read_bound_module(bytes, requested).ok()?;
-        let InputChoiceReport { report, options } = walk_entry(request, &module, requested, &stop).ok()?;
+        let InputChoiceReport { report, options, .. } =
+            walk_entry(request, &module, requested, &stop).ok()?;
         let line = race_line(file, &module, &options, report.clone());
         Some(WalkedSource { module, options, report, line })
     };
@@ -421,7 +461,12 @@ fn walk_entry(
         }
     };
     let search_options = with_limit(RacePhase::InputSearch);
-    let choice = crate::choose::choose_inputs(module, &search_options, request.inputs, InputGrid::Chosen)?;
+    let mut choice =
+        crate::choose::choose_inputs(module, &search_options, request.inputs, InputGrid::Chosen)?;
+    if !options.conditions.is_empty() {
+        // The proof refuses values that contradict its conditions.
+        choice.retain_choices(|chosen| prove_entry(module, chosen).is_ok());
+    }
     let options = with_limit(RacePhase::Walks);
     let limit = start_limit(RacePhase::Model);
     let budget = || limit() || stop();

@@ -28,7 +28,7 @@ use crate::term::{
 use crate::value::{Descriptor, LocalKey, Pointer, State, Value};
 
 /// Upper bound on the workgroups of a dimension, `maxComputeWorkGroupCount`'s required minimum.
-pub(crate) const MAX_GROUPS: u64 = 65_535;
+pub const MAX_WORKGROUPS: u64 = 65_535;
 /// Upper bound on the terms of a summary.
 const MAX_TERMS: usize = 400_000;
 
@@ -151,6 +151,8 @@ pub(crate) struct Summary<'m> {
     pub loop_continues: Vec<TermId>,
     pub closed_forms: Vec<ClosedForm>,
     pub local_size: [TermId; 3],
+    /// Upper bound on the workgroups of a dimension.
+    pub max_workgroups: u64,
     /// Given bytes of inputs, and the scalars that are loaded from them, by name.
     pub given: Vec<(InputMemory, u64, Vec<u8>)>,
     pub used: BTreeMap<String, GivenValue>,
@@ -172,11 +174,11 @@ impl Summary<'_> {
     }
 
     pub fn group_id(&mut self, axis: usize) -> TermId {
-        self.symbol(FunctionKind::GroupId(axis), (0, MAX_GROUPS - 1), Uniformity::Workgroup)
+        self.symbol(FunctionKind::GroupId(axis), (0, self.max_workgroups - 1), Uniformity::Workgroup)
     }
 
     pub fn group_count(&mut self, axis: usize) -> TermId {
-        self.symbol(FunctionKind::GroupCount(axis), (1, MAX_GROUPS), Uniformity::Grid)
+        self.symbol(FunctionKind::GroupCount(axis), (1, self.max_workgroups), Uniformity::Grid)
     }
 
     /// Returns the last iteration of a loop, a function of the iterations of the loops around it.
@@ -284,6 +286,7 @@ impl<'m> Executor<'m> {
                 loop_continues: vec![truth; count],
                 closed_forms: Vec::new(),
                 local_size,
+                max_workgroups: MAX_WORKGROUPS,
                 given: Vec::new(),
                 used: BTreeMap::new(),
                 assumes_divisors: false,

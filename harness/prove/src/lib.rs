@@ -31,6 +31,7 @@ use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{Specialized, SpirvConstant, SpirvModule, SpirvType, Stage};
 
 use crate::execute::Executor;
+pub use crate::execute::MAX_WORKGROUPS;
 use crate::graph::Graph;
 pub use crate::input::{InputMemory, InputValue, RacyInputs};
 use crate::prover::{Answer, PairKind, Prover, Query};
@@ -101,9 +102,6 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     if Stage::from_execution_model(entry.model) != Some(Stage::Compute) {
         return Err(Unproved::new(UnprovedReason::Stage));
     }
-    if options.grid.is_some_and(|grid| grid.iter().any(|count| u64::from(*count) > execute::MAX_GROUPS)) {
-        return Err(Unproved::new(UnprovedReason::TooLarge));
-    }
     let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)
         .map_err(|problem| malformed(problem.to_string()))?;
     let graph = Graph::new(module, entry.function)?;
@@ -114,6 +112,8 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     let mut executor = Executor::new(module, &specialized, graph, terms, local_size);
     executor.symbolic_constants = symbolic;
     executor.summary.given.clone_from(&options.given);
+    let given_counts = options.grid.into_iter().flatten().map(u64::from);
+    executor.summary.max_workgroups = given_counts.chain([MAX_WORKGROUPS]).max().unwrap_or(MAX_WORKGROUPS);
     let summary = executor.run()?;
     let steps = if options.steps == 0 { DEFAULT_STEPS } else { options.steps };
     let used = used_dimensions(&summary);
@@ -138,9 +138,11 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     prover.find_exact_forms();
     let mut conflicts = prover.conflict_queries()?;
     let are_different = |query: &Query| query.kind == PairKind::DifferentWorkgroups;
-    let unused = (0..3).filter(|axis| !used[*axis] && options.grid.is_none());
+    let is_single = !used.contains(&true) && prover.has_single_invocations();
+    let unused = (0..3).filter(|axis| !used[*axis] && options.grid.is_none() && !is_single);
     let unused: Vec<usize> = unused.collect();
-    // Workgroups that differ in an unused dimension do the same. A shader that uses none is written for one workgroup.
+    // Workgroups that differ in an unused dimension do the same. A shader that uses none is written for one workgroup,
+    // unless that is a single invocation.
     let mut across = conflicts.iter().filter(|query| are_different(query));
     if !unused.is_empty() && across.all(|query| matches!(prover.answer(query), Answer::Proved)) {
         conflicts.retain(|query| !are_different(query));
@@ -344,7 +346,8 @@ fn assumptions(prover: &Prover<'_>) -> Vec<String> {
     let summary = &prover.summary;
     let mut all = Vec::new();
     if prover.grid.contains(&None) {
-        let limit = format!("at most {} workgroups in each dimension, counted from 0", execute::MAX_GROUPS);
+        let limit =
+            format!("at most {} workgroups in each dimension, counted from 0", summary.max_workgroups);
         all.push(limit);
     }
     let module = summary.module;

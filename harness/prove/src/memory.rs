@@ -472,12 +472,20 @@ impl Executor<'_> {
                 Ok(())
             }
             Pointer::Memory { descriptor, offset, ty } => {
-                self.add_ranges(descriptor, *offset, *ty, true, memory, &value.terms())
+                let values = self.stored_terms(value);
+                self.add_ranges(descriptor, *offset, *ty, true, memory, &values)
             }
             Pointer::Image { .. } | Pointer::Texel { .. } => {
                 Err(self.unproved(UnprovedReason::UnknownPointer))
             }
         }
+    }
+
+    /// Returns the terms of a stored value; one of them is arbitrary if a part has no term.
+    fn stored_terms(&mut self, value: &Value) -> Vec<TermId> {
+        let unknown =
+            value.is_partly_opaque().then(|| self.arbitrary(32, Uniformity::Invocation, Vec::new()));
+        value.terms().into_iter().chain(unknown).collect()
     }
 
     /// Returns the class of memory that invocations share.
@@ -679,7 +687,7 @@ impl Executor<'_> {
         };
         let writes = written.is_some();
         if writes || self.written.contains(&descriptor.variable) {
-            let values = written.map_or_else(Vec::new, |value| value.terms());
+            let values = written.map_or_else(Vec::new, |value| self.stored_terms(&value));
             let location = Location::Texel { coordinates };
             self.add_plain_access(descriptor, location, writes, memory, &values)?;
         }

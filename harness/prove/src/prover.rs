@@ -305,6 +305,11 @@ impl<'m> Prover<'m> {
         queries
     }
 
+    /// Returns true if each workgroup has one invocation.
+    pub fn has_single_invocations(&self) -> bool {
+        self.summary.local_size.iter().all(|size| self.summary.terms.constant_of(*size) == Some(1))
+    }
+
     fn distinct_invocations(&mut self) -> TermId {
         let ids = [0, 1, 2].map(|axis| self.summary.local_id(axis));
         self.differ(&ids, Uniformity::Workgroup)
@@ -328,7 +333,7 @@ impl<'m> Prover<'m> {
     }
 
     /// Returns true if a conflict between two accesses is possible for some addresses.
-    fn may_conflict(a: &Access, b: &Access, kind: PairKind) -> bool {
+    fn may_conflict(&self, a: &Access, b: &Access, kind: PairKind) -> bool {
         let reaches = |scope: Scope| match kind {
             PairKind::SameWorkgroup => scope != Scope::Invocation && scope != Scope::Subgroup,
             PairKind::DifferentWorkgroups => !scope.is_within_workgroup(),
@@ -338,7 +343,48 @@ impl<'m> Prover<'m> {
             _ => true,
         };
         let are_atomic = a.atomic.is_some_and(reaches) && b.atomic.is_some_and(reaches) && has_one_size;
-        a.descriptor.variable == b.descriptor.variable && (a.writes || b.writes) && !are_atomic
+        let is_defined = self.defines_collisions(a.class) && a.atomic.is_some() != b.atomic.is_some();
+        a.descriptor.variable == b.descriptor.variable && (a.writes || b.writes) && !are_atomic && !is_defined
+    }
+
+    /// Returns true if the language defines the collisions of an atomic and a plain access, and of two equal stores.
+    fn defines_collisions(&self, class: StorageClass) -> bool {
+        self.summary.module.defines_collisions() && class != StorageClass::Workgroup
+    }
+
+    /// Returns the condition that two stores differ in address or value, if the language defines their collision.
+    fn differ_as_stores(
+        &mut self,
+        [(a, one), (b, two)]: [(&Access, &FxHashMap<FunctionId, TermId>); 2],
+        shared: Uniformity,
+    ) -> Option<TermId> {
+        let is_store =
+            |access: &Access| access.writes && access.atomic.is_none() && !access.values.is_empty();
+        let size = |access: &Access| match access.location {
+            Location::Bytes { size, .. } => Some(size),
+            Location::Texel { .. } => None,
+        };
+        let parts = |access: &Access| [access.location.terms(), &access.values].concat();
+        let (first, second) = (parts(a), parts(b));
+        let is_defined = self.defines_collisions(a.class)
+            && is_store(a)
+            && is_store(b)
+            && (size(a), first.len()) == (size(b), second.len());
+        if !is_defined {
+            return None;
+        }
+        let first = self.instance(&first, shared, false, one);
+        let second = self.instance(&second, shared, true, two);
+        let terms = &mut self.summary.terms;
+        let mut different = Vec::new();
+        for (x, y) in first.into_iter().zip(second) {
+            if terms.width(x) != terms.width(y) {
+                return None;
+            }
+            let equal = terms.equal(x, y);
+            different.push(terms.not(equal));
+        }
+        Some(terms.any(&different))
     }
 
     /// Returns the queries of all pairs of accesses.
@@ -351,7 +397,7 @@ impl<'m> Prover<'m> {
         let mut pairs = 0;
         for (index, a) in accesses.iter().enumerate() {
             for b in &accesses[index..] {
-                if Self::may_conflict(a, b, PairKind::SameWorkgroup)
+                if self.may_conflict(a, b, PairKind::SameWorkgroup)
                     && self.terms().constant_of(distinct) != Some(0)
                 {
                     let key = (a.class, pair_strength(a, b));
@@ -388,7 +434,7 @@ impl<'m> Prover<'m> {
                     }
                 }
                 if a.class != StorageClass::Workgroup
-                    && Self::may_conflict(a, b, PairKind::DifferentWorkgroups)
+                    && self.may_conflict(a, b, PairKind::DifferentWorkgroups)
                     && self.terms().constant_of(groups) != Some(0)
                 {
                     pairs += 1;
@@ -459,6 +505,7 @@ impl<'m> Prover<'m> {
         let second = self.instance(&parts(b, second_path), shared, true, two);
         let mut conjuncts: Vec<TermId> = first[..3].iter().chain(&second[..3]).copied().collect();
         conjuncts.extend(premises);
+        let as_stores = self.differ_as_stores([(a, one), (b, two)], shared);
         let (mut execution, mut offsets) = (conjuncts.clone(), Vec::new());
         let descriptors = self.descriptors_of(a.descriptor.variable);
         let terms = &mut self.summary.terms;
@@ -488,12 +535,15 @@ impl<'m> Prover<'m> {
                 execution.push(terms.binary(Operator::Less, x, length));
             }
         }
+        conjuncts.extend(as_stores);
         let all = terms.every(&conjuncts);
         if terms.constant_of(all) == Some(0) {
             return None;
         }
         let module = self.summary.module;
         let name = variable_name(module, a.descriptor.variable);
+        let has_atomics = a.atomic.or(b.atomic).is_none()
+            && self.summary.accesses.iter().any(|access| access.atomic.is_some());
         let spots = [(a.line, a.place), (b.line, b.place)];
         let mut inexact = Vec::new();
         for (access, is_second, iterations) in [(a, false, one), (b, true, two)] {
@@ -506,7 +556,7 @@ impl<'m> Prover<'m> {
             execution,
             offsets,
             inexact,
-            reason: UnprovedReason::Conflict(name),
+            reason: UnprovedReason::Conflict { name, has_atomics },
             spots,
             kind,
         })

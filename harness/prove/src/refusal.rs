@@ -21,8 +21,8 @@ pub enum UnprovedReason {
     UnknownPointer,
     /// A barrier that some invocations may not reach.
     DivergentBarrier,
-    /// Two accesses that may conflict; the name of the variable.
-    Conflict(String),
+    /// Two accesses that may conflict; the name of the variable. Atomics of the entry point may order them.
+    Conflict { name: String, has_atomics: bool },
     /// The solver's budget ended.
     Budget,
     /// A given condition that cannot be read; the column counts from 1.
@@ -56,7 +56,10 @@ impl fmt::Display for UnprovedReason {
             UnprovedReason::Instruction(name) => write!(f, "{name} has no model"),
             UnprovedReason::UnknownPointer => f.write_str("a pointer whose variable is not known"),
             UnprovedReason::DivergentBarrier => f.write_str("some invocations may not reach this barrier"),
-            UnprovedReason::Conflict(name) => write!(f, "two invocations may conflict on `{name}`"),
+            UnprovedReason::Conflict { name, has_atomics } => {
+                let unless = if *has_atomics { ", unless atomics order them" } else { "" };
+                write!(f, "two invocations may conflict on `{name}`{unless}")
+            }
             UnprovedReason::Budget => f.write_str("the step budget ended"),
             UnprovedReason::Condition { text, column, expected } => {
                 write!(f, "column {column} of the condition `{text}`: {expected}")

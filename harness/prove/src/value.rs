@@ -69,6 +69,15 @@ impl Value {
         all
     }
 
+    /// Returns true if a part of it has no term.
+    pub fn is_partly_opaque(&self) -> bool {
+        match self {
+            Value::Scalar(_) | Value::Pointer(_) => false,
+            Value::Composite(parts) => parts.iter().any(Value::is_partly_opaque),
+            Value::Opaque => true,
+        }
+    }
+
     /// Returns the value with each term replaced.
     pub fn map_terms(&self, map: &mut dyn FnMut(TermId) -> TermId) -> Value {
         match self {

@@ -359,6 +359,11 @@ pub struct Blocked {
 }
 
 impl Blocked {
+    /// Returns true if an instruction of a finding is in one of the blocks.
+    pub fn contains(&self, found: &GridFinding) -> bool {
+        found.blocks.iter().any(|block| self.blocks.contains(block))
+    }
+
     /// Returns true if other choices of inputs take the branch. What they leave unreached behind it is blocked by
     /// other branches.
     pub fn is_covered(&self, covered: &[bool]) -> bool {

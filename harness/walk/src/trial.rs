@@ -32,6 +32,8 @@ pub struct Trial {
     first_invocations: Vec<u32>,
     /// The code that one invocation alone reaches, because inputs bound the positions of the others.
     pub alone: Vec<Blocked>,
+    /// The code that one invocation alone reaches behind another comparison with inputs.
+    pub alone_by_equality: Vec<Blocked>,
     /// The inputs that decide a branch together with a value that the schedule decides, such as a counter.
     pub synchronizing: Vec<usize>,
     /// The inputs that decide branches, addresses or operands.
@@ -186,30 +188,35 @@ pub(super) fn blocked_lines(
     all
 }
 
-/// Returns the code that one invocation alone reaches behind a branch of several, which compares inputs by order.
+/// Returns the code that one invocation alone reaches behind a branch of several: where the branch compares inputs by
+/// order, and elsewhere.
 fn lines_of_one_invocation(
     program: &DecodedProgram<'_>,
     influence: &InputInfluence,
     is_shared: &[bool],
     reached: &[bool],
-) -> Vec<Blocked> {
+) -> [Vec<Blocked>; 2] {
     let is_in = |all: &[bool], block: &u32| all.get(*block as usize).copied().unwrap_or_default();
     let alone = |(site, taint): (&u32, &Taint)| {
         let of_several = program.block_of(*site).is_some_and(|block| is_in(is_shared, &block));
-        if !of_several || !compares_order(program, *site) {
+        if !of_several {
             return None;
         }
         let mut skipped = program.skipped_by_branch(*site, is_shared);
         // A side that no invocation takes is not reached.
         skipped.targets.retain(|block| is_in(reached, block));
-        (!skipped.targets.is_empty() && !skipped.effects.is_empty()).then(|| Blocked {
+        let blocked = Blocked {
             inputs: inputs_in(*taint, influence.count),
             lines: skipped.effects,
             blocks: skipped.blocks,
             targets: skipped.targets,
-        })
+        };
+        let is_alone = !blocked.targets.is_empty() && !blocked.lines.is_empty();
+        is_alone.then(|| (compares_order(program, *site), blocked))
     };
-    influence.branches.iter().filter_map(alone).collect()
+    let (by_order, others): (Vec<_>, Vec<_>) =
+        influence.branches.iter().filter_map(alone).partition(|(is_by_order, _)| *is_by_order);
+    [by_order, others].map(|all| all.into_iter().map(|(_, blocked)| blocked).collect())
 }
 
 /// Returns true if the condition of a branch consists of comparisons by order.
@@ -409,14 +416,13 @@ pub fn run_trial(module: &SpirvModule, options: &AnalysisOptions, most: u64) -> 
         let reached = machine.blocks_entered(1);
         let deciding = influence.branches.values().chain(influence.sites.values());
         let influential = deciding.fold(0, |all, taint| all | taint);
+        let shared = &machine.block_entries.is_shared;
+        let [alone, alone_by_equality] =
+            lines_of_one_invocation(machine.program, influence, shared, &reached);
         Trial {
             blocked: blocked_lines(machine.program, influence, &reached),
-            alone: lines_of_one_invocation(
-                machine.program,
-                influence,
-                &machine.block_entries.is_shared,
-                &reached,
-            ),
+            alone,
+            alone_by_equality,
             synchronizing: inputs_in(influence.synchronization, influence.count),
             influential: inputs_in(influential, influence.count).into_iter().collect(),
             findings,

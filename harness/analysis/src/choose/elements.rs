@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::search::{Candidate, InputSearch, set_contents};
+use super::search::{Candidate, InputSearch, scalar_bits, set_contents};
 use entry_point::AnalysisOptions;
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
 use walk::FindingKey;
 
-/// Fill words whose elements differ, for floats and for other numbers.
-const DISTINCT_FILL_WORDS: [(&str, &str); 2] = [("floats", "random"), ("iota", "iota")];
+/// Fill words whose elements differ, for floats and for other numbers, and scalars as a share of the invocations.
+const DISTINCT_VALUES: [(&str, &str, u64); 2] = [("floats", "random", 2), ("iota", "iota", 5)];
 
 impl InputSearch<'_> {
     /// Tries contents in which elements of integer contents are equal, as keys and indices may be; returns the first trial
@@ -63,6 +63,7 @@ impl InputSearch<'_> {
         let is_element = |input: &AssumedInput| match input.place {
             InputPlace::Contents(at) => !self.atomics.contains(&at),
             InputPlace::Image(_) => true,
+            InputPlace::Push(..) | InputPlace::Scalar(..) if counts_stores && input.is_number() => true,
             _ => input.kind == InputKind::Address,
         };
         let assumed = options.assumed.iter().enumerate();
@@ -74,13 +75,20 @@ impl InputSearch<'_> {
             return None;
         }
         let (options, suspicious) = (options.clone(), trial.suspicious_findings().count());
-        for (floats, numbers) in DISTINCT_FILL_WORDS {
+        let invocations = self.invocation_counts.iter().copied().max().unwrap_or(1);
+        for (floats, numbers, share) in DISTINCT_VALUES {
             let mut options = options.clone();
             for input in &changed {
                 let is_float =
                     matches!(input.kind, InputKind::Float(_)) || matches!(input.place, InputPlace::Image(_));
-                let word = if is_float { floats } else { numbers };
-                self.set_input(&mut options, input, &Candidate::Fill(word.to_owned()));
+                let number = invocations / share;
+                let candidate = match input.place {
+                    InputPlace::Push(..) | InputPlace::Scalar(..) if input.is_number() => {
+                        Candidate::Bits(scalar_bits(input.kind, (number, number as f32)))
+                    }
+                    _ => Candidate::Fill(if is_float { floats } else { numbers }.to_owned()),
+                };
+                self.set_input(&mut options, input, &candidate);
             }
             let Some(at) = self.try_inputs(options) else { continue };
             let trial = &self.trials[at].1;

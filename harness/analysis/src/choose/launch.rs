@@ -418,8 +418,8 @@ impl LaunchSearch<'_, '_> {
                 let mut grid = options.grid.unwrap_or([1; 3]);
                 let local = u64::from(self.launch.local_size[axis]);
                 let old = u64::from(grid[axis]) * local;
-                // Positions have 32 bits.
-                if value.saturating_mul(local) > 1 << 32 {
+                // Not every device has more, and positions have 32 bits.
+                if value > prove::MAX_WORKGROUPS || value.saturating_mul(local) > 1 << 32 {
                     return None;
                 }
                 grid[axis] = u32::try_from(value).ok()?;

@@ -604,7 +604,7 @@ pub(super) fn reaches_new_block(reached: &[bool], covered: &[bool]) -> bool {
 }
 
 /// Returns the bits of a scalar of some kind; `float` is 1 or -1.
-fn scalar_bits(kind: InputKind, (number, float): (u64, f32)) -> u64 {
+pub(super) fn scalar_bits(kind: InputKind, (number, float): (u64, f32)) -> u64 {
     match kind {
         InputKind::Float(32) => u64::from(float.to_bits()),
         InputKind::Float(64) => f64::from(float).to_bits(),

@@ -2,16 +2,49 @@
 
 use std::collections::BTreeSet;
 
-use super::saturating_product;
 use super::search::{InputSearch, set_scalar};
-use entry_point::FindingKind;
+use super::{InputChoice, saturating_product};
 use entry_point::input_place::{AssumedInput, InputKind, InputPlace};
-use walk::FindingKey;
+use entry_point::{AnalysisOptions, FindingKind};
+use walk::{Blocked, FindingKey};
 
 /// Upper bound on the numbers that are changed.
 const MAX_BOUNDS: usize = 4;
 /// A number of elements for each invocation that leaves some for the next one.
 const SMALL_SHARE: u64 = 2;
+
+impl InputChoice {
+    /// Returns the code that one invocation alone reaches in every choice, because numbers bound the others.
+    pub(crate) fn reached_by_one(&self) -> Vec<Blocked> {
+        let alone = self.chosen.first().into_iter().flat_map(|trial| &trial.alone);
+        // Counters start as zeros, so another value lets no more invocations pass.
+        self.never_shared(alone.filter(|alone| !self.decides_by_counters(alone)))
+    }
+
+    /// Returns true if counters, flags and locks alone decide whether code is reached.
+    pub(crate) fn decides_by_counters(&self, blocked: &Blocked) -> bool {
+        blocked.inputs.iter().all(|input| self.conventions.inputs.contains(input))
+    }
+
+    /// Returns true if counters, flags and locks start as usual.
+    pub(crate) fn has_ordinary_counters(&self, options: &AnalysisOptions) -> bool {
+        self.conventions.is_satisfied_by(options)
+    }
+
+    /// Returns the code that one invocation alone reaches in every choice, because contents equal a number.
+    pub(crate) fn reached_by_equality(&self) -> Vec<Blocked> {
+        self.never_shared(self.chosen.iter().flat_map(|trial| &trial.alone_by_equality))
+    }
+
+    fn never_shared<'b>(&self, alone: impl Iterator<Item = &'b Blocked>) -> Vec<Blocked> {
+        let mut shared: Vec<bool> = Vec::new();
+        for trial in &self.chosen {
+            shared.resize(trial.is_shared.len(), false);
+            shared.iter_mut().zip(&trial.is_shared).for_each(|(known, now)| *known |= now);
+        }
+        alone.filter(|alone| !alone.is_covered(&shared)).cloned().collect()
+    }
+}
 
 impl InputSearch<'_> {
     /// Returns the trial in which several invocations enter the most blocks that at most one enters in all the others.
