@@ -14,7 +14,8 @@ use entry_point::{Problem, source_location, unsupported};
 use litmus::{Access, ThreadId};
 use rspirv::spirv::{Op, StorageClass as Class};
 use spirv_reader::{
-    MemoryOperands, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+    ImageOperation, MemoryOperands, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule,
+    SpirvOperation, SpirvType,
 };
 
 /// Upper bound on nested calls; SPIR-V has no recursion.
@@ -106,9 +107,11 @@ impl StepCollector<'_> {
                     self.extend_place(instruction.result, base, indices);
                 }
                 SpirvOperation::Copy { value: base }
-                | SpirvOperation::ImageTexelPointer { image: base, .. }
-                | SpirvOperation::Image { sampled: base }
-                | SpirvOperation::SampledImage { image: base, .. } => {
+                | SpirvOperation::Image(
+                    ImageOperation::TexelPointer { image: base, .. }
+                    | ImageOperation::ImageOf { sampled: base }
+                    | ImageOperation::Combine { image: base, .. },
+                ) => {
                     self.extend_place(instruction.result, base, &[]);
                 }
                 SpirvOperation::Load { pointer, .. }
@@ -153,12 +156,12 @@ impl StepCollector<'_> {
                 self.add_access(body, instruction, (source, Load), plain(loaded))?;
                 self.add_access(body, instruction, (target, Store), plain(stored))
             }
-            SpirvOperation::ImageRead { image, operands, .. }
-            | SpirvOperation::ImageFetch { image, operands, .. }
-            | SpirvOperation::ImageSample { image, operands, .. } => {
-                self.add_access(body, instruction, (image, Load), plain(operands.memory))
-            }
-            SpirvOperation::ImageWrite { image, operands, .. } => {
+            SpirvOperation::Image(
+                ImageOperation::Read { image, operands, .. }
+                | ImageOperation::Fetch { image, operands, .. }
+                | ImageOperation::Sample { image, operands, .. },
+            ) => self.add_access(body, instruction, (image, Load), plain(operands.memory)),
+            SpirvOperation::Image(ImageOperation::Write { image, operands, .. }) => {
                 self.add_access(body, instruction, (image, Store), plain(operands.memory))
             }
             SpirvOperation::Atomic(access) => {
