@@ -400,7 +400,7 @@ fn walk_by_language(
     stop: &StopFunction,
 ) -> Option<Result<LanguageView, Refusal>> {
     requested.language?;
-    let module = module.by_language_rules()?;
+    let module = module.by_language_rules(requested.hlsl)?;
     let options = AnalysisOptions { by_language_rules: true, ..requested.clone() };
     let racing = AnalysisOptions { by_language_rules: true, ..racing.clone() };
     let is_free_where_racy = analyze_grid(&module, &racing).is_ok_and(|report| report.findings.is_empty());
@@ -522,7 +522,10 @@ pub fn race_line(
         subgroup_size: report.subgroup_size,
         verdict,
         why: report.refusal.as_ref().map(|refusal| source_refusal_text(file, module, refusal)),
-        language: module.language.map(|language| language.name().to_owned()),
+        language: module.language.map(|language| match language {
+            ShaderLanguage::Hlsl => options.hlsl.describe_language(language.name()),
+            _ => language.name().to_owned(),
+        }),
         inputs: if coverage.inputs.is_empty() { CoveredInputs::Given } else { CoveredInputs::Chosen },
         module_verdict: Some(verdict),
         findings: report.findings.iter().map(record).collect(),

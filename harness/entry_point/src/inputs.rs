@@ -8,11 +8,11 @@ pub use crate::contents::{
     AddressInput, AddressTarget, DEFAULT_BYTES, FILL_WORDS, ImageInput, MAX_BYTES, RayResults, TexelInput,
     address_offset_in, default_image, fill_bytes, parse_integer,
 };
-use crate::error::{self, Problem, Refusal};
+use crate::error::{self, Problem, Refusal, unsupported};
 use crate::options::AnalysisOptions;
 pub use crate::sampler::{AddressMode, Sampler};
-use spirv_reader::SpirvModule;
 pub use spirv_reader::annotations::parse_binding;
+use spirv_reader::{HlslRules, ShaderLanguage, SourcePosition, SpirvModule};
 
 #[derive(Clone, Debug, Default)]
 pub struct CaseFile {
@@ -462,7 +462,12 @@ pub fn read_bound_module(bytes: &[u8], options: &AnalysisOptions) -> Result<Spir
     for (from, to) in &options.aliases {
         module.alias_descriptor(*from, *to);
     }
-    Ok(if options.by_language_rules { module.by_language_rules().unwrap_or(module) } else { module })
+    if options.hlsl != HlslRules::default() && options.language != Some(ShaderLanguage::Hlsl) {
+        let what = "the rules of HLSL for a shader that is no source in HLSL";
+        return Err(unsupported(what).located_at(SourcePosition::Module));
+    }
+    let by_language = options.by_language_rules.then(|| module.by_language_rules(options.hlsl)).flatten();
+    Ok(by_language.unwrap_or(module))
 }
 
 /// Merges a case file into options; existing options win.

@@ -9,8 +9,8 @@ use crate::finding::InvocationId;
 use crate::input_place::{AssumedInput, UnsetOverride};
 use crate::open_memory::OpenMemory;
 use crate::sampler::Sampler;
-use spirv_reader::ShaderLanguage;
 use spirv_reader::annotations::Formula;
+use spirv_reader::{HlslRules, ShaderLanguage};
 
 /// Default bound on the iterations of loops that depend on read values.
 pub const DEFAULT_UNROLL: u32 = 2;
@@ -24,6 +24,8 @@ pub struct AnalysisOptions {
     pub language: Option<ShaderLanguage>,
     /// True to analyse the module by the rules of its language; see [`SpirvModule::by_language_rules`].
     pub by_language_rules: bool,
+    /// The candidate for the rules of HLSL.
+    pub hlsl: HlslRules,
     /// Workgroups of the dispatch. Default: the annotations, else one.
     pub grid: Option<[u32; 3]>,
     /// The workgroups that a walk runs, by their position in the grid; the others do not start. Default: all.

@@ -115,7 +115,8 @@ impl SpirvModule {
         append(Op::Store, 0, &[&[pointer, changed], memory].concat());
     }
 
-    fn new_id(&mut self) -> u32 {
+    /// Returns an id that the module does not use.
+    pub(crate) fn new_id(&mut self) -> u32 {
         let id = self.words[3];
         self.words[3] += 1;
         id

@@ -16,6 +16,62 @@ pub enum ShaderLanguage {
     Wgsl,
 }
 
+/// The execution model of HLSL, a candidate of proposal 0007.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HlslExecution {
+    /// Lanes are independent threads.
+    #[default]
+    Independent,
+    /// The same, with synchronization of a tangle at branches.
+    Branches,
+    /// The same, with synchronization of a tangle at atomics.
+    Atomics,
+    /// The lanes of a tangle execute in lockstep.
+    Tangle,
+    /// The lanes of a wave execute in lockstep.
+    Lockstep,
+}
+
+/// The memory model from which that of HLSL derives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HlslMemory {
+    /// The functional specification of Direct3D 11.3: accesses that collide are not ordered, but defined.
+    #[default]
+    Direct3d,
+    /// The HSA memory model: ordinary accesses that collide are a data race.
+    Hsa,
+}
+
+/// A candidate for the rules of HLSL. The default is what its documents promise today.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HlslRules {
+    pub execution: HlslExecution,
+    pub memory: HlslMemory,
+}
+
+impl HlslRules {
+    /// The execution models by name.
+    pub const EXECUTIONS: [(&'static str, HlslExecution); 5] = [
+        ("independent", HlslExecution::Independent),
+        ("branches", HlslExecution::Branches),
+        ("atomics", HlslExecution::Atomics),
+        ("tangle", HlslExecution::Tangle),
+        ("lockstep", HlslExecution::Lockstep),
+    ];
+    /// The memory models by name.
+    pub const MEMORIES: [(&'static str, HlslMemory); 2] =
+        [("d3d11", HlslMemory::Direct3d), ("hsa", HlslMemory::Hsa)];
+
+    /// Returns the name of the language, with the choices that differ from today's rules.
+    pub fn describe_language(self, language: &str) -> String {
+        let execution = HlslRules::EXECUTIONS.iter().skip(1).find(|(_, known)| *known == self.execution);
+        let memory = HlslRules::MEMORIES.iter().skip(1).find(|(_, known)| *known == self.memory);
+        let chosen: Vec<&str> =
+            execution.map(|(name, _)| *name).into_iter().chain(memory.map(|(name, _)| *name)).collect();
+        if chosen.is_empty() { language.to_owned() } else { format!("{language} ({})", chosen.join(", ")) }
+    }
+}
+
 /// Extensions of GLSL: those of the stages, and that of all.
 const GLSL_EXTENSIONS: [&str; 15] = [
     "comp", "vert", "frag", "tesc", "tese", "geom", "mesh", "task", "rgen", "rint", "rahit", "rchit",

@@ -10,7 +10,7 @@
 //!   group. dxc, slangc and glslang emit no `Coherent` for it. Its 32-bit parts are atomic (7.14.2): an
 //!   interlocked operation and a plain access, or two stores of one value, are a defined collision
 //!   ([`SpirvModule::defines_collisions`]). In `groupshared` memory this holds for an interlocked operation and a
-//!   load.
+//!   load. [`HlslRules`] selects a candidate for other rules.
 //! - **Slang** (Memory Model and Consistency): a barrier orders earlier before later accesses of its memory in
 //!   the group. Data races are undefined. Without a memory operand, slangc leaves `groupshared` memory private.
 //! - **GLSL** (4.60, 8.16): memory other than `shared` needs both `barrier()` and a memory barrier, in no
@@ -24,13 +24,13 @@
 use rspirv::spirv::{Op, StorageClass};
 use vocabulary::Scope;
 
-use crate::language::ShaderLanguage;
+use crate::language::{HlslMemory, HlslRules, ShaderLanguage};
 use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 use crate::operation::{MemoryEffect, PointerAccess};
 
 impl SpirvModule {
     /// Returns the module by the rules of its source language; `None` if it has none or they change nothing.
-    pub fn by_language_rules(&self) -> Option<SpirvModule> {
+    pub fn by_language_rules(&self, hlsl: HlslRules) -> Option<SpirvModule> {
         let mut module = self.clone();
         module.is_by_language = true;
         match self.language? {
@@ -38,9 +38,12 @@ impl SpirvModule {
                 module.plain_access_scope = Some(Scope::Workgroup);
                 module.widen_component_stores();
             }
-            ShaderLanguage::Hlsl | ShaderLanguage::Slang => {
+            ShaderLanguage::Hlsl => {
                 module.plain_access_scope = Some(Scope::Workgroup);
+                module.hlsl = hlsl;
+                module.add_lane_barriers();
             }
+            ShaderLanguage::Slang => module.plain_access_scope = Some(Scope::Workgroup),
             ShaderLanguage::Glsl => {
                 let functions = module.functions.values_mut();
                 let changed = functions
@@ -57,7 +60,8 @@ impl SpirvModule {
 
     /// Returns true if the language defines the collision of an atomic and a plain access, or of equal stores.
     pub fn defines_collisions(&self) -> bool {
-        self.is_by_language && self.language == Some(ShaderLanguage::Hlsl)
+        let is_hlsl = self.language == Some(ShaderLanguage::Hlsl);
+        self.is_by_language && is_hlsl && self.hlsl.memory == HlslMemory::Direct3d
     }
 
     /// Decorates the variables, members and blocks of [`SpirvModule::coherent_names`] as coherent.
@@ -105,8 +109,12 @@ impl SpirvModule {
         function.code.len() > count
     }
 
-    /// Returns true if an instruction is a barrier, or neither accesses shared memory nor changes control flow.
-    fn is_movable_over_barriers(&self, function: &SpirvFunction, instruction: &SpirvInstruction) -> bool {
+    /// Returns true if an instruction accesses memory that other invocations may access.
+    pub(crate) fn accesses_shared_memory(
+        &self,
+        function: &SpirvFunction,
+        instruction: &SpirvInstruction,
+    ) -> bool {
         let is_unshared = |access: PointerAccess| {
             let global = self.variable_types.get(&access.pointer);
             let ty = global.or_else(|| function.types.get(&access.pointer));
@@ -122,15 +130,24 @@ impl SpirvModule {
                     | StorageClass::UniformConstant
             )
         };
+        match self.operation(instruction).memory_effect() {
+            MemoryEffect::None | MemoryEffect::Barrier { .. } | MemoryEffect::Interlock => false,
+            MemoryEffect::Access(accesses) => !accesses.into_iter().flatten().all(is_unshared),
+            MemoryEffect::Texel { .. } | MemoryEffect::Atomic(_) | MemoryEffect::Unknown => true,
+        }
+    }
+
+    /// Returns true if an instruction is a barrier, or neither accesses shared memory nor changes control flow.
+    fn is_movable_over_barriers(&self, function: &SpirvFunction, instruction: &SpirvInstruction) -> bool {
         let operation = self.operation(instruction);
         match operation.memory_effect() {
             MemoryEffect::None => !operation.is_terminator() && instruction.op != Op::Label,
             MemoryEffect::Barrier { .. } => matches!(instruction.op, Op::MemoryBarrier | Op::ControlBarrier),
-            MemoryEffect::Access(accesses) => accesses.into_iter().flatten().all(is_unshared),
-            MemoryEffect::Texel { .. }
+            MemoryEffect::Interlock => false,
+            MemoryEffect::Access(_)
+            | MemoryEffect::Texel { .. }
             | MemoryEffect::Atomic(_)
-            | MemoryEffect::Interlock
-            | MemoryEffect::Unknown => false,
+            | MemoryEffect::Unknown => !self.accesses_shared_memory(function, instruction),
         }
     }
 }

@@ -14,6 +14,7 @@ mod enumerant;
 mod error;
 mod guards;
 mod kernel_argument;
+mod lane_order;
 mod language;
 mod language_rules;
 mod layout;
@@ -32,7 +33,7 @@ pub use control_flow::{SwitchCase, switch_cases};
 pub use enumerant::extended_instruction_number;
 pub use error::{SourcePosition, SpirvError, SpirvProblem};
 pub use kernel_argument::{ArgumentPlace, KernelArgument};
-pub use language::ShaderLanguage;
+pub use language::{HlslExecution, HlslMemory, HlslRules, ShaderLanguage};
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
     Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,

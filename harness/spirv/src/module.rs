@@ -12,7 +12,7 @@ use vocabulary::Scope;
 use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
 use crate::kernel_argument::{KernelArgument, ReflectedIds};
-use crate::language::{ShaderLanguage, coherent_names};
+use crate::language::{HlslRules, ShaderLanguage, coherent_names};
 use crate::opcode;
 use crate::stage::Stage;
 use crate::text::{MAGIC_NUMBER, MAX_INSTRUCTIONS, assemble_text, decode_string};
@@ -182,6 +182,8 @@ pub struct SpirvModule {
     pub plain_access_scope: Option<Scope>,
     /// True for a module by the rules of its source language; see [`SpirvModule::by_language_rules`].
     pub is_by_language: bool,
+    /// The rules of HLSL for such a module.
+    pub(crate) hlsl: HlslRules,
     /// The names that the text of a GLSL source declares coherent for the device or wider.
     pub(crate) coherent_names: Vec<String>,
     /// The source language: that of `OpSource`, else that of the extension of a source file.

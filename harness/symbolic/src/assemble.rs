@@ -74,7 +74,7 @@ pub(crate) fn assemble_case(
     let test = Test {
         name: entry.name.to_owned(),
         dialect: Dialect::Vulkan,
-        metadata: Metadata::default(),
+        metadata: Metadata { maximal_reconvergence: context.reconverges_maximally, ..Metadata::default() },
         locations,
         threads,
         system_sync: Vec::new(),

@@ -33,6 +33,7 @@ pub(crate) struct LiftContext<'a> {
     pub stage_inputs: &'a BTreeMap<u32, Vec<u8>>,
     pub grid: [u32; 3],
     /// The interlock mode of the entry point.
+    pub reconverges_maximally: bool,
     pub sections: Option<InterlockExecutionMode>,
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
@@ -263,6 +264,7 @@ pub(crate) fn with_context<T>(
         specialized: &specialized,
         stage,
         stage_inputs: &options.stage_inputs,
+        reconverges_maximally: false,
         sections: None,
         grid: options.grid.unwrap_or([1; 3]),
         local_size,

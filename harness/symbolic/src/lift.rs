@@ -20,7 +20,7 @@ use entry_point::interlock::InterlockExecutionMode;
 use entry_point::launch::{LaunchParameters, positions_at, reflected_push_constants, running_workgroups};
 use entry_point::layout::MemoryCell;
 use entry_point::question::{NameScope, ResolvedQuestion};
-use entry_point::{AnalysisOptions, InvocationId, LiftFinding, Problem, Refusal, launch};
+use entry_point::{AnalysisOptions, InvocationId, LiftFinding, Problem, Refusal, launch, unsupported};
 use spirv_reader::{SpirvModule, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
@@ -38,6 +38,9 @@ pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, R
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
     launch::check_stage(module, stage, options.grid)?;
+    if module.orders_lanes() {
+        return Err(unsupported("full lockstep in a memory model").into());
+    }
     let launch = LaunchParameters::new(module, options, function)?;
     let LaunchParameters { grid, local_size, config, .. } = launch;
     let (by_id, by_result) = (&launch.values_by_spec_id, &launch.values_by_result);
@@ -63,6 +66,7 @@ pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, R
         stage,
         stage_inputs: &options.stage_inputs,
         grid,
+        reconverges_maximally: module.reconverges_maximally(function),
         sections: InterlockExecutionMode::from_execution_modes(module.execution_modes(function)),
         local_size,
         subgroup_size,

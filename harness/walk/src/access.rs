@@ -2,7 +2,7 @@
 
 use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
-use spirv_reader::MemoryOperands;
+use spirv_reader::{MemoryOperands, SpirvModule};
 
 use super::race_check::{
     AccessOrder, AccessRecord, AccessSite, DefinedCollisions, MemoryAccessKind, RaceCheck, SelfVisibleWrites,
@@ -135,7 +135,7 @@ pub(super) struct Accessor<'v> {
     views: &'v ClassMap<HappensBeforeView>,
     barrier_epochs: &'v ClassMap<u32>,
     setup: &'v WalkSetup,
-    defines_collisions: bool,
+    module: &'v SpirvModule,
 }
 
 impl<'v> Accessor<'v> {
@@ -144,13 +144,13 @@ impl<'v> Accessor<'v> {
         views: &'v ClassMap<HappensBeforeView>,
         barrier_epochs: &'v ClassMap<u32>,
         setup: &'v WalkSetup,
-        defines_collisions: bool,
+        module: &'v SpirvModule,
     ) -> Accessor<'v> {
         let (invocation, time, workgroup) = (me.number, me.current_time(), me.identity.workgroup_index);
         let epoch =
             Epoch { invocation, workgroup, time, barrier_epoch: 0, subgroup_start: invocation - me.lane };
         let (subgroup, last_release) = (me.subgroup, me.last_release);
-        Accessor { epoch, subgroup, last_release, views, barrier_epochs, setup, defines_collisions }
+        Accessor { epoch, subgroup, last_release, views, barrier_epochs, setup, module }
     }
 
     /// Checks an access at every word and records it. Returns true if it is unordered with a non-commuting atomic,
@@ -166,11 +166,13 @@ impl<'v> Accessor<'v> {
         mut seen: Option<&mut Vec<(u64, (u32, u32))>>,
     ) -> (bool, Option<AccessConflict>) {
         let epoch = Epoch { barrier_epoch: self.barrier_epochs[class], ..self.epoch };
-        let of_stores = self.defines_collisions && class != StorageClass::Workgroup;
+        let of_loads = self.module.defines_collisions();
+        let of_stores = of_loads && class != StorageClass::Workgroup;
         let collisions = DefinedCollisions {
-            of_loads: self.defines_collisions,
+            of_loads,
             of_stores,
             of_equal_stores: of_stores && repeated_store.is_some(),
+            of_lanes: self.module.orders_lanes(),
         };
         let changes = site.kind.writes && repeated_store.is_none();
         let end = offset + u64::from(bytes);
@@ -575,13 +577,7 @@ impl Interpreter<'_> {
             _ => objects.get_mut((pointer.object & !WORKGROUP_TAG) as usize),
         };
         let Some(object) = object else { return false };
-        let accessor = Accessor::new(
-            me,
-            &me.views,
-            barrier_epochs,
-            self.setup,
-            self.program.module.defines_collisions(),
-        );
+        let accessor = Accessor::new(me, &me.views, barrier_epochs, self.setup, self.program.module);
         let mut seen = Vec::new();
         let sees = self.setup.has_mixed_visibility && access_kind.is_published && reads;
         let site = AccessSite { instruction, calls, kind: access_kind, mask: 0 };

@@ -400,9 +400,9 @@ impl Interpreter<'_> {
         let me = &mut invocations[ctx.index];
         self.block_entries.invocation = me.number;
         let has_plain_checks = has_plain_checks && me.self_visible.is_empty();
-        let defines_collisions = self.program.module.defines_collisions();
+        let module = self.program.module;
         let accessor = match has_plain_checks {
-            true => Some(Accessor::new(me, &me.views, barrier_epochs, self.setup, defines_collisions)),
+            true => Some(Accessor::new(me, &me.views, barrier_epochs, self.setup, module)),
             false => None,
         };
         let frame = me.frames.last_mut().ok_or(StepInterrupt::Ended)?;

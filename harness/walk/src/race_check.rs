@@ -139,10 +139,19 @@ pub(super) struct DefinedCollisions {
     pub of_stores: bool,
     /// Two plain stores of the value that memory holds.
     pub of_equal_stores: bool,
+    /// Different instructions of lanes of one subgroup, which full lockstep orders.
+    pub of_lanes: bool,
 }
 
 impl DefinedCollisions {
-    fn contains(self, one: &MemoryAccessKind, other: &MemoryAccessKind) -> bool {
+    fn contains(self, first: &AccessRecord, second: &AccessRecord) -> bool {
+        let is_of_lanes = first.domain_ids().1 == second.domain_ids().1
+            && first.subgroup == second.subgroup
+            && first.site.instruction != second.site.instruction;
+        self.of_lanes && is_of_lanes || self.contains_kinds(&first.site.kind, &second.site.kind)
+    }
+
+    fn contains_kinds(self, one: &MemoryAccessKind, other: &MemoryAccessKind) -> bool {
         match (one.is_atomic, other.is_atomic) {
             (true, true) => false,
             (false, false) => self.of_equal_stores && one.writes && other.writes,
@@ -153,7 +162,7 @@ impl DefinedCollisions {
                     self.of_loads
                 }
             }
-            (false, true) => self.contains(other, one),
+            (false, true) => self.contains_kinds(other, one),
         }
     }
 }
@@ -223,7 +232,7 @@ impl RaceCheckResult {
                 let same = old.operation == by.operation && by.operation != 0;
                 self.is_unordered |= !known && !same && old.writes;
             }
-            AccessOrder::Race if race_check.collisions.contains(&record.site.kind, &new.site.kind) => {}
+            AccessOrder::Race | AccessOrder::Unpublished if race_check.collisions.contains(record, new) => {}
             found => {
                 // A race outweighs an unpublished read; otherwise the first conflict is reported.
                 let better = match &self.conflict {

@@ -11,6 +11,7 @@ use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use clap::Args;
 use entry_point::inputs::RayResults;
 use entry_point::{AnalysisOptions, inputs};
+use spirv_reader::{HlslExecution, HlslMemory, HlslRules};
 use vk_litmus::{ShaderInputs, program};
 
 use crate::exit::Failure;
@@ -31,6 +32,15 @@ pub struct KernelArguments {
     /// Invocations per subgroup [default: the workgroup size, at most 128].
     #[arg(long, value_name = "N", value_parser = parse_subgroup_size, hide_short_help = true)]
     pub subgroup_size: Option<u32>,
+    /// Execution model of the waves of HLSL: a candidate of TC57 [default: independent].
+    ///
+    /// `lockstep`: all lanes of a wave. `tangle`: those that a branch has not separated; they join after it. `branches` and
+    /// `atomics`: independent lanes that synchronize there.
+    #[arg(long, value_name = "independent|branches|atomics|tangle|lockstep", value_parser = parse_execution, hide_short_help = true)]
+    pub hlsl_execution: Option<HlslExecution>,
+    /// Collisions of plain accesses in HLSL: defined as in D3D11.3, or races as in HSA [default: d3d11].
+    #[arg(long, value_name = "d3d11|hsa", value_parser = parse_hlsl_memory, hide_short_help = true)]
+    pub hlsl_memory: Option<HlslMemory>,
     /// Value of a specialization constant or of an override of WGSL.
     #[arg(long, value_name = "ID|NAME=V", value_parser = parse_pair, hide_short_help = true)]
     pub spec: Vec<(String, String)>,
@@ -146,6 +156,26 @@ fn parse_subgroup_size(text: &str) -> Result<u32, String> {
     size.ok_or_else(|| "expected a power of two up to 128".to_owned())
 }
 
+fn parse_execution(text: &str) -> Result<HlslExecution, String> {
+    parse_name(&HlslRules::EXECUTIONS, text)
+}
+
+fn parse_hlsl_memory(text: &str) -> Result<HlslMemory, String> {
+    parse_name(&HlslRules::MEMORIES, text)
+}
+
+fn parse_name<T: Copy>(known: &[(&str, T)], text: &str) -> Result<T, String> {
+    let named = known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    named.ok_or_else(|| format!("expected one of {}", names()))
+}
+
+/// Returns the name of a value.
+fn name_of<T: PartialEq>(known: &[(&'static str, T)], value: &T) -> String {
+    let named = known.iter().find(|(_, known)| known == value);
+    named.map(|(name, _)| (*name).to_owned()).unwrap_or_default()
+}
+
 fn parse_rays(text: &str) -> Result<RayResults, String> {
     RayResults::from_name(text).ok_or_else(|| "expected alternating, hit or miss".to_owned())
 }
@@ -225,6 +255,7 @@ impl KernelArguments {
             && self.grid.is_none()
             && self.workgroup.is_empty()
             && self.subgroup_size.is_none()
+            && self.hlsl_rules() == HlslRules::default()
             && self.spec.is_empty()
             && self.push.is_empty()
             && self.buffer.is_empty()
@@ -241,6 +272,13 @@ impl KernelArguments {
             && self.compile_commands.is_none()
             && self.preprocess.is_none()
             && self.compiler.is_none()
+    }
+
+    fn hlsl_rules(&self) -> HlslRules {
+        HlslRules {
+            execution: self.hlsl_execution.unwrap_or_default(),
+            memory: self.hlsl_memory.unwrap_or_default(),
+        }
     }
 
     /// Returns how missing inputs are supplied.
@@ -321,6 +359,12 @@ impl KernelArguments {
         if let Some(size) = self.subgroup_size {
             add("--subgroup-size", size.to_string());
         }
+        if let Some(execution) = &self.hlsl_execution {
+            add("--hlsl-execution", name_of(&HlslRules::EXECUTIONS, execution));
+        }
+        if let Some(memory) = &self.hlsl_memory {
+            add("--hlsl-memory", name_of(&HlslRules::MEMORIES, memory));
+        }
         self.spec.iter().for_each(|spec| add("--spec", pair(spec)));
         self.push.iter().for_each(|push| add("--push", push.clone()));
         self.buffer.iter().for_each(|buffer| add("--buffer", pair(buffer)));
@@ -364,6 +408,7 @@ impl KernelArguments {
             grid: self.grid,
             workgroups: self.workgroup.clone(),
             subgroup_size: self.subgroup_size,
+            hlsl: self.hlsl_rules(),
             unroll,
             ..AnalysisOptions::default()
         };
