@@ -317,6 +317,19 @@ impl ResolvedQuestion {
 }
 
 impl ResolvedFormula {
+    fn collect_cells(&self, cells: &mut BTreeSet<MemoryCell>) {
+        match self {
+            ResolvedFormula::Known(_) => {}
+            ResolvedFormula::Not(inner) => inner.collect_cells(cells),
+            ResolvedFormula::And(parts) | ResolvedFormula::Or(parts) => {
+                parts.iter().for_each(|part| part.collect_cells(cells));
+            }
+            ResolvedFormula::Compare(left, _, right) => {
+                cells.extend([left, right].iter().filter_map(|side| side.as_ref().err()));
+            }
+        }
+    }
+
     fn collect_numbers(&self, numbers: &mut BTreeSet<u64>) {
         match self {
             ResolvedFormula::Known(_) => {}
@@ -397,7 +410,12 @@ pub struct Claim {
     pub places: Vec<((u32, u32, u32), u64, u32)>,
     resolved: ResolvedFormula,
     cells: Vec<MemoryCell>,
+    /// The parts of a conjunction that is too long to print, with their texts.
+    parts: Vec<(String, ResolvedFormula)>,
 }
+
+/// Claims up to this length are printed whole.
+const MAX_PRINTED_CLAIM: usize = 400;
 
 /// Checks that a claim refers to existing, shared memory.
 ///
@@ -430,17 +448,39 @@ pub fn resolve_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<
             let element = cell.object.instance.saturating_sub(1) as u32;
             places.push(((set, binding, element), cell.offset, cell.bytes));
         }
-        Ok(Some(Claim { text: formula.to_string(), places, resolved, cells }))
+        let text = formula.to_string();
+        let parts = match (formula, &resolved) {
+            (Formula::And(texts), ResolvedFormula::And(all)) if text.len() > MAX_PRINTED_CLAIM => {
+                texts.iter().map(Formula::to_string).zip(all.iter().cloned()).collect()
+            }
+            _ => vec![(text.clone(), resolved.clone())],
+        };
+        Ok(Some(Claim { text, places, resolved, cells, parts }))
     })
 }
 
 impl Claim {
     /// Evaluates the claim for the values of its cells.
     pub fn holds(&self, values: &[u64]) -> bool {
-        self.resolved.holds(&|cell| {
-            let position = self.cells.iter().position(|known| *known == cell);
+        self.is_true(&self.resolved, values)
+    }
+
+    fn is_true(&self, formula: &ResolvedFormula, values: &[u64]) -> bool {
+        formula.holds(&|cell| {
+            let position = self.cells.binary_search(&cell).ok();
             (position.and_then(|position| values.get(position)).copied().unwrap_or(0), cell.bytes)
         })
+    }
+
+    /// Returns the texts of the parts that do not hold for the values of its cells, each with the positions of its cells.
+    pub fn violated_parts(&self, values: &[u64]) -> Vec<(&str, BTreeSet<usize>)> {
+        let violated = self.parts.iter().filter(|(_, part)| !self.is_true(part, values));
+        let positions = |part: &ResolvedFormula| {
+            let mut cells = BTreeSet::new();
+            part.collect_cells(&mut cells);
+            cells.iter().filter_map(|cell| self.cells.binary_search(cell).ok()).collect()
+        };
+        violated.map(|(text, part)| (text.as_str(), positions(part))).collect()
     }
 }
 

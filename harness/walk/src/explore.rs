@@ -270,23 +270,33 @@ fn violated_claim(
         .collect();
     let names = element_names(module, options, &places).unwrap_or_default();
     let mut values = Vec::with_capacity(claim.places.len());
-    let mut value_texts = Vec::new();
+    let name_of = |index: usize| names.get(index).cloned().unwrap_or_default();
     for (index, (at, offset, bytes)) in claim.places.iter().enumerate() {
-        let name = names.get(index).cloned().unwrap_or_default();
         let end = *offset as usize + *bytes as usize;
         let contents = buffers.iter().find(|buffer| buffer.at == *at);
         let known = contents.filter(|buffer| buffer.first_unknown_byte.is_none_or(|unknown| end <= unknown));
         let Some(range) = known.and_then(|buffer| buffer.bytes.get(*offset as usize..end)) else {
-            return Some(Err(name));
+            return Some(Err(name_of(index)));
         };
-        let value = range.iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
-        value_texts.push(format!("{name} is {value}"));
-        values.push(value);
+        values.push(range.iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte)));
     }
-    let text = &claim.text;
-    (!claim.holds(&values))
-        .then(|| Ok(format!("`{text}` does not hold in the final state: {}", value_texts.join(", "))))
+    if claim.holds(&values) {
+        return None;
+    }
+    let violated = claim.violated_parts(&values);
+    let mut texts: Vec<&str> = violated.iter().map(|(text, _)| *text).take(MAX_VIOLATED_PARTS).collect();
+    if violated.len() > MAX_VIOLATED_PARTS {
+        texts.push("…");
+    }
+    let cells = violated.iter().take(MAX_VIOLATED_PARTS).flat_map(|(_, cells)| cells);
+    let cells =
+        cells.map(|cell| format!("{} is {}", name_of(*cell), values.get(*cell).copied().unwrap_or_default()));
+    let (text, cells) = (texts.join(" and "), cells.collect::<Vec<_>>().join(", "));
+    Some(Ok(format!("`{text}` does not hold in the final state: {cells}")))
 }
+
+/// Upper bound on the parts of a long claim that a message lists.
+const MAX_VIOLATED_PARTS: usize = 4;
 
 /// Describes the first element with different contents.
 fn differing_element(

@@ -1,13 +1,16 @@
 //! Scripts that test a compute shader: its text, buffers, one dispatch, and expectations about final contents.
 //!
-//! Amber ([`amber`]) and vkrunner ([`shader_test`]) have a parser each. A script becomes the inputs of a shader, with its
+//! Amber ([`amber`]), vkrunner ([`shader_test`]) and LLVM's offload test suite ([`offload_test`]) have a parser each. A
+//! script becomes the inputs of a shader, with its
 //! expectations as one claim, so that every command reads it like a shader. A command outside the subset is refused by
 //! name. No command reads another file.
 
 pub mod amber;
 mod lexer;
+pub mod offload_test;
 pub mod shader_test;
 mod values;
+mod yaml;
 
 use std::collections::BTreeMap;
 
@@ -28,6 +31,15 @@ pub struct Script {
     pub shader: ShaderText,
     /// The dispatch, with the buffers and the claim.
     pub options: AnalysisOptions,
+    pub dxc_flags: DxcFlags,
+}
+
+/// Flags of dxc that a script gives for its shader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DxcFlags {
+    /// The target profile, such as `cs_6_5`.
+    pub profile: Option<String>,
+    pub others: Vec<String>,
 }
 
 /// The text of a shader, at its lines of the script.
@@ -179,7 +191,7 @@ impl ScriptBuilder {
         if !self.claims.is_empty() {
             self.options.assertion = Some(Formula::And(self.claims));
         }
-        Script { shader, options: self.options }
+        Script { shader, options: self.options, dxc_flags: DxcFlags::default() }
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) use module_edit::simplify_module;
 pub(crate) use process::run_to_end;
 
 use crate::files;
+use crate::shader::script::DxcFlags;
 
 /// The maximum number of include folders that are found for a source.
 const MAX_FOUND_FOLDERS: usize = 16;
@@ -67,6 +68,8 @@ pub struct Compilation {
     pub preprocess: Option<String>,
     /// The flags of each source.
     pub commands: Option<Arc<CompileCommands>>,
+    /// Flags of dxc for HLSL, which the other compilers translate.
+    pub dxc_flags: DxcFlags,
     /// Values of pipeline-overridable constants of WGSL by name or number.
     pub overrides: Vec<(String, String)>,
     /// True if compiled modules are stored and used again.
@@ -84,6 +87,7 @@ impl Default for Compilation {
             compiler: None,
             preprocess: None,
             commands: None,
+            dxc_flags: DxcFlags::default(),
             overrides: Vec::new(),
             is_cached: true,
             archives: ArchiveCache::default(),
@@ -174,7 +178,7 @@ pub fn is_shader(argument: &str) -> bool {
     }
     let extension = file_extension(argument);
     MODULE_EXTENSIONS.contains(&extension)
-        || scripts::is_script(extension)
+        || scripts::is_script(argument)
         || archives::archive_of(argument).is_some()
         || ShaderLanguage::from_extension(extension).is_some()
 }
@@ -194,10 +198,10 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
     if let Some((archive, member)) = archives::archive_of(file) {
         return vec![compilation.archives.load(archive, member)];
     }
-    let extension = file_extension(file);
-    if scripts::is_script(extension) {
-        return vec![scripts::load_script(file, extension, compilation)];
+    if scripts::is_script(file) {
+        return vec![scripts::load_script(file, compilation)];
     }
+    let extension = file_extension(file);
     if MODULE_EXTENSIONS.contains(&extension) {
         let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES);
         let bytes = bytes.map_err(|error| SourceError::File { file: file.to_owned(), error });
@@ -301,7 +305,7 @@ pub fn compile_edited_text(
 pub fn read_editable_text(file: &str, compilation: &Compilation) -> Option<String> {
     let extension = file_extension(file);
     let is_module = MODULE_EXTENSIONS.contains(&extension)
-        || scripts::is_script(extension)
+        || scripts::is_script(file)
         || archives::archive_of(file).is_some();
     let is_source = !is_module && compilation.preprocess.is_none();
     is_source.then(|| files::read_text(file.as_ref(), files::MAX_SHADER_BYTES).ok()).flatten()

@@ -3,6 +3,7 @@
 //! Claims compare cells as unsigned numbers. A range of signed integers or floats is one range of unsigned numbers for
 //! its positive part and one for its negative part, whose bits ascend with the magnitude of floats.
 
+use arithmetic::{float_from_bits, float_to_bits};
 use spirv_reader::annotations::{Formula, FormulaTerm};
 
 use super::{MAX_BUFFER_BYTES, ScriptProblem};
@@ -12,7 +13,7 @@ use super::{MAX_BUFFER_BYTES, ScriptProblem};
 pub enum Scalar {
     Signed(u32),
     Unsigned(u32),
-    /// A float of 32 or 64 bits.
+    /// A float of 16, 32 or 64 bits; values of 16 bits are not parsed.
     Float(u32),
 }
 
@@ -69,7 +70,7 @@ impl Scalar {
     }
 
     /// Returns the bits of a value.
-    fn parse(self, text: &str) -> Result<u64, ScriptProblem> {
+    pub(super) fn parse(self, text: &str) -> Result<u64, ScriptProblem> {
         let invalid = |expected| ScriptProblem::Value(text.to_owned(), expected);
         let integer = || match text.strip_prefix("0x") {
             Some(digits) => i128::from_str_radix(digits, 16).ok(),
@@ -88,14 +89,10 @@ impl Scalar {
                 Ok(value as u64 & u64::MAX >> (64 - bits))
             }
             Scalar::Float(bits) => {
-                let value = text.parse::<f64>().map_err(|_| invalid("a float"))?;
-                Ok(self.to_bits(value, bits))
+                let value = parse_float(text, bits).ok_or_else(|| invalid("a float"))?;
+                Ok(float_to_bits(value, bits))
             }
         }
-    }
-
-    fn to_bits(self, value: f64, bits: u32) -> u64 {
-        if bits == 32 { u64::from((value as f32).to_bits()) } else { value.to_bits() }
     }
 }
 
@@ -155,6 +152,129 @@ impl DataType {
     }
 }
 
+/// Parses a float, in decimals or as `0x1.8p-3`.
+fn parse_float(text: &str, bits: u32) -> Option<f64> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let Some(digits) = unsigned.strip_prefix("0x") else {
+        // A rounding to 64 bits first could change the result.
+        let single = || text.parse::<f32>().ok().map(f64::from);
+        return if bits == 32 { single() } else { text.parse().ok() };
+    };
+    let (digits, exponent) = digits.split_once(['p', 'P']).unwrap_or((digits, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let mantissa = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok()?;
+    let exponent = exponent.parse::<i32>().ok()?.checked_sub(4 * i32::try_from(fraction.len()).ok()?)?;
+    // Two steps, of which the first is exact.
+    let half = exponent / 2;
+    let magnitude = mantissa as f64 * 2.0_f64.powi(half) * 2.0_f64.powi(exponent - half);
+    Some(if text.starts_with('-') { -magnitude } else { magnitude })
+}
+
+/// The allowed difference of floats in LLVM's offload test suite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum FloatTolerance {
+    /// Units in the last place; expected values up to a bound differ by at most it instead.
+    Ulps(u64, f64),
+    /// An exclusive bound.
+    Epsilon(f64),
+}
+
+/// Returns the claim that a cell has the bits of an expected value, or of a float near it.
+///
+/// With a tolerance, NaN equals NaN, zeros are equal, and a denormal float of 32 or 64 bits that `may_flush` equals the
+/// zero of its sign.
+///
+/// # Errors
+/// If there is a tolerance for other types than floats.
+pub(super) fn compare_float(
+    scalar: Scalar,
+    term: &FormulaTerm,
+    bits: u64,
+    tolerance: Option<FloatTolerance>,
+    may_flush: bool,
+) -> Result<Formula, ScriptProblem> {
+    let Some(tolerance) = tolerance else { return Ok(within_range(term, (bits, bits))) };
+    let Scalar::Float(width) = scalar else {
+        return Err(ScriptProblem::Unsupported("a comparison of floats for other values".to_owned()));
+    };
+    let (infinity, smallest_normal) = match width {
+        16 => (0x7c00, 0x400),
+        32 => (0x7f80_0000, 0x80_0000),
+        _ => (0x7ff0_0000_0000_0000, 1 << 52),
+    };
+    let sign = 1 << (width - 1);
+    let (negative, magnitude) = (bits & sign, bits & (sign - 1));
+    let mut ranges = vec![(bits, bits)];
+    if magnitude > infinity {
+        ranges = vec![(infinity + 1, sign - 1), (sign | (infinity + 1), sign | (sign - 1))];
+    } else {
+        let value = float_from_bits(bits, width);
+        let mut add_interval = |low: f64, high: f64, is_inclusive: bool| {
+            let is_above = |value: f64| value > low || is_inclusive && value >= low;
+            let is_below = |value: f64| value < high || is_inclusive && value <= high;
+            // Positive floats ascend with their bits, negative ones descend.
+            for sign in [0, sign] {
+                let at = |bits: u64| float_from_bits(sign | bits, width);
+                let enters = |bits| if sign == 0 { is_above(at(bits)) } else { is_below(at(bits)) };
+                let leaves = |bits| !(if sign == 0 { is_below(at(bits)) } else { is_above(at(bits)) });
+                let (start, end) = (first_of(infinity, enters), first_of(infinity, leaves));
+                if start < end {
+                    ranges.push((sign | start, sign | (end - 1)));
+                }
+            }
+        };
+        match tolerance {
+            FloatTolerance::Epsilon(bound) if magnitude < infinity => {
+                add_interval(value - bound, value + bound, false);
+            }
+            FloatTolerance::Epsilon(_) => {}
+            FloatTolerance::Ulps(_, bound) if bound > 0.0 && value.abs() <= bound => {
+                add_interval(value - bound, value + bound, true);
+            }
+            FloatTolerance::Ulps(count, _) => {
+                let high = magnitude.saturating_add(count).min(infinity);
+                ranges.push((negative | magnitude.saturating_sub(count), negative | high));
+            }
+        }
+        let is_flushed = may_flush && width > 16 && magnitude < smallest_normal;
+        match magnitude {
+            0 => ranges.extend([(0, 0), (sign, sign)]),
+            _ if is_flushed => ranges.push((negative, negative)),
+            _ => {}
+        }
+    }
+    ranges.sort_unstable();
+    let mut separate: Vec<(u64, u64)> = Vec::new();
+    for (low, high) in ranges {
+        match separate.last_mut() {
+            Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+            _ => separate.push((low, high)),
+        }
+    }
+    Ok(Formula::Or(separate.into_iter().map(|range| within_range(term, range)).collect()))
+}
+
+/// Returns the claim that the bits of a term are within a range.
+fn within_range(term: &FormulaTerm, (low, high): (u64, u64)) -> Formula {
+    let compare = |sign, bits: u64| Formula::Compare(term.clone(), sign, FormulaTerm::Number(bits as i64));
+    match low == high {
+        true => compare("==", low),
+        false => Formula::And(vec![compare(">=", low), compare("<=", high)]),
+    }
+}
+
+/// Returns the first number from zero for which a condition holds, and `end` if there is none before it; the condition
+/// holds for all numbers after one for which it holds.
+fn first_of(end: u64, condition: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if condition(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
 /// Returns the claim that a cell has an expected value.
 pub(crate) fn compare_value(
     scalar: Scalar,
@@ -207,18 +327,14 @@ pub(crate) fn compare_value(
                 Comparator::Greater => (next(value, true), f64::INFINITY),
                 Comparator::GreaterOrEqual => (value, f64::INFINITY),
             };
-            let bits = |value: f64| scalar.to_bits(value, width);
+            let bits = |value: f64| float_to_bits(value, width);
             let positive = (high >= 0.0).then(|| (bits(low.max(0.0).abs()), bits(high.abs())));
             let negative = (low <= 0.0).then(|| (bits(-high.min(0.0).abs()), bits(-low.abs())));
             [positive, negative]
         }
     };
-    let compare = |sign, bits: u64| Formula::Compare(term.clone(), sign, FormulaTerm::Number(bits as i64));
-    let range = |(low, high): (u64, u64)| match low == high {
-        true => compare("==", low),
-        false => Formula::And(vec![compare(">=", low), compare("<=", high)]),
-    };
-    let within = Formula::Or(ranges.into_iter().flatten().map(range).collect());
+    let ranges = ranges.into_iter().flatten();
+    let within = Formula::Or(ranges.map(|range| within_range(&term, range)).collect());
     Ok(if comparator == Comparator::NotEqual { Formula::Not(Box::new(within)) } else { within })
 }
 
@@ -291,6 +407,79 @@ mod tests {
         for (value, is_near) in values {
             assert_eq!(holds(&near, value.to_bits().into()), is_near, "{value}");
         }
+    }
+
+    /// Floats compare as in `Check.cpp` of LLVM's offload test suite.
+    #[test]
+    fn floats_near_others_are_ranges_of_bits() {
+        let floats = [
+            0.0_f32,
+            1.0e-45,
+            1.0e-39,
+            0.1,
+            0.100_000_01,
+            0.100_000_02,
+            1.0,
+            1.000_1,
+            3.0e38,
+            f32::MAX,
+            f32::INFINITY,
+            f32::NAN,
+        ];
+        let floats: Vec<f32> = floats.into_iter().flat_map(|float| [float, -float]).collect();
+        let tolerances = [
+            FloatTolerance::Ulps(0, 0.0),
+            FloatTolerance::Ulps(2, 0.0),
+            FloatTolerance::Epsilon(0.001),
+            FloatTolerance::Epsilon(2.0),
+        ];
+        for (tolerance, may_flush) in tolerances.into_iter().flat_map(|one| [(one, true), (one, false)]) {
+            for reference in &floats {
+                let bits = u64::from(reference.to_bits());
+                let term = FormulaTerm::Number(0);
+                let claim =
+                    compare_float(Scalar::Float(32), &term, bits, Some(tolerance), may_flush).unwrap();
+                for float in &floats {
+                    let is_flushed = may_flush && reference.is_subnormal() && *float == 0.0;
+                    let is_near = match tolerance {
+                        FloatTolerance::Ulps(count, _) => {
+                            let bits = [float, reference].map(|float| i64::from(float.to_bits() as i32));
+                            float.is_sign_negative() == reference.is_sign_negative()
+                                && bits[0].abs_diff(bits[1]) <= count
+                        }
+                        FloatTolerance::Epsilon(bound) => f64::from(float - reference).abs() < bound,
+                    };
+                    let is_expected = match float.is_nan() || reference.is_nan() {
+                        true => float.is_nan() && reference.is_nan(),
+                        false => {
+                            float == reference
+                                || is_flushed && float.is_sign_negative() == reference.is_sign_negative()
+                                || is_near
+                        }
+                    };
+                    let found = holds(&claim, float.to_bits().into());
+                    assert_eq!(
+                        found, is_expected,
+                        "{float:e}, {reference:e} within {tolerance:?}, {may_flush}"
+                    );
+                }
+            }
+        }
+        let half = compare_float(
+            Scalar::Float(16),
+            &FormulaTerm::Number(0),
+            0x3c00,
+            Some(FloatTolerance::Epsilon(0.01)),
+            true,
+        );
+        let half = half.unwrap();
+        assert_eq!(
+            [0x3be7, 0x3beb, 0x3c0a, 0x3c0b].map(|bits| holds(&half, bits)),
+            [false, true, true, false]
+        );
+        let texts = [("0x1.8p-3", 0.1875), ("-0x0.8p1", -1.0), ("0x10", 16.0), ("-inf", f64::NEG_INFINITY)];
+        assert!(texts.iter().all(|(text, value)| parse_float(text, 64) == Some(*value)));
+        assert_eq!(["0x1.8p", "0xp1", "1.0f", ""].map(|text| parse_float(text, 64)), [None; 4]);
     }
 
     #[test]

@@ -16,12 +16,16 @@ use crate::temporary::TemporaryFolder;
 use spirv_reader::ShaderLanguage;
 
 /// A compiler to SPIR-V.
+#[derive(Clone)]
 pub struct Compiler {
     pub program: &'static str,
     pub language: ShaderLanguage,
     /// The arguments, with the placeholders `{in}`, `{out}`, `{entry}` and the names of the stage: `{stage}`,
     /// `{profile}`, `{hlsl}` and `{glslc}`.
     arguments: &'static str,
+    /// Arguments with less debug information, for sources that the compiler rejects: dxc crashes or makes invalid modules for
+    /// correct ones.
+    fallback_arguments: Option<&'static str>,
     /// Additional arguments if registers of several kinds (`t0`, `u0`) share a binding: they shift the
     /// bindings of each kind.
     shift_flags: &'static str,
@@ -66,6 +70,7 @@ const SDK_COMPILER: Compiler = Compiler {
     program: "",
     language: ShaderLanguage::Glsl,
     arguments: "",
+    fallback_arguments: None,
     shift_flags: "",
     opengl_flags: "",
     preprocessor_flags: Some(["-D", "-I"]),
@@ -127,6 +132,9 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Hlsl,
         arguments: "-spirv -fspv-target-env=vulkan1.3 -T {profile} -E {entry} -Zi \
             -fspv-debug=vulkan-with-source {in} -Fo {out}",
+        fallback_arguments: Some(
+            "-spirv -fspv-target-env=vulkan1.3 -T {profile} -E {entry} -Zi -fspv-debug=line {in} -Fo {out}",
+        ),
         shift_flags: DXC_SHIFT_FLAGS,
         ..SDK_COMPILER
     },
@@ -150,6 +158,16 @@ pub const COMPILERS: [Compiler; 10] = [
         install_hint: "Dawn",
         ..SDK_COMPILER
     },
+];
+
+/// Flags of dxc that change what a source means: those of glslang and of slangc for the same; `None` if there is none.
+const TRANSLATED_FLAGS: [(&str, Option<&str>, Option<&str>); 5] = [
+    ("-enable-16bit-types", Some("--hlsl-enable-16bit-types"), Some("")),
+    ("-fvk-use-dx-layout", Some("--hlsl-offsets"), Some("-fvk-use-dx-layout")),
+    ("-fvk-use-scalar-layout", None, Some("-fvk-use-scalar-layout")),
+    ("-Zpr", None, Some("-matrix-layout-row-major")),
+    // Floats are as exact without it.
+    ("-Gis", Some(""), Some("")),
 ];
 
 /// The message of glslang if it adds an empty entry point.
@@ -176,6 +194,11 @@ impl Compiler {
                     && OPENGL_ONLY_ERRORS.iter().any(|only| said.contains(only)) =>
             {
                 return self.compile_with(&program, source, unit, self.opengl_flags).map(Some);
+            }
+            Err(SourceError::Rejected { .. }) if self.fallback_arguments.is_some() => {
+                let arguments = self.fallback_arguments.unwrap_or(self.arguments);
+                let fallback = Compiler { arguments, fallback_arguments: None, ..self.clone() };
+                return fallback.compile(source, unit);
             }
             compiled => compiled?,
         };
@@ -276,6 +299,30 @@ impl Compiler {
         Ok(module(stored))
     }
 
+    /// Returns the flags of this compiler for one of dxc.
+    fn translate_dxc_flag<'f>(&self, file: &str, flag: &'f str) -> Result<&'f str, SourceError> {
+        if self.program == "dxc" {
+            return Ok(flag);
+        }
+        // Only dxc knows versions of HLSL.
+        if flag.starts_with("-HV ") {
+            return Ok("");
+        }
+        let known = TRANSLATED_FLAGS.iter().find(|(known, ..)| *known == flag);
+        let translated = known.and_then(|(_, glslang, slangc)| match self.program {
+            "slangc" => *slangc,
+            _ => *glslang,
+        });
+        translated.ok_or_else(|| SourceError::Rejected {
+            file: file.to_owned(),
+            line: 1,
+            column: 1,
+            compiler: self.program,
+            said: format!("no flag for `{flag}` of dxc"),
+            others: String::new(),
+        })
+    }
+
     /// Returns the flags before the input file.
     fn expand_flags(
         &self,
@@ -305,13 +352,16 @@ impl Compiler {
             }
         }
         flags.extend(extra_flags.split_whitespace().map(str::to_owned));
+        for flag in &compilation.dxc_flags.others {
+            flags.extend(self.translate_dxc_flag(source.file, flag)?.split_whitespace().map(str::to_owned));
+        }
         let entry = unit.entry.as_deref().unwrap_or("main");
         for flag in self.arguments.split_whitespace().take_while(|flag| *flag != "{in}") {
             let stage = unit.stage;
             flags.push(
                 flag.replace("{entry}", entry)
                     .replace("{stage}", stage.extension)
-                    .replace("{profile}", stage.profile)
+                    .replace("{profile}", compilation.dxc_flags.profile.as_deref().unwrap_or(stage.profile))
                     .replace("{hlsl}", stage.hlsl)
                     .replace("{glslc}", stage.glslc),
             );

@@ -4,36 +4,47 @@ use shader_source::scan::blank_comments;
 use spirv_reader::ShaderLanguage;
 
 use super::module_edit::rename_source;
-use super::{Compilation, SourceError, SourceModule, load_text};
+use super::{Compilation, SourceError, SourceModule, file_extension, load_text};
 use crate::files;
 use crate::shader::script::{
-    Script, ScriptError, ScriptProblem, ShaderFormat, ShaderText, amber, decode_words, shader_test,
+    Script, ScriptError, ScriptProblem, ShaderFormat, ShaderText, amber, decode_words, offload_test,
+    shader_test,
 };
 
 /// A parser of scripts.
 type ParseScript = fn(&str) -> Result<Script, ScriptError>;
 
 /// Extensions of scripts.
-const FORMATS: [(&str, ParseScript); 3] =
-    [("amber", amber::parse), ("shader_test", shader_test::parse), ("vkscript", shader_test::parse)];
+const FORMATS: [(&str, ParseScript); 4] = [
+    ("amber", amber::parse),
+    ("shader_test", shader_test::parse),
+    ("vkscript", shader_test::parse),
+    (OFFLOAD_TEST, offload_test::parse),
+];
 
-/// Returns true if a file with this extension is a script.
-pub(super) fn is_script(extension: &str) -> bool {
-    FORMATS.iter().any(|(known, _)| *known == extension)
+/// The extension of LLVM's offload test suite, and of litmus tests.
+const OFFLOAD_TEST: &str = "test";
+
+/// Returns true if a file is a script, by its extension, and by its contents if litmus tests have the extension too.
+pub(super) fn is_script(file: &str) -> bool {
+    let extension = file_extension(file);
+    let is_offload_test = || {
+        files::read_text(file.as_ref(), files::MAX_SHADER_BYTES)
+            .is_ok_and(|text| offload_test::is_offload_test(&text))
+    };
+    FORMATS.iter().any(|(known, _)| *known == extension) && (extension != OFFLOAD_TEST || is_offload_test())
 }
 
 /// Reads the shader of a script, and compiles it if it is source code.
-pub(super) fn load_script(
-    file: &str,
-    extension: &str,
-    compilation: &Compilation,
-) -> Result<SourceModule, SourceError> {
+pub(super) fn load_script(file: &str, compilation: &Compilation) -> Result<SourceModule, SourceError> {
+    let extension = file_extension(file);
     let text = files::read_text(file.as_ref(), files::MAX_SHADER_BYTES);
     let text = text.map_err(|error| SourceError::File { file: file.to_owned(), error })?;
     let unknown = || SourceError::UnknownExtension { file: file.to_owned() };
     let (_, parse) = FORMATS.iter().find(|(known, _)| *known == extension).ok_or_else(unknown)?;
     let to_error = |error: ScriptError| SourceError::Script { file: file.to_owned(), error };
-    let Script { shader: ShaderText { format, text }, options } = parse(&text).map_err(to_error)?;
+    let Script { shader: ShaderText { format, text }, options, dxc_flags } =
+        parse(&text).map_err(to_error)?;
     if matches!(format, ShaderFormat::Glsl | ShaderFormat::Hlsl)
         && let Some(line) = include_line(&text)
     {
@@ -51,7 +62,8 @@ pub(super) fn load_script(
         ShaderFormat::Glsl => compile_text(file, ShaderLanguage::Glsl, &text, compilation)?,
         ShaderFormat::Hlsl => {
             let entry = compilation.entry.clone().or(options.entry.clone());
-            compile_text(file, ShaderLanguage::Hlsl, &text, &Compilation { entry, ..compilation.clone() })?
+            let compilation = Compilation { entry, dxc_flags, ..compilation.clone() };
+            compile_text(file, ShaderLanguage::Hlsl, &text, &compilation)?
         }
     };
     Ok(SourceModule { given: Some(Box::new(options)), ..module })

@@ -1,0 +1,415 @@
+//! Tests of LLVM's offload test suite (`docs` and `include/Support/Pipeline.h` there): an HLSL source and a pipeline in
+//! YAML, as parts of one file in the form of `split-file`.
+//!
+//! A test has one compute shader. The flags that its `RUN` line gives to dxc are those of the shader. Expected buffers are
+//! claims about final contents; the other checks of a `RUN` line are not read. Comparisons of floats are those of
+//! `lib/Support/Check.cpp` there, but values of both signs near zero are never equal by a number of ULPs.
+
+use std::collections::BTreeMap;
+
+use entry_point::inputs::{ImageInput, TexelInput};
+
+use super::values::{FloatTolerance, compare_float};
+use super::yaml::{YamlFields, YamlNode};
+use super::{
+    DataType, DxcFlags, MAX_BUFFER_BYTES, Scalar, Script, ScriptBuffer, ScriptBuilder, ScriptError,
+    ScriptProblem, ShaderFormat, ShaderText,
+};
+
+/// A format of values: how the test writes them, and their type in the shader.
+#[derive(Clone, Copy)]
+struct ValueFormat {
+    written: Scalar,
+    scalar: Scalar,
+}
+
+impl ValueFormat {
+    /// Returns a format of `DataFormat`. Floats of 16 bits are written as their bits.
+    fn from_name(name: &str) -> Option<ValueFormat> {
+        let digits = name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(name.len());
+        let (kind, bits) = name.split_at(digits);
+        let bits = if kind == "Bool" { 32 } else { bits.parse().ok()? };
+        let scalar = match (kind, bits) {
+            ("Hex", 8) | ("Hex" | "UInt", 16 | 32 | 64) | ("Bool", _) => Scalar::Unsigned(bits),
+            ("Int", 16 | 32 | 64) => Scalar::Signed(bits),
+            ("Float", 16 | 32 | 64) | ("Depth", 32) => Scalar::Float(bits),
+            _ => return None,
+        };
+        let written = if scalar == Scalar::Float(16) { Scalar::Unsigned(16) } else { scalar };
+        Some(ValueFormat { written, scalar })
+    }
+}
+
+/// The version of HLSL without a flag, which older dxc have to be given.
+const DEFAULT_VERSION: &str = "2021";
+
+/// Flags of dxc that a test may give; others could name files.
+const DXC_FLAGS: [&str; 7] = [
+    "-enable-16bit-types",
+    "-fspv-enable-maximal-reconvergence",
+    "-fspv-use-legacy-buffer-matrix-order",
+    "-fvk-use-dx-layout",
+    "-fvk-use-scalar-layout",
+    "-Gis",
+    "-Zpr",
+];
+
+/// A buffer with what its uses as an image need.
+struct TestBuffer {
+    buffer: ScriptBuffer,
+    channels: u32,
+    /// Width, height and depth, and mip levels.
+    size: Option<([u32; 3], u32)>,
+}
+
+/// Returns true if a text has the parts of a test.
+pub fn is_offload_test(text: &str) -> bool {
+    text.lines().filter_map(part_name).any(is_pipeline_name)
+}
+
+/// Returns the name of the part that starts with a line such as `#--- source.hlsl`.
+fn part_name(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("//").or_else(|| line.strip_prefix('#'))?;
+    rest.strip_prefix("--- ").map(str::trim)
+}
+
+/// Returns true for a part with a pipeline; `rules.yaml` has rules to compare pictures.
+fn is_pipeline_name(name: &str) -> bool {
+    name.ends_with(".yaml") && name != "rules.yaml"
+}
+
+/// Parses a test.
+///
+/// # Errors
+/// If the test is malformed or not supported.
+pub fn parse(text: &str) -> Result<Script, ScriptError> {
+    let hlsl = only_part(text, "part NAME.hlsl", |name| name.ends_with(".hlsl"))?;
+    let pipeline = YamlNode::parse(&only_part(text, "part NAME.yaml", is_pipeline_name)?)?;
+    let mut builder = ScriptBuilder::default();
+    read_pipeline(&pipeline, &mut builder)?;
+    let script = builder.finish(ShaderText { format: ShaderFormat::Hlsl, text: hlsl });
+    Ok(Script { dxc_flags: dxc_flags(text)?, ..script })
+}
+
+/// Returns the only part of a kind, at its lines of the test.
+fn only_part(
+    text: &str,
+    what: &'static str,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<String, ScriptError> {
+    let (mut part, mut is_inside, mut starts) = (String::new(), false, 0);
+    for (line, number) in text.lines().zip(1..) {
+        match part_name(line) {
+            Some(name) => {
+                is_inside = is_wanted(name);
+                starts += u32::from(is_inside);
+                if starts == 2 {
+                    let problem = ScriptProblem::Repeated(what);
+                    return Err(ScriptError { line: number, column: 1, problem });
+                }
+                part.push('\n');
+            }
+            None => {
+                part.push_str(if is_inside { line } else { "" });
+                part.push('\n');
+            }
+        }
+    }
+    let missing = ScriptError { line: 1, column: 1, problem: ScriptProblem::Missing(what) };
+    (starts == 1).then_some(part).ok_or(missing)
+}
+
+/// Returns the flags that the first `RUN` line with dxc gives to it.
+fn dxc_flags(text: &str) -> Result<DxcFlags, ScriptError> {
+    let mut flags = DxcFlags::default();
+    let mut version = DEFAULT_VERSION;
+    let is_plain = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let is_run = |line: &str| line.contains("RUN:") && line.contains("%dxc_target ");
+    let Some((line, number)) = text.lines().zip(1..).find(|(line, _)| is_run(line)) else {
+        return Ok(flags);
+    };
+    let mut words = line.split_whitespace().skip_while(|word| *word != "%dxc_target").skip(1);
+    while let Some(word) = words.next() {
+        match word {
+            "-T" => flags.profile = words.next().filter(is_plain).map(str::to_owned),
+            "-HV" => version = words.next().filter(is_plain).unwrap_or(version),
+            // The entry point is that of the pipeline; `%if` names a target.
+            "-E" | "-Fo" | "%if" => drop(words.next()),
+            "%{" | "%}" => {}
+            "|" | "2>&1" => break,
+            _ if word.starts_with("%t") => {}
+            _ if DXC_FLAGS.contains(&word) => flags.others.push(word.to_owned()),
+            _ => {
+                let problem = ScriptProblem::Unsupported(word.to_owned());
+                return Err(ScriptError { line: number, column: 1, problem });
+            }
+        }
+    }
+    flags.others.push(format!("-HV {version}"));
+    Ok(flags)
+}
+
+fn read_pipeline(pipeline: &YamlNode, builder: &mut ScriptBuilder) -> Result<(), ScriptError> {
+    let mut fields = pipeline.fields()?;
+    read_shader(fields.require("Shaders")?, builder)?;
+    let mut buffers = BTreeMap::new();
+    for node in fields.require("Buffers")?.items()? {
+        let (name, buffer) = read_buffer(node)?;
+        if buffers.insert(name, buffer).is_some() {
+            return Err(node.error(ScriptProblem::Repeated("buffer of this name")));
+        }
+    }
+    for (set, node) in (0..).zip(fields.require("DescriptorSets")?.items()?) {
+        let mut descriptors = node.fields()?;
+        for resource in descriptors.require("Resources")?.items()? {
+            bind_resource(set, resource, &mut buffers, builder)?;
+        }
+        descriptors.finish()?;
+    }
+    for block in fields.take("PushConstants").map_or(Ok(&[][..]), YamlNode::items)? {
+        let mut block = block.fields()?;
+        require_compute(block.require("Stage")?)?;
+        for value in block.require("Values")?.items()? {
+            let mut value = value.fields()?;
+            let format = read_format(value.require("Format")?)?;
+            let offset: u32 = value.require("Offset")?.number()?;
+            let mut bytes = Vec::new();
+            write_values(&mut bytes, format, value.require("Data")?)?;
+            value.finish()?;
+            builder.options.push.extend((u64::from(offset)..).zip(bytes));
+        }
+        block.finish()?;
+    }
+    let mut grid = [1; 3];
+    if let Some(node) = fields.take("DispatchParameters") {
+        let mut dispatch = node.fields()?;
+        let counts = dispatch.take("DispatchGroupCount").map_or(Ok(&[][..]), YamlNode::items)?;
+        for (size, count) in grid.iter_mut().zip(counts) {
+            *size = count.number()?;
+        }
+        dispatch.finish()?;
+    }
+    builder.options.grid = Some(grid);
+    for result in fields.take("Results").map_or(Ok(&[][..]), YamlNode::items)? {
+        expect_result(result, &buffers, builder)?;
+    }
+    fields.finish()
+}
+
+fn read_shader(shaders: &YamlNode, builder: &mut ScriptBuilder) -> Result<(), ScriptError> {
+    let [shader, others @ ..] = shaders.items()? else {
+        return Err(shaders.error(ScriptProblem::Missing("compute shader")));
+    };
+    let mut shader = shader.fields()?;
+    require_compute(shader.require("Stage")?)?;
+    builder.options.entry = Some(shader.require("Entry")?.text()?.to_owned());
+    for constant in shader.take("SpecializationConstants").map_or(Ok(&[][..]), YamlNode::items)? {
+        let mut constant = constant.fields()?;
+        let id = constant.require("ConstantID")?.number()?;
+        let format = read_format(constant.require("Type")?)?;
+        let value = constant.require("Value")?;
+        let bits = parse_value(format, value)?;
+        if builder.options.specialization.insert(id, bits).is_some() {
+            return Err(value.error(ScriptProblem::Repeated("constant of this number")));
+        }
+        constant.finish()?;
+    }
+    shader.finish()?;
+    match others.first() {
+        Some(second) => Err(second.error(ScriptProblem::Repeated("shader"))),
+        None => Ok(()),
+    }
+}
+
+fn require_compute(stage: &YamlNode) -> Result<(), ScriptError> {
+    match stage.text()? {
+        "Compute" => Ok(()),
+        other => Err(stage.error(ScriptProblem::Unsupported(format!("Stage: {other}")))),
+    }
+}
+
+fn read_format(node: &YamlNode) -> Result<ValueFormat, ScriptError> {
+    let name = node.text()?;
+    let unsupported = || node.error(ScriptProblem::Unsupported(format!("Format: {name}")));
+    ValueFormat::from_name(name).ok_or_else(unsupported)
+}
+
+/// Returns the bits of a value.
+fn parse_value(format: ValueFormat, node: &YamlNode) -> Result<u64, ScriptError> {
+    format.written.parse(node.text()?).map_err(|problem| node.error(problem))
+}
+
+/// Appends the values of a list.
+fn write_values(bytes: &mut Vec<u8>, format: ValueFormat, list: &YamlNode) -> Result<(), ScriptError> {
+    let size = format.scalar.bytes() as usize;
+    for item in list.items()? {
+        bytes.extend(parse_value(format, item)?.to_le_bytes().iter().take(size));
+    }
+    Ok(())
+}
+
+fn read_buffer(node: &YamlNode) -> Result<(String, TestBuffer), ScriptError> {
+    let mut fields = node.fields()?;
+    let name = fields.require("Name")?.text()?.to_owned();
+    let format = read_format(fields.require("Format")?)?;
+    let channels = fields.take("Channels").map_or(Ok(1), YamlNode::number)?;
+    fields.take("Stride");
+    if let Some(count) = fields.take("ArraySize")
+        && count.number::<u32>()? != 1
+    {
+        return Err(count.error(ScriptProblem::Unsupported(format!("ArraySize: {}", count.text()?))));
+    }
+    let mut bytes = Vec::new();
+    let fill = fields.take("FillValue").map(|value| parse_value(format, value)).transpose()?;
+    match fields.take("FillSize") {
+        Some(node) => {
+            let size: u64 = node.number()?;
+            if size > MAX_BUFFER_BYTES {
+                return Err(node.error(ScriptProblem::TooMany(MAX_BUFFER_BYTES, "bytes of a buffer")));
+            }
+            let pattern = fill.unwrap_or(0).to_le_bytes();
+            let pattern = pattern.iter().take(format.scalar.bytes() as usize);
+            bytes.extend(pattern.cycle().take(size as usize));
+        }
+        None => write_values(&mut bytes, format, fields.require("Data")?)?,
+    }
+    let size = fields.take("OutputProps").map(read_size).transpose()?;
+    fields.finish()?;
+    let buffer = ScriptBuffer { ty: DataType::scalar(format.scalar), bytes, binding: None };
+    Ok((name, TestBuffer { buffer, channels, size }))
+}
+
+fn read_size(node: &YamlNode) -> Result<([u32; 3], u32), ScriptError> {
+    let mut fields = node.fields()?;
+    let mut size = [0; 3];
+    for (axis, key) in size.iter_mut().zip(["Width", "Height", "Depth"]) {
+        *axis = fields.require(key)?.number()?;
+    }
+    let levels = fields.take("MipLevels").map_or(Ok(1), YamlNode::number)?;
+    fields.finish().map(|()| (size, levels))
+}
+
+/// Binds a buffer, or an image with the contents of a buffer.
+fn bind_resource(
+    set: u32,
+    node: &YamlNode,
+    buffers: &mut BTreeMap<String, TestBuffer>,
+    builder: &mut ScriptBuilder,
+) -> Result<(), ScriptError> {
+    let mut fields = node.fields()?;
+    let kind_node = fields.require("Kind")?;
+    let kind = kind_node.text()?;
+    let (is_image, is_written) = match kind {
+        "StructuredBuffer" | "ByteAddressBuffer" | "ConstantBuffer" => (false, false),
+        "RWStructuredBuffer" | "RWByteAddressBuffer" => (false, true),
+        "Buffer" | "Texture2D" => (true, false),
+        "RWBuffer" | "RWTexture2D" => (true, true),
+        _ => return Err(kind_node.error(ScriptProblem::Unsupported(format!("Kind: {kind}")))),
+    };
+    let name = fields.require("Name")?;
+    let unknown = || name.error(ScriptProblem::Unknown("buffer", name.text().unwrap_or_default().to_owned()));
+    let buffer = buffers.get_mut(name.text()?).ok_or_else(unknown)?;
+    fields.take("DirectXBinding");
+    fields.take("HasCounter");
+    let mut places = fields.require("VulkanBinding")?.fields()?;
+    let place = (set, places.require("Binding")?.number()?);
+    if let Some(counter) = places.take("CounterBinding") {
+        builder.options.buffers.insert((set, counter.number()?), vec![0; 4]);
+    }
+    places.finish()?;
+    fields.finish()?;
+    if is_written {
+        buffer.buffer.binding = Some(place);
+    }
+    if is_image {
+        let is_texel_buffer = kind.ends_with("Buffer");
+        let image = image_of(buffer, is_texel_buffer).map_err(|problem| name.error(problem))?;
+        builder.options.images.insert(place, image);
+    } else {
+        builder.options.buffers.insert(place, buffer.buffer.bytes.clone());
+    }
+    Ok(())
+}
+
+/// Returns an image with the contents of a buffer, whose components have 32 bits.
+fn image_of(buffer: &TestBuffer, is_texel_buffer: bool) -> Result<ImageInput, ScriptProblem> {
+    let scalar = buffer.buffer.ty.scalar;
+    let bytes = scalar.bytes() as usize;
+    if bytes != 4 || buffer.channels == 0 || buffer.channels > 4 {
+        let what = format!("an image of {} components with {} bits", buffer.channels, 8 * bytes);
+        return Err(ScriptProblem::Unsupported(what));
+    }
+    let texel_bytes = bytes * buffer.channels as usize;
+    let count = (buffer.buffer.bytes.len() / texel_bytes) as u32;
+    let (size, levels) = match buffer.size {
+        Some(size) if !is_texel_buffer => size,
+        Some(_) | None => ([count, 1, 1], 1),
+    };
+    let one = if matches!(scalar, Scalar::Float(_)) { 1.0_f32.to_bits() } else { 1 };
+    let mut texels = Vec::with_capacity(count as usize * 16);
+    for texel in buffer.buffer.bytes.chunks_exact(texel_bytes) {
+        texels.extend_from_slice(texel);
+        // A component that the format lacks is zero, and the last one is one.
+        for component in buffer.channels..4 {
+            texels.extend(if component == 3 { one } else { 0 }.to_le_bytes());
+        }
+    }
+    let image = ImageInput::new(&size, levels, TexelInput::Bytes(texels));
+    image.ok_or(ScriptProblem::Missing("OutputProps with a size in range"))
+}
+
+/// Adds the claims of an expected result.
+fn expect_result(
+    node: &YamlNode,
+    buffers: &BTreeMap<String, TestBuffer>,
+    builder: &mut ScriptBuilder,
+) -> Result<(), ScriptError> {
+    let mut fields = node.fields()?;
+    fields.take("Result");
+    let rule_node = fields.require("Rule")?;
+    let tolerance = match rule_node.text()? {
+        "BufferExact" => None,
+        "BufferFloatULP" => Some(FloatTolerance::Ulps(
+            fields.require("ULPT")?.number()?,
+            decimal(fields.take("ZeroTolerance"))?,
+        )),
+        "BufferFloatEpsilon" => Some(FloatTolerance::Epsilon(decimal(Some(fields.require("Epsilon")?))?)),
+        other => return Err(rule_node.error(ScriptProblem::Unsupported(format!("Rule: {other}")))),
+    };
+    let may_flush = fields.take("DenormMode").map_or(Ok("Any"), YamlNode::text)? == "Any";
+    let [actual, expected] =
+        [find_buffer(&mut fields, "Actual", buffers)?, find_buffer(&mut fields, "Expected", buffers)?];
+    fields.finish()?;
+    let [size, other] = [actual, expected].map(|buffer| buffer.bytes.len() as u64);
+    if size != other {
+        return Err(node.error(ScriptProblem::Sizes(size, other)));
+    }
+    let scalar = actual.ty.scalar;
+    let bytes = scalar.bytes();
+    for (index, value) in (0..).zip(expected.bytes.chunks_exact(bytes as usize)) {
+        let bits = value.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let claim = ScriptBuilder::term_at(actual, index * u64::from(bytes), bytes)
+            .and_then(|term| compare_float(scalar, &term, bits, tolerance, may_flush));
+        claim.and_then(|claim| builder.expect(claim)).map_err(|problem| node.error(problem))?;
+    }
+    Ok(())
+}
+
+/// Returns a number with a fraction; zero for a missing one.
+fn decimal(node: Option<&YamlNode>) -> Result<f64, ScriptError> {
+    let Some(node) = node else { return Ok(0.0) };
+    let text = node.text()?;
+    let invalid = || node.error(ScriptProblem::Value(text.to_owned(), "a number"));
+    text.parse().map_err(|_| invalid())
+}
+
+fn find_buffer<'b>(
+    fields: &mut YamlFields<'_>,
+    key: &'static str,
+    buffers: &'b BTreeMap<String, TestBuffer>,
+) -> Result<&'b ScriptBuffer, ScriptError> {
+    let node = fields.require(key)?;
+    let name = node.text()?;
+    let found = buffers.get(name).map(|buffer| &buffer.buffer);
+    found.ok_or_else(|| node.error(ScriptProblem::Unknown("buffer", name.to_owned())))
+}
