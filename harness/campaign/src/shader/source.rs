@@ -3,7 +3,7 @@
 //! The compilers are the user's installed programs, so that the analysed code is the code that the user
 //! ships. Every answer contains the compiler's name, version and flags. If a compiler refuses a source, the
 //! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point. `FILE.foz/HASH`
-//! names a module of an archive. A script has the inputs of its shader.
+//! names a module of an archive. A script has the inputs of its shader. [`opencl`] compiles kernels of OpenCL C.
 
 mod alternatives;
 mod archives;
@@ -15,6 +15,7 @@ mod error;
 mod includes;
 mod macros;
 mod module_edit;
+mod opencl;
 mod prepare;
 mod process;
 mod scripts;
@@ -178,6 +179,7 @@ pub fn is_shader(argument: &str) -> bool {
     }
     let extension = file_extension(argument);
     MODULE_EXTENSIONS.contains(&extension)
+        || extension == opencl::EXTENSION
         || scripts::is_script(argument)
         || archives::archive_of(argument).is_some()
         || ShaderLanguage::from_extension(extension).is_some()
@@ -202,6 +204,9 @@ pub fn load_all(file: &str, compilation: &Compilation) -> Vec<Result<SourceModul
         return vec![scripts::load_script(file, compilation)];
     }
     let extension = file_extension(file);
+    if extension == opencl::EXTENSION {
+        return vec![opencl::load_kernels(file, compilation)];
+    }
     if MODULE_EXTENSIONS.contains(&extension) {
         let bytes = files::read_file(file.as_ref(), files::MAX_SHADER_BYTES);
         let bytes = bytes.map_err(|error| SourceError::File { file: file.to_owned(), error });
@@ -305,6 +310,7 @@ pub fn compile_edited_text(
 pub fn read_editable_text(file: &str, compilation: &Compilation) -> Option<String> {
     let extension = file_extension(file);
     let is_module = MODULE_EXTENSIONS.contains(&extension)
+        || extension == opencl::EXTENSION
         || scripts::is_script(file)
         || archives::archive_of(file).is_some();
     let is_source = !is_module && compilation.preprocess.is_none();

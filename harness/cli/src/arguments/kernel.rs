@@ -109,7 +109,7 @@ pub struct KernelArguments {
     /// Compiler of a shader [default: the first installed one that accepts the source].
     ///
     /// glslangValidator, glslang or glslc for GLSL; glslangValidator, glslang, slangc or dxc for HLSL; slangc for
-    /// Slang; naga or tint for WGSL.
+    /// Slang; naga or tint for WGSL; clspv for OpenCL C.
     #[arg(long, value_name = "PROGRAM", hide_short_help = true)]
     pub compiler: Option<String>,
     /// Let the case read files outside its own folder.
