@@ -9,12 +9,13 @@
 //! - `files` and `copy`: written to the folder in which its commands run;
 //! - `step`s, whose fields are those of [`Step`].
 //!
-//! `{TESTS}`, `{ROOT}` and `{DIR}` are the folders of these tests, of the repository and of the test.
+//! `{TESTS}`, `{ROOT}` and `{DIR}` are the folders of these tests, of the repository and of the test. `VK_LITMUS_STEPS=WORDS`
+//! runs the tests that have the words in their names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +35,10 @@ macro_rules! areas {
     };
 }
 
-areas! { codegen convert corpus cts dispatch drivers expect findings foreign inputs kernel languages lint missing progress refine reports repro run scripts shader_inputs sim small source }
+areas! {
+    codegen convert corpus cts dispatch drivers expect findings foreign inputs kernel languages lint missing
+    progress refine reports repro run scripts shader_inputs sim small source
+}
 
 /// Every file is run.
 #[test]
@@ -93,8 +97,6 @@ struct Step {
     /// Variables removed from the environment.
     #[serde(default)]
     unset: Vec<String>,
-    /// Standard input.
-    input: Option<String>,
     /// The exit code, or one of several.
     #[serde(default)]
     code: Code,
@@ -381,11 +383,7 @@ impl Step {
         for name in &self.unset {
             command.env_remove(name);
         }
-        let Some(input) = &self.input else { return Ran::run(&mut command) };
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
-        Ran::from(child.wait_with_output().unwrap())
+        Ran::run(&mut command)
     }
 
     /// Returns the first expectation that the output does not meet.
