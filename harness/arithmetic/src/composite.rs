@@ -3,7 +3,7 @@
 
 use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
-use crate::float::{float_from_bits, float_to_bits, ldexp};
+use crate::float::{float_from_bits, float_to_bits, ldexp, split_fraction};
 use crate::instruction::{Instruction, NumberShape, Operand};
 use crate::integer::{mask, sign_extend};
 
@@ -198,7 +198,8 @@ fn product_columns(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Opti
             let numbers = left.numbers.iter().skip(row).step_by(rows).zip(column);
             let products =
                 numbers.map(|(a, b)| rounded(float_from_bits(*a, bits) * float_from_bits(*b, bits)));
-            all.push(products.fold(0.0, |sum, product| rounded(sum + product)));
+            // The sum of negative zeros is negative.
+            all.push(products.fold(-0.0, |sum, product| rounded(sum + product)));
         }
     }
     Some(all)
@@ -238,7 +239,8 @@ fn split_float(
     let [first, second] = result else { return None };
     let halves = to_floats(operands.first()?).into_iter().map(|value| match instruction {
         Instruction::Extended(Extended::ModfStruct) => {
-            (float_to_bits(value.fract(), first.bits), float_to_bits(value.trunc(), second.bits))
+            let (fraction, whole) = split_fraction(value);
+            (float_to_bits(fraction, first.bits), float_to_bits(whole, second.bits))
         }
         _ => {
             // A subnormal 64-bit number is scaled up first.

@@ -53,6 +53,12 @@ pub fn float_to_bits(value: f64, width: u32) -> u64 {
     }
 }
 
+/// Splits a number into its fraction and its whole part; both have its sign, also if they are zero.
+pub fn split_fraction(value: f64) -> (f64, f64) {
+    let fraction = if value.is_infinite() { 0.0 } else { value.fract() };
+    (if fraction == 0.0 { fraction.copysign(value) } else { fraction }, value.trunc())
+}
+
 /// Computes a core instruction. Sums and products of 32 bits are exact in 64 bits before the rounding.
 #[inline]
 pub(crate) fn compute_core(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {

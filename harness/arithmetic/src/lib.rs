@@ -18,7 +18,7 @@ mod texel;
 
 use rspirv::spirv::{GlslStd450Op, Op};
 
-pub use float::{float_from_bits, float_to_bits};
+pub use float::{float_from_bits, float_to_bits, split_fraction};
 pub use instruction::{Instruction, NumberKind, NumberShape, Operand};
 pub use integer::{can_fold, fold, fold_extended, is_absorbing_operand, mask, sign_extend};
 pub use table::{Computation, computation};
@@ -204,6 +204,25 @@ mod tests {
         let large = (&[0x4000_0000, 0x4000_0000][..], 32);
         assert_eq!(dot(Op::SDotAccSat, &[large, large, (&[0], 32)], 32), None);
         assert_eq!(dot(Op::SDot, &[large, large], 32), Some(vec![0]));
+    }
+
+    /// Negative zeros: the fraction of a negative number, and a sum of them.
+    #[test]
+    fn zeros_have_the_sign_of_their_operands() {
+        let operand = |numbers: &[f64]| bits(numbers);
+        let split = Instruction::Extended(GlslStd450Op::ModfStruct);
+        for (number, expected) in [
+            (-2.0, [-0.0, -2.0]),
+            (2.0, [0.0, 2.0]),
+            (-1.5, [-0.5, -1.0]),
+            (-f64::INFINITY, [-0.0, -f64::INFINITY]),
+        ] {
+            let operands = [Operand { numbers: &operand(&[number]), shape: float(1, 1) }];
+            assert_eq!(split.compute(&operands, &[float(1, 1); 2]).unwrap(), bits(&expected), "{number}");
+        }
+        let (zeros, ones) = (operand(&[0.0, 0.0]), operand(&[-1.0, -1.0]));
+        let operands = [&zeros, &ones].map(|numbers| Operand { numbers, shape: float(2, 1) });
+        assert_eq!(Instruction::Core(Op::Dot).compute(&operands, &[float(1, 1)]).unwrap(), bits(&[-0.0]));
     }
 
     #[test]

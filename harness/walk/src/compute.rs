@@ -1,6 +1,8 @@
 //! Arithmetic on concrete values: integers, booleans, floats, vectors and matrices.
 
-use arithmetic::{Instruction, MAX_OPERANDS, NumberShape, Operand, float_from_bits, float_to_bits};
+use arithmetic::{
+    Instruction, MAX_OPERANDS, NumberShape, Operand, float_from_bits, float_to_bits, split_fraction,
+};
 use spirv_reader::MemoryOperands;
 
 use entry_point::{malformed, unsupported};
@@ -151,10 +153,10 @@ impl Interpreter<'_> {
         let (number, to) = (self.value_of_id(ctx, value)?, self.pointer_of_id(ctx, pointer)?);
         let shape = self.program.number_shapes(self.program.type_of(value));
         let bits = shape.first().map_or(32, |shape| shape.bits);
-        let integral_part =
-            map_components(&number, &|number| float_to_bits(float_from_bits(number, bits).trunc(), bits));
-        self.store_value(ctx, &to, &integral_part, MemoryOperands::default())?;
-        Ok(map_components(&number, &|number| float_to_bits(float_from_bits(number, bits).fract(), bits)))
+        let split = |number| split_fraction(float_from_bits(number, bits));
+        let whole = map_components(&number, &|number| float_to_bits(split(number).1, bits));
+        self.store_value(ctx, &to, &whole, MemoryOperands::default())?;
+        Ok(map_components(&number, &|number| float_to_bits(split(number).0, bits)))
     }
 
     /// Reinterprets bits as another type.
