@@ -51,7 +51,7 @@ impl ExampleCase {
 
 #[test]
 fn examples_compute_their_contents_and_seeded_bugs_fail() {
-    if !installed("naga") {
+    if !installed("naga") || !installed("glslangValidator") {
         return;
     }
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/examples"));
@@ -61,7 +61,8 @@ fn examples_compute_their_contents_and_seeded_bugs_fail() {
     for case in &cases {
         let kernel = &case.kernel;
         let text = std::fs::read_to_string(folder.join(kernel)).unwrap();
-        for driver in &drivers {
+        // Those in folders use the instructions of `ci/python/contents.tsv`, which run on devices there.
+        for driver in drivers.iter().filter(|_| !kernel.contains('/')) {
             let on_device = case.run(&text, Some(driver)).0;
             assert!(on_device.is_ok(), "{kernel} on {driver}: {on_device:?}");
         }
