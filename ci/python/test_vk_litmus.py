@@ -1,6 +1,7 @@
 """Tests of the Python package; `VK_LITMUS` names the program. Run with unittest or pytest."""
 
 import doctest
+import json
 import os
 import subprocess
 import tempfile
@@ -158,7 +159,7 @@ class Arrays(unittest.TestCase):
 
     def run_arrays(self, text=ARRAYS.replace("TARGET", "%t"), data=(1, 2, 3, 4), **options):
         buffers = {"data": array("I", data), "out": bytearray(16), **options.pop("buffers", {})}
-        return vk_litmus.run(text, language="spvasm", buffers=buffers, **{"push": (3,), **options})
+        return vk_litmus.run(text, buffers=buffers, **{"push": (3,), "language": "spvasm", **options})
 
     def test_contents_have_the_types_of_the_arguments(self):
         result = self.run_arrays()
@@ -191,6 +192,39 @@ class Arrays(unittest.TestCase):
         self.assertEqual(result.buffers["data"].shape, (2, 2))
         with self.assertRaisesRegex(ValueError, "buffers\\['data'\\]: expected contiguous"):
             self.run_arrays(buffers={"data": numpy.zeros(8, dtype="uint32")[::2]})
+        with self.assertRaisesRegex(TypeError, "buffers\\['data'\\]: expected elements in the byte order of this machine"):
+            self.run_arrays(buffers={"data": numpy.zeros(4, dtype="uint32").astype(numpy.dtype("uint32").newbyteorder())})
+        self.assertEqual(self.run_arrays(grid=numpy.array([1, 1]), push=numpy.array([2], dtype="uint32")).verdict, "clean")
+        self.assertEqual(self.run_arrays(push=(numpy.int32(2),), grid=numpy.int64(1)).buffers["out"][4], 4)
+
+    def test_a_device_leaves_the_same_contents(self):
+        result = self.run_arrays(device="sim").check()
+        self.assertEqual([bytes.fromhex(one["device"]) for one in result.raw["contents"]], [bytes(one) for one in result.buffers.values()])
+        self.assertIsNone(result.device_difference)
+
+    def test_a_difference_of_a_device_names_element_and_values(self):
+        # A program that claims another value for the device.
+        honest = vk_litmus._execute
+
+        def lying(*arguments):
+            ran = honest(*arguments)
+            answer = json.loads(ran.stdout)
+            answer["contents"][1]["device"] = "03000000" + "07000000" + answer["contents"][1]["device"][16:]
+            return subprocess.CompletedProcess(ran.args, ran.returncode, json.dumps(answer), ran.stderr)
+
+        with mock.patch.object(vk_litmus, "_execute", lying):
+            result = self.run_arrays(device="sim", buffers={"out": array("I", [0] * 4)})
+        with self.assertRaisesRegex(vk_litmus.ShaderFailure, r"buffers\['out'\], element 1: 7 on sim; expected 6, which the walk computes"):
+            result.check()
+
+    def test_floats_may_differ_by_units_in_the_last_place(self):
+        def first(walk, device, ulps):
+            return vk_litmus._first_difference(memoryview(array("f", walk)), bytes(array("f", walk)), bytes(array("f", device)), ulps)
+
+        above = 1.0000001192092896
+        self.assertIsNone(first([1.0, float("nan"), 0.0], [above, -float("nan"), -0.0], 1))
+        self.assertEqual(first([1.0], [above], 0), (0, 1.0, above))
+        self.assertEqual(first([0.5, -1.0], [0.5, 1.0], 5), (1, -1.0, 1.0))
 
     def test_wrong_arguments_name_the_parameter_and_the_expectation(self):
         shared = bytearray(32)
@@ -202,11 +236,26 @@ class Arrays(unittest.TestCase):
             ({"buffers": {"0.0": bytearray(16)}}, ValueError, "one binding: expected one array"),
             ({"buffers": {"none": bytearray(16)}}, vk_litmus.InputError, "`none`, which the kernel does not have"),
             ({"push": ("x",)}, TypeError, "push: expected numbers"),
+            ({"push": (1 << 200, 0.5, 1e300)}, TypeError, "push: expected numbers"),
             ({"grid": (0, 1)}, ValueError, "grid: expected one to three positive numbers"),
+            ({"grid": "4"}, ValueError, "grid: expected one to three positive numbers"),
+            ({"grid": None}, ValueError, "grid: expected one to three positive numbers"),
+            ({"grid": 2**31}, vk_litmus.InputError, "grid: 2147483648 is too large to run whole; expected a smaller one"),
+            ({"language": 3}, TypeError, "language: expected str or NoneType, got int"),
+            ({"ulps": "1"}, TypeError, "ulps: expected int, got str"),
+            ({"buffers": {0: bytearray(16)}}, ValueError, "buffers: expected names of buffers or 'SET.BINDING', got 0"),
+            ({"buffers": {"a=b": bytearray(16)}}, ValueError, "buffers: expected names of buffers"),
+            ({"grid": 2.5}, ValueError, "grid: expected one to three positive numbers"),
+            ({"device": "no-such-device"}, vk_litmus.ProgramError, "no-such-device"),
         ]
         for options, error, message in cases:
             with self.subTest(options), self.assertRaisesRegex(error, message):
                 self.run_arrays(**options)
+        for shader in (None, b"shader.comp"):
+            with self.assertRaisesRegex(TypeError, "shader: expected str or PathLike, got"):
+                vk_litmus.run_shader(shader, buffers={})
+        with self.assertRaisesRegex(TypeError, "buffers: expected a mapping of names to arrays, got list"):
+            vk_litmus.run_shader("shader.comp", buffers=[bytearray(4)])
         with self.assertRaisesRegex(ValueError, "shader: expected a file, or a source text with `language`"):
             vk_litmus.run_shader("a\nb", buffers={})
         with self.assertRaisesRegex(vk_litmus.InputError, "needs-inputs: data: supply it"):

@@ -13,10 +13,13 @@ Each function runs the program `vk-litmus` once and returns its JSON answer as d
 """
 
 import array
+import collections.abc
 import ctypes
 import dataclasses
 import importlib
 import json
+import numbers
+import operator
 import os
 import shutil
 import struct
@@ -185,7 +188,7 @@ class TestResult:
 
 
 class ShaderFailure(AssertionError):
-    """A shader has a race or another finding. The text has the findings and the option that repeats the schedules."""
+    """A shader has a finding, or a device left other contents. The text has these and the option that repeats the schedules."""
 
     def __init__(self, result: "ShaderResult") -> None:
         super().__init__(str(result))
@@ -203,13 +206,15 @@ class ShaderResult:
     findings: List[Finding] = field(default_factory=list)
     #: The first element whose contents the schedule decides although nothing races.
     contents_vary: Optional[str] = None
+    #: The first element that the device left with another value. Contents that vary are not compared.
+    device_difference: Optional[str] = None
     #: The seed of the schedules.
     seed: int = 0
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
     def check(self) -> "ShaderResult":
-        """Returns the result; raises `ShaderFailure` if there is a finding."""
-        if self.verdict == "racy":
+        """Returns the result; raises `ShaderFailure` if there is a finding, or a device left other contents."""
+        if self.verdict == "racy" or self.device_difference is not None:
             raise ShaderFailure(self)
         return self
 
@@ -218,6 +223,8 @@ class ShaderResult:
         for found in self.findings:
             lines.append(f"{found.kind}: {found.message}")
             lines += [f"    {place.file}:{place.line}" for place in found.at]
+        if self.device_difference is not None:
+            lines.append(self.device_difference)
         return "\n".join([*lines, f"the same schedules again: seed={self.seed}"])
 
 
@@ -336,9 +343,14 @@ def run_shader(
     push: Any = None,
     seed: int = 0,
     language: Optional[str] = None,
+    device: Optional[str] = None,
+    ulps: int = 0,
     **options: Option,
 ) -> ShaderResult:
     """Executes a dispatch of a shader on arrays, without a device, and checks every access for races.
+
+    With `device`, such as `"lavapipe"`, the dispatch runs there too and what it leaves is compared; floats may differ by `ulps` units in
+    the last place.
 
     `shader` is a file, or a source text if `language` is its extension, such as `wgsl` or `comp`. `buffers` maps names of buffers, or
     `"SET.BINDING"`, to objects with the buffer protocol: NumPy arrays, `array.array`, `bytearray`, `bytes`. They are not changed: the
@@ -348,9 +360,15 @@ def run_shader(
     Raises `InputError` or `TypeError`, `ValueError` for wrong arguments, and `ProgramError` if there is no answer, as for a kernel that
     does not end. A finding raises nothing: call `check()` on the result.
     """
-    size = [grid] if isinstance(grid, int) else list(grid)
-    if not 1 <= len(size) <= 3 or not all(isinstance(one, int) and one > 0 for one in size):
-        raise ValueError(f"grid: expected one to three positive numbers of workgroups, got {grid!r}")
+    size = _grid(grid)
+    if not isinstance(buffers or {}, collections.abc.Mapping):
+        raise TypeError(f"buffers: expected a mapping of names to arrays, got {type(buffers).__name__}")
+    for name in buffers or {}:
+        if not isinstance(name, str) or not name or "=" in name:
+            raise ValueError(f"buffers: expected names of buffers or 'SET.BINDING', got {name!r}")
+    for what, value, kinds in (("shader", shader, (str, os.PathLike)), ("language", language, (str, type(None))), ("ulps", ulps, (int,))):
+        if not isinstance(value, kinds):
+            raise TypeError(f"{what}: expected {' or '.join(kind.__name__ for kind in kinds)}, got {type(value).__name__}")
     views = {name: _view(f"buffers[{name!r}]", value) for name, value in (buffers or {}).items()}
     _reject_overlaps(views)
     with tempfile.TemporaryDirectory(prefix="vk-litmus-") as folder:
@@ -372,6 +390,7 @@ def run_shader(
             path = Path(folder) / "push.bin"
             path.write_bytes(_push_bytes(push))
             words["push"] = path
+        words["device"] = device
         ran = _execute("race", [file], {**words, **options})
     answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
     if len(answers) != 1:
@@ -384,11 +403,14 @@ def run_shader(
         reason = "; ".join([raw.get("why") or "", *needs]).strip("; ") or ran.stderr.strip()
         is_input = ran.returncode == 2 or verdict == "needs-inputs"
         raise (InputError if is_input else ProgramError)(f"{raw['file']}: {verdict}: {reason}", ran.returncode)
+    if raw.get("workgroups") and "workgroup" not in options:
+        raise InputError(f"grid: {grid!r} is too large to run whole; expected a smaller one, or workgroup=['X,Y,Z', …]", ran.returncode)
     chosen = [one for inputs in raw["coverage"].get("inputs", []) for one in inputs]
     if chosen:
         raise InputError(f"{raw['file']}: expected values in buffers or push, or inputs='zeros', in place of {', '.join(chosen)}")
     findings = [_decoded(Finding, one) for one in raw["findings"]] if verdict == "racy" else []
     final: Dict[str, Any] = {}
+    difference: Optional[str] = None
     bound: Dict[typing.Tuple[int, int], str] = {}
     for name, view in views.items():
         left = next((one for one in raw.get("contents", []) if name in (one["name"], f"{one['set']}.{one['binding']}")), None)
@@ -402,8 +424,51 @@ def run_shader(
             raise ValueError(f"buffers[{name!r}] and buffers[{other!r}] are one binding: expected one array for each")
         if left.get("unknown") is not None and verdict == "clean":
             raise ProgramError(f"buffers[{name!r}]: byte {left['unknown']} is not computed: it is undefined or unspecified")
-        final[name] = _same_type((buffers or {})[name], view, bytes.fromhex(left["bytes"])[: view.nbytes])
-    return ShaderResult(verdict, final, findings, raw.get("order_dependent"), seed, raw)
+        contents = bytes.fromhex(left["bytes"])[: view.nbytes]
+        final[name] = _same_type((buffers or {})[name], view, contents)
+        if left.get("device") is not None and difference is None and verdict == "clean" and raw.get("order_dependent") is None:
+            differing = _first_difference(view, contents, bytes.fromhex(left["device"]), ulps)
+            if differing is not None:
+                index, walk, other = differing
+                difference = f"buffers[{name!r}], element {index}: {other} on {device}; expected {walk}, which the walk computes"
+    return ShaderResult(verdict, final, findings, raw.get("order_dependent"), difference, seed, raw)
+
+
+def _grid(grid: Any) -> List[int]:
+    """Returns the numbers of workgroups."""
+    size: List[int] = []
+    try:
+        size = [operator.index(grid)]
+    except TypeError:
+        try:
+            size = [operator.index(one) for one in grid]
+        except TypeError:
+            pass
+    if not 1 <= len(size) <= 3 or not all(0 < one < 1 << 32 for one in size):
+        raise ValueError(f"grid: expected one to three positive numbers of workgroups, got {grid!r}")
+    return size
+
+
+def _first_difference(view: memoryview, walk: bytes, device: bytes, ulps: int) -> "Optional[typing.Tuple[int, Any, Any]]":
+    """Returns the first element that differs, with both values; floats may differ by `ulps` units in the last place."""
+    kind = view.format.lstrip("@=<")
+    size = view.itemsize
+    known = min(len(walk), len(device)) // size * size
+    pairs = zip(struct.iter_unpack("=" + kind, walk[:known]), struct.iter_unpack("=" + kind, device[:known]))
+    for index, ([one], [other]) in enumerate(pairs):
+        at = slice(index * size, (index + 1) * size)
+        if walk[at] == device[at] or kind in "efd" and one != one and other != other:
+            continue
+        ranks = [_rank(data[at]) for data in (walk, device)]
+        if kind not in "efd" or abs(ranks[0] - ranks[1]) > ulps:
+            return index, one, other
+    return None
+
+
+def _rank(data: bytes) -> int:
+    """Returns a number of the bits of a float such that adjacent floats have adjacent numbers."""
+    number, sign = int.from_bytes(data, sys.byteorder), 1 << 8 * len(data) - 1
+    return number if number < sign else sign - number
 
 
 def _view(what: str, value: Any) -> memoryview:
@@ -417,7 +482,9 @@ def _view(what: str, value: Any) -> memoryview:
         raise ValueError(f"{what}: expected contiguous memory in C order, as numpy.ascontiguousarray returns it")
     if view.nbytes == 0 or view.nbytes % 4:
         raise ValueError(f"{what}: expected a positive multiple of 4 bytes, got {view.nbytes}")
-    if view.format.lstrip("@=<>!") not in ("b", "B", "c", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"):
+    if view.format[0] == (">" if sys.byteorder == "little" else "<"):
+        raise TypeError(f"{what}: expected elements in the byte order of this machine, got format {view.format!r}")
+    if view.format.lstrip("@=<>") not in ("b", "B", "c", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"):
         raise TypeError(f"{what}: expected elements that are integers or floats, got format {view.format!r}")
     return view
 
@@ -449,8 +516,10 @@ def _push_bytes(push: Any) -> bytes:
     """Returns push constants as bytes."""
     if isinstance(push, (list, tuple)):
         try:
-            return b"".join(struct.pack("<f", one) if isinstance(one, float) else struct.pack("<I", one & 0xFFFFFFFF) for one in push)
-        except (TypeError, struct.error):
+            return b"".join(
+                struct.pack("<I", int(one) & 0xFFFFFFFF) if isinstance(one, numbers.Integral) else struct.pack("<f", one) for one in push
+            )
+        except (TypeError, OverflowError, struct.error):
             raise TypeError(f"push: expected numbers or an object with the buffer protocol, got {push!r}") from None
     return _view("push", push).tobytes()
 

@@ -532,21 +532,40 @@ pub fn race_line(
         coverage,
         needs: report.needs.into_iter().map(|needed| needed_record(file, module, needed)).collect(),
         order_dependent: report.order_dependent_element,
-        contents: report.final_buffers.iter().map(|buffer| buffer_contents(module, buffer)).collect(),
+        contents: all_contents(module, options, &report.final_buffers),
         workgroups: report.workgroups,
         ..refused_line(file, &report.entry, options, String::new())
     }
 }
 
 /// Converts the final contents of a buffer to their published record.
+/// Returns the final contents of buffers, if they are kept; those that no invocation can write have their initial ones.
+fn all_contents(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    finals: &[FinalBuffer],
+) -> Vec<BufferContents> {
+    let is_unchanged = |at: (u32, u32)| !finals.iter().any(|known| (known.at.0, known.at.1) == at);
+    let unchanged = options.buffers.iter().filter(|(at, _)| !finals.is_empty() && is_unchanged(**at));
+    let initial = |((set, binding), bytes): (&(u32, u32), &Vec<u8>)| FinalBuffer {
+        at: (*set, *binding, 0),
+        bytes: bytes.clone(),
+        first_open_byte: None,
+        first_unknown_byte: None,
+        first_undefined_byte: None,
+    };
+    let initial: Vec<FinalBuffer> = unchanged.map(initial).collect();
+    finals.iter().chain(&initial).map(|buffer| buffer_contents(module, buffer)).collect()
+}
+
 fn buffer_contents(module: &SpirvModule, buffer: &FinalBuffer) -> BufferContents {
     let (set, binding, element) = buffer.at;
     let found = module.variables.iter().find(|(id, _)| module.descriptor_of(**id) == Some((set, binding)));
     let name = found.map(|(id, variable)| module.variable_name(*id, variable.ty)).unwrap_or_default();
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-    let bytes = buffer.bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    let bytes = BufferContents::to_hexadecimal(&buffer.bytes);
     let scalar = found.and_then(|(_, variable)| scalar_name(module, variable.ty));
-    BufferContents { set, binding, element, name, scalar, bytes, unknown: buffer.first_unknown_byte }
+    let unknown = buffer.first_unknown_byte;
+    BufferContents { set, binding, element, name, scalar, bytes, unknown, device: None }
 }
 
 /// Returns the type of all numbers in a type; `None` if there are several.

@@ -94,6 +94,17 @@ pub struct BufferContents {
 }
 
 /// The inputs that a verdict is about.
+    /// The bytes that one dispatch leaves on the device, if one was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+impl BufferContents {
+    /// Returns two digits for each byte.
+    pub fn to_hexadecimal(bytes: &[u8]) -> String {
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    }
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoveredInputs {

@@ -2,10 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use analysis::dispatch::KernelDispatch;
+use analysis::dispatch::{KernelDispatch, uses_subgroups};
+use entry_point::AnalysisOptions;
 use runner::pool::{self, AttemptEnd, Limits, NotRun, PoolCallbacks, PoolEvent};
 use runner::shader::{Answer, ShaderObservations, UserShaderJob};
 use runner::{RunSettings, Stress};
+use spirv_reader::SpirvModule;
 
 use super::prepare_run::device_shader;
 use crate::Failure;
@@ -21,22 +23,54 @@ pub struct DeviceBuffer {
     pub bytes: Vec<u8>,
 }
 
-/// Dispatches a kernel once on the device of a selector.
-///
-/// # Errors
-/// If the device does not exist, lacks a feature of the kernel, or does not complete the dispatch.
-pub fn run_on_device(selector: &str, dispatch: KernelDispatch) -> Result<Vec<DeviceBuffer>, Failure> {
-    let target = targets::select_one(Some(selector), &|_| {})?;
-    let mut shader = AnalyzedShader::new(String::new(), String::new(), dispatch.entry.clone());
-    device_shader(&mut shader, dispatch);
-    dispatch_once(&target, &shader)
+/// A device on which kernels are dispatched once.
+#[derive(Debug)]
+pub struct ContentsDevice(DeviceTarget);
+
+impl ContentsDevice {
+    /// Selects a device by its name, as `--device` takes it.
+    ///
+    /// # Errors
+    /// If the device does not exist, or is compile-only.
+    pub fn select(selector: &str) -> Result<ContentsDevice, Failure> {
+        targets::select_one(Some(selector), &|_| {}).map(ContentsDevice)
+    }
+
+    /// Sets the subgroup size to that of the device if a module depends on it.
+    ///
+    /// # Errors
+    /// If the options have another one.
+    pub fn fit_subgroup_size(
+        &self,
+        module: &SpirvModule,
+        options: &mut AnalysisOptions,
+    ) -> Result<(), Failure> {
+        let size = self.0.listed.capabilities.subgroup_size.max(1);
+        match options.subgroup_size {
+            Some(given) if given != size => Err(Failure::input_message(format!(
+                "a subgroup size of {given}; expected {size}, which {} has, or none",
+                self.0.name
+            ))),
+            None if uses_subgroups(module) => {
+                options.subgroup_size = Some(size);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Dispatches a kernel once.
+    ///
+    /// # Errors
+    /// If the device lacks a feature of the kernel, or does not complete the dispatch.
+    pub fn dispatch(&self, dispatch: KernelDispatch) -> Result<Vec<DeviceBuffer>, Failure> {
+        let mut shader = AnalyzedShader::new(String::new(), String::new(), dispatch.entry.clone());
+        device_shader(&mut shader, dispatch);
+        dispatch_once(&self.0, &shader)
+    }
 }
 
-/// Dispatches a shader once.
-///
-/// # Errors
-/// As for [`run_on_device`].
-pub fn dispatch_once(target: &DeviceTarget, shader: &AnalyzedShader) -> Result<Vec<DeviceBuffer>, Failure> {
+fn dispatch_once(target: &DeviceTarget, shader: &AnalyzedShader) -> Result<Vec<DeviceBuffer>, Failure> {
     let listed = &target.listed;
     if let Some(missing) = shader.missing_requirement(&listed.identity, &listed.capabilities) {
         return Err(Failure::environment_message(format!("{}: {missing}", target.name)));

@@ -70,6 +70,9 @@ pub struct Race {
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,
     /// Write the fixes that change code as a diff, for `patch -p0`.
+    /// With --contents, add those that one dispatch leaves on a device.
+    #[arg(long, value_name = "SEL", requires = "contents", hide_short_help = true)]
+    pub device: Option<String>,
     #[arg(long, value_name = "FILE.diff", conflicts_with = "emit")]
     pub fix: Option<PathBuf>,
     #[command(flatten)]

@@ -11,6 +11,7 @@ use std::time::Instant;
 use campaign::compilers::kernels::numbered_path;
 use campaign::parallel::process_in_order_on;
 use campaign::shader::race::{FixDiffs, to_page};
+use campaign::shader::device_contents::ContentsDevice;
 use results::wire::RaceVerdict;
 use results::write::json::JsonLinesWriter;
 use results::write::junit::JunitAnswerWriter;
@@ -112,6 +113,7 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
         |jobs| jobs.get() as usize,
     );
     let bar = FileBar::new(files.len(), is_many && !quiet);
+    let device = arguments.device.as_deref().map(ContentsDevice::select).transpose()?;
     let is_long = files.len() > MAX_DETAILED_FILES && arguments.format == RaceFormat::Text;
     let mut output = AnswerWriter::new(arguments, quiet);
     output.is_condensed = is_long && !verbose && arguments.emit.is_none();
@@ -124,7 +126,7 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
                 is_skipped: false,
                 assumed: Vec::new(),
             }],
-            false => analyse(file, &compilation, &detector, &inputs),
+            false => analyse(file, &compilation, &detector, &inputs, device.as_ref()),
         };
         bar.advance(&file.path);
         answers
@@ -154,17 +156,21 @@ fn analyse(
     detector: &RaceDetector,
     inputs: &ShaderInputs,
 ) -> Vec<EntryAnswer> {
-    let answers = |shader: Result<ShaderModule, Error>| match shader {
-        Ok(shader) => {
+    let answers = |shader: Result<ShaderModule, Error>| match shader.and_then(|shader| {
+        let found = find_races(&shader, detector, inputs, device)?;
+        Ok((shader, found))
+    }) {
+        Ok((shader, found)) => {
             let assumed = shader.assumed_constants().map(|(name, value)| format!("{name}={value}"));
             let assumed: Vec<String> = assumed.collect();
             let entry = |answer| EntryAnswer {
                 answer,
                 refusal: Outcome::Input,
+    device: Option<&ContentsDevice>,
                 is_skipped: false,
                 assumed: assumed.clone(),
             };
-            detector.find_races(&shader, inputs).into_iter().map(entry).collect::<Vec<_>>()
+            found.into_iter().map(entry).collect::<Vec<_>>()
         }
         Err(error) => {
             let answer = detector.refuse(&error, inputs);
@@ -185,6 +191,22 @@ struct AnswerWriter<'a> {
     /// True if a list of findings replaces the text of each answer.
     is_condensed: bool,
     out: StandardOutput,
+/// Analyses the entry points of a shader, and dispatches each on a device if one is given.
+fn find_races(
+    shader: &ShaderModule,
+    detector: &RaceDetector,
+    inputs: &ShaderInputs,
+    device: Option<&ContentsDevice>,
+) -> Result<Vec<RaceAnswer>, Error> {
+    let Some(device) = device else { return Ok(detector.find_races(shader, inputs)) };
+    let inputs = program::fit_to_device(inputs, shader, device)?;
+    let mut answers = detector.find_races(shader, &inputs);
+    for answer in answers.iter_mut().filter(|answer| !answer.line.contents.is_empty()) {
+        program::add_device_contents(&mut answer.line, shader, &inputs, device)?;
+    }
+    Ok(answers)
+}
+
     log: sarif::SarifCheckWriter<Vec<u8>>,
     page: Vec<explanation::ShaderAnswer>,
     junit: JunitAnswerWriter,

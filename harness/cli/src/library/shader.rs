@@ -233,7 +233,7 @@ impl ShaderModule {
         Ok(lint::lint(&module).iter().map(|lint| lint_finding(&self.file, &module, lint)).collect())
     }
 
-    fn read(&self) -> Result<SpirvModule, Error> {
+    pub(super) fn read(&self) -> Result<SpirvModule, Error> {
         entry_point::read_module(&self.source.bytes).map_err(|refusal| {
             Error::for_file(&self.file, Failure::input_message(placed_refusal_text(&self.file, &refusal)))
         })

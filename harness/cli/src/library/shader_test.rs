@@ -22,7 +22,7 @@ use entry_point::inputs::Sampler;
 use entry_point::inputs::{ImageInput, TexelInput};
 use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal};
 use model::{Budget, Model};
-use results::wire::{CoverageLimit, RaceLine};
+use results::wire::{BufferContents, CoverageLimit, RaceLine};
 use results::write::race::format_race;
 use spirv_reader::SpirvModule;
 use walk::texels::unpack_texels;
@@ -407,6 +407,7 @@ impl<'a> ShaderTest<'a> {
         let mut unused = BTreeSet::new();
         let mut bindings = bindings.into_iter().peekable();
         let model = AxiomaticModel::named("vulkan")?.chosen.model;
+        let device = device.map(TestDevice::select).transpose()?;
         let (mut lines, mut order_dependent) = (Vec::new(), None);
         let mut open: Vec<(usize, BTreeMap<Descriptor, ResourceAccess>)> = Vec::new();
         for (number, dispatch) in dispatches.iter().enumerate() {
@@ -423,10 +424,14 @@ impl<'a> ShaderTest<'a> {
                 }
                 slices.extend(slice.map(|slice| (at, slice)));
             }
-            let options = dispatch.options_with(&memory, &unused, time_limit);
+            let mut options = dispatch.options_with(&memory, &unused, time_limit);
+            if let Some(device) = &device {
+                device.fit(dispatch, &mut options)?;
+            }
             dispatch.check_formats(&memory)?;
             let (options, report) = dispatch.walk(options, &model, time_limit)?;
             let mut line = race_line(&dispatch.file, &dispatch.module, &options, report.clone());
+            dispatch.check_types(&memory, &line.contents)?;
             match report.verdict {
                 GridVerdict::Racy => {
                     let smallest = dispatch.shrink(&memory, &unused, &model, (&options, &report), time_limit);
@@ -476,6 +481,10 @@ impl Dispatch {
     fn load(self) -> Result<LoadedDispatch, ShaderTestError> {
         let Dispatch { shader, text, mut options, rebound, is_after_barrier } = self;
         let ShaderModule { file, source, .. } = shader?;
+        if let Some(size) = options.subgroup_size.filter(|size| !size.is_power_of_two() || *size > 128) {
+            let expected = "expected a power of two up to 128";
+            return Err(ShaderTestError::Input(format!("{file}: subgroup_size: {size}; {expected}")));
+        }
         options.language = source.language;
         options.by_language_rules = source.language.is_some();
         options.keep_final = true;
@@ -546,6 +555,26 @@ impl LoadedDispatch {
                         self.module.display_name(*id)
                     )));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the numbers of slices with those of the buffers. Bytes and structures are any.
+    fn check_types(&self, memory: &Memory, contents: &[BufferContents]) -> Result<(), ShaderTestError> {
+        for (at, bound) in memory.iter().filter(|(_, bound)| bound.image.is_none()) {
+            let Some((set, binding)) = self.descriptor_of(*at) else { continue };
+            let own = contents.iter().find(|own| (own.set, own.binding) == (set, binding));
+            let (Some(expected), Some(given)) =
+                (own.and_then(|own| own.scalar.as_deref()), bound.number_type())
+            else {
+                continue;
+            };
+            if given.replace('i', "u") != expected.replace('i', "u") {
+                return Err(ShaderTestError::Input(format!(
+                    "{}: set {set}, binding {binding}: elements of {given}; expected {expected}, as in the shader",
+                    self.file
+                )));
             }
         }
         Ok(())

@@ -95,6 +95,23 @@ fn wrong_inputs_name_what_was_expected() {
     let twice =
         ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut first).bind(0, 0, &mut second).run();
     assert!(matches!(twice, Err(ShaderTestError::BoundTwice(0, 0))), "{twice:?}");
+    let empty = ShaderTest::source("sum.wgsl", PREFIX_SUM).grid([0, 1, 1]).bind(0, 0, &mut first).run();
+    assert!(empty.as_ref().unwrap_err().to_string().contains("a grid without workgroups"), "{empty:?}");
+    let pushed = ShaderTest::source("sum.wgsl", PREFIX_SUM).push(&[0_u32; 64]).bind(0, 0, &mut first).run();
+    assert!(pushed.as_ref().unwrap_err().to_string().contains("push constants"), "{pushed:?}");
+    let sized = ShaderTest::source("sum.wgsl", PREFIX_SUM).subgroup_size(3).bind(0, 0, &mut first).run();
+    assert!(
+        sized.as_ref().unwrap_err().to_string().contains("subgroup_size: 3; expected a power of two"),
+        "{sized:?}"
+    );
+    let (mut floats, mut doubles) = ([0.0_f32; 64], [[0.0_f64; 2]; 16]);
+    let typed = ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut floats).run();
+    let typed = typed.unwrap_err().to_string();
+    assert_eq!(typed, "sum.wgsl: set 0, binding 0: elements of f32; expected u32, as in the shader");
+    let typed = ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut doubles).run();
+    assert!(typed.unwrap_err().to_string().contains("elements of f64; expected u32"));
+    let typed = ShaderTest::source("histogram.wgsl", HISTOGRAM).bind_read(0, 0, &[1.0_f32; 16]).run();
+    assert!(typed.unwrap_err().to_string().contains("binding 0: elements of f32; expected u32"));
     let mut short = [0_u32; 8];
     let beyond = ShaderTest::source("sum.wgsl", PREFIX_SUM).bind(0, 0, &mut short).run();
     assert!(beyond.unwrap_err().to_string().contains("out of bounds"));

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use campaign::shader::device_contents::run_on_device;
+use campaign::shader::device_contents::ContentsDevice;
 use campaign::workers::set_program;
 use entry_point::AnalysisOptions;
 use walk::GridReport;
@@ -62,6 +62,33 @@ impl TestDevice {
         self
     }
 
+    pub(super) fn select(self) -> Result<SelectedDevice, Error> {
+        let named =
+            || std::env::var_os("VK_LITMUS").map_or_else(|| PathBuf::from("vk-litmus"), PathBuf::from);
+        set_program(self.program.clone().unwrap_or_else(named));
+        let device = ContentsDevice::select(&self.selector);
+        let device = device.map_err(|failure| Error::for_file(&self.selector, failure))?;
+        Ok(SelectedDevice { device, test: self })
+    }
+}
+
+/// A device of a test that exists.
+pub(super) struct SelectedDevice {
+    device: ContentsDevice,
+    test: TestDevice,
+}
+
+impl SelectedDevice {
+    /// Sets the subgroup size to that of the device if a dispatch depends on it.
+    pub(super) fn fit(
+        &self,
+        dispatch: &LoadedDispatch,
+        options: &mut AnalysisOptions,
+    ) -> Result<(), ShaderTestError> {
+        let fitted = self.device.fit_subgroup_size(&dispatch.module, options);
+        Ok(fitted.map_err(|failure| Error::for_file(&dispatch.file, failure))?)
+    }
+
     pub(super) fn compare(
         &self,
         dispatch: &LoadedDispatch,
@@ -69,12 +96,9 @@ impl TestDevice {
         report: &GridReport,
         memory: &Memory,
     ) -> Result<(), ShaderTestError> {
-        let named =
-            || std::env::var_os("VK_LITMUS").map_or_else(|| PathBuf::from("vk-litmus"), PathBuf::from);
-        set_program(self.program.clone().unwrap_or_else(named));
         let plan = analysis::dispatch::plan_dispatch(&dispatch.module, options);
         let plan = plan.map_err(|refusal| input_error(&dispatch.file, &refusal))?;
-        let on_device = run_on_device(&self.selector, plan);
+        let on_device = self.device.dispatch(plan);
         let on_device = on_device.map_err(|failure| Error::for_file(&dispatch.file, failure))?;
         for buffer in on_device {
             let [set, binding, element] = buffer.at;
@@ -85,16 +109,18 @@ impl TestDevice {
             let known = walked.first_unknown_byte.unwrap_or(walked.bytes.len()) / unit;
             let pairs = walked.bytes.chunks(unit).zip(buffer.bytes.chunks(unit)).take(known);
             let mut differing =
-                pairs.enumerate().filter(|(_, (walk, device))| !self.is_equal(ty, walk, device));
+                pairs.enumerate().filter(|(_, (walk, device))| !self.test.is_equal(ty, walk, device));
             if let Some((index, (walk, device))) = differing.next() {
                 let [walk, device] = [walk, device].map(|bytes| format_element(ty, bytes));
-                let selector = self.selector.clone();
+                let selector = self.test.selector.clone();
                 return Err(ShaderTestError::DeviceDiffers { selector, set, binding, index, walk, device });
             }
         }
         Ok(())
     }
+}
 
+impl TestDevice {
     fn is_equal(&self, ty: &str, walk: &[u8], device: &[u8]) -> bool {
         // In this order, adjacent floats have adjacent numbers.
         let rank = |bits: u32| if bits >> 31 == 0 { i64::from(bits) } else { -i64::from(bits & 0x7fff_ffff) };

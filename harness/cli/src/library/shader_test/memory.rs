@@ -54,6 +54,15 @@ impl BoundMemory {
         BoundMemory { bytes: cast_slice(data).to_vec(), element_bytes, element_type, image }
     }
 
+    /// Returns the type of the numbers of the slice, also in arrays; `None` for bytes and structures.
+    pub(super) fn number_type(&self) -> Option<&'static str> {
+        let element = self.element_type.trim_start_matches('[').split(';').next()?;
+        let name = element.rsplit("::").next()?;
+        ["i16", "u16", "f16", "i32", "u32", "f32", "i64", "u64", "f64"]
+            .into_iter()
+            .find(|known| *known == name)
+    }
+
     pub(super) fn check_size(&self, (set, binding): Descriptor) -> Result<(), ShaderTestError> {
         let Some((format, size)) = self.image else { return Ok(()) };
         let texel = format.texels().map_or(0, TexelFormat::texel_bytes) as u64;
