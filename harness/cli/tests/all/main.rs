@@ -20,7 +20,6 @@ mod foreign;
 mod glsl;
 mod graphics;
 mod gtest;
-mod instructions;
 mod jobs;
 mod kills;
 mod kinds;
