@@ -22,6 +22,7 @@ mod recording;
 mod refine;
 mod report;
 mod shader;
+mod trace;
 
 pub use change::*;
 pub use codegen::*;
@@ -41,6 +42,7 @@ pub use recording::*;
 pub use refine::*;
 pub use report::*;
 pub use shader::*;
+pub use trace::*;
 
 use litmus::{Race, Undefinedness};
 use schemars::JsonSchema;

@@ -8,6 +8,7 @@ mod atomic_features;
 mod axes;
 mod choose;
 mod clean_checks;
+mod contents;
 mod counters;
 mod decide;
 pub mod dispatch;
@@ -17,6 +18,7 @@ mod needs;
 pub mod outcomes;
 mod proof;
 mod race;
+mod trace;
 mod unused_inputs;
 
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
@@ -29,4 +31,5 @@ pub use race::{
     AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module, needed_record,
     needed_sentence, race_line, refused_line,
 };
+pub use trace::trace_record;
 pub use unused_inputs::{resolve_names, unused_inputs};

@@ -6,22 +6,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::choose::{InputGrid, InputMode};
+use crate::contents::all_contents;
 use crate::decide::InputChoiceReport;
-use entry_point::{AnalysisOptions, DeadlinePredicate, InvocationId, Refusal, StopFunction, source_location};
+use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal, StopFunction, source_location};
 use litmus::Test;
 use model::{Budget, Model};
 use prove::ProofReport;
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
 use results::wire::{
-    BufferContents, CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord,
-    LOST_ORDER, NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness,
-    ScheduleReason, UnprovedPlace,
+    CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord, LOST_ORDER,
+    NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason,
+    UnprovedPlace,
 };
 use results::write::race::describe_need;
-use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule, SpirvType};
-use walk::{
-    FinalBuffer, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, WiderGridFinding, analyze_grid,
-};
+use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
+use walk::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, WiderGridFinding, analyze_grid};
 
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_refusal_text,
@@ -97,8 +96,8 @@ pub struct EntryAnswer {
     pub options: AnalysisOptions,
     /// The inputs on which the answer depends.
     pub needs: Vec<NeededInput>,
-    /// The two invocations of each finding that is a race.
-    pub pairs: Vec<Option<[InvocationId; 2]>>,
+    /// The findings of the line with their instructions.
+    pub findings: Vec<GridFinding>,
     /// The litmus test of each finding that has one.
     pub tests: Vec<Option<Test>>,
 }
@@ -106,8 +105,8 @@ pub struct EntryAnswer {
 impl EntryAnswer {
     fn refused(file: &str, options: &AnalysisOptions, why: String, refusal: Option<Refusal>) -> EntryAnswer {
         let line = refused_line(file, options.entry.as_deref().unwrap_or_default(), options, why);
-        let (needs, pairs, tests) = (Vec::new(), Vec::new(), Vec::new());
-        EntryAnswer { line, refusal, options: options.clone(), needs, pairs, tests }
+        let (needs, findings, tests) = (Vec::new(), Vec::new(), Vec::new());
+        EntryAnswer { line, refusal, options: options.clone(), needs, findings, tests }
     }
 }
 
@@ -304,7 +303,7 @@ fn analyze_further(
     };
     let tested_findings = report.findings.iter().enumerate().filter(|_| request.creates_tests);
     let tests = tested_findings.map(test).collect();
-    let mut pairs = report.findings.iter().map(GridFinding::racing_pair).collect();
+    let mut findings = report.findings.clone();
     let is_proved = proof.as_ref().is_some_and(|proof| proof.is_proved);
     // Inferred conditions may exclude what the unreached lines are for.
     let is_for_every_input = request.proofs == ProofMode::Required
@@ -341,9 +340,9 @@ fn analyze_further(
         add_all_fixes(request, requested, walked, &mut line);
     }
     if !request.creates_tests {
-        group_by_cause(&mut line.findings, &mut pairs);
+        group_by_cause(&mut line.findings, &mut findings);
     }
-    Ok(EntryAnswer { line, refusal, options, needs, pairs, tests })
+    Ok(EntryAnswer { line, refusal, options, needs, findings, tests })
 }
 
 /// Adds the fixes of findings: changes of the module, or edits of the source if there is one.
@@ -498,6 +497,7 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
         needs: Vec::new(),
         order_dependent: None,
         contents: Vec::new(),
+        trace: None,
         lints: Vec::new(),
     }
 }
@@ -535,54 +535,6 @@ pub fn race_line(
         contents: all_contents(module, options, &report.final_buffers),
         workgroups: report.workgroups,
         ..refused_line(file, &report.entry, options, String::new())
-    }
-}
-
-/// Converts the final contents of a buffer to their published record.
-/// Returns the final contents of buffers, if they are kept; those that no invocation can write have their initial ones.
-fn all_contents(
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    finals: &[FinalBuffer],
-) -> Vec<BufferContents> {
-    let is_unchanged = |at: (u32, u32)| !finals.iter().any(|known| (known.at.0, known.at.1) == at);
-    let unchanged = options.buffers.iter().filter(|(at, _)| !finals.is_empty() && is_unchanged(**at));
-    let initial = |((set, binding), bytes): (&(u32, u32), &Vec<u8>)| FinalBuffer {
-        at: (*set, *binding, 0),
-        bytes: bytes.clone(),
-        first_open_byte: None,
-        first_unknown_byte: None,
-        first_undefined_byte: None,
-    };
-    let initial: Vec<FinalBuffer> = unchanged.map(initial).collect();
-    finals.iter().chain(&initial).map(|buffer| buffer_contents(module, buffer)).collect()
-}
-
-fn buffer_contents(module: &SpirvModule, buffer: &FinalBuffer) -> BufferContents {
-    let (set, binding, element) = buffer.at;
-    let found = module.variables.iter().find(|(id, _)| module.descriptor_of(**id) == Some((set, binding)));
-    let name = found.map(|(id, variable)| module.variable_name(*id, variable.ty)).unwrap_or_default();
-    let bytes = BufferContents::to_hexadecimal(&buffer.bytes);
-    let scalar = found.and_then(|(_, variable)| scalar_name(module, variable.ty));
-    let unknown = buffer.first_unknown_byte;
-    BufferContents { set, binding, element, name, scalar, bytes, unknown, device: None }
-}
-
-/// Returns the type of all numbers in a type; `None` if there are several.
-fn scalar_name(module: &SpirvModule, ty: u32) -> Option<String> {
-    match module.types.get(&ty)? {
-        SpirvType::Integer { bits, signed } => Some(format!("{}{bits}", if *signed { 'i' } else { 'u' })),
-        SpirvType::Float { bits } => Some(format!("f{bits}")),
-        SpirvType::Vector { element: inner, .. }
-        | SpirvType::Matrix { column: inner, .. }
-        | SpirvType::Array { element: inner, .. }
-        | SpirvType::RuntimeArray { element: inner } => scalar_name(module, *inner),
-        SpirvType::Struct { members } => {
-            let mut names = members.iter().map(|member| scalar_name(module, *member));
-            let first = names.next()??;
-            names.all(|name| name.as_ref() == Some(&first)).then_some(first)
-        }
-        _ => None,
     }
 }
 
@@ -653,14 +605,14 @@ pub fn needed_sentence(input: NeededInput) -> String {
 }
 
 /// Merges findings of one kind and variable that the same fix removes.
-fn group_by_cause(findings: &mut Vec<FindingRecord>, pairs: &mut Vec<Option<[InvocationId; 2]>>) {
+fn group_by_cause(findings: &mut Vec<FindingRecord>, placed: &mut Vec<GridFinding>) {
     let variable = |finding: &FindingRecord| {
         let element = finding.element.as_deref().unwrap_or_default();
         element.split(['[', '.']).next().unwrap_or_default().to_owned()
     };
     let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
     let mut kept = Vec::new();
-    for (finding, pair) in findings.drain(..).zip(pairs.drain(..)) {
+    for (finding, place) in findings.drain(..).zip(placed.drain(..)) {
         let is_same_group = |known: &FindingRecord| {
             known.kind == finding.kind
                 && known.change == finding.change
@@ -670,11 +622,11 @@ fn group_by_cause(findings: &mut Vec<FindingRecord>, pairs: &mut Vec<Option<[Inv
             Some((_, more)) => *more += 1,
             None => {
                 groups.push((finding, 0));
-                kept.push(pair);
+                kept.push(place);
             }
         }
     }
-    *pairs = kept;
+    *placed = kept;
     findings.extend(groups.into_iter().map(|(mut finding, more)| {
         if more > 0 {
             let pairs = if more == 1 { "pair of lines has" } else { "pairs of lines have" };

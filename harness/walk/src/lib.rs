@@ -49,6 +49,8 @@ mod subgroup;
 mod subgroup_starvation;
 mod sync;
 pub mod texels;
+mod trace;
+mod trace_recorder;
 mod trial;
 mod type_layout;
 mod value;
@@ -62,4 +64,6 @@ pub use report::{
     GridVerdict, NeededInput, WiderGridFinding, line_ranges,
 };
 pub use setup::MAX_INVOCATIONS;
+pub use trace::trace_finding;
+pub use trace_recorder::{FindingStep, FindingTrace, StepEffect};
 pub use trial::{LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};

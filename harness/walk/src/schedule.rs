@@ -304,7 +304,11 @@ impl Interpreter<'_> {
         let (steps, until) = (self.steps, self.events.saturating_add(events));
         let changes = self.changes;
         while self.steps - steps < QUANTUM && self.events < until {
-            match self.run_steps(ctx, steps + QUANTUM - self.steps) {
+            let result = match self.is_traced(ctx.workgroup.invocations[ctx.index].number) {
+                true => self.run_traced_step(ctx),
+                false => self.run_steps(ctx, steps + QUANTUM - self.steps),
+            };
+            match result {
                 Ok(()) => {}
                 Err(StepInterrupt::Waits) => break,
                 Err(StepInterrupt::Ended) => {

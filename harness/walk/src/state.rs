@@ -22,6 +22,7 @@ use super::program::DecodedProgram;
 use super::race_check::{InvocationNumbering, SelfVisibleWrites};
 use super::slots::Slots;
 use super::step::{Step, StepInterrupt};
+use super::trace_recorder::TraceRecorder;
 use super::value::{ConcreteValue, Taint};
 
 /// Tag of object numbers in workgroup memory.
@@ -73,6 +74,8 @@ pub(super) struct Interpreter<'a> {
     pub repeated_store: Option<Taint>,
     /// The reads of a loop body; `Some` while probing for a spin loop.
     pub spin_reads: Option<Vec<SpinRead>>,
+    /// The steps of chosen invocations, if requested.
+    pub trace: Option<Box<TraceRecorder>>,
     /// The bytes that were accessed, if requested.
     pub accessed: Option<AccessRecorder>,
     /// Which lane accesses which element of a cooperative matrix.
@@ -150,6 +153,7 @@ impl<'a> Interpreter<'a> {
             last_semantics: (0, Semantics::RELAXED),
             private_templates: Vec::new(),
             spin_reads: None,
+            trace: None,
             accessed: None,
             last_instance: Rc::default(),
             instance_buffer: Vec::new(),

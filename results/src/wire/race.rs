@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FindingPlace, FindingRecord};
+use super::{FindingPlace, FindingRecord, TraceRecord};
 
 /// Version of [`RaceLine`].
 pub const RACE_SCHEMA: &str = "vk-litmus/race/2";
@@ -67,6 +67,9 @@ pub struct RaceLine {
     /// The final contents of buffers after the first schedule, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contents: Vec<BufferContents>,
+    /// The steps up to one of the findings, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceRecord>,
     /// The findings of `lint`, if requested. They do not change the verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lints: Vec<FindingRecord>,
@@ -91,9 +94,6 @@ pub struct BufferContents {
     /// The first byte that is not computed: it is undefined or unspecified. Null if there is none.
     #[serde(default)]
     pub unknown: Option<usize>,
-}
-
-/// The inputs that a verdict is about.
     /// The bytes that one dispatch leaves on the device, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
@@ -105,6 +105,9 @@ impl BufferContents {
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
         bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
+}
+
+/// The inputs that a verdict is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoveredInputs {

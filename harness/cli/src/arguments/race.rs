@@ -57,6 +57,10 @@ pub struct Race {
     /// Condition on the inputs for the proof, such as `pc.stride >= pc.width`.
     #[arg(long, value_name = "EXPR", hide_short_help = true)]
     pub assume: Vec<String>,
+    /// Print the steps of both invocations up to a finding [default: the first]; on a terminal, one at a time.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", require_equals = true,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub step: Option<u32>,
     /// Show the source lines of findings, as on a terminal.
     #[arg(long, hide_short_help = true)]
     pub snippets: bool,
@@ -66,13 +70,13 @@ pub struct Race {
     /// Add the final contents of buffers, in hexadecimal, to `--format json`.
     #[arg(long, hide_short_help = true)]
     pub contents: bool,
+    /// With --contents, add those that one dispatch leaves on a device.
+    #[arg(long, value_name = "SEL", requires = "contents", hide_short_help = true)]
+    pub device: Option<String>,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,
     /// Write the fixes that change code as a diff, for `patch -p0`.
-    /// With --contents, add those that one dispatch leaves on a device.
-    #[arg(long, value_name = "SEL", requires = "contents", hide_short_help = true)]
-    pub device: Option<String>,
     #[arg(long, value_name = "FILE.diff", conflicts_with = "emit")]
     pub fix: Option<PathBuf>,
     #[command(flatten)]

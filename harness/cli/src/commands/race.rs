@@ -2,6 +2,7 @@
 
 pub(crate) mod files;
 pub(crate) mod snippet;
+pub(crate) mod step;
 pub(crate) mod summary;
 
 use std::io::IsTerminal;
@@ -10,8 +11,8 @@ use std::time::Instant;
 
 use campaign::compilers::kernels::numbered_path;
 use campaign::parallel::process_in_order_on;
-use campaign::shader::race::{FixDiffs, to_page};
 use campaign::shader::device_contents::ContentsDevice;
+use campaign::shader::race::{FixDiffs, to_page};
 use results::wire::RaceVerdict;
 use results::write::json::JsonLinesWriter;
 use results::write::junit::JunitAnswerWriter;
@@ -89,6 +90,13 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     if arguments.emit.is_some() {
         detector = detector.with_tests();
     }
+    if let Some(number) = arguments.step {
+        if !matches!(arguments.format, RaceFormat::Text | RaceFormat::Json) {
+            let problem = "--step: expected `--format text` or `--format json`";
+            return Err(Failure::input_message(problem));
+        }
+        detector = detector.with_trace(number as usize - 1);
+    }
     if let Some(path) = &arguments.save_case {
         if path.exists() {
             return Err(Failure::input_message(format!(
@@ -105,6 +113,7 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
     let given = if arguments.contents { given.keep_contents() } else { given };
     let inputs = arguments.assume.iter().fold(given, |inputs, condition| inputs.assume(condition));
     let compilation = arguments.kernel.compilation()?;
+    let device = arguments.device.as_deref().map(ContentsDevice::select).transpose()?;
     let files = collect_shader_files(&arguments.shaders, &compilation)?;
     let compilation = program::compile_options(compilation);
     let is_many = files.len() > 1;
@@ -113,7 +122,6 @@ pub fn race(arguments: &Race, (quiet, verbose): (bool, bool)) -> Result<Outcome,
         |jobs| jobs.get() as usize,
     );
     let bar = FileBar::new(files.len(), is_many && !quiet);
-    let device = arguments.device.as_deref().map(ContentsDevice::select).transpose()?;
     let is_long = files.len() > MAX_DETAILED_FILES && arguments.format == RaceFormat::Text;
     let mut output = AnswerWriter::new(arguments, quiet);
     output.is_condensed = is_long && !verbose && arguments.emit.is_none();
@@ -155,6 +163,7 @@ fn analyse(
     compilation: &CompileOptions,
     detector: &RaceDetector,
     inputs: &ShaderInputs,
+    device: Option<&ContentsDevice>,
 ) -> Vec<EntryAnswer> {
     let answers = |shader: Result<ShaderModule, Error>| match shader.and_then(|shader| {
         let found = find_races(&shader, detector, inputs, device)?;
@@ -166,7 +175,6 @@ fn analyse(
             let entry = |answer| EntryAnswer {
                 answer,
                 refusal: Outcome::Input,
-    device: Option<&ContentsDevice>,
                 is_skipped: false,
                 assumed: assumed.clone(),
             };
@@ -183,14 +191,6 @@ fn analyse(
     ShaderModule::load(&file.path, compilation).into_iter().flat_map(answers).collect()
 }
 
-/// Writes the answers in the requested format.
-struct AnswerWriter<'a> {
-    arguments: &'a Race,
-    is_quiet: bool,
-    snippets: Option<SnippetStyle>,
-    /// True if a list of findings replaces the text of each answer.
-    is_condensed: bool,
-    out: StandardOutput,
 /// Analyses the entry points of a shader, and dispatches each on a device if one is given.
 fn find_races(
     shader: &ShaderModule,
@@ -207,6 +207,14 @@ fn find_races(
     Ok(answers)
 }
 
+/// Writes the answers in the requested format.
+struct AnswerWriter<'a> {
+    arguments: &'a Race,
+    is_quiet: bool,
+    snippets: Option<SnippetStyle>,
+    /// True if a list of findings replaces the text of each answer.
+    is_condensed: bool,
+    out: StandardOutput,
     log: sarif::SarifCheckWriter<Vec<u8>>,
     page: Vec<explanation::ShaderAnswer>,
     junit: JunitAnswerWriter,
@@ -294,6 +302,9 @@ impl AnswerWriter<'_> {
                     None => format_race(line),
                 };
                 self.out.print(&text)?;
+                if let Some(number) = self.arguments.step.filter(|_| !line.findings.is_empty()) {
+                    step::show_trace(line, number, &mut self.out)?;
+                }
             }
             RaceFormat::Sarif => {
                 self.log.add_findings(&line.file, &line.findings);

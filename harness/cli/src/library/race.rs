@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use analysis::{EntryAnswer, ProofMode, refused_line};
+use analysis::{EntryAnswer, ProofMode, refused_line, trace_record};
 use campaign::shader::race::{RaceOptions, analyze_module};
 use campaign::shader::source::{compile_edited_text, read_editable_text};
 use entry_point::AnalysisOptions;
+use entry_point::inputs::read_bound_module;
 use model::Model;
 use repair::EditableSource;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
+use walk::GridFinding;
 
 use super::error::Error;
 use super::inputs::ShaderInputs;
@@ -47,6 +49,7 @@ pub struct RaceDetector {
     has_lints: bool,
     has_tests: bool,
     proofs: ProofMode,
+    traced_finding: Option<usize>,
     case_file: Option<PathBuf>,
 }
 
@@ -83,6 +86,7 @@ impl RaceDetector {
             has_lints: false,
             has_tests: false,
             proofs: ProofMode::Optional,
+            traced_finding: None,
             case_file: None,
         })
     }
@@ -216,6 +220,22 @@ impl RaceDetector {
         self
     }
 
+    /// Adds the steps of the two invocations up to a finding, by its number from 0: `line.trace`.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// let inputs = ShaderInputs::new().grid([2, 1, 1]);
+    /// let answers = RaceDetector::new()?.with_trace(0).find_races(&shader, &inputs);
+    /// assert_eq!(answers[0].line.trace.as_ref().map(|trace| trace.invocations.len()), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_trace(mut self, finding: usize) -> RaceDetector {
+        self.traced_finding = Some(finding);
+        self
+    }
+
     /// Also writes the inputs that were used to a case file, which [`ShaderInputs::from_case`] reads.
     ///
     /// ```
@@ -268,7 +288,13 @@ impl RaceDetector {
             true => shader.lint().unwrap_or_default(),
             false => Vec::new(),
         };
-        let answer = |EntryAnswer { mut line, tests, .. }| {
+        let trace = |line: &RaceLine, options: &AnalysisOptions, findings: &[GridFinding]| {
+            let finding = findings.get(self.traced_finding?)?;
+            let module = read_bound_module(&source.bytes, options).ok()?;
+            trace_record(&line.file, &module, options, finding).ok()?
+        };
+        let answer = |EntryAnswer { mut line, tests, options, findings, .. }| {
+            line.trace = trace(&line, &options, &findings);
             line.compiler.clone_from(&source.compiler);
             if line.verdict == RaceVerdict::Refused {
                 line.cause = Some("not supported by the analysis".to_owned());

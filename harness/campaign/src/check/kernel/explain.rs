@@ -74,7 +74,8 @@ fn explain_races(
     compilation: &Compilation,
     time: Duration,
 ) -> Result<EntryExplanation, String> {
-    let EntryAnswer { line, options, pairs, .. } = entry.find_races(time, Some(compilation));
+    let EntryAnswer { line, options, findings, .. } = entry.find_races(time, Some(compilation));
+    let pairs: Vec<_> = findings.iter().map(|finding| finding.racing_pair()).collect();
     let outcome = match line.verdict {
         RaceVerdict::Refused => return Err(line.why.unwrap_or_default()),
         RaceVerdict::Racy => CommandOutcome::RuleBroken,
