@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use entry_point::{AnalysisOptions, FindingKind};
+use entry_point::{AnalysisOptions, DeadlinePredicate, FindingKind};
 use prove::{InputMemory, ProofOptions, ProofReport, RacyInputs, Unproved, UnprovedReason};
 use spirv_reader::{ArgumentPlace, SpirvModule};
 use walk::{CoverageLimit, GridFinding, GridReport, GridVerdict, analyze_grid};
@@ -52,6 +52,7 @@ pub(crate) fn prove_entry(
         }
     }
     let has_assertion = options.assertion.is_some();
+    let deadline = options.deadline.clone();
     let options = ProofOptions {
         given,
         entry: options.entry.clone(),
@@ -60,7 +61,8 @@ pub(crate) fn prove_entry(
         assumed: options.conditions.clone(),
         steps: PROOF_STEPS,
     };
-    let mut report = prove::prove(module, &options);
+    let stop = || deadline.as_ref().is_some_and(DeadlinePredicate::has_passed);
+    let mut report = prove::prove(module, &options, Some(&stop));
     let is_unread = |one: &&Unproved| matches!(one.reason, UnprovedReason::Condition { .. });
     if let Some(unread) = report.unproved.iter().find(is_unread) {
         return Err(unread.reason.to_string());
@@ -144,7 +146,7 @@ pub(crate) fn is_race_of_source(
     options: &AnalysisOptions,
     found: &GridFinding,
 ) -> bool {
-    let source = module.by_language_rules().filter(SpirvModule::defines_collisions);
+    let source = module.by_language_rules(options.hlsl).filter(SpirvModule::defines_collisions);
     let is_same = |other: &GridFinding| other.finding_key() == found.finding_key();
     source.is_none_or(|source| {
         analyze_grid(&source, options).is_ok_and(|report| report.findings.iter().any(is_same))

@@ -38,6 +38,8 @@ pub enum RacePhase {
     InputSearch,
     /// The interpretation of the grid on every schedule.
     Walks,
+    /// The proof for every grid and input.
+    Proof,
     /// The prediction of the model for a small grid. It may start long after its limit was created.
     Model,
     /// The litmus test of one finding.
@@ -181,7 +183,7 @@ pub fn analyze(
         mode => mode == ProofMode::Required,
     };
     let proof = view.as_ref().filter(|view| may_lose_order && uses_proof(view));
-    let proof = proof.and_then(|view| prove_entry(&view.module, options).ok().flatten());
+    let proof = proof.and_then(|view| prove_within(request, &view.module, options).ok().flatten());
     if let (Some(view), Some(proof)) = (&mut view, &proof)
         && let limited = limited_options(request, &view.options, RacePhase::Walks)
         && let Some(racing) = walk_unequal_stores(&view.module, &limited, &choice.report, proof)
@@ -226,6 +228,15 @@ pub fn analyze(
     answer
 }
 
+/// Attempts a proof within its limit.
+fn prove_within(
+    request: &AnalysisRequest<'_>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<Option<ProofReport>, String> {
+    prove_entry(module, &limited_options(request, options, RacePhase::Proof))
+}
+
 /// Returns options with the limit of a phase.
 fn limited_options(
     request: &AnalysisRequest<'_>,
@@ -258,7 +269,8 @@ fn analyze_further(
 ) -> Result<EntryAnswer, String> {
     let AnalysisRequest { file, model, start_limit, .. } = *request;
     let InputChoiceReport { mut report, mut options, reached_by_equality } = choice;
-    let proof = if request.proofs == ProofMode::None { None } else { prove_entry(module, requested)? };
+    let proof =
+        if request.proofs == ProofMode::None { None } else { prove_within(request, module, requested)? };
     // By default, a proof only extends a clean answer: other inputs than those that the walks chose may be unreasonable.
     let is_exact = request.proofs == ProofMode::Required || !requested.conditions.is_empty();
     let with_limit = |phase| limited_options(request, requested, phase);
@@ -292,7 +304,7 @@ fn analyze_further(
             saved.conditions.clone_from(&proof.assumable);
         }
         // The saved inputs may violate inferred conditions.
-        save(if prove_entry(module, &saved).is_ok() { &saved } else { &options })?;
+        save(if prove_within(request, module, &saved).is_ok() { &saved } else { &options })?;
     }
     let test = |(number, finding): (usize, &GridFinding)| {
         let stop = start_limit(RacePhase::SmallestTest);

@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 use solver::{BatsatSolver, Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
 
+use crate::Stop;
 use crate::term::{FunctionId, FunctionKind, Operator, Term, TermArena, TermId};
 
 /// Upper bound on the applications of one function that are compared with each other.
@@ -87,13 +88,13 @@ struct Blaster<'t> {
     requirements: Vec<Bit>,
 }
 
-/// Decides a conjunction of terms within a number of steps.
-pub(crate) fn decide(terms: &TermArena, question: &Question<'_>) -> (Decision, u64) {
+/// Decides a conjunction of terms within a number of steps, until `stop` returns true.
+pub(crate) fn decide(terms: &TermArena, question: &Question<'_>, stop: Option<Stop<'_>>) -> (Decision, u64) {
     let Question { conjuncts, products, exact, small, steps } = *question;
     if conjuncts.iter().any(|one| terms.constant_of(*one) == Some(0)) {
         return (Decision::Impossible, 0);
     }
-    let tracker = BudgetTracker::new(Budget::from_steps(steps));
+    let tracker = BudgetTracker::new(stop.map_or(Budget::UNLIMITED, Budget::until).with_step_limit(steps));
     let mut solver = CircuitSolver::new(BatsatSolver::new(&tracker));
     let mut blaster = Blaster {
         terms,

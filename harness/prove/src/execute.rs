@@ -19,6 +19,7 @@ use spirv_reader::{
 };
 use vocabulary::{Scope, Semantics, StorageClass};
 
+use crate::Stop;
 use crate::graph::{Graph, NodeEnd};
 use crate::input::{GivenValue, InputMemory};
 use crate::refusal::{Unproved, UnprovedReason};
@@ -151,6 +152,8 @@ pub(crate) struct Summary<'m> {
     pub loop_continues: Vec<TermId>,
     pub closed_forms: Vec<ClosedForm>,
     pub local_size: [TermId; 3],
+    /// Returns true once the proof has to end.
+    pub stop: Option<Stop<'m>>,
     /// Upper bound on the workgroups of a dimension.
     pub max_workgroups: u64,
     /// Given bytes of inputs, and the scalars that are loaded from them, by name.
@@ -163,6 +166,11 @@ pub(crate) struct Summary<'m> {
 }
 
 impl Summary<'_> {
+    /// Returns true if the proof has to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop())
+    }
+
     fn symbol(&mut self, kind: FunctionKind, range: (u64, u64), uniformity: Uniformity) -> TermId {
         let function = self.terms.named_function(kind, 32, range, uniformity);
         self.terms.apply(function, &[])
@@ -286,6 +294,7 @@ impl<'m> Executor<'m> {
                 loop_continues: vec![truth; count],
                 closed_forms: Vec::new(),
                 local_size,
+                stop: None,
                 max_workgroups: MAX_WORKGROUPS,
                 given: Vec::new(),
                 used: BTreeMap::new(),
@@ -362,6 +371,9 @@ impl<'m> Executor<'m> {
                 one.header == node && one.parent == within
             }) {
                 self.run_loop(inner)?;
+            }
+            if self.summary.is_stopped() {
+                return Err(self.unproved(UnprovedReason::Budget));
             }
             if self.summary.terms.count() > MAX_TERMS {
                 return Err(self.unproved(UnprovedReason::TooLarge));

@@ -84,10 +84,13 @@ pub struct ProofReport {
     pub example: Option<RacyInputs>,
 }
 
-/// Attempts to prove that an entry point has no data race.
-pub fn prove(module: &SpirvModule, options: &ProofOptions) -> ProofReport {
+/// A function that returns true once a limit, such as a deadline, is reached.
+pub type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
+
+/// Attempts to prove that an entry point has no data race, until `stop` returns true.
+pub fn prove<'m>(module: &'m SpirvModule, options: &ProofOptions, stop: Option<Stop<'m>>) -> ProofReport {
     let mut report = ProofReport::default();
-    if let Err(unproved) = attempt(module, options, &mut report) {
+    if let Err(unproved) = attempt(module, options, stop, &mut report) {
         report.is_proved = false;
         report.unproved.push(unproved);
     }
@@ -96,7 +99,12 @@ pub fn prove(module: &SpirvModule, options: &ProofOptions) -> ProofReport {
     report
 }
 
-fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofReport) -> Result<(), Unproved> {
+fn attempt<'m>(
+    module: &'m SpirvModule,
+    options: &ProofOptions,
+    stop: Option<Stop<'m>>,
+    report: &mut ProofReport,
+) -> Result<(), Unproved> {
     let malformed = |what: String| Unproved::new(UnprovedReason::Malformed(what));
     let entry = module.find_entry(options.entry.as_deref()).map_err(|error| malformed(error.to_string()))?;
     if Stage::from_execution_model(entry.model) != Some(Stage::Compute) {
@@ -112,6 +120,7 @@ fn attempt(module: &SpirvModule, options: &ProofOptions, report: &mut ProofRepor
     let mut executor = Executor::new(module, &specialized, graph, terms, local_size);
     executor.symbolic_constants = symbolic;
     executor.summary.given.clone_from(&options.given);
+    executor.summary.stop = stop;
     let given_counts = options.grid.into_iter().flatten().map(u64::from);
     executor.summary.max_workgroups = given_counts.chain([MAX_WORKGROUPS]).max().unwrap_or(MAX_WORKGROUPS);
     let summary = executor.run()?;

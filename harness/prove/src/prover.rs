@@ -444,9 +444,12 @@ impl<'m> Prover<'m> {
                     let sides = [(a, &one, truth), (b, &two, truth)];
                     queries.extend(self.conflict(sides, PairKind::DifferentWorkgroups, &[groups]));
                 }
+                let (line, place) = (b.line, b.place);
                 if pairs > MAX_PAIRS {
-                    let (line, place) = (b.line, b.place);
                     return Err(Unproved { reason: UnprovedReason::TooLarge, line, place });
+                }
+                if self.summary.is_stopped() {
+                    return Err(Unproved { reason: UnprovedReason::Budget, line, place });
                 }
             }
         }
@@ -817,8 +820,8 @@ impl<'m> Prover<'m> {
 
     fn ask(&mut self, question: &Question<'_>) -> Decision {
         let steps = question.steps.min(self.steps);
-        let (decision, spent) = decide(&self.summary.terms, &Question { steps, ..*question });
-
+        let (decision, spent) =
+            decide(&self.summary.terms, &Question { steps, ..*question }, self.summary.stop);
         self.steps = self.steps.saturating_sub(spent.max(1));
         decision
     }

@@ -7,8 +7,9 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 
 /// Returns the answer for a module; by the rules of its source language if that is HLSL.
 fn answer(module: SpirvModule) -> String {
-    let by_language = module.by_language_rules().filter(SpirvModule::defines_collisions);
-    let report = prove(&by_language.unwrap_or(module), &ProofOptions::default());
+    let by_language =
+        module.by_language_rules(spirv_reader::HlslRules::default()).filter(SpirvModule::defines_collisions);
+    let report = prove(&by_language.unwrap_or(module), &ProofOptions::default(), None);
     let reasons: Vec<String> = report.unproved.iter().map(|one| one.reason.to_string()).collect();
     if !report.is_proved {
         return format!("not proved: {}", reasons.join("; "));

@@ -62,6 +62,8 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         shader.steps.unwrap_or(match phase {
             RacePhase::InputSearch | RacePhase::Walks | RacePhase::Fixes => WALK_POLLS,
             RacePhase::Model | RacePhase::SmallestTest => MODEL_POLLS,
+            // Its steps are limited.
+            RacePhase::Proof => u64::MAX,
         })
     };
     let options = AnalysisOptions {

@@ -150,7 +150,9 @@ impl<'a> RaceOptions<'a> {
         let start_limit = |phase: RacePhase| -> StopFunction {
             let stop: StopFunction = match phase {
                 RacePhase::InputSearch => Arc::new(stop_after(self.walk_timeout / SEARCH_TIME_DIVISOR)),
-                RacePhase::Walks | RacePhase::Fixes => Arc::new(stop_after(self.walk_timeout)),
+                RacePhase::Walks | RacePhase::Proof | RacePhase::Fixes => {
+                    Arc::new(stop_after(self.walk_timeout))
+                }
                 RacePhase::Model => Arc::new(stop_after_first_call(self.model_timeout)),
                 RacePhase::SmallestTest => Arc::new(stop_after(self.model_timeout)),
             };
