@@ -23,7 +23,7 @@ pub use check_format::{CheckFormat, CheckOutput};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 pub use kernel::KernelArguments;
-pub use lists::{Clauses, Devices, Help, List, Models, Patterns, Reference, Tests};
+pub use lists::{Clauses, Compilers, Devices, Help, List, Models, Patterns, Reference, Tests};
 use litmus::syntax::ForeignSyntax;
 pub use measurement::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
@@ -84,6 +84,8 @@ pub enum Command {
     Bench(Bench),
     /// List the devices.
     Devices(Devices),
+    /// List the compilers of shaders, and what each cannot compile.
+    Compilers(Compilers),
     /// List the shipped models, or print one.
     Models(Models),
     /// List the embedded tests.

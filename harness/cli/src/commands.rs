@@ -45,6 +45,7 @@ pub fn dispatch(command: Command, (quiet, verbose): (bool, bool)) -> Result<Outc
         Command::Explain(arguments) => explain::explain(&arguments, quiet),
         Command::Convert(arguments) => convert::convert(&arguments),
         Command::Devices(arguments) => lists::print_devices(&arguments),
+        Command::Compilers(arguments) => lists::print_compilers(&arguments),
         Command::Models(arguments) => lists::print_models(&arguments),
         Command::Tests(arguments) => lists::print_tests(&arguments),
         Command::Completions { shell } => lists::print_completions(shell),

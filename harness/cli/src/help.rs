@@ -14,7 +14,7 @@ const MOST_USED: &[&str] =
 
 /// The commands, grouped by purpose. All others are listed last.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Shaders", &["race", "record", "lint", "refine", "patterns"]),
+    ("Shaders", &["race", "record", "lint", "refine", "patterns", "compilers"]),
     ("Tests", &["run", "check", "explain", "tests", "convert", "compile", "codegen"]),
     ("Devices", &["devices", "faults", "tune", "bench"]),
     ("Models", &["models", "clauses", "compare", "generate"]),
@@ -75,6 +75,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["vk-litmus compile mp/MP+rel-acq --emit spvasm", "vk-litmus compile mp/MP+rel-acq --out test.spv"],
     ),
     ("codegen", &["vk-litmus codegen mp/MP+rel-acq --device radv:navi31 --emit asm --form merged"]),
+    ("compilers", &["vk-litmus compilers"]),
     ("devices", &["vk-litmus devices", "vk-litmus devices --compile-only"]),
     ("faults", &["vk-litmus faults", "vk-litmus faults --format json"]),
     ("tune", &["vk-litmus tune --device gpu --time 2m --out tuned.toml"]),

@@ -13,6 +13,7 @@ mod definitions;
 mod entry_points;
 mod error;
 mod includes;
+mod installed;
 mod macros;
 mod module_edit;
 mod opencl;
@@ -41,6 +42,7 @@ use stage::{COMPUTE, SourceStage};
 pub use archives::ArchiveCache;
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
+pub use installed::{KnownCompiler, known_compilers};
 pub(crate) use module_edit::simplify_module;
 pub(crate) use process::run_to_end;
 

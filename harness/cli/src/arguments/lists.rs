@@ -17,6 +17,14 @@ pub struct Devices {
     pub format: ListFormat,
 }
 
+/// `compilers`.
+#[derive(Debug, Args)]
+pub struct Compilers {
+    /// Output format.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+}
+
 /// `models`.
 #[derive(Debug, Args)]
 pub struct Models {

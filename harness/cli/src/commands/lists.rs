@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use campaign::probe::{self, FoundDevice};
+use campaign::shader::source::{KnownCompiler, known_compilers};
 use campaign::{cts, inputs, similar};
 use clap_complete::Shell;
 use litmus::corpus::{self, EmbeddedFile};
@@ -11,11 +12,35 @@ use plan::{Feature, Identity};
 use results::wire::{CtsEntry, FaultEntry, ModelEntry, TestEntry};
 use sim::{ExpectedEffect, FAULTS};
 
-use crate::arguments::{Devices, ListFormat, Models, Tests};
+use crate::arguments::{Compilers, Devices, ListFormat, Models, Tests};
 use crate::commands::coverage;
 use crate::exit::{Failure, Outcome};
 use crate::output::{print_as, print_json, print_message, print_text};
 use crate::{completion, help};
+
+/// Prints the compilers of shaders, in the order in which they are tried.
+///
+/// # Errors
+/// Returns an error if there is no place for temporary files, or the output fails.
+pub fn print_compilers(arguments: &Compilers) -> Result<Outcome, Failure> {
+    let compilers = known_compilers().map_err(Failure::environment_error)?;
+    if arguments.format == ListFormat::Json {
+        return print_json(&compilers);
+    }
+    let mut text = String::new();
+    for KnownCompiler { language, program, path, version, rejects, install_hint } in &compilers {
+        let found = path.as_ref().zip(version.as_ref());
+        let place = found.map_or_else(
+            || format!("not installed: {install_hint}"),
+            |(path, version)| format!("{} ({})", results::escape::escape_line(version), path.display()),
+        );
+        text += &format!("{language:<9} {program:<17} {place}\n");
+        if !rejects.is_empty() {
+            text += &format!("{:<9} cannot compile: {}\n", "", rejects.join(", "));
+        }
+    }
+    print_text(&text)
+}
 
 /// Prints the devices, on request with the compile-only ones.
 ///

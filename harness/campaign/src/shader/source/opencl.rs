@@ -16,8 +16,8 @@ use crate::temporary::TemporaryFolder;
 
 /// The extension of sources.
 pub(super) const EXTENSION: &str = "cl";
-const PROGRAM: &str = "clspv";
-const INSTALL_HINT: &str =
+pub(super) const PROGRAM: &str = "clspv";
+pub(super) const INSTALL_HINT: &str =
     "github.com/google/clspv, or `ci/languages/tool install DIR` of vk-litmus, and DIR/bin in PATH";
 
 /// Compiles the kernels of a source to one module.
