@@ -478,6 +478,10 @@ fn decide_by_walk_and_model(
     let Ok(lifted) = lift(module, options) else { return walk_result };
     let query = ModelQuery { budget, decide_race: true, decide_question: false, locate_race: true };
     let Ok(answer) = answer_with_model(&lifted, model, &query) else { return walk_result };
+    // A race of the model may be a collision that the language defines; the walk tells them apart.
+    if module.defines_collisions() && answer.race == Race::Racy && answer.findings.is_empty() {
+        return walk_result;
+    }
     let mut findings: Vec<GridFinding> = answer
         .findings
         .iter()

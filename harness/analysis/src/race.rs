@@ -195,10 +195,16 @@ pub fn analyze(
         && view.is_free_where_racy
         && view.choice.report.verdict == GridVerdict::Racy
         && view.module.defines_collisions()
-        && let Ok(report) = analyze_grid(module, &view.choice.options)
+        && let Ok(mut report) = analyze_grid(module, &view.choice.options)
     {
-        let chosen_inputs = view.choice.report.chosen_inputs.clone();
-        let report = GridReport { chosen_inputs, ..report };
+        report.chosen_inputs.clone_from(&view.choice.report.chosen_inputs);
+        // The source races by stores of different values, the module also by equal ones.
+        for finding in &mut report.findings {
+            let key = finding.finding_key();
+            let of_source =
+                view.choice.report.findings.iter().find(|of_source| of_source.finding_key() == key);
+            *finding = of_source.unwrap_or(finding).clone();
+        }
         choice = InputChoiceReport::new(report, view.choice.options.clone());
     }
     let loses_order = may_lose_order && view.as_ref().is_some_and(is_clean);
