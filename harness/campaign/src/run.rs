@@ -284,11 +284,11 @@ impl<K: RunKind> Run<'_, K> {
                     }
                     (Some(line), _) => {
                         // The line of a skipped test has a kernel hash too, except if the test had no kernel
-                        // when it was recorded.
+                        // when it was recorded. A test that did not end may have none.
                         let (recorded_kernel, planned_kernel) =
                             (&line.hashes.kernel, self.kind.skipped_line(index, "").hashes.kernel);
-                        let had_no_kernel =
-                            recorded_kernel.is_empty() && line.verdict == VerdictWord::Skipped;
+                        let had_no_kernel = recorded_kernel.is_empty()
+                            && matches!(line.verdict, VerdictWord::Skipped | VerdictWord::Inconclusive);
                         let is_other_kernel = !had_no_kernel
                             && !planned_kernel.is_empty()
                             && *recorded_kernel != planned_kernel;
