@@ -101,6 +101,9 @@ impl FixDiffs {
 /// The part of the time that the search for inputs may take.
 const SEARCH_TIME_DIVISOR: u32 = 4;
 
+/// The time that a proof may take after walks that had less: its steps are limited, and it decides what they leave open.
+const MIN_PROOF_TIME: Duration = Duration::from_secs(2);
+
 /// The options of an analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct RaceOptions<'a> {
@@ -150,9 +153,8 @@ impl<'a> RaceOptions<'a> {
         let start_limit = |phase: RacePhase| -> StopFunction {
             let stop: StopFunction = match phase {
                 RacePhase::InputSearch => Arc::new(stop_after(self.walk_timeout / SEARCH_TIME_DIVISOR)),
-                RacePhase::Walks | RacePhase::Proof | RacePhase::Fixes => {
-                    Arc::new(stop_after(self.walk_timeout))
-                }
+                RacePhase::Walks | RacePhase::Fixes => Arc::new(stop_after(self.walk_timeout)),
+                RacePhase::Proof => Arc::new(stop_after(self.walk_timeout.max(MIN_PROOF_TIME))),
                 RacePhase::Model => Arc::new(stop_after_first_call(self.model_timeout)),
                 RacePhase::SmallestTest => Arc::new(stop_after(self.model_timeout)),
             };

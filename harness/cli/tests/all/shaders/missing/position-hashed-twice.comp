@@ -1,5 +1,5 @@
 #version 450
-// expect: needs-inputs
+// expect: clean
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer Data { uint data[]; };
 void main() {
