@@ -28,7 +28,7 @@ pub struct Race {
     /// Output file; further tests get a number. Without it only the first is printed.
     #[arg(long, value_name = "FILE", requires = "emit", hide_short_help = true)]
     pub out: Option<PathBuf>,
-    /// Number of schedules to try [default: 12, up to 1000 for small grids without a finding].
+    /// Number of schedules to try [default: 12; small grids: up to 1000].
     ///
     /// With a number, all schedules are tried, whatever earlier ones find. Only shaders whose behaviour
     /// depends on the schedule need more than one.
@@ -57,7 +57,9 @@ pub struct Race {
     /// Condition on the inputs for the proof, such as `pc.stride >= pc.width`.
     #[arg(long, value_name = "EXPR", hide_short_help = true)]
     pub assume: Vec<String>,
-    /// Print the steps of both invocations up to a finding [default: the first]; on a terminal, one at a time.
+    /// Print the steps of both invocations of a finding [default: the first].
+    ///
+    /// On a terminal, one at a time.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", require_equals = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub step: Option<u32>,
