@@ -474,7 +474,7 @@ mod tests {
         );
         let half = half.unwrap();
         assert_eq!(
-            [0x3be7, 0x3beb, 0x3c0a, 0x3c0b].map(|bits| holds(&half, bits)),
+            [0x3beb, 0x3bec, 0x3c0a, 0x3c0b].map(|bits| holds(&half, bits)),
             [false, true, true, false]
         );
         let texts = [("0x1.8p-3", 0.1875), ("-0x0.8p1", -1.0), ("0x10", 16.0), ("-inf", f64::NEG_INFINITY)];
