@@ -214,6 +214,14 @@ impl RaceDetector {
     }
 
     /// Attempts no proofs for other inputs than the given ones.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// let answers = RaceDetector::new()?.skip_proofs().find_races(&shader, &ShaderInputs::new().grid([2, 1, 1]));
+    /// assert!(answers[0].line.proof.is_none() && !answers[0].line.findings.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn skip_proofs(mut self) -> RaceDetector {
         self.proofs = ProofMode::None;
