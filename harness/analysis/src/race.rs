@@ -323,9 +323,9 @@ fn analyze_further(
     let tests = tested_findings.map(test).collect();
     let mut findings = report.findings.clone();
     let is_proved = proof.as_ref().is_some_and(|proof| proof.is_proved);
-    // Inferred conditions may exclude what the unreached lines are for.
-    let is_for_every_input = request.proofs == ProofMode::Required
-        || proof.as_ref().is_some_and(|proof| proof.conditions.is_empty());
+    // Inferred conditions may exclude what the unreached lines are for, and these may be for more workgroups than a proof
+    // assumes.
+    let is_for_every_input = request.proofs == ProofMode::Required;
     // A proof answers what unreached lines and divergent branches leave open; its conditions exclude a race by share.
     let is_answered = |need: &NeededInput| match &need.finding {
         Some(found) => is_disproof(found),

@@ -34,6 +34,9 @@ const MAX_ROUNDS: usize = 4;
 const MAX_CANDIDATES: usize = 10;
 /// Upper bound on the launches of each kind that are tried for coinciding positions.
 const MAX_WRAPPING_LAUNCHES: usize = 3;
+/// Upper bound on the workgroups of an axis: the largest `maxComputeWorkGroupCount` of common devices. Every device has
+/// 65,535.
+const MAX_WORKGROUPS: u64 = (1 << 31) - 1;
 /// Upper bound on the workgroups of an axis that keep running if a launch grows beyond what a walk runs.
 const MAX_RUNNING_PER_AXIS: u32 = 64;
 /// Upper bound on the numbers that are used at each end of those compared with.
@@ -418,8 +421,8 @@ impl LaunchSearch<'_, '_> {
                 let mut grid = options.grid.unwrap_or([1; 3]);
                 let local = u64::from(self.launch.local_size[axis]);
                 let old = u64::from(grid[axis]) * local;
-                // Not every device has more, and positions have 32 bits.
-                if value > prove::MAX_WORKGROUPS || value.saturating_mul(local) > 1 << 32 {
+                // No device has more, and positions have 32 bits.
+                if value > MAX_WORKGROUPS || value.saturating_mul(local) > 1 << 32 {
                     return None;
                 }
                 grid[axis] = u32::try_from(value).ok()?;

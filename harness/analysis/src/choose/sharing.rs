@@ -31,9 +31,13 @@ impl InputChoice {
         self.conventions.is_satisfied_by(options)
     }
 
-    /// Returns the code that one invocation alone reaches in every choice, because contents equal a number.
+    /// Returns the code that one invocation alone reaches in every choice, because contents equal a number that no counter
+    /// decides.
     pub(crate) fn reached_by_equality(&self) -> Vec<Blocked> {
-        self.never_shared(self.chosen.iter().flat_map(|trial| &trial.alone_by_equality))
+        let is_counted =
+            |alone: &&Blocked| alone.inputs.iter().any(|at| self.conventions.inputs.contains(at));
+        let alone = self.chosen.iter().flat_map(|trial| &trial.alone_by_equality);
+        self.never_shared(alone.filter(|alone| !is_counted(alone)))
     }
 
     fn never_shared<'b>(&self, alone: impl Iterator<Item = &'b Blocked>) -> Vec<Blocked> {

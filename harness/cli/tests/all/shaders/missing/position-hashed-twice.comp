@@ -1,5 +1,5 @@
 #version 450
-// expect: clean
+// expect: needs-inputs
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer Data { uint data[]; };
 void main() {

@@ -1,6 +1,6 @@
 #version 450
-// expect: clean
-// The search finds no grid that reaches the second store, and the proof finds that none of up to 65,535 workgroups does.
+// expect: needs-inputs
+// The search finds no grid that reaches the second store.
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer Data { uint data[]; };
 void main() {
