@@ -178,7 +178,11 @@ fn format_spelling(argument: &Arg) -> String {
     match (argument.get_long(), argument.get_short()) {
         (Some(long), short) => {
             let short = short.map(|short| format!("-{short}, ")).unwrap_or_default();
-            if takes_value { format!("{short}--{long} {value}") } else { format!("{short}--{long}") }
+            match (takes_value, argument.is_require_equals_set()) {
+                (true, true) => format!("{short}--{long}[={value}]"),
+                (true, false) => format!("{short}--{long} {value}"),
+                (false, _) => format!("{short}--{long}"),
+            }
         }
         (None, _) => value,
     }
