@@ -9,7 +9,6 @@
 use rustc_hash::FxHashMap;
 use solver::{BatsatSolver, Bit, BitVector, Budget, BudgetTracker, Circuit, CircuitSolver, ShiftKind};
 
-use crate::Stop;
 use crate::term::{FunctionId, FunctionKind, Operator, Term, TermArena, TermId};
 
 /// Upper bound on the applications of one function that are compared with each other.
@@ -87,6 +86,9 @@ struct Blaster<'t> {
     abstract_quotients: Vec<(BitVector, BitVector, (BitVector, BitVector))>,
     requirements: Vec<Bit>,
 }
+
+/// A function that returns true once a limit, such as a deadline, is reached.
+pub type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
 
 /// Decides a conjunction of terms within a number of steps, until `stop` returns true.
 pub(crate) fn decide(terms: &TermArena, question: &Question<'_>, stop: Option<Stop<'_>>) -> (Decision, u64) {

@@ -19,7 +19,7 @@ use spirv_reader::{
 };
 use vocabulary::{Scope, Semantics, StorageClass};
 
-use crate::Stop;
+use crate::decide::Stop;
 use crate::graph::{Graph, NodeEnd};
 use crate::input::{GivenValue, InputMemory};
 use crate::refusal::{Unproved, UnprovedReason};
@@ -29,7 +29,7 @@ use crate::term::{
 use crate::value::{Descriptor, LocalKey, Pointer, State, Value};
 
 /// Upper bound on the workgroups of a dimension, `maxComputeWorkGroupCount`'s required minimum.
-pub const MAX_WORKGROUPS: u64 = 65_535;
+pub(crate) const MAX_WORKGROUPS: u64 = 65_535;
 /// Upper bound on the terms of a summary.
 const MAX_TERMS: usize = 400_000;
 

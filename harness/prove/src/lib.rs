@@ -30,8 +30,8 @@ use std::collections::{BTreeSet, HashMap};
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{Specialized, SpirvConstant, SpirvModule, SpirvType, Stage};
 
-use crate::execute::Executor;
-pub use crate::execute::MAX_WORKGROUPS;
+pub use crate::decide::Stop;
+use crate::execute::{Executor, MAX_WORKGROUPS};
 use crate::graph::Graph;
 pub use crate::input::{InputMemory, InputValue, RacyInputs};
 use crate::prover::{Answer, PairKind, Prover, Query};
@@ -83,9 +83,6 @@ pub struct ProofReport {
     /// Inputs that satisfy inferred conditions.
     pub example: Option<RacyInputs>,
 }
-
-/// A function that returns true once a limit, such as a deadline, is reached.
-pub type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
 
 /// Attempts to prove that an entry point has no data race, until `stop` returns true.
 pub fn prove<'m>(module: &'m SpirvModule, options: &ProofOptions, stop: Option<Stop<'m>>) -> ProofReport {

@@ -32,7 +32,7 @@ pub struct Codegen {
     #[arg(long, value_enum)]
     pub emit: Option<CodegenEmit>,
     /// Execute the machine code on an operational model, and report reachable forbidden outcomes.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub explore: bool,
     /// Mutation-test the explorer: drop one instruction or bit at a time.
     #[arg(long, requires = "explore", hide_short_help = true)]
@@ -45,7 +45,7 @@ pub struct Codegen {
     ///
     /// Default: all except mesh and task; with --explore, --baseline and --emit diff only the first three; for one
     /// test on one device without --emit only merged.
-    #[arg(long, value_name = "FORM", value_delimiter = ',')]
+    #[arg(long, value_name = "FORM", value_delimiter = ',', hide_short_help = true)]
     pub form: Vec<Form>,
     /// Folder of Mesa installations for the compile-only devices: a system root, or the output of
     /// `ci/compilers`.
