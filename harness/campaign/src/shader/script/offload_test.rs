@@ -180,16 +180,12 @@ fn read_pipeline(pipeline: &YamlNode, builder: &mut ScriptBuilder) -> Result<(),
         }
         block.finish()?;
     }
-    let mut grid = [1; 3];
     if let Some(node) = fields.take("DispatchParameters") {
         let mut dispatch = node.fields()?;
-        let counts = dispatch.take("DispatchGroupCount").map_or(Ok(&[][..]), YamlNode::items)?;
-        for (size, count) in grid.iter_mut().zip(counts) {
-            *size = count.number()?;
-        }
+        read_grid(dispatch.take("DispatchGroupCount"), builder)?;
         dispatch.finish()?;
     }
-    builder.options.grid = Some(grid);
+    builder.options.grid.get_or_insert([1; 3]);
     for result in fields.take("Results").map_or(Ok(&[][..]), YamlNode::items)? {
         expect_result(result, &buffers, builder)?;
     }
@@ -214,11 +210,23 @@ fn read_shader(shaders: &YamlNode, builder: &mut ScriptBuilder) -> Result<(), Sc
         }
         constant.finish()?;
     }
+    // Older tests have the grid here.
+    read_grid(shader.take("DispatchSize"), builder)?;
     shader.finish()?;
     match others.first() {
         Some(second) => Err(second.error(ScriptProblem::Repeated("shader"))),
         None => Ok(()),
     }
+}
+
+fn read_grid(counts: Option<&YamlNode>, builder: &mut ScriptBuilder) -> Result<(), ScriptError> {
+    let Some(counts) = counts else { return Ok(()) };
+    let mut grid = [1; 3];
+    for (size, count) in grid.iter_mut().zip(counts.items()?) {
+        *size = count.number()?;
+    }
+    builder.options.grid = Some(grid);
+    Ok(())
 }
 
 fn require_compute(stage: &YamlNode) -> Result<(), ScriptError> {
