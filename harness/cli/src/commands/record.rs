@@ -50,10 +50,11 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     let journals = folder.join(PROCESS_FOLDER);
     create_folder(&journals)?;
     let folder = folder.canonicalize().map_err(|error| Failure::file_error(&folder, error))?;
-    let end = run_program(arguments, &folder.join(PROCESS_FOLDER)).inspect_err(|_| {
-        // Nothing was recorded, so the next attempt can use the folder.
+    // If nothing was recorded, the next attempt can use the folder.
+    let remove_empty_folder = || {
         let _ = std::fs::remove_dir(folder.join(PROCESS_FOLDER)).and_then(|()| std::fs::remove_dir(&folder));
-    })?;
+    };
+    let end = run_program(arguments, &folder.join(PROCESS_FOLDER)).inspect_err(|_| remove_empty_folder())?;
     // A signal ended the program alone. A later one ends the judgement; the recording is complete without it.
     end_on_signals();
     let note = message_printer(quiet);
@@ -61,12 +62,17 @@ pub fn record(arguments: &Record, quiet: bool) -> Result<Outcome, Failure> {
     let processes = draws::read_processes(&folder)?;
     let is_loaded = |event: &Event| matches!(event, Event::Instance { .. });
     if !processes.iter().any(|process| process.events.iter().any(is_loaded)) {
-        return Err(Failure::environment_message(format!(
-            "nothing was recorded: {} created no Vulkan instance through the loader. A program that opens its driver \
-             itself, as some do if VK_ICD_FILENAMES or VK_DRIVER_FILES is set, runs as another user or sandbox, or has 32 bits, does not load the layer. VK_LOADER_DEBUG=layer \
-             prints what the loader does",
-            arguments.program.first().map_or("the program", String::as_str)
-        )));
+        remove_empty_folder();
+        let program = arguments.program.first().map_or("the program", String::as_str);
+        return Err(Failure::environment_message(if end.1 {
+            format!("nothing was recorded: {program} failed ({}) before it created a Vulkan instance", end.0)
+        } else {
+            format!(
+                "nothing was recorded: {program} created no Vulkan instance through the loader. A program that opens \
+                 its driver itself, as some do if VK_ICD_FILENAMES or VK_DRIVER_FILES is set, runs as another user or \
+                 sandbox, or has 32 bits, does not load the layer. VK_LOADER_DEBUG=layer prints what the loader does"
+            )
+        }));
     }
     let recording = inventory::write_recording(&folder, &processes, arguments.program.clone(), end)?;
     let text = results::write::json::format_document(&recording).map_err(Failure::environment_error)?;

@@ -373,7 +373,11 @@ fn races_inside_dispatches_are_found() {
 #[test]
 fn a_program_without_vulkan_has_no_recording() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = record(&folder.path().join("out"), &[], &mut Command::new("true"));
-    assert_eq!(ran.code, 3, "{ran:?}");
-    assert!(ran.messages().contains("created no Vulkan instance"), "{ran:?}");
+    for (program, why) in [("true", "created no Vulkan instance"), ("false", "false failed (")] {
+        let out = folder.path().join("out");
+        let ran = record(&out, &[], &mut Command::new(program));
+        assert_eq!(ran.code, 3, "{ran:?}");
+        assert!(ran.messages().contains(why), "{ran:?}");
+        assert!(!out.exists(), "{ran:?}");
+    }
 }
