@@ -36,9 +36,11 @@ pub(crate) fn prove_entry(
     options: &AnalysisOptions,
 ) -> Result<Option<ProofReport>, String> {
     // The compiler of WGSL has put these values into the module.
-    let overrides =
-        options.unset_overrides.iter().map(|unset| format!("{} == {}", unset.name, unset.value.value));
-    let overrides: Vec<String> = overrides.collect();
+    let values = |is_default: bool, relation: &'static str| -> Vec<String> {
+        let overrides = options.unset_overrides.iter().filter(|unset| unset.value.is_default() == is_default);
+        overrides.map(|unset| format!("{} {relation} {}", unset.name, unset.value.value)).collect()
+    };
+    let (overrides, defaults) = (values(false, "=="), values(true, "="));
     if !options.aliases.is_empty() || options.open.is_some() {
         return Ok(None);
     }
@@ -68,6 +70,9 @@ pub(crate) fn prove_entry(
         return Err(unread.reason.to_string());
     }
     report.conditions.extend(overrides);
+    if !defaults.is_empty() {
+        report.assumptions.push(format!("overrides have the values of the source: {}", defaults.join(", ")));
+    }
     if !options.specialization.is_empty() {
         report.assumptions.push("the given specialization constants".to_owned());
     }

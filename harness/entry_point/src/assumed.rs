@@ -267,7 +267,8 @@ pub fn missing_inputs(
         }
     }
     all.extend(constants);
-    let overrides = options.unset_overrides.iter().map(|UnsetOverride { name, value }| AssumedInput {
+    let overrides = options.unset_overrides.iter().filter(|unset| !unset.value.is_default());
+    let overrides = overrides.map(|UnsetOverride { name, value }| AssumedInput {
         place: InputPlace::Override(value.clone()),
         name: name.clone(),
         kind: InputKind::Other,

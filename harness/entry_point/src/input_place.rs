@@ -44,9 +44,16 @@ pub enum OverrideRole {
     Size,
     /// Uninitialized variables: the definition of one of several preprocessor names.
     Definition,
+    /// None: the default of the source.
+    Default,
 }
 
 impl OverrideValue {
+    /// Returns true if the source has the value.
+    pub fn is_default(&self) -> bool {
+        self.role == OverrideRole::Default
+    }
+
     /// Returns true if another value may remove findings of this kind.
     pub fn may_decide(&self, kind: FindingKind) -> bool {
         match self.role {
@@ -55,6 +62,7 @@ impl OverrideValue {
                 matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
             }
             OverrideRole::Definition => kind == FindingKind::UninitialisedRead,
+            OverrideRole::Default => false,
         }
     }
 }

@@ -18,7 +18,7 @@ pub use compile::{COMPILER, WgslError, compile};
 pub struct OverrideValues {
     /// Constants with a given value, by name.
     pub set: Vec<(String, String)>,
-    /// Constants without a value.
+    /// Constants without a given value.
     pub unset: Vec<UnsetOverride>,
     /// The first given name that is unknown, and the names in the source.
     pub unknown: Option<(String, Vec<String>)>,
@@ -41,17 +41,21 @@ impl OverrideValues {
             let is_named = |(name, _): &&(String, String)| has_name(&declared, name);
             if let Some((_, value)) = given.iter().find(is_named) {
                 values.set.push((declared.name, value.clone()));
-            } else if declared.is_unset {
-                let value = assumed_value(&declared, plain);
+            } else {
+                let default =
+                    |value: &String| OverrideValue { value: value.clone(), role: OverrideRole::Default };
+                let default = declared.default.as_ref().map(default);
+                let value = default.unwrap_or_else(|| assumed_value(&declared, plain));
                 values.unset.push(UnsetOverride { value, name: declared.name });
             }
         }
         values
     }
 
-    /// Returns the names with their values.
+    /// Returns the names with the values that the source lacks.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let unset = self.unset.iter().map(|unset| (unset.name.as_str(), unset.value.value.as_str()));
+        let unset = self.unset.iter().filter(|unset| !unset.value.is_default());
+        let unset = unset.map(|unset| (unset.name.as_str(), unset.value.value.as_str()));
         self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(unset)
     }
 }
@@ -93,8 +97,7 @@ struct OverrideDeclaration {
     type_name: String,
     /// The number in `@id`.
     id: Option<String>,
-    /// True if the source has no default.
-    is_unset: bool,
+    default: Option<String>,
 }
 
 /// Returns the overrides of a text of WGSL without comments.
@@ -108,9 +111,9 @@ fn parse_overrides(plain: &str) -> Vec<OverrideDeclaration> {
             continue;
         }
         let Some((declared, _)) = rest.split_once(';') else { continue };
-        let (head, is_unset) = match declared.split_once('=') {
-            Some((head, _)) => (head, false),
-            None => (declared, true),
+        let (head, default) = match declared.split_once('=') {
+            Some((head, value)) => (head, Some(value.trim().to_owned())),
+            None => (declared, None),
         };
         let (name, kind) = head.split_once(':').unwrap_or((head, ""));
         let attribute = before.rsplit_once('@').map(|(_, attribute)| attribute).unwrap_or_default();
@@ -120,7 +123,7 @@ fn parse_overrides(plain: &str) -> Vec<OverrideDeclaration> {
             name: name.trim().to_owned(),
             type_name: kind.trim().to_owned(),
             id,
-            is_unset,
+            default,
         });
     }
     found
@@ -164,10 +167,10 @@ mod tests {
                     one.name,
                     one.type_name,
                     one.id.as_deref().unwrap_or("-"),
-                    one.is_unset
+                    one.default.as_deref().unwrap_or("-")
                 )
             })
             .collect();
-        assert_eq!(found, ["a:u32:-:true", "b:f32:7:false", "c::-:false"]);
+        assert_eq!(found, ["a:u32:-:-", "b:f32:7:2.0", "c::-:1u"]);
     }
 }

@@ -97,7 +97,8 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             line.cause = Some("not supported by the analysis".to_owned());
         }
     }
-    let assumed = overrides.unset.into_iter().map(|unset| (unset.name, unset.value.value)).collect();
+    let assumed = overrides.unset.into_iter().filter(|unset| !unset.value.is_default());
+    let assumed = assumed.map(|unset| (unset.name, unset.value.value)).collect();
     Ok(races_answer(lines, file, &shader.text, assumed))
 }
 

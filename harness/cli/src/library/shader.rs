@@ -193,7 +193,10 @@ impl ShaderModule {
     /// assert_eq!(ShaderModule::from_spirv("race", []).assumed_constants().count(), 0);
     /// ```
     pub fn assumed_constants(&self) -> impl Iterator<Item = (&str, &str)> {
-        let constants = self.source.unset.iter().filter(|unset| unset.value.role != OverrideRole::Definition);
+        let constants =
+            self.source.unset.iter().filter(|unset| {
+                !matches!(unset.value.role, OverrideRole::Definition | OverrideRole::Default)
+            });
         constants.map(|unset| (unset.name.as_str(), unset.value.value.as_str()))
     }
 
