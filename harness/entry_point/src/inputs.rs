@@ -463,7 +463,7 @@ pub fn read_bound_module(bytes: &[u8], options: &AnalysisOptions) -> Result<Spir
         module.alias_descriptor(*from, *to);
     }
     if options.hlsl != HlslRules::default() && options.language != Some(ShaderLanguage::Hlsl) {
-        let what = "the rules of HLSL for a shader that is no source in HLSL";
+        let what = "the rules of HLSL for a shader that is not a source in HLSL";
         return Err(unsupported(what).located_at(SourcePosition::Module));
     }
     let by_language = options.by_language_rules.then(|| module.by_language_rules(options.hlsl)).flatten();

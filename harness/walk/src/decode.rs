@@ -229,7 +229,7 @@ impl Decoder<'_, '_> {
         })
     }
 
-    /// Returns the kind and the bytes of each number of a value that is no pointer.
+    /// Returns the kind and the bytes of each number of a value that is not a pointer.
     fn memory_layout(&self, ty: u32) -> Option<(ScalarKind, u32)> {
         let (kind, bits, _) = self.program.number_layout(ty)?;
         (kind != ScalarKind::Address).then(|| (kind, bits.div_ceil(8)))

@@ -21,7 +21,7 @@ struct Case {
     #[serde(default)]
     forbidden: bool,
     race: Option<String>,
-    /// How the prediction differs from that of the model.
+    /// The difference between the prediction and that of the model.
     prediction: Option<String>,
     counts: [u64; 4],
     #[serde(default)]
@@ -32,7 +32,7 @@ struct Case {
     /// Words with a wrong end mark, each observed once.
     #[serde(default)]
     partial: Vec<Vec<u32>>,
-    /// How the run ended, with its text.
+    /// The end of the run, with its text.
     ending: Option<[String; 2]>,
     twin: Option<TwinCase>,
     limit: Option<String>,

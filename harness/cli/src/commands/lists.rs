@@ -21,7 +21,7 @@ use crate::{completion, help};
 /// Prints the compilers of shaders, in the order in which they are tried.
 ///
 /// # Errors
-/// Returns an error if there is no place for temporary files, or the output fails.
+/// Returns an error if temporary files cannot be created, or the output fails.
 pub fn print_compilers(arguments: &Compilers) -> Result<Outcome, Failure> {
     let compilers = known_compilers().map_err(Failure::environment_error)?;
     if arguments.format == ListFormat::Json {

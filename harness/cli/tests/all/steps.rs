@@ -114,7 +114,7 @@ struct Step {
     /// Words that neither output has.
     #[serde(default)]
     lacks: Texts,
-    /// How often standard output has a text.
+    /// The number of times that standard output has a text.
     #[serde(default)]
     count: BTreeMap<String, usize>,
     /// Number of lines of standard output.

@@ -85,7 +85,7 @@ const FEATURES: [(&str, &str, &str); 10] = [
 /// Returns the compilers in the order in which they are tried for a language.
 ///
 /// # Errors
-/// If there is no place for temporary files.
+/// If temporary files cannot be created.
 pub fn known_compilers() -> io::Result<Vec<KnownCompiler>> {
     let folder = TemporaryFolder::create()?;
     let known = COMPILERS.iter().map(|compiler| {
