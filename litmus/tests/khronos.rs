@@ -10,6 +10,8 @@ use litmus::convert::{guard_forced_reads, to_khronos, to_vulkan};
 use litmus::{Dialect, KhronosError, Test, ThreadId, parse, print};
 use proptest::prelude::*;
 
+use crate::round_trip::grammar::Grammar;
+
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
@@ -211,62 +213,6 @@ NOSOLUTION consistent[X]
     }
 }
 
-/// Returns a random valid file, as lines.
-fn random_file() -> impl Strategy<Value = String> {
-    let value = || prop_oneof![Just(String::new()), (0..3i64).prop_map(|v| format!(" = {v}"))];
-    let name = || proptest::sample::select(vec!["x", "y", "z"]);
-    let scope = || proptest::sample::select(vec!["scopesg", "scopewg", "scopeqf", "scopedev"]);
-    let class = || proptest::sample::select(vec!["sc0", "sc1"]);
-    let classes = || proptest::sample::select(vec!["semsc0", "semsc1", "semsc1.semsc0"]);
-    let plain = proptest::sample::select(vec![
-        ("st", ""),
-        ("ld", ""),
-        ("st", ".nonpriv"),
-        ("ld", ".nonpriv"),
-        ("st", ".av"),
-        ("ld", ".vis"),
-        ("st", ".scopedev.av"),
-        ("ld", ".vis.scopewg"),
-    ]);
-    let atomic = proptest::sample::select(vec![
-        ("st.atom", "rel", ".semav"),
-        ("ld.atom", "acq", ".semvis"),
-        ("rmw", "acq.rel", ".semav.semvis"),
-        ("st.ld.atom", "acq", ""),
-    ]);
-    let line = prop_oneof![
-        3 => (plain, class(), name(), value())
-            .prop_map(|((what, how), class, name, value)| format!("{what}{how}.{class} {name}{value}")),
-        3 => (atomic.clone(), scope(), class(), classes(), any::<bool>(), name(), value()).prop_map(
-            |((what, order, sem), scope, class, classes, ordered, name, value)| {
-                let order = if ordered { format!(".{order}.{classes}{sem}") } else { String::new() };
-                format!("{what}.{scope}.{class}{order} {name}{value}")
-            }
-        ),
-        1 => (scope(), classes()).prop_map(|(scope, classes)| format!("membar.acq.{scope}.{classes}")),
-        1 => Just("avdevice".to_owned()),
-        1 => Just("visdevice".to_owned()),
-    ];
-    let groups = proptest::sample::select(vec!["", "NEWSG\n", "NEWWG\nNEWSG\n", "NEWQF\nNEWWG\nNEWSG\n"]);
-    let thread = (groups, proptest::collection::vec(line, 1..4), any::<bool>());
-    let alias = proptest::sample::select(vec!["", "SLOC x y\n", "SLOC z y\nSLOC x z\n"]);
-    (alias, proptest::collection::vec(thread, 1..4), any::<bool>()).prop_map(|(alias, threads, sync)| {
-        let mut text = String::new();
-        let count = threads.len();
-        for (index, (groups, lines, meets)) in threads.into_iter().enumerate() {
-            write!(text, "{groups}NEWTHREAD\n{}\n", lines.join("\n")).unwrap();
-            if meets {
-                writeln!(text, "cbar.scopewg {index}").unwrap();
-            }
-        }
-        text.push_str(alias);
-        if sync && count > 1 {
-            text.push_str("SSW 2 1\n");
-        }
-        text + "NOSOLUTION NOCHAINS consistent[X] && #dr>0\n"
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
@@ -275,7 +221,8 @@ proptest! {
     })]
 
     #[test]
-    fn random_files_round_trip(text in random_file()) {
+    fn random_files_round_trip(choices in proptest::collection::vec(any::<u16>(), 0..100)) {
+        let text = Grammar::new(include_str!("round_trip/khronos.grammar")).derive("file", &choices);
         let test = parse(&text, "t.test").map_err(|e| TestCaseError::fail(format!("{text}{:?}", e.messages())))?;
         round_trip(&test, "t.test");
         let program = guard_forced_reads(&test);
