@@ -11,6 +11,7 @@ mod kernels;
 mod matrix;
 mod program;
 mod progress;
+mod refusals;
 mod row_table;
 mod shape;
 mod split;

@@ -10,9 +10,7 @@ use common::{LAVAPIPE, NARROW, Validator};
 use litmus::{AccessMask, Observable, Test, ThreadId};
 use shaders::program::restrict_to_threads;
 use shaders::variant::WorkgroupCount;
-use shaders::{
-    CompileError, Dependency, KernelConfig, Pipelines, Program, ResultSlot, Variant, compile_program,
-};
+use shaders::{Dependency, KernelConfig, Pipelines, Program, ResultSlot, Variant, compile_program};
 
 /// Message passing between workgroups.
 const MESSAGE: &str = "VULKAN T { x = 0; f = 0; }
@@ -29,13 +27,6 @@ fn parse(text: &str) -> Test {
 fn thread_numbers(program: &Program) -> Vec<Vec<Vec<u16>>> {
     let part = |part: &shaders::ProgramKernel| part.threads.iter().map(|thread| thread.0).collect();
     program.phases.iter().map(|phase| phase.kernels.iter().map(part).collect()).collect()
-}
-
-fn rejection_message(text: &str, pipelines: Pipelines) -> String {
-    match compile_program(&parse(text), &LAVAPIPE, pipelines) {
-        Err(CompileError::NotPlaceable { rule }) => rule,
-        other => format!("{other:?}"),
-    }
 }
 
 /// The number of concurrent workgroups does not change kernels, but some tests need many.
@@ -70,9 +61,6 @@ fn variants_set_the_number_of_workgroups_per_group() {
             }
         }
     }
-    let vertices = KernelConfig { variant: "vertex.workgroups-4".parse().unwrap(), ..LAVAPIPE };
-    let refused = compile_program(&parse(MESSAGE), &vertices, Pipelines::Merged).unwrap_err().to_string();
-    assert!(refused.contains("size or number of workgroups or subgroups in this stage"), "{refused}");
 }
 
 /// Checks that every kernel has exactly the events of its threads, and that results and classes are numbered
@@ -280,54 +268,6 @@ fn dependencies_of_all_memory_differ_from_narrower_ones() {
     assert!(!all("st.sc0 x, 1 | rmw.atom.dv.sc0.add r0, x, 1 ; avdevice | ;"));
 }
 
-/// A mask applies to the whole dispatch. If another thread of it needs less, the test is refused.
-#[test]
-fn masks_that_would_cover_other_threads_are_refused() {
-    let three = |sync: &str, rows: &str| {
-        format!(
-            "VULKAN T {{ x = 0; y = 0; }} {{ {sync} }}
-            P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ; {rows}"
-        )
-    };
-    let refusals = [
-        // One of two writers makes its write available.
-        (
-            "ssw 0 2; ssw 1 2;",
-            "st.sc0 x, 1 | st.sc0 y, 1 | visdevice.shader_read ;
-            avdevice.shader_write | avdevice.none | ld.sc0 r0, x ; | | ld.sc0 r1, y ;",
-        ),
-        // One of two readers makes writes visible.
-        (
-            "ssw 0 1; ssw 0 2;",
-            "st.sc0 x, 1 | visdevice.shader_read | ld.sc0 r0, x ; avdevice | ld.sc0 r0, x | ;",
-        ),
-    ];
-    for (sync, rows) in refusals {
-        assert_eq!(
-            rejection_message(&three(sync, rows), Pipelines::Merged),
-            "access mask of other threads",
-            "{rows}"
-        );
-    }
-    let runs = [
-        // The other thread has no writes.
-        (
-            "ssw 0 2; ssw 1 2;",
-            "st.sc0 x, 1 | ld.sc0 r0, y | visdevice.shader_read ;
-            avdevice.shader_write | avdevice.none | ld.sc0 r0, x ;",
-        ),
-        // A later thread also makes the writes of earlier threads available.
-        (
-            "ssw 0 1; ssw 1 2;",
-            "st.sc0 x, 1 | st.sc0 y, 1 | visdevice.shader_read ;
-            avdevice.none | avdevice.shader_write | ld.sc0 r0, x ;",
-        ),
-    ];
-    for (sync, rows) in runs {
-        assert!(compile_program(&parse(&three(sync, rows)), &LAVAPIPE, Pipelines::Merged).is_ok(), "{rows}");
-    }
-}
-
 /// All kernels of a program run as many instances as fit in the fullest subgroup of any of them.
 #[test]
 fn kernels_of_a_program_have_equal_lanes() {
@@ -341,36 +281,7 @@ fn kernels_of_a_program_have_equal_lanes() {
     check("T", &test, &program, &mut Validator::new(), true);
 }
 
-#[test]
-fn tests_that_a_device_would_weaken_are_refused_by_name() {
-    let two = |blocks: &str, rows: &str| {
-        format!("VULKAN T {{ x = 0; }} {blocks} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}")
-    };
-    let ssw = "{ ssw 0 1; }";
-    let cases = [
-        (
-            two(ssw, "st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ; st.sc0 x, 2 | ;"),
-            "avdevice within a thread",
-        ),
-        (
-            two(ssw, "st.sc0 x, 1 | ld.sc0 r1, x ; avdevice | visdevice ; | ld.sc0 r0, x ;"),
-            "visdevice within a thread",
-        ),
-        (two("{ ssw 0 1; ssw 1 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "dispatches in a cycle"),
-        (two("{ ssw 0 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "one thread in several dispatches"),
-        (
-            two(ssw, "st.av.wg.sc0 x, 1 | ld.vis.wg.sc0 r0, x ;").replace("wg 1,", "wg 0,"),
-            "one workgroup in several dispatches",
-        ),
-    ];
-    for (text, rule) in cases {
-        assert_eq!(rejection_message(&text, Pipelines::Merged), rule, "{text}");
-    }
-    let together = two("", "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("wg 1,", "wg 0,");
-    assert_eq!(rejection_message(&together, Pipelines::Split), "one workgroup: no roles to split");
-}
-
-/// Host threads: batches, the operations around them, and unsupported operations of hosts.
+/// Host threads: batches, and the operations around them.
 #[test]
 fn host_threads_submit_batches() {
     use shaders::host::{HostThreadAct, SubmissionStart};
@@ -401,27 +312,6 @@ fn host_threads_submit_batches() {
     assert_eq!(hosts.dependencies_after, [after, Dependency::default()]);
     let reports: Vec<_> = program.results.iter().filter_map(|slot| slot.thread()).collect();
     assert_eq!(reports.last(), Some(&ThreadId(0)));
-    let two = "buffer u32 x [host] = 0; buffer u32 y [host, noncoherent] = 0;";
-    let cases = [
-        (host(x, "", "wait P1 | st.sc0 x, 1 | ; submit P1 | | ;"), "wait without a signal"),
-        (
-            host(x, "", "submit P1, P2 | st.sc0 x, 1 | ld.sc0 r0, x ; wait P1 | | ;"),
-            "wait for part of a submission",
-        ),
-        (host(two, "", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, y ;"), "host memory of two kinds"),
-        (
-            host(x, "{ ssw 1 2; }", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, x ;"),
-            "system-synchronizes-with together with host threads",
-        ),
-        (
-            host(x, "", "ld.sc0 r0, x | st.sc0 x, 1 | ; bne r0, 0, LC00 | | ; submit P1 | | ; LC00: | | ;"),
-            "loop of a host thread, or branch over a call",
-        ),
-        (host(x, "", "add r0, 1, 2 | st.sc0 x, 1 | ;"), "computation of a host thread"),
-    ];
-    for (text, rule) in cases {
-        assert_eq!(rejection_message(&text, Pipelines::Merged), rule, "{text}");
-    }
 }
 
 /// A kernel runs on one queue, so each queue has its kernels in every phase.

@@ -377,137 +377,25 @@ fn fragments_of_one_section_share_a_pixel() {
     }
 }
 
-/// Invalid sections are refused with a rule.
-#[test]
-fn sections_that_no_fragment_can_execute_are_refused() {
-    let two = |left: &str, right: &str| {
-        let text =
-            format!("VULKAN T {{ x = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {left} {right}");
-        litmus::parse(&text, "T").unwrap()
-    };
-    let whole = two(
-        "interlock.begin 0 | interlock.begin 0 ; st.av.qf.sc0 x, 1 | ld.vis.qf.sc0 r0, x ;",
-        "interlock.end 0 | interlock.end 0 ;",
-    );
-    let once = "interlocked section that is not executed exactly once";
-    let outside = "interlocked section outside of fragment shaders";
-    let cases = [
-        (&whole, "", Pipelines::Merged, outside),
-        (&whole, "vertex", Pipelines::Merged, outside),
-        (&whole, "vertex-fragment", Pipelines::Merged, outside),
-        (&whole, "fragment", Pipelines::Split, "interlocked sections in several draws"),
-        (&two("interlock.begin 0 | st.sc0 x, 1 ;", ""), "fragment", Pipelines::Merged, once),
-        (
-            &two("interlock.end 0 | st.sc0 x, 1 ; interlock.begin 0 | ;", ""),
-            "fragment",
-            Pipelines::Merged,
-            once,
-        ),
-        (
-            &two(
-                "interlock.begin 0 | ; interlock.end 0 | ;",
-                "interlock.begin 0 | ; interlock.end 0 | st.sc0 x, 1 ;",
-            ),
-            "fragment",
-            Pipelines::Merged,
-            once,
-        ),
-        (
-            &two(
-                "ld.sc0 r0, x | ; beq r0, 0, LC00 | ; interlock.begin 0 | ; LC00: | ;",
-                "interlock.end 0 | ;",
-            ),
-            "fragment",
-            Pipelines::Merged,
-            once,
-        ),
-    ];
-    for (test, variant, pipelines, rule) in cases {
-        let config = KernelConfig { variant: variant.parse().unwrap(), ..LAVAPIPE };
-        let error = compile_program(test, &config, pipelines).map(|_| ()).unwrap_err();
-        assert!(error.to_string().contains(rule), "{variant}: {error}");
-    }
-}
-
 fn check_words(validator: &Validator, words: &[u32], variant: Variant) {
     if let Err(message) = validator.run_spirv_val(words, variant.target) {
         panic!("{message}\n{}", shaders::disassemble(words).unwrap());
     }
 }
 
+/// With separate pipelines they are in separate draws, whose vertices place no points for other kernels.
 #[test]
 fn threads_in_different_stages_have_separate_kernels() {
-    let read = |text: &str| litmus::parse(text, "T").unwrap();
-    let one = read("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 x, 1 ; exists (x == 1)");
-    let two = read(
-        "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;
-        exists (P1:r0 == 1)",
-    );
+    let text = "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;
+        exists (P1:r0 == 1)";
+    let test = litmus::parse(text, "T").unwrap();
     for stage in MIXED {
-        let config = in_stage(LAVAPIPE, stage);
-        let refused = |made: Result<Program, CompileError>| made.unwrap_err().to_string();
-        assert_eq!(
-            refused(compile_program(&one, &config, Pipelines::Merged)),
-            "a single thread where threads are in different stages"
-        );
-        let kernel = shaders::compile(&two, &config).unwrap_err();
-        assert_eq!(kernel.to_string(), "threads of several stages in one kernel");
-        // With separate pipelines they are in separate draws, whose vertices place no points for other
-        // kernels.
         for (pipelines, of_one_draw) in [(Pipelines::Merged, true), (Pipelines::Split, false)] {
-            let program = compile_program(&two, &config, pipelines).unwrap();
+            let program = compile_program(&test, &in_stage(LAVAPIPE, stage), pipelines).unwrap();
             let beside =
                 |kernel: &CompiledKernel| matches!(kernel.carrier, Carrier::VertexWithFragments { .. });
             assert_eq!((program.phases.len(), program.kernels().count()), (1, 2));
             assert_eq!(program.kernels().any(beside), of_one_draw);
         }
-    }
-}
-
-#[test]
-fn unsupported_features_of_a_stage_are_refused_with_the_clause() {
-    let compile_result = |first: &str, second: &str| {
-        let text = format!(
-            "VULKAN T {{ x = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; {first} | {second} ;
-            exists (P0:r0 == 0 /\\ P1:r0 == 0)"
-        );
-        let test = litmus::parse(&text, "T").unwrap();
-        [
-            CarrierStage::Vertex,
-            CarrierStage::Fragment,
-            CarrierStage::FragmentHelpers,
-            MIXED[0],
-            MIXED[1],
-            CarrierStage::Mesh,
-            CarrierStage::Task,
-        ]
-        .map(|stage| match compile_program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
-            Ok(_) => "told".to_owned(),
-            Err(error) => error.to_string(),
-        })
-    };
-    let cases = [
-        (
-            "ld.atom.wg.sc0 r0, x",
-            "no workgroups in this stage: memory scope (VUID-StandaloneSpirv-None-07321)",
-        ),
-        ("ld.atom.wg.sc1 r0, x", "no workgroups in this stage: memory (VUID-StandaloneSpirv-None-04645)"),
-        (
-            "cbar.wg 0 ; ld.sc0 r0, x",
-            "no workgroups in this stage: control barrier (VUID-StandaloneSpirv-None-04637)",
-        ),
-        ("ld.atom.sg.sc0 r0, x", "subgroups in this stage"),
-        ("ld.atom.dv.sc0 r0, x", "told"),
-        ("ld.atom.qf.sc0 r0, x", "told"),
-    ];
-    for (code, expected) in cases {
-        let lines: Vec<&str> = code.split(" ; ").collect();
-        let both = lines.iter().map(|line| format!("{line} | {line}")).collect::<Vec<_>>().join(" ; ");
-        let (first, second) = both.split_once(" | ").unwrap();
-        // A stage with workgroups supports everything that needs one.
-        let in_workgroups = if expected.starts_with("no workgroups") { "told" } else { expected };
-        let [drawn @ .., mesh, task] = compile_result(first, second);
-        assert_eq!(drawn, [expected; 5], "{code}");
-        assert_eq!([mesh, task], [in_workgroups; 2], "{code}");
     }
 }

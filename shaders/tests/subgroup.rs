@@ -112,28 +112,6 @@ fn a_kernel_does_not_correspond_to_another_test() {
     assert!(kernel_oracle::lift::verify(&named(2), &kernel).is_err());
 }
 
-/// Two operations in different orders, or one operation on both sides of a barrier, would deadlock.
-#[test]
-fn operations_that_never_meet_have_no_kernel() {
-    for (left, right) in [
-        ("sg.elect r0, 0 ; sg.elect r1, 1", "sg.elect r0, 1 ; sg.elect r1, 0"),
-        ("sg.elect r0, 0 ; cbar.execsg.sg b", "cbar.execsg.sg b ; sg.elect r0, 0"),
-    ] {
-        let rows: Vec<String> = left
-            .split(';')
-            .zip(right.split(';'))
-            .map(|(left, right)| format!("{left} | {right} ;\n"))
-            .collect();
-        let text = format!(
-            "VULKAN T\n{{ x = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;\n{}exists (x == 1)",
-            rows.concat()
-        );
-        let test = litmus::parse(&text, "T").unwrap();
-        let error = shaders::compile(&test, &LAVAPIPE).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(error, "control barrier not reached by every thread", "{text}");
-    }
-}
-
 fn two_lane_test(head: &str, column: &str) -> litmus::Test {
     let rows: Vec<String> = column.split(" ; ").map(|row| format!("{row} | {row} ;\n")).collect();
     let text = format!(
@@ -170,15 +148,6 @@ fn branches_around_an_operation_are_compared() {
     }
 }
 
-#[test]
-fn workgroup_barriers_under_a_branch_are_refused() {
-    for inside in ["cbar.wg b", "cbar.arrive.execsg.sg b ; cbar.wait.execsg.sg b"] {
-        let test = two_lane_test("", &format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {inside} ; LC00:"));
-        let error = shaders::compile(&test, &LAVAPIPE).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(error, "control barrier under a branch");
-    }
-}
-
 /// A subgroup barrier under a branch is one instruction for the lanes in the branch, and differs from the
 /// barrier of another test.
 #[test]
@@ -202,25 +171,6 @@ fn a_subgroup_barrier_under_a_branch_is_distinct() {
             assert_eq!(verified.is_ok(), number == other, "{number} as {other}: {verified:?}");
         }
     }
-}
-
-/// Kernels have idle lanes that skip every block, so control flow in a block is not uniform.
-#[test]
-fn reconvergence_in_a_conditional_block_is_refused() {
-    let rule = |test: &litmus::Test| shaders::compile(test, &LAVAPIPE).err().map(|error| error.to_string());
-    let refused = Some("reconvergence within a block of subgroup operations".to_owned());
-    let inner = "beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; sg.ballot r1, 1, 1";
-    let behind = |guard: &str| format!("{guard} ; {inner} ; LC00:");
-    // Both lanes fall through, whether the condition is a constant or a loaded value.
-    assert_eq!(rule(&two_lane_test("", &behind("beq r9, 1, LC00"))), refused);
-    assert_eq!(rule(&two_lane_test("", &behind("ld.atom.dv.sc0 r9, x ; beq r9, 1, LC00"))), refused);
-    let own = "beq r9, 1, LC00 ; st.atom.dv.sc0 x, 1 ; sg.ballot r1, 1, 1 ; LC00:";
-    assert_eq!(rule(&two_lane_test("", own)), refused);
-    // P1 skips the outer block. Nothing after the inner block is shared. The module reconverges maximally.
-    assert_eq!(rule(&two_lane_test("", &behind("beq r0, 1, LC00"))), None);
-    let last = "beq r9, 1, LC00 ; beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; LC00:";
-    assert_eq!(rule(&two_lane_test("", last)), None);
-    assert_eq!(rule(&two_lane_test("reconvergence: maximal\n", &behind("beq r9, 1, LC00"))), None);
 }
 
 /// A lane may wait in a loop in a block.

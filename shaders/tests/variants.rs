@@ -142,36 +142,6 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
 }
 
 #[test]
-fn unsupported_tests_of_variants_are_refused_by_name() {
-    let variant = |word: &str| word.parse::<Variant>().unwrap();
-    let one = |code: &str| {
-        parse(&format!(
-            "VULKAN T {{ x = 0; y aliases x; }}
-P0@sg 0, wg 0, qf 0 ;
-{code} ;
-exists (x == 1)"
-        ))
-    };
-    let cases = [
-        ("restrict", "st.sc0 y, 1", "aliases under restrict"),
-        (
-            "glsl450",
-            "st.nonpriv.sc0 x, 1",
-            "non-private access without availability or visibility under GLSL450",
-        ),
-        ("glsl450", "membar.rel.dv.semsc0.semav", "availability in semantics under GLSL450"),
-        (
-            "glsl450",
-            "st.av.dv.sc0 x, 1 ; st.sc0 x, 1",
-            "coherent and private accesses to one location under GLSL450",
-        ),
-    ];
-    for (word, code, rule) in cases {
-        assert_eq!(compile_or_rule(&one(code), variant(word), LAVAPIPE).unwrap_err(), rule);
-    }
-}
-
-#[test]
 fn loops_that_only_wait_are_bounded_and_marked() {
     let test = parse(
         "VULKAN T { f = 0; l = 0; }
