@@ -717,19 +717,6 @@ fn check_under(
     true
 }
 
-fn tests_in(folder: &Path, found: &mut Vec<Test>) {
-    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            tests_in(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "litmus") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            found.push(litmus::parse(&text, &path.display().to_string()).unwrap());
-        }
-    }
-}
-
 /// Returns true if the interpreter supports the memory of a test: buffers of words in descriptors.
 fn is_for_the_machine(test: &Test) -> bool {
     let word =
@@ -750,11 +737,9 @@ fn is_for_the_machine(test: &Test) -> bool {
 }
 
 fn all_tests() -> Vec<Test> {
-    let mut tests = Vec::new();
-    tests_in(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels")), &mut tests);
-    tests_in(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")), &mut tests);
-    tests.retain(is_for_the_machine);
-    tests
+    let kernels = common::tests_in(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels")));
+    let tests = kernels.into_iter().chain(common::own_corpus()).map(|(_, test)| test);
+    tests.filter(is_for_the_machine).collect()
 }
 
 /// Returns one in ten of all tests; a soak returns all.

@@ -5,11 +5,10 @@
 use crate::common;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use common::{LAVAPIPE, NARROW, Validator};
-use shaders::variant::CarrierStage;
-use shaders::{CompileError, KernelConfig, Variant};
+use common::{LAVAPIPE, NARROW, Validator, in_its_stage, own_corpus};
+use shaders::CompileError;
 
 #[derive(Default)]
 struct Tally {
@@ -18,35 +17,10 @@ struct Tally {
     too_large: usize,
 }
 
-fn litmus_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            litmus_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "litmus") {
-            found.push(path);
-        }
-    }
-}
-
-/// Selects the fragment stage for tests with interlocked sections; other stages do not support them.
-fn in_its_stage(test: &litmus::Test, config: KernelConfig) -> KernelConfig {
-    let stage = if test.interlock_order().is_some() { CarrierStage::Fragment } else { CarrierStage::Compute };
-    KernelConfig { variant: Variant { stage, ..config.variant }, ..config }
-}
-
-fn check_folder(folder: &Path, validate_each: usize) -> Tally {
-    let mut files = Vec::new();
-    litmus_files(folder, &mut files);
-    assert!(!files.is_empty(), "no tests in {}", folder.display());
+fn check_all(tests: Vec<(String, litmus::Test)>, validate_each: usize) -> Tally {
     let mut tally = Tally::default();
     let mut validator = Validator::new();
-    for (index, path) in files.iter().enumerate() {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).unwrap();
-        let test = litmus::parse(&text, &name).unwrap();
+    for (index, (name, test)) in tests.into_iter().enumerate() {
         let Ok(test) = litmus::convert::to_device_program(&test) else {
             *tally.refused.entry("no lowering".to_owned()).or_default() += 2;
             continue;
@@ -73,19 +47,15 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
         }
     }
     eprintln!(
-        "{}: {} kernels, {} of them through spirv-val; refused: {:?}; workgroup too large: {}",
-        folder.display(),
-        tally.kernels,
-        validator.validated,
-        tally.refused,
-        tally.too_large
+        "{} kernels, {} of them through spirv-val; refused: {:?}; workgroup too large: {}",
+        tally.kernels, validator.validated, tally.refused, tally.too_large
     );
     tally
 }
 
 #[test]
-fn own_corpus() {
-    let tally = check_folder(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")), 1);
+fn the_own_corpus() {
+    let tally = check_all(own_corpus(), 1);
     assert!(tally.kernels > 300);
     for rule in tally.refused.keys() {
         assert!(
@@ -109,13 +79,9 @@ fn own_corpus() {
 /// At least nine in ten tests of the corpus that use only shaders have a program, in one dispatch or several.
 #[test]
 fn nine_in_ten_tests_compile() {
-    let mut files = Vec::new();
-    litmus_files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")), &mut files);
     let mut refused = Vec::new();
     let mut native = 0;
-    for path in &files {
-        let name = path.display().to_string();
-        let test = litmus::parse(&std::fs::read_to_string(path).unwrap(), &name).unwrap();
+    for (name, test) in own_corpus() {
         let host = test.threads.iter().any(|thread| thread.place == litmus::ThreadPlace::Host);
         if host {
             continue;
@@ -140,6 +106,6 @@ fn dartagnan_corpus() {
         eprintln!("skipped: 1 corpus, VK_LITMUS_CORPORA is not set");
         return;
     };
-    let tally = check_folder(&Path::new(&folder).join("dat3m"), 3);
+    let tally = check_all(common::tests_in(&Path::new(&folder).join("dat3m")), 3);
     assert!(tally.kernels > 100);
 }

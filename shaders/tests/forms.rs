@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::common;
 
-use common::{LAVAPIPE, NARROW, Validator, assert_valid_uses};
+use common::{LAVAPIPE, NARROW, Validator, assert_valid_uses, in_its_stage};
 use shaders::transform::KernelForm;
-use shaders::variant::CarrierStage;
 use shaders::{KernelConfig, Variant};
 
 #[test]
@@ -29,12 +28,11 @@ fn every_form_is_a_valid_module() {
     for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let Ok(test) = litmus::convert::to_device_program(&test) else { continue };
-        let stage =
-            if test.interlock_order().is_some() { CarrierStage::Fragment } else { CarrierStage::Compute };
         for (turn, config) in [LAVAPIPE, narrow].into_iter().enumerate() {
             let form = KernelForm::new((2 * number + turn) as u16);
             let compile = |form| {
-                let variant = Variant { stage, form, ..config.variant };
+                let config = in_its_stage(&test, config);
+                let variant = Variant { form, ..config.variant };
                 shaders::compile(&test, &KernelConfig { variant, ..config })
             };
             let (Ok(plain), Ok(kernel)) = (compile(None), compile(Some(form))) else { continue };

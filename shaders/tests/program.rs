@@ -4,8 +4,6 @@
 
 use crate::common;
 
-use std::path::{Path, PathBuf};
-
 use common::{LAVAPIPE, NARROW, Validator};
 use litmus::{AccessMask, Observable, Test, ThreadId};
 use shaders::program::restrict_to_threads;
@@ -118,30 +116,13 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     }
 }
 
-fn litmus_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            litmus_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "litmus") {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn the_corpus_as_programs_merged_and_split() {
-    let mut files = Vec::new();
-    litmus_files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")), &mut files);
     let mut validator = Validator::new();
     let (mut merged, mut split, mut phased) = (0, 0, 0);
     // A soak compiles each test for both devices, other runs for one.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 2 };
-    for (index, path) in files.iter().enumerate() {
-        let name = path.display().to_string();
-        let test = parse(&std::fs::read_to_string(path).unwrap());
+    for (index, (name, test)) in common::own_corpus().into_iter().enumerate() {
         for config in [LAVAPIPE, NARROW].into_iter().skip(index % share).step_by(share) {
             if let Ok(program) = compile_program(&test, &config, Pipelines::Merged) {
                 check(&name, &test, &program, &mut validator, program.phases.len() > 1);

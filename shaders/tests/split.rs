@@ -21,10 +21,7 @@ const WAIT: u32 = 6143;
 fn barriers(words: &[u32]) -> String {
     let (mut constants, mut found) = (BTreeMap::new(), Vec::new());
     let (mut capability, mut extension) = (false, false);
-    let mut rest = &words[5..];
-    while let Some(first) = rest.first() {
-        let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
-        let operands = &rest[1..length];
+    for (opcode, operands) in common::instructions(words) {
         match opcode {
             EXTENSION => {
                 let bytes: Vec<u8> = operands.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -33,7 +30,7 @@ fn barriers(words: &[u32]) -> String {
             CAPABILITY => capability |= operands == [SPLIT_BARRIER],
             CONSTANT => drop(constants.insert(operands[1], operands[2])),
             CONTROL_BARRIER | ARRIVE | WAIT => {
-                assert_eq!(length, 4);
+                assert_eq!(operands.len(), 3);
                 let [execution, memory, semantics] = [0, 1, 2].map(|index| constants[&operands[index]]);
                 let name = match opcode {
                     ARRIVE => "arrive",
@@ -44,7 +41,6 @@ fn barriers(words: &[u32]) -> String {
             }
             _ => {}
         }
-        rest = &rest[length..];
     }
     let halves = found.iter().any(|barrier| !barrier.starts_with("cbar"));
     assert_eq!((capability, extension), (halves, halves), "{found:?}");

@@ -137,14 +137,8 @@ fn stress_that_is_another_operation_is_refused() {
 #[test]
 fn missing_stress_is_detected() {
     let kernel = changed(|module| {
-        let blocks = &mut module.functions[0].blocks;
-        let volatile = module
-            .types_global_values
-            .iter()
-            .find(|i| i.class.opcode == Op::Constant && i.operands == [Operand::LiteralBit32(0x8000)])
-            .and_then(|i| i.result_id)
-            .unwrap();
-        for block in blocks {
+        let volatile = constant_of(module, 0x8000);
+        for block in &mut module.functions[0].blocks {
             block.instructions.retain(|instruction| {
                 instruction.class.opcode != Op::AtomicStore
                     || instruction.operands.get(2) != Some(&Operand::IdMemorySemantics(volatile))

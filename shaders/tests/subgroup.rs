@@ -26,10 +26,7 @@ const CONTROL_BARRIER: u32 = 224;
 /// with their constants.
 fn operations(words: &[u32]) -> String {
     let (mut constants, mut found, mut capabilities) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-    let mut rest = &words[5..];
-    while let Some(first) = rest.first() {
-        let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
-        let operands = &rest[1..length];
+    for (opcode, operands) in common::instructions(words) {
         match opcode {
             CAPABILITY if (61..=68).contains(&operands[0]) || operands[0] == 6026 => {
                 capabilities.insert(operands[0]);
@@ -54,7 +51,6 @@ fn operations(words: &[u32]) -> String {
             }
             _ => {}
         }
-        rest = &rest[length..];
     }
     format!("{capabilities:?} {}", found.join(", "))
 }
@@ -121,6 +117,17 @@ fn two_lane_test(head: &str, column: &str) -> litmus::Test {
     litmus::parse(&text, "T").unwrap()
 }
 
+/// Panics if the kernel of a test does not correspond to it, or corresponds to another one.
+fn assert_distinct(kinds: &[litmus::Test]) {
+    for (number, test) in kinds.iter().enumerate() {
+        let kernel = shaders::compile(test, &LAVAPIPE).unwrap();
+        for (other, claimed) in kinds.iter().enumerate() {
+            let verified = kernel_oracle::lift::verify(claimed, &kernel);
+            assert_eq!(verified.is_ok(), number == other, "{number} as {other}: {verified:?}");
+        }
+    }
+}
+
 /// A kernel does not correspond to the test if another branch or no branch skips an operation, or if it
 /// reconverges differently.
 #[test]
@@ -136,16 +143,7 @@ fn branches_around_an_operation_are_compared() {
         ),
         two_lane_test("reconvergence: maximal\n", skipped),
     ];
-    for (number, test) in kinds.iter().enumerate() {
-        let kernel = shaders::compile(test, &LAVAPIPE).unwrap();
-        for (other, claimed) in kinds.iter().enumerate() {
-            assert_eq!(
-                kernel_oracle::lift::verify(claimed, &kernel).is_ok(),
-                number == other,
-                "{number} as {other}"
-            );
-        }
-    }
+    assert_distinct(&kinds);
 }
 
 /// A subgroup barrier under a branch is one instruction for the lanes in the branch, and differs from the
@@ -164,13 +162,7 @@ fn a_subgroup_barrier_under_a_branch_is_distinct() {
             &format!("beq r0, 1, LC00 ; beq r0, 2, LC01 ; {own} 0 ; LC01: ; sg.ballot r1, 1, 0 ; LC00:"),
         ),
     ];
-    for (number, test) in kinds.iter().enumerate() {
-        let kernel = shaders::compile(test, &LAVAPIPE).unwrap();
-        for (other, claimed) in kinds.iter().enumerate() {
-            let verified = kernel_oracle::lift::verify(claimed, &kernel);
-            assert_eq!(verified.is_ok(), number == other, "{number} as {other}: {verified:?}");
-        }
-    }
+    assert_distinct(&kinds);
 }
 
 /// A lane may wait in a loop in a block.

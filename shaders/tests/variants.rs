@@ -1,16 +1,16 @@
 //! Every variant × storage × types × operations × loops. Each module is valid for its target, corresponds to
 //! the test and passes the check.
-#![expect(clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
 use vocabulary::Feature;
 
-use common::{LAVAPIPE, NARROW, Validator, assert_clean};
+use common::{LAVAPIPE, Validator, assert_clean, check_every_variant};
 use litmus::Test;
 use rspirv::dr::Operand;
 use rspirv::spirv::Decoration;
-use shaders::variant::{MemoryModel, words};
-use shaders::{CompileError, KernelConfig, Variant};
+use shaders::variant::MemoryModel;
+use shaders::{KernelConfig, Variant};
 
 fn parse(text: &str) -> Test {
     litmus::parse(text, "T").unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -45,44 +45,15 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ y == 9 /\\ f == 1)"
     tests
 }
 
-fn compile_or_rule(
-    test: &Test,
-    variant: Variant,
-    config: KernelConfig,
-) -> Result<shaders::CompiledKernel, String> {
-    match shaders::compile(test, &KernelConfig { variant, ..config }) {
-        Ok(kernel) => Ok(kernel),
-        Err(CompileError::NotPlaceable { rule }) => Err(rule),
-        Err(error) => panic!("{error}"),
-    }
+fn compile_in(test: &Test, variant: Variant, config: KernelConfig) -> shaders::CompiledKernel {
+    shaders::compile(test, &KernelConfig { variant, ..config }).unwrap()
 }
 
 #[test]
 fn every_storage_and_type_compiles_in_every_variant() {
-    let mut validator = Validator::new();
-    let (mut kernels, mut refused) = (0, std::collections::BTreeMap::<String, usize>::new());
-    let variants: Vec<Variant> =
-        std::iter::once(Variant::default()).chain(words().map(|(_, variant)| variant)).collect();
-    for (number, (name, test)) in generated_tests().into_iter().enumerate() {
-        for (turn, variant) in variants.iter().enumerate() {
-            let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
-            let context = format!("{name} @{variant}");
-            match compile_or_rule(&test, *variant, config) {
-                Ok(kernel) => {
-                    kernels += 1;
-                    kernel_oracle::lift::verify(&test, &kernel)
-                        .unwrap_or_else(|error| panic!("{context}: {error}"));
-                    assert_clean(&kernel);
-                    // One process per module is slow, so each variant covers each storage, and each type.
-                    if (number + turn) % 7 == 0 || turn == 0 {
-                        validator.validate(&context, &kernel);
-                    }
-                }
-                Err(rule) => *refused.entry(rule).or_default() += 1,
-            }
-        }
-    }
-    eprintln!("{kernels} kernels, {} through spirv-val; refused: {refused:?}", validator.validated);
+    // One process per module is slow, so each variant covers each storage, and each type.
+    let (kernels, refused) =
+        check_every_variant(generated_tests(), |position, turn| position % 7 == 0 || turn == 0);
     assert!(kernels > 600);
     let known = [
         "type of an image",
@@ -95,7 +66,7 @@ fn every_storage_and_type_compiles_in_every_variant() {
         "workgroup memory that no driver initializes",
     ];
     let is_known = |rule: &str| known.contains(&rule) || rule.starts_with("no workgroups in this stage: ");
-    assert!(refused.keys().all(|rule| is_known(rule)), "{refused:?}");
+    assert!(refused.iter().all(|rule| is_known(rule)), "{refused:?}");
 }
 
 #[test]
@@ -107,7 +78,7 @@ st.av.wg.sc1 x, 1   | ld.vis.wg.sc1 r0, y ;
 st.av.wg.sc1 z, 1   | ld.vis.wg.sc1 r1, z ;
 exists (P1:r0 == 1 /\\ x == 1)",
     );
-    let kernel = compile_or_rule(&test, Variant::default(), LAVAPIPE).unwrap();
+    let kernel = compile_in(&test, Variant::default(), LAVAPIPE);
     assert!(kernel.requirements.features.contains(&Feature::WorkgroupMemoryExplicitLayout));
     // Each slot has two storages, each one unit of two words.
     assert_eq!(kernel.requirements.workgroup_bytes, 2 * 8 * kernel.lanes);
@@ -132,7 +103,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
             && text_of_variant.contains("ld.atom.acq.qf.sc0.semsc0 r0, f"),
         "{text_of_variant}"
     );
-    let kernel = compile_or_rule(&test, variant, LAVAPIPE).unwrap();
+    let kernel = compile_in(&test, variant, LAVAPIPE);
     assert_eq!(kernel.requirements.features, []);
     let text = shaders::disassemble(&kernel.words).unwrap();
     assert!(text.contains("OpMemoryModel Logical GLSL450") && text.contains("Coherent"), "{text}");
@@ -154,7 +125,7 @@ st.atom.dv.sc0 f, 1            | LC00:                                      ;
                                | bne r1, 0, LC01                            ;
 exists (P1:r0 == 1)",
     );
-    let kernel = compile_or_rule(&test, Variant::default(), LAVAPIPE).unwrap();
+    let kernel = compile_in(&test, Variant::default(), LAVAPIPE);
     assert_eq!(kernel.max_loop_iterations, 2 * (LAVAPIPE.loop_bound + 1));
     assert!(kernel.results.contains(&shaders::ResultSlot::Done(litmus::ThreadId(1))));
     kernel_oracle::lift::verify(&test, &kernel).unwrap();
@@ -162,13 +133,13 @@ exists (P1:r0 == 1)",
     // Kernels with loops have fewer lanes (see [`KernelConfig::max_lanes_with_loops`]), and no loop
     // of rounds around them.
     let wide = KernelConfig { lanes: 32, max_lanes_with_loops: 8, thread_loops: true, ..LAVAPIPE };
-    let kernel = compile_or_rule(&test, Variant::default(), wide).unwrap();
+    let kernel = compile_in(&test, Variant::default(), wide);
     assert_eq!((kernel.lanes, kernel.thread_loops), (8, 0));
     let split = shaders::compile_program(&test, &wide, shaders::Pipelines::Split).unwrap();
     assert!(split.kernels().all(|kernel| kernel.lanes == 8), "all run the same instances");
     let straight =
         parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
-    let kernel = compile_or_rule(&straight, Variant::default(), wide).unwrap();
+    let kernel = compile_in(&straight, Variant::default(), wide);
     assert_eq!((kernel.lanes, kernel.thread_loops), (32, 2));
 }
 
@@ -182,7 +153,7 @@ ld.atom.dv.sc0 r1, w    | st.sc0 z, 1                ;
 ld.sc2 r2, i            | rmw.atom.dv.sc0.add r1, f, 1 ;
 exists (P0:r0 == 1)",
     );
-    let kernel = compile_or_rule(&test, "readonly".parse().unwrap(), LAVAPIPE).unwrap();
+    let kernel = compile_in(&test, "readonly".parse().unwrap(), LAVAPIPE);
     let module = rspirv::dr::load_words(&kernel.words).unwrap();
     let name_of = |id: u32| {
         module.debug_names.iter().find_map(|name| match &name.operands[..] {

@@ -1,17 +1,16 @@
 //! Vectors of every type and length, whole and in part, in every memory and variant. Each module is valid,
 //! corresponds to the test and passes the check.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
 
 use std::collections::BTreeMap;
 
-use common::{LAVAPIPE, NARROW, Validator, assert_clean};
+use common::{LAVAPIPE, check_every_variant};
 use litmus::{ScalarType, Test};
 use rspirv::dr::Operand;
 use rspirv::spirv::Op;
-use shaders::variant::words;
-use shaders::{CompileError, CompiledKernel, KernelConfig, Variant};
+use shaders::CompiledKernel;
 
 const TYPES: [(&str, u32); 8] =
     [("u8", 1), ("i8", 1), ("u16", 2), ("u32", 4), ("i32", 4), ("u64", 8), ("f32", 4), ("f64", 8)];
@@ -55,39 +54,9 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ v[0] == 1 /\\ v[1] == 2)"
     tests
 }
 
-fn compile_or_rule(test: &Test, variant: Variant, config: KernelConfig) -> Result<CompiledKernel, String> {
-    match shaders::compile(test, &KernelConfig { variant, ..config }) {
-        Ok(kernel) => Ok(kernel),
-        Err(CompileError::NotPlaceable { rule }) => Err(rule),
-        Err(error) => panic!("{error}"),
-    }
-}
-
 #[test]
 fn vectors_compile_in_every_variant() {
-    let mut validator = Validator::new();
-    let variants: Vec<Variant> =
-        std::iter::once(Variant::default()).chain(words().map(|(_, variant)| variant)).collect();
-    let (mut kernels, mut refused) = (0, BTreeMap::<String, usize>::new());
-    for (number, (name, test)) in generated_tests().into_iter().enumerate() {
-        for (turn, variant) in variants.iter().enumerate() {
-            let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
-            let context = format!("{name} @{variant}");
-            match compile_or_rule(&test, *variant, config) {
-                Ok(kernel) => {
-                    kernels += 1;
-                    kernel_oracle::lift::verify(&test, &kernel)
-                        .unwrap_or_else(|error| panic!("{context}: {error}"));
-                    assert_clean(&kernel);
-                    if (number + turn) % 26 == 0 {
-                        validator.validate(&context, &kernel);
-                    }
-                }
-                Err(rule) => *refused.entry(rule).or_default() += 1,
-            }
-        }
-    }
-    eprintln!("{kernels} kernels, {} through spirv-val; refused: {refused:?}", validator.validated);
+    let (kernels, refused) = check_every_variant(generated_tests(), |position, _| position % 26 == 0);
     assert!(kernels > 1000);
     let known = [
         "device address under GLSL450",
@@ -98,7 +67,7 @@ fn vectors_compile_in_every_variant() {
         "workgroup memory that no driver initializes",
     ];
     let is_known = |rule: &String| known.iter().any(|known| rule.starts_with(known));
-    assert!(refused.keys().all(is_known), "{refused:?}");
+    assert!(refused.iter().all(is_known), "{refused:?}");
 }
 
 /// Returns the numbers of components of all vector loads and stores of the kernel.

@@ -1,14 +1,17 @@
 //! Tests constructed in code, and a runner of spirv-val.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use vocabulary::Feature;
 
 use litmus::*;
 use rspirv::dr::Operand as SpirvOperand;
 use rspirv::spirv::{Capability, Op, StorageClass as SpirvClass};
-use shaders::{CompiledKernel, KernelConfig, variant};
+use shaders::variant::{self, CarrierStage};
+use shaders::{CompileError, CompiledKernel, KernelConfig, Variant};
 
 /// The configurations of the kernels in these tests.
 pub const LAVAPIPE: KernelConfig = KernelConfig {
@@ -27,6 +30,80 @@ pub const NARROW: KernelConfig = KernelConfig {
     device_scope: false,
     ..LAVAPIPE
 };
+
+/// Returns the opcode and the operands of each instruction of a module.
+pub fn instructions(words: &[u32]) -> impl Iterator<Item = (u32, &[u32])> {
+    let mut rest = &words[5..];
+    std::iter::from_fn(move || {
+        let first = rest.first()?;
+        let (own, after) = rest.split_at((first >> 16) as usize);
+        rest = after;
+        Some((first & 0xffff, &own[1..]))
+    })
+}
+
+/// Returns all tests in a folder in order, with their paths.
+pub fn tests_in(folder: &Path) -> Vec<(String, Test)> {
+    let mut tests = Vec::new();
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            tests.extend(tests_in(&path));
+        } else if path.extension().is_some_and(|extension| extension == "litmus") {
+            let name = path.display().to_string();
+            let test = litmus::parse(&std::fs::read_to_string(path).unwrap(), &name).unwrap();
+            tests.push((name, test));
+        }
+    }
+    tests
+}
+
+/// Returns the tests of `litmus/corpus`.
+pub fn own_corpus() -> Vec<(String, Test)> {
+    tests_in(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")))
+}
+
+/// Selects the fragment stage for tests with interlocked sections; other stages do not support them.
+pub fn in_its_stage(test: &Test, config: KernelConfig) -> KernelConfig {
+    let stage = if test.interlock_order().is_some() { CarrierStage::Fragment } else { CarrierStage::Compute };
+    KernelConfig { variant: Variant { stage, ..config.variant }, ..config }
+}
+
+/// Compiles each test in every variant, and checks that each kernel corresponds to its test. Those selected by the
+/// sum of the positions of test and variant, or by the position of the variant, go through spirv-val. Returns the
+/// number of kernels, and the rules that refused the others.
+#[expect(clippy::panic, reason = "a test fails by panicking")]
+pub fn check_every_variant(
+    tests: Vec<(String, Test)>,
+    is_validated: impl Fn(usize, usize) -> bool,
+) -> (usize, BTreeSet<String>) {
+    let mut validator = Validator::new();
+    let (mut kernels, mut refused) = (0, BTreeSet::new());
+    let variants = || std::iter::once(Variant::default()).chain(variant::words().map(|(_, variant)| variant));
+    for (number, (name, test)) in tests.into_iter().enumerate() {
+        for (turn, variant) in variants().enumerate() {
+            let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
+            let context = format!("{name} @{variant}");
+            match shaders::compile(&test, &KernelConfig { variant, ..config }) {
+                Ok(kernel) => {
+                    kernels += 1;
+                    kernel_oracle::lift::verify(&test, &kernel)
+                        .unwrap_or_else(|error| panic!("{context}: {error}"));
+                    assert_clean(&kernel);
+                    if is_validated(number + turn, turn) {
+                        validator.validate(&context, &kernel);
+                    }
+                }
+                Err(CompileError::NotPlaceable { rule }) => drop(refused.insert(rule)),
+                Err(error) => panic!("{context}: {error}"),
+            }
+        }
+    }
+    eprintln!("{kernels} kernels, {} through spirv-val; refused: {refused:?}", validator.validated);
+    (kernels, refused)
+}
 
 /// Returns the workgroup size declared in the module.
 pub fn local_size(kernel: &CompiledKernel) -> [u32; 3] {
@@ -251,13 +328,10 @@ pub fn assert_valid_uses(words: &[u32]) {
 #[expect(clippy::panic, reason = "a test fails by panicking")]
 pub fn assert_clean(kernel: &CompiledKernel) {
     assert_valid_uses(&kernel.words);
-    let mut rest = &kernel.words[5..];
-    while let Some(first) = rest.first() {
-        let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
+    for (opcode, _) in instructions(&kernel.words) {
         if !shaders::COMPUTE_OPCODES.iter().chain(shaders::STAGE_OPCODES).any(|known| *known as u32 == opcode)
         {
             panic!("opcode {opcode} is not listed");
         }
-        rest = &rest[length..];
     }
 }
