@@ -19,6 +19,10 @@ pub(crate) enum WaveValue {
     Undefined,
 }
 
+impl WaveValue {
+    pub const ZERO: WaveValue = WaveValue::Constant(0);
+}
+
 /// A word computed from loaded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WaveExpression {
@@ -79,19 +83,12 @@ pub(crate) struct Access {
     pub unit: MemoryUnit,
     /// Load, store or atomic.
     pub action: AccessAction,
-    pub bypassed: BypassedCaches,
+    /// For each cache, true if the access bypasses it.
+    pub bypassed: [bool; 3],
     /// True if a wait for it waits for memory; otherwise it is complete on arrival.
     pub waits_for_memory: bool,
     /// The parts of memory that it accesses, at most 64.
     pub parts: Vec<AccessPart>,
-}
-
-/// The caches that an access bypasses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BypassedCaches {
-    pub vector: bool,
-    pub array: bool,
-    pub scalar: bool,
 }
 
 /// The part of one lane within 8 aligned bytes.

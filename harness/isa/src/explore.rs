@@ -12,8 +12,8 @@ use crate::code::{Access, AccessPart, MemoryUnit, WaveCode, WaveStep};
 use crate::facts::{FactTable, Profile};
 use crate::family::Generation;
 use crate::machine::{
-    AlignedWord, EventRecord, ExplorationState, IsaWave, Machine, MachineEvent, MachineStep,
-    ResolvedPlacement, is_in_lds,
+    ARRAY, AlignedWord, EventRecord, ExplorationState, IsaWave, Machine, MachineEvent, MachineStep,
+    ResolvedPlacement, SCALAR, VECTOR, is_in_lds,
 };
 use crate::opcode::AccessAction;
 use crate::placement::{RelevantCaches, enumerate_placements};
@@ -42,7 +42,7 @@ pub fn explore_with_limit(
     facts: &FactTable,
     max_states: u64,
 ) -> MachineVerdict {
-    let (machine, observed) = match prepare_machine(question, profile, facts) {
+    let (mut machine, observed) = match prepare_machine(question, profile, facts) {
         Ok(prepared) => prepared,
         Err(BuildError::Hazard(hazard)) => return MachineVerdict::Hazard(hazard),
         Err(BuildError::Unsupported(unsupported)) => return MachineVerdict::Unsupported(unsupported),
@@ -57,18 +57,17 @@ pub fn explore_with_limit(
     for placement in enumerate_placements(question.family.generation(), &question.workgroups, relevant_caches)
     {
         explored.placements += 1;
-        let resolved = machine.resolve_placement(&placement);
+        machine.set_placement(&placement);
         let mut search = StateSearch {
             machine: &machine,
             question,
             observed: &observed,
-            placement: resolved,
             visited: HashSet::default(),
             events: Vec::new(),
             explored: &mut explored,
             limit: max_states,
         };
-        let mut initial = machine.initial_state(&search.placement);
+        let mut initial = machine.initial_state();
         match search.visit_state(&mut initial) {
             Ok(()) => {}
             Err(SearchStop::Deadlock) => {
@@ -196,6 +195,7 @@ pub(crate) fn prepare_machine(
         invalidated_caches: question.barriers.iter().map(invalidated_caches).collect(),
         arrives_at_issue: facts.is_accepted("issue-is-arrival", generation, profile),
         slot_count: slots,
+        placement: ResolvedPlacement::default(),
     };
     Ok((machine, observed))
 }
@@ -254,18 +254,13 @@ fn mark_shared_cells(waves: &[IsaWave], cells: &mut [AlignedWord], generation: G
                     cell.vector_waves.push(wave_index);
                 }
                 if matches!(access.action, AccessAction::Load { .. }) {
-                    let fills_array = generation >= Generation::Gfx10 && !access.bypassed.array;
-                    match access.unit {
-                        MemoryUnit::Vector => {
-                            cell.cached_in[0] |= !access.bypassed.vector;
-                            cell.cached_in[1] |= fills_array;
-                        }
-                        MemoryUnit::Scalar => {
-                            cell.cached_in[2] |= !access.bypassed.scalar;
-                            cell.cached_in[1] |= fills_array;
-                        }
-                        MemoryUnit::Lds => {}
-                    }
+                    let own = match access.unit {
+                        MemoryUnit::Vector => VECTOR,
+                        MemoryUnit::Scalar => SCALAR,
+                        MemoryUnit::Lds => continue,
+                    };
+                    cell.cached_in[own] |= !access.bypassed[own];
+                    cell.cached_in[ARRAY] |= generation >= Generation::Gfx10 && !access.bypassed[ARRAY];
                 }
             }
         }
@@ -290,7 +285,6 @@ struct StateSearch<'m> {
     machine: &'m Machine,
     question: &'m MachineQuestion,
     observed: &'m [ObservedCell],
-    placement: ResolvedPlacement,
     visited: HashSet<ExplorationState, BuildHasherDefault<FxHasher>>,
     /// The events on the path to the current state.
     events: Vec<EventRecord>,
@@ -300,7 +294,7 @@ struct StateSearch<'m> {
 
 impl StateSearch<'_> {
     fn visit_state(&mut self, state: &mut ExplorationState) -> Result<(), SearchStop> {
-        self.machine.take_commuting_steps(state, &self.placement, &mut self.events);
+        self.machine.take_commuting_steps(state, &mut self.events);
         if self.visited.contains(state) {
             return Ok(());
         }
@@ -308,7 +302,7 @@ impl StateSearch<'_> {
         if self.explored.states > self.limit {
             return Err(SearchStop::StateLimit);
         }
-        let steps: Vec<MachineStep> = self.machine.possible_steps(state, &self.placement);
+        let steps: Vec<MachineStep> = self.machine.possible_steps(state);
         if steps.is_empty() {
             if !self.machine.is_final(state) {
                 return Err(SearchStop::Deadlock);
@@ -318,7 +312,7 @@ impl StateSearch<'_> {
         let event_count = self.events.len();
         for step in steps {
             let mut next = state.clone();
-            self.machine.take_step(&mut next, &self.placement, step, &mut self.events);
+            self.machine.take_step(&mut next, step, &mut self.events);
             self.visit_state(&mut next)?;
             self.events.truncate(event_count);
         }

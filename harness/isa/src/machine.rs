@@ -12,7 +12,7 @@ mod memory_words;
 mod refill;
 mod units;
 
-use crate::code::{Access, BypassedCaches, MemoryUnit, WaveCode, WaveStep};
+use crate::code::{Access, AccessPart, MemoryUnit, WaveCode, WaveStep};
 use crate::opcode::AccessAction;
 use crate::question::{MemoryWord, WavePlacement};
 use memory_words::apply_atomic;
@@ -56,12 +56,14 @@ pub(crate) struct Machine {
     /// True if vector accesses arrive at issue.
     pub arrives_at_issue: bool,
     pub slot_count: usize,
+    pub placement: ResolvedPlacement,
 }
 
 /// The placement of each wave.
+#[derive(Default)]
 pub(crate) struct ResolvedPlacement {
-    pub unit_of_wave: Vec<usize>,
-    pub array_of_wave: Vec<usize>,
+    unit_of_wave: Vec<usize>,
+    array_of_wave: Vec<usize>,
     /// The shader array of each compute unit.
     array_of_unit: Vec<usize>,
     /// The index of the first line of each cache; `None` if no access can hit it.
@@ -161,9 +163,16 @@ pub(crate) enum MachineEvent {
     DispatchStart,
 }
 
+impl IsaWave {
+    /// Returns the cells of the parts of an access.
+    pub fn cells_of(&self, access: u16) -> &[u16] {
+        self.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
 impl Machine {
-    /// Returns the units, arrays and cache lines of waves under a placement.
-    pub fn resolve_placement(&self, placement: &WavePlacement) -> ResolvedPlacement {
+    /// Assigns units, arrays and cache lines under a placement.
+    pub fn set_placement(&mut self, placement: &WavePlacement) {
         let unit_of = |wave: &IsaWave| {
             let units =
                 placement.units.get(wave.workgroup).and_then(|units| units.get(wave.index_in_workgroup));
@@ -179,19 +188,31 @@ impl Machine {
             next += if has_lines { arrays.len() * self.cells.len() } else { 0 };
             has_lines.then_some(first)
         });
-        ResolvedPlacement {
+        self.placement = ResolvedPlacement {
             array_of_wave: unit.iter().map(array_of).collect(),
             unit_of_wave: unit,
             array_of_unit: arrays,
             first_line: lines,
-        }
+        };
     }
 
-    pub fn initial_state(&self, placement: &ResolvedPlacement) -> ExplorationState {
+    fn unit_of(&self, wave: usize) -> usize {
+        self.placement.unit_of_wave.get(wave).copied().unwrap_or(0)
+    }
+
+    fn array_of(&self, wave: usize) -> usize {
+        self.placement.array_of_wave.get(wave).copied().unwrap_or(0)
+    }
+
+    pub fn initial_state(&self) -> ExplorationState {
         let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
         values.resize(self.cells.len() + self.slot_count, 0);
         let initial_lines = |cache: usize| {
-            let units = if placement.first_line[cache].is_some() { placement.array_of_unit.len() } else { 0 };
+            let units = if self.placement.first_line[cache].is_some() {
+                self.placement.array_of_unit.len()
+            } else {
+                0
+            };
             (0..units).flat_map(move |_| {
                 self.cells.iter().map(move |cell| cell.cached_in[cache].then_some(cell.initial))
             })
@@ -209,15 +230,9 @@ impl Machine {
         }
     }
 
-    fn line_index(
-        &self,
-        placement: &ResolvedPlacement,
-        cache: usize,
-        unit_or_array: usize,
-        cell: u16,
-    ) -> Option<usize> {
+    fn line_index(&self, cache: usize, unit_or_array: usize, cell: u16) -> Option<usize> {
         let cell = usize::from(cell);
-        let first = placement.first_line[cache]
+        let first = self.placement.first_line[cache]
             .filter(|_| self.cells.get(cell).is_some_and(|cell| cell.cached_in[cache]))?;
         Some(first + unit_or_array * self.cells.len() + cell)
     }
@@ -225,28 +240,30 @@ impl Machine {
     fn line_mut<'s>(
         &self,
         state: &'s mut ExplorationState,
-        placement: &ResolvedPlacement,
         cache: usize,
         unit_or_array: usize,
         cell: u16,
     ) -> Option<&'s mut Option<u64>> {
-        state.lines.get_mut(self.line_index(placement, cache, unit_or_array, cell)?)
+        state.lines.get_mut(self.line_index(cache, unit_or_array, cell)?)
     }
 
     fn cached_value(
         &self,
         state: &ExplorationState,
-        placement: &ResolvedPlacement,
         cache: usize,
         unit_or_array: usize,
         cell: u16,
     ) -> Option<u64> {
-        *state.lines.get(self.line_index(placement, cache, unit_or_array, cell)?)?
+        *state.lines.get(self.line_index(cache, unit_or_array, cell)?)?
     }
 
     fn access_of(&self, wave: usize, access: u16) -> Option<(&IsaWave, &Access)> {
         let wave = self.waves.get(wave)?;
         Some((wave, wave.code.accesses.get(usize::from(access))?))
+    }
+
+    fn memory_value(&self, state: &ExplorationState, cell: u16) -> u64 {
+        state.values.get(usize::from(cell)).copied().unwrap_or(0)
     }
 
     /// Returns true if every wave has ended and everything has been performed.
@@ -269,12 +286,7 @@ impl Machine {
     }
 
     /// Takes all steps that commute with every other step. This is the partial-order reduction of the search.
-    pub fn take_commuting_steps(
-        &self,
-        state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
-        events: &mut Vec<EventRecord>,
-    ) {
+    pub fn take_commuting_steps(&self, state: &mut ExplorationState, events: &mut Vec<EventRecord>) {
         loop {
             let mut has_progressed = false;
             for wave in 0..self.waves.len() {
@@ -283,8 +295,8 @@ impl Machine {
                 }
             }
             // Steps that no other wave can observe need no choice, unless a line could be hit.
-            while let Some(step) = self.commuting_step(state, placement) {
-                self.take_step(state, placement, step, events);
+            while let Some(step) = self.commuting_step(state) {
+                self.take_step(state, step, events);
                 has_progressed = true;
             }
             if !has_progressed {
@@ -398,14 +410,11 @@ impl Machine {
     }
 
     /// Returns true if no other wave of the compute unit accesses a cell, and its line there cannot change.
-    fn is_local(&self, placement: &ResolvedPlacement, wave: usize, cell: u16) -> bool {
-        let unit = placement.unit_of_wave.get(wave);
+    fn is_local(&self, wave: usize, cell: u16) -> bool {
+        let unit = self.unit_of(wave);
         self.cells.get(usize::from(cell)).is_some_and(|cell| {
             (cell.is_private || !cell.cached_in[VECTOR])
-                && cell
-                    .vector_waves
-                    .iter()
-                    .all(|other| *other == wave || placement.unit_of_wave.get(*other) != unit)
+                && cell.vector_waves.iter().all(|other| *other == wave || self.unit_of(*other) != unit)
         })
     }
 
@@ -414,15 +423,14 @@ impl Machine {
     }
 
     /// Returns a step that has no alternative and commutes with all others.
-    fn commuting_step(&self, state: &ExplorationState, placement: &ResolvedPlacement) -> Option<MachineStep> {
+    fn commuting_step(&self, state: &ExplorationState) -> Option<MachineStep> {
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave) {
                 let (owner, details) = self.access_of(wave, access)?;
-                let cells = owner.cells.get(usize::from(access))?;
-                let unit = placement.unit_of_wave.get(wave).copied()?;
+                let cells = owner.cells_of(access);
+                let unit = self.unit_of(wave);
                 let is_unobservable = cells.iter().all(|cell| {
-                    self.is_local(placement, wave, *cell)
-                        && !self.can_hit(state, placement, VECTOR, unit, *cell, details)
+                    self.is_local(wave, *cell) && !self.can_hit(state, VECTOR, unit, *cell, details)
                 });
                 if is_unobservable {
                     return Some(MachineStep::Arrive { wave, hits: 0 });
@@ -434,8 +442,8 @@ impl Machine {
                 continue;
             }
             let (_, details) = self.access_of(usize::from(entry.wave), entry.access)?;
-            let array = placement.array_of_wave.get(usize::from(entry.wave)).copied()?;
-            if !self.can_hit(state, placement, ARRAY, array, entry.cell, details) {
+            let array = self.array_of(usize::from(entry.wave));
+            if !self.can_hit(state, ARRAY, array, entry.cell, details) {
                 return Some(MachineStep::PerformQueued { entry: index, hit: false });
             }
         }
@@ -446,20 +454,14 @@ impl Machine {
     fn can_hit(
         &self,
         state: &ExplorationState,
-        placement: &ResolvedPlacement,
         cache: usize,
         unit_or_array: usize,
         cell: u16,
         access: &Access,
     ) -> bool {
-        let skips = match cache {
-            VECTOR => access.bypassed.vector,
-            ARRAY => access.bypassed.array,
-            _ => access.bypassed.scalar,
-        };
         matches!(access.action, AccessAction::Load { .. })
-            && !skips
-            && self.cached_value(state, placement, cache, unit_or_array, cell).is_some()
+            && !access.bypassed[cache]
+            && self.cached_value(state, cache, unit_or_array, cell).is_some()
     }
 
     fn queue_heads(&self, state: &ExplorationState) -> Vec<(usize, QueueEntry)> {
@@ -474,27 +476,23 @@ impl Machine {
     }
 
     /// Returns the possible next steps. If some commute with all others, only those of one actor.
-    pub fn possible_steps(
-        &self,
-        state: &ExplorationState,
-        placement: &ResolvedPlacement,
-    ) -> Vec<MachineStep> {
+    pub fn possible_steps(&self, state: &ExplorationState) -> Vec<MachineStep> {
         let mut all = Vec::new();
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave)
                 && let Some((owner, details)) = self.access_of(wave, access)
             {
-                let cells = owner.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
-                let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
+                let cells = owner.cells_of(access);
+                let unit = self.unit_of(wave);
                 let mut hit_mask = 0_u64;
                 for (part, cell) in cells.iter().enumerate() {
-                    if self.can_hit(state, placement, VECTOR, unit, *cell, details) {
+                    if self.can_hit(state, VECTOR, unit, *cell, details) {
                         hit_mask |= 1 << part;
                     }
                 }
                 let steps: Vec<MachineStep> =
                     mask_subsets(hit_mask).map(|hits| MachineStep::Arrive { wave, hits }).collect();
-                if cells.iter().all(|cell| self.is_local(placement, wave, *cell)) {
+                if cells.iter().all(|cell| self.is_local(wave, *cell)) {
                     return steps;
                 }
                 all.extend(steps);
@@ -507,9 +505,9 @@ impl Machine {
         }
         for (index, entry) in self.queue_heads(state) {
             let Some((_, details)) = self.access_of(usize::from(entry.wave), entry.access) else { continue };
-            let array = placement.array_of_wave.get(usize::from(entry.wave)).copied().unwrap_or(0);
+            let array = self.array_of(usize::from(entry.wave));
             let mut steps = vec![MachineStep::PerformQueued { entry: index, hit: false }];
-            if self.can_hit(state, placement, ARRAY, array, entry.cell, details) {
+            if self.can_hit(state, ARRAY, array, entry.cell, details) {
                 steps.push(MachineStep::PerformQueued { entry: index, hit: true });
             }
             if self.is_private(entry.cell) {
@@ -522,7 +520,7 @@ impl Machine {
             let Some(pending) = state.pending.get(index).cloned() else { continue };
             let wave = usize::from(pending.wave);
             let Some((owner, details)) = self.access_of(wave, pending.access) else { continue };
-            let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
+            let cells = owner.cells_of(pending.access);
             let private = cells.iter().all(|cell| self.is_private(*cell));
             let steps = match details.unit {
                 MemoryUnit::Vector => continue,
@@ -532,12 +530,12 @@ impl Machine {
                     vec![MachineStep::PerformLds { pending: index }]
                 }
                 MemoryUnit::Scalar => {
-                    let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
-                    let array = placement.array_of_wave.get(wave).copied().unwrap_or(0);
+                    let unit = self.unit_of(wave);
+                    let array = self.array_of(wave);
                     let mut scalar_steps =
                         vec![MachineStep::PerformScalar { pending: index, source: LoadSource::Memory }];
                     let hits = |cache, place| {
-                        cells.iter().any(|cell| self.can_hit(state, placement, cache, place, *cell, details))
+                        cells.iter().any(|cell| self.can_hit(state, cache, place, *cell, details))
                     };
                     if hits(SCALAR, unit) {
                         scalar_steps
@@ -558,32 +556,22 @@ impl Machine {
         if self.can_start_next_dispatch(state) {
             all.push(MachineStep::StartDispatch);
         }
-        self.add_possible_refills(state, placement, &mut all);
+        self.add_possible_refills(state, &mut all);
         all
     }
 
-    pub fn take_step(
-        &self,
-        state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
-        step: MachineStep,
-        events: &mut Vec<EventRecord>,
-    ) {
+    pub fn take_step(&self, state: &mut ExplorationState, step: MachineStep, events: &mut Vec<EventRecord>) {
         match step {
-            MachineStep::Arrive { wave, hits } => self.arrive_access(state, placement, wave, hits, events),
-            MachineStep::PerformQueued { entry, hit } => {
-                self.perform_entry(state, placement, entry, hit, events)
-            }
+            MachineStep::Arrive { wave, hits } => self.arrive_access(state, wave, hits, events),
+            MachineStep::PerformQueued { entry, hit } => self.perform_entry(state, entry, hit, events),
             MachineStep::PerformScalar { pending, source: from } => {
-                self.perform_scalar(state, placement, pending, from, events)
+                self.perform_scalar(state, pending, from, events)
             }
             MachineStep::PerformLds { pending } => self.perform_lds(state, pending, events),
-            MachineStep::ExecuteCacheInstruction { wave } => {
-                self.invalidate_lines(state, placement, wave, events)
-            }
-            MachineStep::StartDispatch => self.start_next_dispatch(state, placement, events),
+            MachineStep::ExecuteCacheInstruction { wave } => self.invalidate_lines(state, wave, events),
+            MachineStep::StartDispatch => self.start_next_dispatch(state, events),
             MachineStep::Refill { cache, unit_or_array: place, cell, source: from } => {
-                self.refill_line(state, placement, (cache, place), cell, from);
+                self.refill_line(state, (cache, place), cell, from);
             }
         }
     }
@@ -591,7 +579,6 @@ impl Machine {
     fn arrive_access(
         &self,
         state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
         wave: usize,
         hits: u64,
         events: &mut Vec<EventRecord>,
@@ -604,7 +591,7 @@ impl Machine {
                 *node_index += 1;
             }
         }
-        let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
+        let unit = self.unit_of(wave);
         let arriving = state
             .pending
             .iter_mut()
@@ -612,10 +599,10 @@ impl Machine {
         if let Some(waiting) = arriving {
             waiting.arrived = true;
         }
-        let cells = owner.cells.get(usize::from(number)).map(Vec::as_slice).unwrap_or_default();
+        let cells = owner.cells_of(number);
         for (part, (cell, access_part)) in cells.iter().zip(&details.parts).enumerate() {
             // The access may have removed the line in an earlier part.
-            let line = self.cached_value(state, placement, VECTOR, unit, *cell);
+            let line = self.cached_value(state, VECTOR, unit, *cell);
             if let Some(value) = line.filter(|_| hits >> part & 1 == 1) {
                 self.record_returned_value(state, wave, access_part.slot, value);
                 events.push(EventRecord {
@@ -629,11 +616,11 @@ impl Machine {
                 continue;
             }
             let data = self.data_to_store(state, owner, access_part.data);
-            if let Some(line) = self.line_mut(state, placement, VECTOR, unit, *cell) {
+            if let Some(line) = self.line_mut(state, VECTOR, unit, *cell) {
                 match details.action {
                     // A missing load implies an invalid line.
-                    AccessAction::Load { .. } if !details.bypassed.vector => *line = None,
-                    AccessAction::Store if details.bypassed.vector => *line = None,
+                    AccessAction::Load { .. } if !details.bypassed[VECTOR] => *line = None,
+                    AccessAction::Store if details.bypassed[VECTOR] => *line = None,
                     AccessAction::Store => *line = line.map(|old| insert_word(old, access_part.word, data)),
                     AccessAction::Atomic(_) => *line = None,
                     AccessAction::Load { .. } => {}
@@ -700,7 +687,6 @@ impl Machine {
     fn perform_entry(
         &self,
         state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
         index: usize,
         hit: bool,
         events: &mut Vec<EventRecord>,
@@ -712,62 +698,33 @@ impl Machine {
         let wave = usize::from(entry.wave);
         let Some((owner, details)) = self.access_of(wave, entry.access) else { return };
         let Some(part) = details.parts.get(usize::from(entry.part)) else { return };
-        let (unit, array) =
-            (usize::from(entry.unit), placement.array_of_wave.get(wave).copied().unwrap_or(0));
-        let memory = state.values.get(usize::from(entry.cell)).copied().unwrap_or(0);
-        let (event, value) = match details.action {
-            AccessAction::Load { .. } => {
-                let value = if hit {
-                    self.cached_value(state, placement, ARRAY, array, entry.cell).unwrap_or(memory)
-                } else {
-                    memory
-                };
-                self.fill_array_line(state, placement, details.bypassed, array, entry.cell, value);
-                // A later store of the same unit in the queue has already updated the line.
-                let has_later_store = state.queue.iter().any(|other| {
-                    (other.unit, other.cell) == (entry.unit, entry.cell)
-                        && self
-                            .access_of(usize::from(other.wave), other.access)
-                            .is_some_and(|(_, later)| later.action == AccessAction::Store)
-                });
-                if !details.bypassed.vector
-                    && !has_later_store
-                    && let Some(line) = self.line_mut(state, placement, VECTOR, unit, entry.cell)
-                {
-                    *line = Some(value);
-                }
-                self.record_returned_value(state, wave, part.slot, value);
-                (if hit { MachineEvent::HitArray } else { MachineEvent::Read }, value)
+        let (unit, array) = (usize::from(entry.unit), self.array_of(wave));
+        let memory = self.memory_value(state, entry.cell);
+        let (event, value) = if let AccessAction::Load { .. } = details.action {
+            let cached = self.cached_value(state, ARRAY, array, entry.cell).filter(|_| hit);
+            let value = cached.unwrap_or(memory);
+            self.fill_line(state, details, ARRAY, array, entry.cell, value);
+            // A later store of the same unit in the queue has already updated the line.
+            let has_later_store = state.queue.iter().any(|other| {
+                (other.unit, other.cell) == (entry.unit, entry.cell)
+                    && self
+                        .access_of(usize::from(other.wave), other.access)
+                        .is_some_and(|(_, later)| later.action == AccessAction::Store)
+            });
+            if !has_later_store {
+                self.fill_line(state, details, VECTOR, unit, entry.cell, value);
             }
-            AccessAction::Store => {
-                let value = insert_word(memory, part.word, self.data_to_store(state, owner, part.data));
-                if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
-                    *cell = value;
-                }
-                if let Some(line) = self.line_mut(state, placement, ARRAY, array, entry.cell) {
-                    *line = None;
-                }
-                (MachineEvent::Write, value)
+            self.record_returned_value(state, wave, part.slot, value);
+            (if hit { MachineEvent::HitArray } else { MachineEvent::Read }, value)
+        } else {
+            let value = self.cell_after(state, (owner, details), part, memory);
+            if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
+                *cell = value;
             }
-            AccessAction::Atomic(operation) => {
-                let operand = self.data_to_store(state, owner, part.data);
-                let compare = self.data_to_store(state, owner, part.compare);
-                let new = apply_atomic(
-                    operation,
-                    extract_word(memory, part.word),
-                    operand,
-                    compare,
-                    part.word.bytes,
-                );
-                if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
-                    *cell = insert_word(memory, part.word, new);
-                }
-                if let Some(line) = self.line_mut(state, placement, ARRAY, array, entry.cell) {
-                    *line = None;
-                }
-                self.record_returned_value(state, wave, part.slot, memory);
-                (MachineEvent::Modify, insert_word(memory, part.word, new))
-            }
+            self.drop_line(state, ARRAY, array, entry.cell);
+            self.record_returned_value(state, wave, part.slot, memory);
+            let is_store = details.action == AccessAction::Store;
+            (if is_store { MachineEvent::Write } else { MachineEvent::Modify }, value)
         };
         self.mark_performed(state, wave, entry.access, usize::from(entry.part));
         if !self.is_private(entry.cell) {
@@ -776,20 +733,46 @@ impl Machine {
         }
     }
 
-    /// A load through the array's cache fills a line there.
-    fn fill_array_line(
+    /// A load fills the line of a cache, unless it bypasses the cache.
+    fn fill_line(
         &self,
         state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
-        skips: BypassedCaches,
-        array: usize,
+        access: &Access,
+        cache: usize,
+        place: usize,
         cell: u16,
         value: u64,
     ) {
-        if !skips.array
-            && let Some(line) = self.line_mut(state, placement, ARRAY, array, cell)
+        if !access.bypassed[cache]
+            && let Some(line) = self.line_mut(state, cache, place, cell)
         {
             *line = Some(value);
+        }
+    }
+
+    fn drop_line(&self, state: &mut ExplorationState, cache: usize, place: usize, cell: u16) {
+        if let Some(line) = self.line_mut(state, cache, place, cell) {
+            *line = None;
+        }
+    }
+
+    /// Returns the cell after an access: that of a load is unchanged.
+    fn cell_after(
+        &self,
+        state: &ExplorationState,
+        (owner, access): (&IsaWave, &Access),
+        part: &AccessPart,
+        memory: u64,
+    ) -> u64 {
+        let data = || self.data_to_store(state, owner, part.data);
+        match access.action {
+            AccessAction::Load { .. } => memory,
+            AccessAction::Store => insert_word(memory, part.word, data()),
+            AccessAction::Atomic(operation) => {
+                let compare = self.data_to_store(state, owner, part.compare);
+                let old = extract_word(memory, part.word);
+                insert_word(memory, part.word, apply_atomic(operation, old, data(), compare, part.word.bytes))
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! It takes one step of one unit at a time, in every order and under every placement. It shares with the
 //! explorer only the translation of text to accesses, waits and barriers. It has no partial-order reduction;
 //! every location has a line in every cache, every placement is tried, and queues, caches and registers are
-//! separate maps. Its only reduction is a set of visited states.
+//! separate maps. Its only reduction is a set of visited states. An index that is wrong panics.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,7 +11,7 @@ use crate::code::{Access, MemoryUnit, WaveStep, WaveValue};
 use crate::explore::{ObservedCell, prepare_machine};
 use crate::facts::{self, FactTable, Profile};
 use crate::family::Generation;
-use crate::machine::{IsaWave, Machine, extract_word, insert_word};
+use crate::machine::{ARRAY, IsaWave, Machine, SCALAR, VECTOR, extract_word, insert_word};
 use crate::opcode::{AccessAction, AtomicOpcode, CacheInstruction};
 use crate::question::{MachineQuestion, MemoryWord};
 
@@ -196,9 +196,8 @@ impl NaiveSearch<'_> {
     }
 
     fn unit_and_array(&self, wave: usize) -> (usize, usize) {
-        let placement_of =
-            |wave: &IsaWave| self.placement.get(wave.workgroup)?.get(wave.index_in_workgroup).copied();
-        self.machine.waves.get(wave).and_then(placement_of).unwrap_or_default()
+        let wave = &self.machine.waves[wave];
+        self.placement[wave.workgroup][wave.index_in_workgroup]
     }
 
     fn search_from(&mut self, start: NaiveState) -> Result<(), NaiveSearchError> {
@@ -234,8 +233,7 @@ impl NaiveSearch<'_> {
         }
         let mut outcome = Vec::new();
         for observed_cell in self.observed {
-            let value =
-                extract_word(state.memory.get(observed_cell.cell).copied().unwrap_or(0), observed_cell.word);
+            let value = extract_word(state.memory[observed_cell.cell], observed_cell.word);
             if observed_cell.required.is_some_and(|required| required != value) {
                 return Ok(());
             }
@@ -270,40 +268,41 @@ impl NaiveSearch<'_> {
     }
 
     fn has_begun(&self, state: &NaiveState, wave: usize) -> bool {
-        let place =
-            self.machine.waves.get(wave).and_then(|wave| self.question.workgroups.get(wave.workgroup));
-        place.is_some_and(|workgroup| workgroup.dispatch <= state.completed_dispatches)
+        let workgroup = &self.question.workgroups[self.machine.waves[wave].workgroup];
+        workgroup.dispatch <= state.completed_dispatches
     }
 
     fn next_node(&self, state: &NaiveState, wave: usize) -> Option<&WaveStep> {
-        self.machine.waves.get(wave)?.code.nodes.get(*state.next_nodes.get(wave)?)
+        self.machine.waves[wave].code.nodes.get(state.next_nodes[wave])
     }
 
     fn has_ended(&self, state: &NaiveState, wave: usize) -> bool {
         self.has_begun(state, wave) && matches!(self.next_node(state, wave), Some(WaveStep::End) | None)
     }
 
-    fn access_of(&self, wave: usize, access: u16) -> Option<(&IsaWave, &Access)> {
-        let wave = self.machine.waves.get(wave)?;
-        Some((wave, wave.code.accesses.get(usize::from(access))?))
+    fn access_of(&self, wave: usize, access: u16) -> (&IsaWave, &Access) {
+        let wave = &self.machine.waves[wave];
+        (wave, &wave.code.accesses[usize::from(access)])
+    }
+
+    fn is_load(&self, entry: &PartInFlight) -> bool {
+        matches!(self.access_of(entry.wave, entry.access).1.action, AccessAction::Load { .. })
     }
 
     /// Advances a wave by one step of its program.
     fn add_program_steps(&self, state: &NaiveState, wave: usize, successors: &mut Vec<NaiveState>) {
-        let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.next_node(state, wave)) else {
-            return;
-        };
+        let Some(node) = self.next_node(state, wave) else { return };
+        let owner = &self.machine.waves[wave];
         if !self.has_begun(state, wave) {
             return;
         }
         let mut successor = state.clone();
-        let Some(at) = successor.next_nodes.get_mut(wave) else { return };
-        *at += 1;
-        let flights = state.in_flight.get(wave).map(Vec::as_slice).unwrap_or_default();
+        successor.next_nodes[wave] += 1;
+        let flights = &state.in_flight[wave];
         match node {
             WaveStep::End => {}
             WaveStep::Access(access) => {
-                let Some((_, details)) = self.access_of(wave, *access) else { return };
+                let (_, details) = self.access_of(wave, *access);
                 if details.parts.is_empty() {
                     successors.push(successor);
                     return;
@@ -313,9 +312,7 @@ impl NaiveSearch<'_> {
                     arrived: details.unit != MemoryUnit::Vector,
                     remaining_parts: (0..details.parts.len()).collect(),
                 };
-                if let Some(flights) = successor.in_flight.get_mut(wave) {
-                    flights.push(flight);
-                }
+                successor.in_flight[wave].push(flight);
                 if details.unit == MemoryUnit::Vector && self.machine.arrives_at_issue {
                     // Accesses arrive at issue.
                     self.add_arrival_steps(&successor, wave, successors);
@@ -325,28 +322,24 @@ impl NaiveSearch<'_> {
             }
             WaveStep::Wait { accesses, .. } => {
                 let outstanding = |access: &u16| {
-                    let waited =
-                        self.access_of(wave, *access).is_some_and(|(_, details)| details.waits_for_memory);
-                    waited && flights.iter().any(|flight| flight.access == *access)
+                    self.access_of(wave, *access).1.waits_for_memory
+                        && flights.iter().any(|flight| flight.access == *access)
                 };
                 if !accesses.iter().any(outstanding) {
                     successors.push(successor);
                 }
             }
             WaveStep::BarrierSignal { .. } => {
-                if let Some(arrivals) = successor.barrier_arrivals.get_mut(wave) {
-                    *arrivals += 1;
-                }
+                successor.barrier_arrivals[wave] += 1;
                 successors.push(successor);
             }
             WaveStep::BarrierWait { .. } => {
-                let own_arrivals = state.barrier_arrivals.get(wave).copied().unwrap_or(0);
-                let is_late = |other: &usize| {
-                    self.machine.waves.get(*other).is_some_and(|with| with.workgroup == owner.workgroup)
-                        && !self.has_ended(state, *other)
-                        && state.barrier_arrivals.get(*other).is_some_and(|arrivals| *arrivals < own_arrivals)
+                let is_late = |other: usize| {
+                    self.machine.waves[other].workgroup == owner.workgroup
+                        && !self.has_ended(state, other)
+                        && state.barrier_arrivals[other] < state.barrier_arrivals[wave]
                 };
-                if !(0..self.machine.waves.len()).any(|other| is_late(&other)) {
+                if !(0..self.machine.waves.len()).any(is_late) {
                     successors.push(successor);
                 }
             }
@@ -358,11 +351,8 @@ impl NaiveSearch<'_> {
                 }
             }
             WaveStep::BranchIfZero { value, target: other } => {
-                let registers = state.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
-                if owner.code.evaluate(WaveValue::Expression(*value), registers) == 0
-                    && let Some(at) = successor.next_nodes.get_mut(wave)
-                {
-                    *at = *other as usize;
+                if owner.code.evaluate(WaveValue::Expression(*value), &state.registers[wave]) == 0 {
+                    successor.next_nodes[wave] = *other as usize;
                 }
                 successors.push(successor);
             }
@@ -391,13 +381,12 @@ impl NaiveSearch<'_> {
         if !self.machine.arrives_at_issue {
             self.add_arrival_steps(state, wave, successors);
         }
-        let flights = state.in_flight.get(wave).map(Vec::as_slice).unwrap_or_default();
-        let unit_of =
-            |flight: &AccessInFlight| self.access_of(wave, flight.access).map(|(_, details)| details.unit);
-        for flight in flights.iter().filter(|flight| unit_of(flight) == Some(MemoryUnit::Scalar)) {
+        let flights = &state.in_flight[wave];
+        let unit_of = |flight: &AccessInFlight| self.access_of(wave, flight.access).1.unit;
+        for flight in flights.iter().filter(|flight| unit_of(flight) == MemoryUnit::Scalar) {
             self.add_scalar_load_steps(state, wave, flight.access, successors);
         }
-        if let Some(first) = flights.iter().find(|flight| unit_of(flight) == Some(MemoryUnit::Lds)) {
+        if let Some(first) = flights.iter().find(|flight| unit_of(flight) == MemoryUnit::Lds) {
             let mut successor = state.clone();
             for part in first.remaining_parts.clone() {
                 self.perform_at_memory(&mut successor, PartInFlight { wave, access: first.access, part });
@@ -408,45 +397,40 @@ impl NaiveSearch<'_> {
 
     /// The oldest vector access of the wave arrives: each of its parts hits a line or enters its queue.
     fn add_arrival_steps(&self, state: &NaiveState, wave: usize, successors: &mut Vec<NaiveState>) {
-        let flights = state.in_flight.get(wave).map(Vec::as_slice).unwrap_or_default();
+        let flights = &state.in_flight[wave];
         let Some(index) = flights.iter().position(|flight| !flight.arrived) else { return };
-        let Some(access) = flights.get(index).map(|flight| flight.access) else { return };
-        let mut all = vec![state.clone()];
-        for successor in &mut all {
-            if let Some(flight) = successor.in_flight.get_mut(wave).and_then(|flights| flights.get_mut(index))
-            {
-                flight.arrived = true;
-            }
-        }
-        let Some((owner, details)) = self.access_of(wave, access) else { return };
-        let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
+        let access = flights[index].access;
+        let mut arrived = state.clone();
+        arrived.in_flight[wave][index].arrived = true;
+        let mut all = vec![arrived];
+        let (owner, details) = self.access_of(wave, access);
         let (unit, _) = self.unit_and_array(wave);
-        for (part, (cell, access_part)) in cells.into_iter().zip(&details.parts).enumerate() {
+        for (part, (cell, access_part)) in owner.cells_of(access).iter().zip(&details.parts).enumerate() {
             let part_in_flight = PartInFlight { wave, access, part };
             let mut after = Vec::new();
             for mut successor in all {
-                let line = successor.vector_lines.get(&(unit, cell)).copied();
+                let line = successor.vector_lines.get(&(unit, *cell)).copied();
                 let is_load = matches!(details.action, AccessAction::Load { .. });
-                if let Some(value) = line.filter(|_| is_load && !details.bypassed.vector) {
+                if let Some(value) = line.filter(|_| is_load && !details.bypassed[VECTOR]) {
                     let mut hit = successor.clone();
                     self.complete_part(&mut hit, part_in_flight, value);
                     after.push(hit);
                 }
-                match (details.action, details.bypassed.vector) {
+                match (details.action, details.bypassed[VECTOR]) {
                     // The load missed, so no valid line remains.
-                    (AccessAction::Load { .. }, false) => drop(successor.vector_lines.remove(&(unit, cell))),
+                    (AccessAction::Load { .. }, false) => drop(successor.vector_lines.remove(&(unit, *cell))),
                     (AccessAction::Load { .. }, true) => {}
                     (AccessAction::Store, false) => {
                         let data = self.data_to_store(&successor, wave, access_part.data);
-                        if let Some(line) = successor.vector_lines.get_mut(&(unit, cell)) {
+                        if let Some(line) = successor.vector_lines.get_mut(&(unit, *cell)) {
                             *line = insert_word(*line, access_part.word, data);
                         }
                     }
                     (AccessAction::Store, true) | (AccessAction::Atomic(_), _) => {
-                        successor.vector_lines.remove(&(unit, cell));
+                        successor.vector_lines.remove(&(unit, *cell));
                     }
                 }
-                successor.queues.entry((unit, cell)).or_default().push(part_in_flight);
+                successor.queues.entry((unit, *cell)).or_default().push(part_in_flight);
                 after.push(successor);
             }
             all = after;
@@ -458,7 +442,7 @@ impl NaiveSearch<'_> {
     fn add_queue_steps(&self, state: &NaiveState, successors: &mut Vec<NaiveState>) {
         for (key, queue) in &state.queues {
             let Some(first) = queue.first().copied() else { continue };
-            let Some((_, details)) = self.access_of(first.wave, first.access) else { continue };
+            let (_, details) = self.access_of(first.wave, first.access);
             let (unit, array) = self.unit_and_array(first.wave);
             let cell = key.1;
             let mut waiting = state.clone();
@@ -468,26 +452,24 @@ impl NaiveSearch<'_> {
                     waiting.queues.remove(key);
                 }
             }
-            if !matches!(details.action, AccessAction::Load { .. }) {
+            if !self.is_load(&first) {
                 waiting.array_lines.remove(&(array, cell));
                 self.perform_at_memory(&mut waiting, first);
                 successors.push(waiting);
                 continue;
             }
-            let hit = waiting.array_lines.get(&(array, cell)).copied().filter(|_| !details.bypassed.array);
-            let memory = waiting.memory.get(usize::from(cell)).copied();
-            for value in hit.into_iter().chain(memory) {
+            let hit = waiting.array_lines.get(&(array, cell)).copied().filter(|_| !details.bypassed[ARRAY]);
+            for value in hit.into_iter().chain([waiting.memory[usize::from(cell)]]) {
                 let mut successor = waiting.clone();
-                if self.has_array_caches() && !details.bypassed.array {
+                if self.has_array_caches() && !details.bypassed[ARRAY] {
                     successor.array_lines.insert((array, cell), value);
                 }
                 // A later store of this compute unit in the queue has already updated the line.
                 let stores = |other: &PartInFlight| {
-                    self.access_of(other.wave, other.access)
-                        .is_some_and(|(_, details)| details.action == AccessAction::Store)
+                    self.access_of(other.wave, other.access).1.action == AccessAction::Store
                 };
                 let has_later_store = successor.queues.get(key).is_some_and(|queue| queue.iter().any(stores));
-                if !details.bypassed.vector && !has_later_store {
+                if !details.bypassed[VECTOR] && !has_later_store {
                     successor.vector_lines.insert((unit, cell), value);
                 }
                 self.complete_part(&mut successor, first, value);
@@ -510,17 +492,14 @@ impl NaiveSearch<'_> {
                     .iter()
                     .any(|wave| wave.code.accesses.iter().zip(&wave.cells).any(is_cached_load))
             };
-            let in_vector = can_be_cached(MemoryUnit::Vector, |access| access.bypassed.vector);
-            let in_scalar = can_be_cached(MemoryUnit::Scalar, |access| access.bypassed.scalar);
+            let in_vector = can_be_cached(MemoryUnit::Vector, |access| access.bypassed[VECTOR]);
+            let in_scalar = can_be_cached(MemoryUnit::Scalar, |access| access.bypassed[SCALAR]);
             let in_array = [MemoryUnit::Vector, MemoryUnit::Scalar]
-                .map(|way| can_be_cached(way, |access| access.bypassed.array));
+                .map(|way| can_be_cached(way, |access| access.bypassed[ARRAY]));
             let in_array = self.has_array_caches() && in_array.contains(&true);
             for (unit, array) in self.placement.iter().flatten().copied().collect::<BTreeSet<_>>() {
                 let unit_queue = state.queues.get(&(unit, cell)).map(Vec::as_slice).unwrap_or_default();
-                let has_pending_write = unit_queue.iter().any(|other| {
-                    self.access_of(other.wave, other.access)
-                        .is_some_and(|(_, details)| !matches!(details.action, AccessAction::Load { .. }))
-                });
+                let has_pending_write = unit_queue.iter().any(|other| !self.is_load(other));
                 let hit = state.array_lines.get(&(array, cell)).copied();
                 for value in hit.into_iter().chain([*memory]) {
                     let mut filled = state.clone();
@@ -551,26 +530,25 @@ impl NaiveSearch<'_> {
         access: u16,
         successors: &mut Vec<NaiveState>,
     ) {
-        let Some((owner, details)) = self.access_of(wave, access) else { return };
-        let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
+        let (owner, details) = self.access_of(wave, access);
         let (unit, array) = self.unit_and_array(wave);
         for source in 0..3 {
             let mut successor = state.clone();
             let mut is_possible = source == 0;
-            for (part, cell) in cells.iter().enumerate() {
+            for (part, cell) in owner.cells_of(access).iter().enumerate() {
                 let scalar_line =
-                    successor.scalar_lines.get(&(unit, *cell)).copied().filter(|_| !details.bypassed.scalar);
+                    successor.scalar_lines.get(&(unit, *cell)).copied().filter(|_| !details.bypassed[SCALAR]);
                 let array_line =
-                    successor.array_lines.get(&(array, *cell)).copied().filter(|_| !details.bypassed.array);
-                let memory = successor.memory.get(usize::from(*cell)).copied().unwrap_or(0);
+                    successor.array_lines.get(&(array, *cell)).copied().filter(|_| !details.bypassed[ARRAY]);
+                let memory = successor.memory[usize::from(*cell)];
                 let hit = [None, scalar_line, array_line].get(source).copied().flatten();
                 is_possible |= hit.is_some();
                 let value = hit.unwrap_or(memory);
                 if source != 1 {
-                    if self.has_array_caches() && !details.bypassed.array {
+                    if self.has_array_caches() && !details.bypassed[ARRAY] {
                         successor.array_lines.insert((array, *cell), value);
                     }
-                    if !details.bypassed.scalar {
+                    if !details.bypassed[SCALAR] {
                         successor.scalar_lines.insert((unit, *cell), value);
                     }
                 }
@@ -584,22 +562,16 @@ impl NaiveSearch<'_> {
 
     /// Reads, writes or modifies memory, or the local data share.
     fn perform_at_memory(&self, state: &mut NaiveState, part_in_flight: PartInFlight) {
-        let Some((owner, details)) = self.access_of(part_in_flight.wave, part_in_flight.access) else {
-            return;
-        };
-        let cell = owner
-            .cells
-            .get(usize::from(part_in_flight.access))
-            .and_then(|cells| cells.get(part_in_flight.part))
-            .copied();
-        let (Some(cell), Some(part)) = (cell, details.parts.get(part_in_flight.part)) else { return };
-        let old = state.memory.get(usize::from(cell)).copied().unwrap_or(0);
-        let data = self.data_to_store(state, part_in_flight.wave, part.data);
+        let PartInFlight { wave, access, part } = part_in_flight;
+        let (owner, details) = self.access_of(wave, access);
+        let (cell, part) = (usize::from(owner.cells_of(access)[part]), &details.parts[part]);
+        let old = state.memory[cell];
+        let data = self.data_to_store(state, wave, part.data);
         let new = match details.action {
             AccessAction::Load { .. } => old,
             AccessAction::Store => insert_word(old, part.word, data),
             AccessAction::Atomic(operation) => {
-                let compare = self.data_to_store(state, part_in_flight.wave, part.compare);
+                let compare = self.data_to_store(state, wave, part.compare);
                 insert_word(
                     old,
                     part.word,
@@ -607,40 +579,27 @@ impl NaiveSearch<'_> {
                 )
             }
         };
-        if let Some(memory) = state.memory.get_mut(usize::from(cell)) {
-            *memory = new;
-        }
+        state.memory[cell] = new;
         self.complete_part(state, part_in_flight, old);
     }
 
     /// Completes a part of an access; a load or atomic has found `value`.
     fn complete_part(&self, state: &mut NaiveState, part_in_flight: PartInFlight, value: u64) {
-        let slot = self
-            .access_of(part_in_flight.wave, part_in_flight.access)
-            .and_then(|(_, details)| details.parts.get(part_in_flight.part)?.slot);
-        if let Some(slot) = slot
-            && let Some(register) = state
-                .registers
-                .get_mut(part_in_flight.wave)
-                .and_then(|registers| registers.get_mut(usize::from(slot)))
-        {
-            *register = value;
+        let PartInFlight { wave, access, part } = part_in_flight;
+        if let Some(slot) = self.access_of(wave, access).1.parts[part].slot {
+            state.registers[wave][usize::from(slot)] = value;
         }
-        if let Some(flights) = state.in_flight.get_mut(part_in_flight.wave) {
-            for flight in flights.iter_mut().filter(|flight| flight.access == part_in_flight.access) {
-                flight.remaining_parts.remove(&part_in_flight.part);
-            }
-            flights.retain(|flight| !flight.remaining_parts.is_empty());
+        let flights = &mut state.in_flight[wave];
+        for flight in flights.iter_mut().filter(|flight| flight.access == access) {
+            flight.remaining_parts.remove(&part);
         }
+        flights.retain(|flight| !flight.remaining_parts.is_empty());
     }
 
     fn data_to_store(&self, now: &NaiveState, wave: usize, data: [WaveValue; 2]) -> u64 {
-        let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
-        let word = |value| {
-            self.machine.waves.get(wave).map_or(0, |wave| u64::from(wave.code.evaluate(value, registers)))
-        };
-        let [low, high] = data;
-        word(low) | word(high) << 32
+        let code = &self.machine.waves[wave].code;
+        let [low, high] = data.map(|value| u64::from(code.evaluate(value, &now.registers[wave])));
+        low | high << 32
     }
 }
 
@@ -653,13 +612,8 @@ fn atomic_result(operation: AtomicOpcode, old: u64, operand: u64, compare: u64, 
     let (operand, compare) = (narrow(operand), narrow(compare));
     narrow(match operation {
         A::Swap => operand,
-        A::CompareSwap => {
-            if old == compare {
-                operand
-            } else {
-                old
-            }
-        }
+        A::CompareSwap if old == compare => operand,
+        A::CompareSwap => old,
         A::Add => old.wrapping_add(operand),
         A::Sub => old.wrapping_sub(operand),
         A::And => old & operand,
@@ -667,20 +621,8 @@ fn atomic_result(operation: AtomicOpcode, old: u64, operand: u64, compare: u64, 
         A::Xor => old ^ operand,
         A::MinUnsigned => old.min(operand),
         A::MaxUnsigned => old.max(operand),
-        A::MinSigned => {
-            if signed(old) <= signed(operand) {
-                old
-            } else {
-                operand
-            }
-        }
-        A::MaxSigned => {
-            if signed(old) >= signed(operand) {
-                old
-            } else {
-                operand
-            }
-        }
+        A::MinSigned => signed(old).min(signed(operand)) as u64,
+        A::MaxSigned => signed(old).max(signed(operand)) as u64,
         A::FloatAdd => u64::from((float(old) + float(operand)).to_bits()),
         A::FloatMin => u64::from(float(old).min(float(operand)).to_bits()),
         A::FloatMax => u64::from(float(old).max(float(operand)).to_bits()),

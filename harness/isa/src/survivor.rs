@@ -222,7 +222,7 @@ fn is_used_by_other_workgroup(machine: &Machine, workgroup: usize, cell: u16) ->
 
 /// Returns true if another wave can observe an access.
 fn is_shared(machine: &Machine, wave: &IsaWave, access: u16) -> bool {
-    let cells = wave.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
+    let cells = wave.cells_of(access);
     cells.iter().any(|cell| !machine.cells.get(usize::from(*cell)).is_none_or(|cell| cell.is_private))
 }
 
@@ -253,7 +253,7 @@ impl CodeTraversal<'_> {
 
     fn record_ordered_cells(&mut self, access: u16) {
         if is_shared(self.machine, self.wave, access) {
-            self.cells.extend(self.wave.cells.get(usize::from(access)).into_iter().flatten());
+            self.cells.extend(self.wave.cells_of(access));
         }
     }
 

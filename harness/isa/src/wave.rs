@@ -44,6 +44,11 @@ pub(super) enum HaltReason {
     NotReady(String, u32),
 }
 
+/// Returns the reason for stopping at something unsupported.
+fn unsupported(what: impl Into<String>) -> HaltReason {
+    HaltReason::Unsupported(what.into())
+}
+
 /// A wave to be built.
 pub(crate) struct WaveLaunch<'q> {
     pub kernel: &'q MachineKernel,
@@ -61,10 +66,10 @@ pub(crate) fn build_wave_code(
     facts: &FactTable,
     profile: Profile,
 ) -> Result<WaveCode, BuildError> {
-    let unsupported =
+    let unsupported_at =
         |line, what: String| BuildError::Unsupported(Unsupported { kernel: launch.kernel_index, line, what });
     let registers = infer_entry(&launch.kernel.program, launch.kernel.address_space.is_some())
-        .map_err(|what| unsupported(None, what))?;
+        .map_err(|what| unsupported_at(None, what))?;
     let mut builder = CodeBuilder { launch, generation, facts, profile, code: WaveCode::default() };
     let mut entry_state = WaveState::new(launch.lanes);
     entry_state.set_entry_registers(launch, generation, &registers);
@@ -78,14 +83,17 @@ pub(crate) fn build_wave_code(
         }
         loop {
             if builder.code.nodes.len() > MAX_NODES {
-                return Err(unsupported(None, format!("more than {MAX_NODES} steps in the tree of a wave")));
+                return Err(unsupported_at(
+                    None,
+                    format!("more than {MAX_NODES} steps in the tree of a wave"),
+                ));
             }
             let Some(instruction) = launch.kernel.program.instructions.get(state.next_instruction) else {
-                return Err(unsupported(None, "the text ends without s_endpgm".to_owned()));
+                return Err(unsupported_at(None, "the text ends without s_endpgm".to_owned()));
             };
             state.executed_instructions += 1;
             if state.executed_instructions > MAX_PATH_LENGTH {
-                return Err(unsupported(Some(instruction.line), "an endless loop".to_owned()));
+                return Err(unsupported_at(Some(instruction.line), "an endless loop".to_owned()));
             }
             match builder.execute(&mut state, instruction) {
                 Ok(true) => {}
@@ -102,7 +110,7 @@ pub(crate) fn build_wave_code(
                     state.assumed_truths.push((value, true));
                 }
                 Err(HaltReason::Unsupported(what)) => {
-                    return Err(unsupported(
+                    return Err(unsupported_at(
                         Some(instruction.line),
                         format!("{}: {what}", instruction.mnemonic),
                     ));
@@ -189,7 +197,7 @@ impl WaveState {
             // Indices are in trap registers: ttmp9 has the workgroup's x, ttmp7 y and z, ttmp8 the wave in
             // bits 25 to 29.
             set(self, special::TTMP + 9, WaveValue::Constant(launch.workgroup));
-            set(self, special::TTMP + 7, WaveValue::Constant(0));
+            set(self, special::TTMP + 7, WaveValue::ZERO);
             set(self, special::TTMP + 8, WaveValue::Constant((launch.wave & 0x1f) << 25));
         }
         let exec = self.participating_mask();
@@ -229,13 +237,11 @@ impl WaveState {
         match value {
             WaveValue::Constant(word) => Ok(word),
             WaveValue::Expression(_) => {
-                Err(HaltReason::Unsupported("a mask, an address or an amount returned by a load".to_owned()))
+                Err(unsupported("a mask, an address or an amount returned by a load"))
             }
-            WaveValue::Undefined => {
-                Err(HaltReason::Unsupported("a register that was not written".to_owned()))
-            }
+            WaveValue::Undefined => Err(unsupported("a register that was not written")),
             WaveValue::DescriptorSetAddress | WaveValue::DescriptorWord { .. } => {
-                Err(HaltReason::Unsupported("arithmetic on a descriptor".to_owned()))
+                Err(unsupported("arithmetic on a descriptor"))
             }
         }
     }
@@ -248,13 +254,13 @@ impl WaveState {
         self.scalar
             .get(usize::from(register))
             .copied()
-            .ok_or_else(|| HaltReason::Unsupported(format!("register {register}")))
+            .ok_or_else(|| unsupported(format!("register {register}")))
     }
 
     fn read_vector(&self, register: u16, lane: usize) -> Result<WaveValue, HaltReason> {
         let index = usize::from(register) * self.lanes.len() + lane;
         self.require_ready(self.vector_pending.get(index), || format!("v{register}"))?;
-        self.vector.get(index).copied().ok_or_else(|| HaltReason::Unsupported(format!("v{register}")))
+        self.vector.get(index).copied().ok_or_else(|| unsupported(format!("v{register}")))
     }
 
     fn require_ready(&self, pending: Option<&u32>, name: impl Fn() -> String) -> Result<(), HaltReason> {
@@ -293,7 +299,7 @@ impl WaveState {
     fn check_writable(&self, register: u16, lane: usize) -> Result<(), HaltReason> {
         let index = usize::from(register) * self.lanes.len() + lane;
         self.require_ready(self.vector_pending.get(index), || format!("v{register}"))?;
-        if index < self.vector.len() { Ok(()) } else { Err(HaltReason::Unsupported(format!("v{register}"))) }
+        if index < self.vector.len() { Ok(()) } else { Err(unsupported(format!("v{register}"))) }
     }
 
     fn write_vector(&mut self, register: u16, lane: usize, value: WaveValue) -> Result<(), HaltReason> {
@@ -328,11 +334,11 @@ impl CodeBuilder<'_> {
         instruction: &MachineInstruction,
     ) -> Result<bool, HaltReason> {
         if let Some(word) = instruction.modifiers.unknown.first() {
-            return Err(HaltReason::Unsupported(format!("modifier `{word}`")));
+            return Err(unsupported(format!("modifier `{word}`")));
         }
         for operand in &instruction.operands {
             if let MachineOperand::Unknown(word) = operand {
-                return Err(HaltReason::Unsupported(format!("operand `{word}`")));
+                return Err(unsupported(format!("operand `{word}`")));
             }
         }
         match &instruction.opcode {
@@ -340,12 +346,10 @@ impl CodeBuilder<'_> {
             // In CU mode, vector accesses of a workgroup that have read their registers reach its cache in
             // order, and compilers wait for that ahead of a barrier instead of for the accesses.
             Opcode::DependencyWait if waits_for_vector_sources(&instruction.text) => {
-                return Err(HaltReason::Unsupported(
-                    "a wait for `vm_vsrc`, whose order depends on CU or WGP mode".to_owned(),
-                ));
+                return Err(unsupported("a wait for `vm_vsrc`, whose order depends on CU or WGP mode"));
             }
             Opcode::DependencyWait => {}
-            Opcode::Unknown => return Err(HaltReason::Unsupported("unknown opcode".to_owned())),
+            Opcode::Unknown => return Err(unsupported("unknown opcode")),
             Opcode::End => return Ok(false),
             Opcode::Branch(when) => return self.execute_branch(state, instruction, *when).map(|()| true),
             Opcode::Waitcnt => self.execute_waitcnt(state, instruction)?,
@@ -384,11 +388,10 @@ impl CodeBuilder<'_> {
             return Ok(());
         }
         let Some(MachineOperand::Name(label)) = instruction.operands.first() else {
-            return Err(HaltReason::Unsupported("a jump without a label".to_owned()));
+            return Err(unsupported("a jump without a label"));
         };
         let target = self.launch.kernel.program.label_target(label);
-        state.next_instruction =
-            target.ok_or_else(|| HaltReason::Unsupported(format!("no label `{label}`")))?;
+        state.next_instruction = target.ok_or_else(|| unsupported(format!("no label `{label}`")))?;
         Ok(())
     }
 
@@ -434,7 +437,7 @@ impl CodeBuilder<'_> {
             match value {
                 WaveValue::Undefined => return Ok(WaveValue::Undefined),
                 WaveValue::DescriptorSetAddress | WaveValue::DescriptorWord { .. } => {
-                    return Err(HaltReason::Unsupported("arithmetic on a descriptor".to_owned()));
+                    return Err(unsupported("arithmetic on a descriptor"));
                 }
                 WaveValue::Constant(_) | WaveValue::Expression(_) => {}
             }
@@ -447,7 +450,7 @@ impl CodeBuilder<'_> {
             return Ok(WaveValue::Expression(existing as u16));
         }
         let number = u16::try_from(self.code.expressions.len())
-            .map_err(|_| HaltReason::Unsupported("more than 65535 expressions".to_owned()))?;
+            .map_err(|_| unsupported("more than 65535 expressions"))?;
         self.code.expressions.push(expression);
         Ok(WaveValue::Expression(number))
     }
@@ -467,8 +470,8 @@ impl CodeBuilder<'_> {
                 Ok(WaveValue::Constant(if index == 0 { *value as u32 } else { (*value >> 32) as u32 }))
             }
             MachineOperand::Float(bits) if index == 0 => Ok(WaveValue::Constant(*bits)),
-            MachineOperand::Null => Ok(WaveValue::Constant(0)),
-            other => Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+            MachineOperand::Null => Ok(WaveValue::ZERO),
+            other => Err(unsupported(format!("operand {other:?}"))),
         }
     }
 
@@ -484,18 +487,9 @@ impl CodeBuilder<'_> {
             MachineOperand::Half { register, high } if index == 0 => {
                 let register_value = state.read_vector(*register, lane)?;
                 let shift = WaveValue::Constant(if *high { 16 } else { 0 });
-                let shifted = self.compute_value(
-                    AluOperation::ShiftRight,
-                    register_value,
-                    shift,
-                    WaveValue::Constant(0),
-                )?;
-                self.compute_value(
-                    AluOperation::LowHalf,
-                    shifted,
-                    WaveValue::Constant(0),
-                    WaveValue::Constant(0),
-                )
+                let shifted =
+                    self.compute_value(AluOperation::ShiftRight, register_value, shift, WaveValue::ZERO)?;
+                self.compute_value(AluOperation::LowHalf, shifted, WaveValue::ZERO, WaveValue::ZERO)
             }
             MachineOperand::Vector(RegisterRange { first, count }) if index < *count => {
                 state.read_vector(first + index, lane)
@@ -515,21 +509,21 @@ fn waits_for_vector_sources(text: &str) -> bool {
 }
 
 fn operand_at(instruction: &MachineInstruction, index: usize) -> Result<&MachineOperand, HaltReason> {
-    instruction.operands.get(index).ok_or_else(|| HaltReason::Unsupported("too few operands".to_owned()))
+    instruction.operands.get(index).ok_or_else(|| unsupported("too few operands"))
 }
 
 fn scalar_registers_at(instruction: &MachineInstruction, index: usize) -> Result<RegisterRange, HaltReason> {
     match operand_at(instruction, index)? {
         MachineOperand::Scalar(registers) => Ok(*registers),
         // Writes to `null` are discarded.
-        other => Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+        other => Err(unsupported(format!("operand {other:?}"))),
     }
 }
 
 fn vector_registers_at(instruction: &MachineInstruction, index: usize) -> Result<RegisterRange, HaltReason> {
     match operand_at(instruction, index)? {
         MachineOperand::Vector(registers) => Ok(*registers),
-        other => Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+        other => Err(unsupported(format!("operand {other:?}"))),
     }
 }
 

@@ -1,8 +1,7 @@
 //! Steps of the scalar unit, the local data share and cache instructions, and the start of dispatches.
 
 use super::{
-    ARRAY, EventRecord, ExplorationState, LoadSource, Machine, MachineEvent, ResolvedPlacement, SCALAR,
-    VECTOR, apply_atomic, extract_word, insert_word,
+    ARRAY, EventRecord, ExplorationState, LoadSource, Machine, MachineEvent, SCALAR, VECTOR, extract_word,
 };
 use crate::code::WaveStep;
 use crate::opcode::{AccessAction, CacheInstruction};
@@ -11,7 +10,6 @@ impl Machine {
     pub(super) fn perform_scalar(
         &self,
         state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
         index: usize,
         source: LoadSource,
         events: &mut Vec<EventRecord>,
@@ -19,24 +17,20 @@ impl Machine {
         let Some(pending) = state.pending.get(index).cloned() else { return };
         let wave = usize::from(pending.wave);
         let Some((owner, details)) = self.access_of(wave, pending.access) else { return };
-        let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
-        let array = placement.array_of_wave.get(wave).copied().unwrap_or(0);
-        let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
+        let unit = self.unit_of(wave);
+        let array = self.array_of(wave);
+        let cells = owner.cells_of(pending.access);
         for (part, (cell, access_part)) in cells.iter().zip(&details.parts).enumerate() {
-            let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
+            let memory = self.memory_value(state, *cell);
             let cached = match source {
-                LoadSource::Scalar => self.cached_value(state, placement, SCALAR, unit, *cell),
-                LoadSource::Array => self.cached_value(state, placement, ARRAY, array, *cell),
+                LoadSource::Scalar => self.cached_value(state, SCALAR, unit, *cell),
+                LoadSource::Array => self.cached_value(state, ARRAY, array, *cell),
                 LoadSource::Memory => None,
             };
             let value = cached.unwrap_or(memory);
             if source != LoadSource::Scalar {
-                self.fill_array_line(state, placement, details.bypassed, array, *cell, value);
-                if !details.bypassed.scalar
-                    && let Some(line) = self.line_mut(state, placement, SCALAR, unit, *cell)
-                {
-                    *line = Some(value);
-                }
+                self.fill_line(state, details, ARRAY, array, *cell, value);
+                self.fill_line(state, details, SCALAR, unit, *cell, value);
             }
             self.record_returned_value(state, wave, access_part.slot, value);
             let event = match (source, cached) {
@@ -59,25 +53,10 @@ impl Machine {
         let Some(pending) = state.pending.get(index).cloned() else { return };
         let wave = usize::from(pending.wave);
         let Some((owner, details)) = self.access_of(wave, pending.access) else { return };
-        let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
+        let cells = owner.cells_of(pending.access);
         for (part, (cell, access_part)) in cells.iter().zip(&details.parts).enumerate() {
-            let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
-            let data = self.data_to_store(state, owner, access_part.data);
-            let new = match details.action {
-                AccessAction::Load { .. } => memory,
-                AccessAction::Store => insert_word(memory, access_part.word, data),
-                AccessAction::Atomic(operation) => {
-                    let compare = self.data_to_store(state, owner, access_part.compare);
-                    let new = apply_atomic(
-                        operation,
-                        extract_word(memory, access_part.word),
-                        data,
-                        compare,
-                        access_part.word.bytes,
-                    );
-                    insert_word(memory, access_part.word, new)
-                }
-            };
+            let memory = self.memory_value(state, *cell);
+            let new = self.cell_after(state, (owner, details), access_part, memory);
             if let Some(value) = state.values.get_mut(usize::from(*cell)) {
                 *value = new;
             }
@@ -104,20 +83,13 @@ impl Machine {
     }
 
     /// Starts the next dispatch after a barrier that invalidates caches.
-    pub(super) fn start_next_dispatch(
-        &self,
-        state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
-        events: &mut Vec<EventRecord>,
-    ) {
+    pub(super) fn start_next_dispatch(&self, state: &mut ExplorationState, events: &mut Vec<EventRecord>) {
         let invalidated =
             self.invalidated_caches.get(usize::from(state.dispatch)).copied().unwrap_or_default();
         for cache in [VECTOR, ARRAY, SCALAR].into_iter().filter(|cache| invalidated[*cache]) {
-            for place in 0..placement.array_of_unit.len() {
+            for place in 0..self.placement.array_of_unit.len() {
                 for cell in 0..self.cells.len() {
-                    if let Some(line) = self.line_mut(state, placement, cache, place, cell as u16) {
-                        *line = None;
-                    }
+                    self.drop_line(state, cache, place, cell as u16);
                 }
             }
         }
@@ -136,14 +108,13 @@ impl Machine {
     pub(super) fn invalidate_lines(
         &self,
         state: &mut ExplorationState,
-        placement: &ResolvedPlacement,
         wave: usize,
         events: &mut Vec<EventRecord>,
     ) {
         let Some(WaveStep::Cache { line, cache, scope }) = self.next_node(state, wave) else { return };
         let (at, cache, scope) = (*line, *cache, *scope);
-        let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
-        let array = placement.array_of_wave.get(wave).copied().unwrap_or(0);
+        let unit = self.unit_of(wave);
+        let array = self.array_of(wave);
         let invalidated: &[(usize, usize)] = match cache {
             CacheInstruction::InvalidateVector => &[(VECTOR, unit)],
             CacheInstruction::InvalidateArray => &[(ARRAY, array)],
@@ -157,9 +128,7 @@ impl Machine {
         };
         for (cache, place) in invalidated {
             for cell in 0..self.cells.len() {
-                if let Some(line) = self.line_mut(state, placement, *cache, *place, cell as u16) {
-                    *line = None;
-                }
+                self.drop_line(state, *cache, *place, cell as u16);
             }
         }
         events.push(EventRecord { wave, line: at, event: MachineEvent::Invalidate, word: None, value: 0 });

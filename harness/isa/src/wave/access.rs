@@ -2,11 +2,10 @@
 
 use super::counters::{OutstandingOperation, operation_counters};
 use super::{
-    ADDRESS_BASE, CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, vector_registers_at,
+    ADDRESS_BASE, CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, unsupported,
+    vector_registers_at,
 };
-use crate::code::{
-    Access, AccessPart, BypassedCaches, LDS_SPACE, MemoryUnit, WaveExpression, WaveStep, WaveValue,
-};
+use crate::code::{Access, AccessPart, LDS_SPACE, MemoryUnit, WaveExpression, WaveStep, WaveValue};
 use crate::facts;
 use crate::family::Generation;
 use crate::opcode::{AccessAction, AtomicOpcode, CacheInstruction, MemoryInstruction, MemoryPath};
@@ -35,14 +34,12 @@ impl CodeBuilder<'_> {
         memory: MemoryInstruction,
     ) -> Result<(), HaltReason> {
         if self.generation == Generation::Gfx940 {
-            return Err(HaltReason::Unsupported(
-                "the memory system of GFX90A and GFX94x is not modelled".to_owned(),
-            ));
+            return Err(unsupported("the memory system of GFX90A and GFX94x is not modelled"));
         }
         if let Some(flag) =
             ["lds", "gds", "tfe", "lwe"].into_iter().find(|flag| instruction.modifiers.has_flag(flag))
         {
-            return Err(HaltReason::Unsupported(format!("modifier `{flag}`")));
+            return Err(unsupported(format!("modifier `{flag}`")));
         }
         match memory.path {
             MemoryPath::Scalar | MemoryPath::ScalarBuffer => {
@@ -67,7 +64,7 @@ impl CodeBuilder<'_> {
             Some("SCOPE_SE") => 1,
             Some("SCOPE_DEV") => 2,
             Some("SCOPE_SYS") => 3,
-            Some(other) => return Err(HaltReason::Unsupported(format!("scope:{other}"))),
+            Some(other) => return Err(unsupported(format!("scope:{other}"))),
         };
         self.code.nodes.push(WaveStep::Cache { line: instruction.line, cache, scope });
         Ok(())
@@ -84,25 +81,22 @@ impl CodeBuilder<'_> {
         let base = scalar_registers_at(instruction, 1)?;
         let words = u16::from(memory.bytes / 4);
         if destination.count != words {
-            return Err(HaltReason::Unsupported("a destination of another size".to_owned()));
+            return Err(unsupported("a destination of another size"));
         }
-        let mut offset = instruction
-            .modifiers
-            .value_as_number("offset")
-            .ok_or_else(|| HaltReason::Unsupported("offset".to_owned()))?;
+        let mut offset =
+            instruction.modifiers.value_as_number("offset").ok_or_else(|| unsupported("offset"))?;
         match operand_at(instruction, 2)? {
             MachineOperand::Null => {}
             MachineOperand::Number(number) => offset += number,
             operand @ MachineOperand::Scalar(_) => {
                 offset += i64::from(state.require_constant(self.scalar_operand(state, operand, 0)?)?);
             }
-            other => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+            other => return Err(unsupported(format!("operand {other:?}"))),
         }
         if let Some(MachineOperand::Number(extra_offset)) = instruction.operands.get(3) {
             offset += extra_offset;
         }
-        let start =
-            u32::try_from(offset).map_err(|_| HaltReason::Unsupported("a negative offset".to_owned()))?;
+        let start = u32::try_from(offset).map_err(|_| unsupported("a negative offset"))?;
         // Destinations must not be in flight; this is checked before any change.
         for word in 0..words {
             state.read_scalar(destination.first + word)?;
@@ -125,12 +119,12 @@ impl CodeBuilder<'_> {
             (MemoryPath::ScalarBuffer, _) => match self.descriptor_target(state, base)? {
                 DescriptorTarget::Buffer(space) | DescriptorTarget::Texels(space) => (space, start),
                 DescriptorTarget::Image { .. } => {
-                    return Err(HaltReason::Unsupported("an image's descriptor".to_owned()));
+                    return Err(unsupported("an image's descriptor"));
                 }
             },
             (_, value) => {
                 state.require_constant(value)?;
-                return Err(HaltReason::Unsupported("an unknown address".to_owned()));
+                return Err(unsupported("an unknown address"));
             }
         };
         let mut parts = Vec::new();
@@ -140,8 +134,8 @@ impl CodeBuilder<'_> {
             parts.push(AccessPart {
                 word: place,
                 slot: Some(slot),
-                data: [WaveValue::Constant(0); 2],
-                compare: [WaveValue::Constant(0); 2],
+                data: [WaveValue::ZERO; 2],
+                compare: [WaveValue::ZERO; 2],
             });
             values.extend(self.load_words(slot, place, false)?.into_iter().map(|value| (word, value)));
         }
@@ -189,7 +183,7 @@ impl CodeBuilder<'_> {
                     let read_words = |builder: &mut Self,
                                       registers: Option<RegisterRange>|
                      -> Result<[WaveValue; 2], HaltReason> {
-                        let Some(registers) = registers else { return Ok([WaveValue::Constant(0); 2]) };
+                        let Some(registers) = registers else { return Ok([WaveValue::ZERO; 2]) };
                         let mut word = |index: u16| {
                             builder.lane_operand(
                                 state,
@@ -198,7 +192,7 @@ impl CodeBuilder<'_> {
                                 *lane,
                             )
                         };
-                        let high = if place.bytes == 8 { word(1)? } else { WaveValue::Constant(0) };
+                        let high = if place.bytes == 8 { word(1)? } else { WaveValue::ZERO };
                         Ok([word(0)?, high])
                     };
                     let mut data = read_words(self, operands.data.get(element).copied())?;
@@ -214,16 +208,16 @@ impl CodeBuilder<'_> {
                         data[0] = self.compute_value(
                             crate::alu::AluOperation::HighHalf,
                             data[0],
-                            WaveValue::Constant(0),
-                            WaveValue::Constant(0),
+                            WaveValue::ZERO,
+                            WaveValue::ZERO,
                         )?;
                     }
                     if memory.low_half {
                         data[0] = self.compute_value(
                             crate::alu::AluOperation::LowHalf,
                             data[0],
-                            WaveValue::Constant(0),
-                            WaveValue::Constant(0),
+                            WaveValue::ZERO,
+                            WaveValue::ZERO,
                         )?;
                     }
                     let compare = read_words(self, operands.compare)?;
@@ -240,18 +234,14 @@ impl CodeBuilder<'_> {
             }
         }
         if parts.len() > 64 {
-            return Err(HaltReason::Unsupported("more than 64 parts".to_owned()));
+            return Err(unsupported("more than 64 parts"));
         }
         let kind = if memory.action == AccessAction::Store {
             facts::AccessClass::Store
         } else {
             facts::AccessClass::Load
         };
-        let skips = if is_atomic {
-            BypassedCaches::default()
-        } else {
-            self.bypassed_caches(kind, &instruction.modifiers)
-        };
+        let skips = if is_atomic { [false; 3] } else { self.bypassed_caches(kind, &instruction.modifiers) };
         let is_lds = memory.path == MemoryPath::Lds;
         // For a store at compute-unit scope, the guarantee of a wait is unclear.
         let is_cu_scope_store = memory.action == AccessAction::Store
@@ -326,7 +316,7 @@ impl CodeBuilder<'_> {
                 let base = match instruction.operands.get(first + if is_load { 1 } else { 2 }) {
                     None | Some(MachineOperand::Off | MachineOperand::Null) => None,
                     Some(MachineOperand::Scalar(registers)) => Some(*registers),
-                    Some(other) => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+                    Some(other) => return Err(unsupported(format!("operand {other:?}"))),
                 };
                 let offset = offset_modifier(&instruction.modifiers)?;
                 let mut lanes = Vec::new();
@@ -379,7 +369,7 @@ impl CodeBuilder<'_> {
                         .modifiers
                         .value_as_number(key)
                         .and_then(|value| u32::try_from(value).ok());
-                    value.ok_or_else(|| HaltReason::Unsupported(format!("modifier `{key}`")))
+                    value.ok_or_else(|| unsupported(format!("modifier `{key}`")))
                 };
                 let offsets = match memory.pair_stride {
                     None => vec![offset_value("offset")?],
@@ -405,9 +395,7 @@ impl CodeBuilder<'_> {
                 }
                 Ok((AccessOperands { destination, data, compare }, lanes))
             }
-            MemoryPath::Scalar | MemoryPath::ScalarBuffer => {
-                Err(HaltReason::Unsupported("a scalar access".to_owned()))
-            }
+            MemoryPath::Scalar | MemoryPath::ScalarBuffer => Err(unsupported("a scalar access")),
         }
     }
 
@@ -431,13 +419,12 @@ impl CodeBuilder<'_> {
             let value = match operand_at(instruction, 1)? {
                 MachineOperand::Vectors(list) => {
                     let register = list.get(usize::from(index)).copied();
-                    let register =
-                        register.ok_or_else(|| HaltReason::Unsupported("too few coordinates".to_owned()))?;
+                    let register = register.ok_or_else(|| unsupported("too few coordinates"))?;
                     state.read_vector(register, lane)?
                 }
                 // The printer prints the first of several registers if the dimension is unknown to it.
                 MachineOperand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
-                other => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+                other => return Err(unsupported(format!("operand {other:?}"))),
             };
             state.require_constant(value)
         };
@@ -449,10 +436,10 @@ impl CodeBuilder<'_> {
                     let compare = memory.action == AccessAction::Atomic(AtomicOpcode::CompareSwap);
                     let words = if compare { "0x3" } else { "0x1" };
                     if mask.is_some_and(|mask| mask != words) {
-                        return Err(HaltReason::Unsupported(format!("dmask:{}", mask.unwrap_or_default())));
+                        return Err(unsupported(format!("dmask:{}", mask.unwrap_or_default())));
                     }
                     if modifiers.has_flag("a16") {
-                        return Err(HaltReason::Unsupported("modifier `a16`".to_owned()));
+                        return Err(unsupported("modifier `a16`"));
                     }
                     let x = coordinate(*lane, 0)?;
                     let y = if row == 0 { 0 } else { coordinate(*lane, 1)? };
@@ -475,11 +462,10 @@ impl CodeBuilder<'_> {
                     if offen {
                         start += i64::from(coordinate(*lane, u16::from(idxen))?);
                     }
-                    let start = u32::try_from(start)
-                        .map_err(|_| HaltReason::Unsupported("an offset past 32 bits".to_owned()))?;
+                    let start = u32::try_from(start).map_err(|_| unsupported("an offset past 32 bits"))?;
                     (space, start)
                 }
-                _ => return Err(HaltReason::Unsupported("a descriptor of another kind".to_owned())),
+                _ => return Err(unsupported("a descriptor of another kind")),
             };
             lanes.push(LaneElements { lane: *lane, starts: vec![start] });
         }
@@ -500,7 +486,7 @@ impl CodeBuilder<'_> {
         let base = state.read_mask(registers.first, 2)?;
         // 48 bits of address. A stride above them would add the lane index.
         if base >> 48 != 0 {
-            return Err(HaltReason::Unsupported("a descriptor with a stride".to_owned()));
+            return Err(unsupported("a descriptor with a stride"));
         }
         let offset = offset_modifier(&instruction.modifiers)?
             + i64::from(state.require_constant(self.scalar_operand(
@@ -534,17 +520,13 @@ impl CodeBuilder<'_> {
                     found = Some(offset);
                 }
                 _ => {
-                    return Err(HaltReason::Unsupported(
-                        "registers that do not hold a descriptor".to_owned(),
-                    ));
+                    return Err(unsupported("registers that do not hold a descriptor"));
                 }
             }
         }
         let resources = &self.launch.kernel.resources;
         let resource = found.and_then(|offset| resources.iter().find(|known| known.offset == offset));
-        resource
-            .map(|resource| resource.target)
-            .ok_or_else(|| HaltReason::Unsupported("a descriptor outside the set".to_owned()))
+        resource.map(|resource| resource.target).ok_or_else(|| unsupported("a descriptor outside the set"))
     }
 
     fn descriptor_word(&self, at: u32) -> Result<WaveValue, HaltReason> {
@@ -552,7 +534,7 @@ impl CodeBuilder<'_> {
         let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);
         match resource.map(|resource| (resource.offset, (at - resource.offset) / 4)) {
             Some((offset, word)) if word < 16 => Ok(WaveValue::DescriptorWord { offset, word: word as u8 }),
-            _ => Err(HaltReason::Unsupported("memory outside the descriptor set".to_owned())),
+            _ => Err(unsupported("memory outside the descriptor set")),
         }
     }
 
@@ -563,31 +545,24 @@ impl CodeBuilder<'_> {
             .and_then(|start| u32::try_from(start).ok());
         match (self.launch.kernel.address_space, start) {
             (Some(space), Some(start)) => Ok((space, start)),
-            _ => Err(HaltReason::Unsupported("an address outside of the test's memory".to_owned())),
+            _ => Err(unsupported("an address outside of the test's memory")),
         }
     }
 
-    fn bypassed_caches(&mut self, kind: facts::AccessClass, modifiers: &OperandModifiers) -> BypassedCaches {
-        let mut skips = BypassedCaches::default();
+    fn bypassed_caches(&mut self, kind: facts::AccessClass, modifiers: &OperandModifiers) -> [bool; 3] {
+        let mut bypassed = [false; 3];
         for rule in self.facts.bit_rules(self.generation, kind, modifiers) {
-            for cache in &rule.skips {
-                match cache {
-                    facts::CacheName::Vector => skips.vector = true,
-                    facts::CacheName::Array => skips.array = true,
-                    facts::CacheName::Scalar => skips.scalar = true,
-                }
-            }
+            rule.skips.iter().for_each(|cache| bypassed[cache.index()] = true);
             if !self.code.applied_facts.contains(&rule.fact) {
                 self.code.applied_facts.push(rule.fact.clone());
             }
         }
-        skips
+        bypassed
     }
 
     fn new_slot(&mut self) -> Result<u16, HaltReason> {
         let slot = self.code.slot_count;
-        self.code.slot_count =
-            slot.checked_add(1).ok_or_else(|| HaltReason::Unsupported("more than 65535 loads".to_owned()))?;
+        self.code.slot_count = slot.checked_add(1).ok_or_else(|| unsupported("more than 65535 loads"))?;
         Ok(slot)
     }
 
@@ -608,8 +583,8 @@ impl CodeBuilder<'_> {
     }
 
     fn push_access(&mut self, access: Access) -> Result<u16, HaltReason> {
-        let number = u16::try_from(self.code.accesses.len())
-            .map_err(|_| HaltReason::Unsupported("more than 65535 accesses".to_owned()))?;
+        let number =
+            u16::try_from(self.code.accesses.len()).map_err(|_| unsupported("more than 65535 accesses"))?;
         self.code.accesses.push(access);
         Ok(number)
     }
@@ -647,7 +622,7 @@ impl CodeBuilder<'_> {
 
 /// Returns the bytes that `offset:` adds.
 fn offset_modifier(modifiers: &OperandModifiers) -> Result<i64, HaltReason> {
-    modifiers.value_as_number("offset").ok_or_else(|| HaltReason::Unsupported("modifier `offset`".to_owned()))
+    modifiers.value_as_number("offset").ok_or_else(|| unsupported("modifier `offset`"))
 }
 
 /// Splits an access into parts within 8 aligned bytes, with the index of their first word.
@@ -655,14 +630,12 @@ fn offset_modifier(modifiers: &OperandModifiers) -> Result<i64, HaltReason> {
 /// Accesses of more than 8 bytes are split into words.
 fn split_access(space: MemorySpace, start: u32, bytes: u32) -> Result<Vec<(MemoryWord, u16)>, HaltReason> {
     if !start.is_multiple_of(bytes.min(4)) {
-        return Err(HaltReason::Unsupported("an access that is not aligned".to_owned()));
+        return Err(unsupported("an access that is not aligned"));
     }
     let mut parts = Vec::new();
     let mut split_bytes = 0;
     while split_bytes < bytes {
-        let offset = start
-            .checked_add(split_bytes)
-            .ok_or_else(|| HaltReason::Unsupported("an address past 32 bits".to_owned()))?;
+        let offset = start.checked_add(split_bytes).ok_or_else(|| unsupported("an address past 32 bits"))?;
         let size = if offset.is_multiple_of(8) && bytes == 8 { 8 } else { (bytes - split_bytes).min(4) };
         parts.push((MemoryWord { space, offset, bytes: size as u8 }, (split_bytes / 4) as u16));
         split_bytes += size;

@@ -1,6 +1,8 @@
 //! Arithmetic of a wave: all operands are read before any write.
 
-use super::{CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, vector_registers_at};
+use super::{
+    CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, unsupported, vector_registers_at,
+};
 use crate::alu::AluOperation;
 use crate::code::WaveValue;
 use crate::opcode::{CompareRelation, CompareType, Opcode, ScalarOperation, SccEffect, VectorOperation};
@@ -33,7 +35,7 @@ impl CodeBuilder<'_> {
             match half.opcode {
                 Opcode::Scalar(operation) => self.execute_scalar(state, half, operation, &mut writes)?,
                 Opcode::Vector(operation) => self.execute_vector(state, half, operation, &mut writes)?,
-                _ => return Err(HaltReason::Unsupported("half of a dual instruction".to_owned())),
+                _ => return Err(unsupported("half of a dual instruction")),
             }
         }
         for (register, lane, _) in &writes.vector {
@@ -55,7 +57,7 @@ impl CodeBuilder<'_> {
         operation: ScalarOperation,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
-        let zero = WaveValue::Constant(0);
+        let zero = WaveValue::ZERO;
         let source = |builder: &Self, index: usize, word: u16| match instruction.operands.get(index) {
             Some(operand) => builder.scalar_operand(state, operand, word),
             None => Ok(zero),
@@ -81,7 +83,7 @@ impl CodeBuilder<'_> {
                 require_operands(instruction, 2)?;
                 let destination = scalar_registers_at(instruction, 0)?;
                 let MachineOperand::Number(number) = operand_at(instruction, 1)? else {
-                    return Err(HaltReason::Unsupported("a constant that is not a number".to_owned()));
+                    return Err(unsupported("a constant that is not a number"));
                 };
                 // The 16-bit constant is sign-extended.
                 let constant = WaveValue::Constant(i32::from(*number as i16) as u32);
@@ -202,7 +204,7 @@ impl CodeBuilder<'_> {
         amount: u32,
         left: bool,
     ) -> Result<[WaveValue; 2], HaltReason> {
-        let zero = WaveValue::Constant(0);
+        let zero = WaveValue::ZERO;
         if let (WaveValue::Constant(low), WaveValue::Constant(high)) = (low, high) {
             let value = u64::from(low) | u64::from(high) << 32;
             let value = if left { value << amount } else { value >> amount };
@@ -237,7 +239,7 @@ impl CodeBuilder<'_> {
         a: [WaveValue; 2],
         b: [WaveValue; 2],
     ) -> Result<WaveValue, HaltReason> {
-        let (zero, one) = (WaveValue::Constant(0), WaveValue::Constant(1));
+        let (zero, one) = (WaveValue::ZERO, WaveValue::Constant(1));
         let (swap, negate, equal) = match relation {
             CompareRelation::Equal => (false, false, true),
             CompareRelation::NotEqual => (false, true, true),
@@ -291,7 +293,7 @@ impl CodeBuilder<'_> {
         operation: VectorOperation,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
-        let zero = WaveValue::Constant(0);
+        let zero = WaveValue::ZERO;
         let active = state.active_lanes()?;
         let source = |builder: &mut Self, index: usize, word: u16, lane: usize| match instruction
             .operands
@@ -307,7 +309,7 @@ impl CodeBuilder<'_> {
                 let (register, write_mask) = match operand_at(instruction, 0)? {
                     MachineOperand::Half { register, high: false } => (*register, Some(0xffff)),
                     MachineOperand::Vector(registers) => (registers.first, write_mask),
-                    other => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+                    other => return Err(unsupported(format!("operand {other:?}"))),
                 };
                 for lane in active {
                     let (mut a, mut b) = (source(self, 1, 0, lane)?, source(self, 2, 0, lane)?);
@@ -330,7 +332,7 @@ impl CodeBuilder<'_> {
                 // GFX8 has a carry where later generations have an instruction of the same name without one.
                 let has_mask_operand = instruction.operands.len() == 4 + usize::from(carry_in);
                 if !has_mask_operand && (carry_out || carry_in || instruction.operands.len() != 3) {
-                    return Err(HaltReason::Unsupported("another number of operands".to_owned()));
+                    return Err(unsupported("another number of operands"));
                 }
                 let first = if has_mask_operand { 2 } else { 1 };
                 let (sum, flag) = if subtract {
@@ -384,7 +386,7 @@ impl CodeBuilder<'_> {
                 let mask_registers = match instruction.operands.get(3) {
                     Some(MachineOperand::Scalar(registers)) => *registers,
                     None => RegisterRange { first: special::VCC, count: 2 },
-                    Some(other) => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
+                    Some(other) => return Err(unsupported(format!("operand {other:?}"))),
                 };
                 let mask = state.read_mask(mask_registers.first, mask_registers.count)?;
                 for lane in active {
@@ -462,7 +464,7 @@ fn require_operands(instruction: &MachineInstruction, operands: usize) -> Result
     if instruction.operands.len() == operands {
         return Ok(());
     }
-    Err(HaltReason::Unsupported("another number of operands".to_owned()))
+    Err(unsupported("another number of operands"))
 }
 
 /// Returns the operation of a move with byte selection, and the mask of written bits if partial.
@@ -471,8 +473,7 @@ fn apply_byte_selection(
     instruction: &MachineInstruction,
 ) -> Result<(AluOperation, Option<u32>), HaltReason> {
     let modifiers = &instruction.modifiers;
-    let unknown =
-        |key: &str| HaltReason::Unsupported(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
+    let unknown = |key: &str| unsupported(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
     if modifiers.value("src1_sel").is_some_and(|value| value != "DWORD") {
         return Err(unknown("src1_sel"));
     }

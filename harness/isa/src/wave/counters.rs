@@ -1,6 +1,6 @@
 //! Outstanding operations, their counters, and the operations that a wait completes.
 
-use super::{CodeBuilder, HaltReason, WaveState};
+use super::{CodeBuilder, HaltReason, WaveState, unsupported};
 use crate::code::WaveStep;
 use crate::family::Generation;
 use crate::opcode::{MemoryPath, WaitCounter};
@@ -61,13 +61,10 @@ impl CodeBuilder<'_> {
                 "lgkmcnt" => WaitCounter::Lds,
                 "vscnt" => WaitCounter::Store,
                 "expcnt" => WaitCounter::Other,
-                _ => return Err(HaltReason::Unsupported(format!("counter `{name}`"))),
+                _ => return Err(unsupported(format!("counter `{name}`"))),
             };
             let count = crate::text::parse_number(count).and_then(|count| usize::try_from(count).ok());
-            waits.push((
-                counter,
-                count.ok_or_else(|| HaltReason::Unsupported(format!("a wait for `{name}`")))?,
-            ));
+            waits.push((counter, count.ok_or_else(|| unsupported(format!("a wait for `{name}`")))?));
         }
         for (counter, count) in waits {
             self.complete_operations(state, instruction.line, counter, count);
@@ -88,8 +85,7 @@ impl CodeBuilder<'_> {
             }
             _ => None,
         };
-        let count =
-            count.ok_or_else(|| HaltReason::Unsupported("an amount that is not a number".to_owned()))?;
+        let count = count.ok_or_else(|| unsupported("an amount that is not a number"))?;
         match counters {
             // Two counts in one number: loads or stores from bit 8 on, LDS in bits 0 to 5.
             [first, second] => {
