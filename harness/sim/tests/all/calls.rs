@@ -1,14 +1,13 @@
 //! Tests with queues, host threads and API calls: calls order their accesses in every variant, and each
 //! removed call is detected.
 
-use std::ops::ControlFlow;
-
 use litmus::{Observation, Race, Test};
-use plan::Device;
-use runner::{Join, RunBudget, RunError, RunMetadata, RunSettings, RunVariant};
+use runner::{Join, RunError, RunVariant};
 use sim::{Fault, SimDevice};
 
-use crate::common::{complete_prediction, disallowed_outcomes, instance_count, stress};
+use crate::common::{
+    compile, complete_prediction, corpus_test, disallowed_outcomes, instance_count, run_instances,
+};
 
 /// Returns the race-free tests of the folders, with their texts.
 fn api_tests() -> Vec<(String, &'static str, Test)> {
@@ -30,21 +29,8 @@ fn run_all_mechanisms(
     count: u64,
     seed: u64,
 ) -> Option<Result<Observation, RunError>> {
-    let runnable =
-        runner::compile_for_device(test, RunVariant::default(), &stress(device), device.capabilities())
-            .ok()?;
-    let settings = RunSettings::new(stress(device), RunBudget::instances(count), seed);
-    let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-    let (program, mechanisms) = (&runnable.program, runnable.mechanisms());
-    Some(runner::run_mechanisms(
-        device,
-        program,
-        &mechanisms,
-        test,
-        &settings,
-        &mut RunMetadata::default(),
-        on_progress,
-    ))
+    let runnable = compile(device, test, RunVariant::default()).ok()?;
+    Some(run_instances(device, (&runnable, test), count, seed))
 }
 
 /// Runs every test, with its calls if it has any, and checks that no forbidden outcome occurs.
@@ -54,7 +40,7 @@ fn calls_order_their_accesses() {
     let (mut wrong, mut placeable_calls) = (Vec::new(), 0);
     for (id, _, test) in api_tests() {
         let calls = RunVariant { join: Some(Join::Calls), ..RunVariant::default() };
-        let runnable = runner::compile_for_device(&test, calls, &stress(&device), device.capabilities());
+        let runnable = compile(&device, &test, calls);
         assert!(runnable.is_ok() || test.schedule().is_none(), "{id}: {runnable:?}");
         placeable_calls += u32::from(runnable.is_ok());
         let seen = run_all_mechanisms(&device, &test, instance_count(4_000), 7)
@@ -82,25 +68,10 @@ const UNDETECTED_REMOVALS: [(&str, &str, &str); 3] = [
 #[test]
 fn every_round_needs_zeroed_memory() {
     let device = SimDevice::new(Fault::None);
-    let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == "classes/MP+cbar.sc1").unwrap();
-    let test = litmus::parse(entry.text, &entry.path).unwrap();
+    let test = corpus_test("classes/MP+cbar.sc1");
     let rounds = |word: &str| {
-        let runnable =
-            runner::compile_for_device(&test, word.parse().unwrap(), &stress(&device), device.capabilities())
-                .unwrap();
-        let settings = RunSettings::new(stress(&device), RunBudget::instances(20_000), 3);
-        let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-        let (program, mechanisms) = (&runnable.program, runnable.mechanisms());
-        let seen = runner::run_mechanisms(
-            &device,
-            program,
-            &mechanisms,
-            &test,
-            &settings,
-            &mut RunMetadata::default(),
-            on_progress,
-        );
-        let seen = seen.unwrap();
+        let runnable = compile(&device, &test, word.parse().unwrap()).unwrap();
+        let seen = run_instances(&device, (&runnable, &test), 20_000, 3).unwrap();
         (seen.batches.unwrap().total, seen.dispatches)
     };
     let (all, dispatches) = rounds("zeroed");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use litmus::{Observation, Prediction, Race, Test};
 use model::{Model, PredictOptions, predict};
 use plan::{Device, DeviceError};
-use runner::{Cause, Join, RunBudget, RunError, RunSettings, Stress};
+use runner::{Cause, Join, RunBudget, RunError, RunMetadata, RunSettings, RunVariant, Runnable, Stress};
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::SimDevice;
 
@@ -92,6 +92,40 @@ pub fn run_under(
     let lacks = |error: &RunError| matches!(error.cause, Cause::Device(DeviceError::Unsupported(_)));
     assert!(!ran.as_ref().is_err_and(lacks), "{}: {ran:?}", test.name);
     Some(ran)
+}
+
+pub fn corpus_test(id: &str) -> Test {
+    let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
+    litmus::parse(entry.text, &entry.path).unwrap()
+}
+
+/// Compiles a test in a variant; the error is the reason why it has no kernels.
+pub fn compile(device: &SimDevice, test: &Test, variant: RunVariant) -> Result<Runnable, String> {
+    let runnable = runner::compile_for_device(test, variant, &stress(device), device.capabilities());
+    runnable.map_err(|reason| reason.to_string())
+}
+
+/// Runs a compiled test with each of its mechanisms.
+pub fn run_mechanisms(
+    device: &SimDevice,
+    (runnable, test): (&Runnable, &Test),
+    settings: &RunSettings,
+    metadata: &mut RunMetadata,
+) -> Result<Observation, RunError> {
+    let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
+    let (program, mechanisms) = (&runnable.program, runnable.mechanisms());
+    runner::run_mechanisms(device, program, &mechanisms, test, settings, metadata, on_progress)
+}
+
+/// Runs a compiled test for a number of instances.
+pub fn run_instances(
+    device: &SimDevice,
+    compiled: (&Runnable, &Test),
+    instances: u64,
+    seed: u64,
+) -> Result<Observation, RunError> {
+    let settings = RunSettings::new(stress(device), RunBudget::instances(instances), seed);
+    run_mechanisms(device, compiled, &settings, &mut RunMetadata::default())
 }
 
 /// Returns the model's prediction; `None` if it is incomplete.

@@ -20,16 +20,7 @@ fn words(text: &str) -> Vec<u32> {
 fn plan(words: Vec<u32>, bindings: u32) -> Plan {
     let buffer = Buffer { words: 4096, memory: BufferMemory::Shared, name: "memory" };
     Plan {
-        kernels: vec![plan::Kernel {
-            words,
-            bindings,
-            images: Vec::new(),
-            push_constant_bytes: 48,
-            addresses: Vec::new(),
-            subgroups: plan::Subgroups::Any,
-            stage: plan::KernelStage::Compute,
-            interface: None,
-        }],
+        kernels: vec![plan::Kernel { words, bindings, push_constant_bytes: 48, ..plan::Kernel::default() }],
         buffers: (0..bindings).map(|_| buffer.clone()).collect(),
         queues: vec![Queue { family: 0 }],
         steps: vec![PlanStep::Dispatch {

@@ -1,16 +1,14 @@
 //! Tests of faults: the suite detects each visible fault, and reports no violation of a sound device.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::suite::Suite;
 use litmus::{Observation, Outcome, Prediction, Race, Test};
-use plan::Device;
-use runner::{RunBudget, RunError, RunMetadata, RunSettings, RunVariant, Runnable};
+use runner::{RunError, RunVariant, Runnable};
 use sim::{ExpectedEffect, FAULTS, Fault, SimDevice};
 
-use crate::common::{complete_prediction, disallowed_outcomes, stress};
+use crate::common::{compile, complete_prediction, disallowed_outcomes, run_instances};
 
 /// A test of the suite.
 struct Case {
@@ -22,18 +20,7 @@ struct Case {
 
 impl Case {
     fn run(&self, device: &SimDevice, instances: u64, seed: u64) -> Result<Observation, RunError> {
-        let settings = RunSettings::new(stress(device), RunBudget::instances(instances), seed);
-        let (program, mechanisms) = (&self.runnable.program, self.runnable.mechanisms());
-        let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-        runner::run_mechanisms(
-            device,
-            program,
-            &mechanisms,
-            &self.test,
-            &settings,
-            &mut RunMetadata::default(),
-            on_progress,
-        )
+        run_instances(device, (&self.runnable, &self.test), instances, seed)
     }
 }
 
@@ -41,7 +28,7 @@ impl Case {
 fn race_free_case(id: String, text: &str, device: &SimDevice) -> Option<Case> {
     let variant: RunVariant = id.split_once('@').map_or("", |(_, variant)| variant).parse().unwrap();
     let test = litmus::parse(text, &id).unwrap();
-    let runnable = runner::compile_for_device(&test, variant, &stress(device), device.capabilities()).ok()?;
+    let runnable = compile(device, &test, variant).ok()?;
     let prediction = complete_prediction(&shaders::effective_test(&test, variant.shader).ok()?)?;
     (prediction.race == Race::Free).then_some(Case { id, test, prediction, runnable })
 }

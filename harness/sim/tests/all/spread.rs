@@ -1,13 +1,10 @@
 //! Runs whose first part does not show a previously observed weak outcome: the rest has another layout.
 
-use std::ops::ControlFlow;
-
 use litmus::{Observation, Outcome, Value};
-use plan::Device;
 use runner::{RunBudget, RunMetadata, RunSettings, RunVariant, SpreadPart};
 use sim::{Fault, SimDevice};
 
-use crate::common::stress;
+use crate::common::{compile, corpus_test, run_mechanisms, stress};
 
 const INSTANCES: u64 = 20_000;
 
@@ -24,26 +21,12 @@ fn run_with(
     mut metadata: RunMetadata,
     change: impl FnOnce(&mut RunSettings),
 ) -> (Observation, RunMetadata) {
-    let all = litmus::corpus::tests();
-    let entry = all.iter().find(|entry| entry.id == id).unwrap();
-    let test = litmus::parse(entry.text, &entry.path).unwrap();
+    let test = corpus_test(id);
     let device = SimDevice::new(Fault::None);
-    let runnable =
-        runner::compile_for_device(&test, RunVariant::default(), &stress(&device), device.capabilities())
-            .unwrap();
-    let budget = RunBudget::instances(INSTANCES);
-    let mut settings = RunSettings::new(stress(&device), budget, seed);
+    let runnable = compile(&device, &test, RunVariant::default()).unwrap();
+    let mut settings = RunSettings::new(stress(&device), RunBudget::instances(INSTANCES), seed);
     change(&mut settings);
-    let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-    let ran = runner::run_mechanisms(
-        &device,
-        &runnable.program,
-        &runnable.mechanisms(),
-        &test,
-        &settings,
-        &mut metadata,
-        on_progress,
-    );
+    let ran = run_mechanisms(&device, (&runnable, &test), &settings, &mut metadata);
     (ran.unwrap(), metadata)
 }
 

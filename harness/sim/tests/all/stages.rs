@@ -8,7 +8,9 @@ use shaders::variant::CarrierStage;
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::{Fault, SimDevice};
 
-use crate::common::{complete_prediction, disallowed_outcomes, instance_count, run_variant, stress};
+use crate::common::{
+    complete_prediction, corpus_test, disallowed_outcomes, instance_count, run_variant, stress,
+};
 
 /// Stages whose invocations may be shaded repeatedly.
 const STAGES: [CarrierStage; 5] = [
@@ -20,11 +22,6 @@ const STAGES: [CarrierStage; 5] = [
 ];
 /// Stages with workgroups, whose invocations run once.
 const WORKGROUPS: [CarrierStage; 2] = [CarrierStage::Mesh, CarrierStage::Task];
-
-fn corpus_test(id: &str) -> litmus::Test {
-    let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
-    litmus::parse(entry.text, &entry.path).unwrap()
-}
 
 fn in_stage(stage: CarrierStage) -> Variant {
     Variant { stage, ..Variant::default() }
