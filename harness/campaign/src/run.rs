@@ -68,8 +68,8 @@ pub trait RunKind: Sync {
         None
     }
 
-    /// Returns the job of a test. `next` is the test that probably follows, to compile it ahead.
-    fn create_job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Self::Job;
+    /// Returns the job of a test; no test of the device follows if `is_last`.
+    fn create_job(&self, cell: usize, is_last: bool, share: Option<Duration>) -> Self::Job;
 
     /// Returns a job for its next attempt, after `earlier` ones.
     fn for_attempt(&self, job: Self::Job, _earlier: u32) -> Self::Job {
@@ -171,22 +171,20 @@ pub(crate) fn job_ending<K: RunKind>(
     Ok(match end {
         AttemptEnd::Answered(answer) => match K::incomplete_reason(answer) {
             None => Ending::Finished,
-            Some(IncompleteReason::NotPlaceable { rule: what } | IncompleteReason::Lacks { what }) => {
+            Some(IncompleteReason::NotPlaceable(what) | IncompleteReason::Lacks(what)) => {
                 return Err(what.clone());
             }
             Some(IncompleteReason::NullDevice) => Ending::NullDevice,
-            Some(reason @ (IncompleteReason::DeviceLost { .. } | IncompleteReason::NoDevice { .. })) => {
+            Some(reason @ (IncompleteReason::DeviceLost(_) | IncompleteReason::NoDevice(_))) => {
                 Ending::DeviceLost(reason.to_string())
             }
-            Some(reason @ IncompleteReason::TimedOut { .. }) => Ending::TimedOut(reason.to_string()),
-            Some(reason @ IncompleteReason::Disagreement { .. }) => {
-                Ending::CountsDisagree(reason.to_string())
-            }
+            Some(reason @ IncompleteReason::TimedOut(_)) => Ending::TimedOut(reason.to_string()),
+            Some(reason @ IncompleteReason::Disagreement(_)) => Ending::CountsDisagree(reason.to_string()),
             Some(
-                reason @ (IncompleteReason::Test { .. }
-                | IncompleteReason::Stress { .. }
-                | IncompleteReason::Driver { .. }
-                | IncompleteReason::Internal { .. }),
+                reason @ (IncompleteReason::Test(_)
+                | IncompleteReason::Stress(_)
+                | IncompleteReason::Driver(_)
+                | IncompleteReason::Internal(_)),
             ) => Ending::Crashed(reason.to_string()),
         },
         AttemptEnd::Failed(failure @ pool::WorkerFailure::TimedOut { .. }) => {
@@ -397,7 +395,7 @@ impl<K: RunKind> Run<'_, K> {
                     &mut |number, share| {
                         let cell_at = |index: usize| waiting.get(index).copied();
                         let cell = cell_at(number).unwrap_or_default();
-                        let job = kind.create_job(cell, cell_at(number + 1), share);
+                        let job = kind.create_job(cell, cell_at(number + 1).is_none(), share);
                         let earlier =
                             attempts.get_mut(number).map_or(0, |made| std::mem::replace(made, *made + 1));
                         let job = kind.for_attempt(job, earlier);
@@ -493,7 +491,7 @@ fn spoils_worker<K: RunKind>(report: &ReportOf<K>) -> bool {
 fn lost_device<K: RunKind>(end: &AttemptEnd<K::Answer>) -> bool {
     match end {
         AttemptEnd::Answered(answer) => {
-            matches!(K::incomplete_reason(answer), Some(IncompleteReason::DeviceLost { .. }))
+            matches!(K::incomplete_reason(answer), Some(IncompleteReason::DeviceLost(_)))
         }
         AttemptEnd::Failed(_) | AttemptEnd::NotRun(_) => false,
     }

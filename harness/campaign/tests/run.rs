@@ -265,27 +265,15 @@ fn worker_reports_become_verdicts() {
         (Ok(job_result(&[(&[1, 1], 1000)], None)), Inconclusive, Some("not exercised")),
         (Ok(job_result(&[(&[1, 0], 1)], None)), Violates, None),
         // Observations count even if the run failed.
-        (
-            Ok(job_result(&[(&[1, 0], 1)], Some(IncompleteReason::DeviceLost { message: text("lost") }))),
-            Violates,
-            None,
-        ),
-        (failed(IncompleteReason::Lacks { what: text("a feature") }), Skipped, Some("a feature")),
-        (failed(IncompleteReason::NotPlaceable { rule: text("a rule") }), Skipped, Some("a rule")),
-        (failed(IncompleteReason::DeviceLost { message: text("lost") }), Inconclusive, Some("device lost")),
-        (failed(IncompleteReason::NoDevice { message: text("none") }), Inconclusive, Some("device lost")),
-        (failed(IncompleteReason::TimedOut { message: text("late") }), Inconclusive, Some("timed out")),
+        (Ok(job_result(&[(&[1, 0], 1)], Some(IncompleteReason::DeviceLost(text("lost"))))), Violates, None),
+        (failed(IncompleteReason::Lacks(text("a feature"))), Skipped, Some("a feature")),
+        (failed(IncompleteReason::NotPlaceable(text("a rule"))), Skipped, Some("a rule")),
+        (failed(IncompleteReason::DeviceLost(text("lost"))), Inconclusive, Some("device lost")),
+        (failed(IncompleteReason::NoDevice(text("none"))), Inconclusive, Some("device lost")),
+        (failed(IncompleteReason::TimedOut(text("late"))), Inconclusive, Some("timed out")),
         (failed(IncompleteReason::NullDevice), Inconclusive, Some("null device")),
-        (
-            failed(IncompleteReason::Disagreement { message: text("2, not 1") }),
-            Inconclusive,
-            Some("counts disagree"),
-        ),
-        (
-            failed(IncompleteReason::Internal { message: text("another kernel") }),
-            Inconclusive,
-            Some("crashed"),
-        ),
+        (failed(IncompleteReason::Disagreement(text("2, not 1"))), Inconclusive, Some("counts disagree")),
+        (failed(IncompleteReason::Internal(text("another kernel"))), Inconclusive, Some("crashed")),
         (Err(pool::WorkerFailure::TimedOut { after: Duration::ZERO }), Inconclusive, Some("timed out")),
         (Err(pool::WorkerFailure::Garbled { what: text("?") }), Inconclusive, Some("crashed")),
     ];
@@ -307,7 +295,7 @@ fn submissions_are_smaller_once_a_device_was_lost() {
     let place = folder_options(folder.path(), false, Some(1));
     let attempts = Mutex::new(0);
     let lose_device_once = |job: &wire::Job| match std::mem::replace(&mut *attempts.lock().unwrap(), 1) {
-        0 => Ok(job_result(&[], Some(IncompleteReason::DeviceLost { message: "lost".to_owned() }))),
+        0 => Ok(job_result(&[], Some(IncompleteReason::DeviceLost("lost".to_owned())))),
         _ => allowed_answer(job),
     };
     let (trace, _) = run(&plan, &options, &place, &not_interrupted(), &lose_device_once).unwrap();

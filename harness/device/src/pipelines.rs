@@ -1,19 +1,18 @@
-//! A pipeline cache in memory, with compilation ahead of use.
+//! A pipeline cache in memory.
 //!
 //! A pipeline depends only on its kernel and on the kinds of its images. Drivers need milliseconds for one,
 //! and the same few recur: a run prepares its plan once for each submission in flight, and for each way to
 //! order dispatches.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use ash::vk;
 use plan::{DeviceError, Image, Interface, Kernel, KernelStage, Subgroups};
 
 use crate::pipeline::{Pipeline, PipelineCompiler, descriptor_type};
 
-/// The capacity for unused pipelines: those of a test, of its twin and of the next test.
+/// The capacity for unused pipelines: those of some tests and their twins.
 const CACHE_CAPACITY: usize = 24;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -42,20 +41,16 @@ impl PipelineKey {
     }
 }
 
-/// The cached pipelines of a device, the most recently used one last.
-type CachedPipelines = Mutex<Vec<(PipelineKey, Arc<Pipeline>)>>;
-
 /// Creates and caches the pipelines of a device.
 pub(crate) struct PipelineStore {
     compiler: PipelineCompiler,
-    cache: Arc<CachedPipelines>,
-    /// Threads that compile ahead.
-    background_threads: RefCell<Vec<JoinHandle<()>>>,
+    /// The most recently used one is last.
+    cache: RefCell<Vec<(PipelineKey, Arc<Pipeline>)>>,
 }
 
 impl PipelineStore {
     pub(crate) fn new(compiler: PipelineCompiler) -> PipelineStore {
-        PipelineStore { compiler, cache: Arc::default(), background_threads: RefCell::default() }
+        PipelineStore { compiler, cache: RefCell::default() }
     }
 
     pub(crate) fn compiler(&self) -> &PipelineCompiler {
@@ -68,16 +63,14 @@ impl PipelineStore {
         kernels: &[Kernel],
         images: &[Image],
     ) -> Result<Vec<Arc<Pipeline>>, DeviceError> {
-        self.join_background_threads();
         let missing: Vec<&Kernel> = kernels
             .iter()
-            .filter(|kernel| find_cached(&self.cache, &PipelineKey::for_kernel(kernel, images)).is_none())
+            .filter(|kernel| self.find_cached(&PipelineKey::for_kernel(kernel, images)).is_none())
             .collect();
-        let made = compile_all(&self.compiler, &missing, images);
         let mut own = Vec::with_capacity(missing.len());
-        for (kernel, pipeline) in missing.iter().zip(made) {
+        for (kernel, pipeline) in missing.iter().zip(compile_all(&self.compiler, &missing, images)) {
             let (key, pipeline) = (PipelineKey::for_kernel(kernel, images), Arc::new(pipeline?));
-            insert_cached(&self.compiler, &self.cache, key.clone(), Arc::clone(&pipeline));
+            self.insert_cached(key.clone(), Arc::clone(&pipeline));
             own.push((key, pipeline));
         }
         kernels
@@ -86,7 +79,7 @@ impl PipelineStore {
                 let key = PipelineKey::for_kernel(kernel, images);
                 let own =
                     own.iter().find(|(known, _)| *known == key).map(|(_, pipeline)| Arc::clone(pipeline));
-                own.or_else(|| find_cached(&self.cache, &key)).ok_or_else(|| DeviceError::Driver {
+                own.or_else(|| self.find_cached(&key)).ok_or_else(|| DeviceError::Driver {
                     call: "vkCreateComputePipelines",
                     code: "no pipeline".to_owned(),
                 })
@@ -94,78 +87,34 @@ impl PipelineStore {
             .collect()
     }
 
-    /// Compiles kernels on a background thread. Errors are dropped; they recur when the pipeline is
-    /// requested.
-    pub(crate) fn compile_in_background(&self, kernels: Vec<Kernel>, images: Vec<Image>) {
-        self.join_background_threads();
-        let (compiler, made) = (self.compiler.clone(), Arc::clone(&self.cache));
-        let thread = std::thread::Builder::new().spawn(move || {
-            for kernel in &kernels {
-                let key = PipelineKey::for_kernel(kernel, &images);
-                if find_cached(&made, &key).is_none()
-                    && let Ok(pipeline) = compiler.compile_kernel(kernel, &images)
-                {
-                    insert_cached(&compiler, &made, key, Arc::new(pipeline));
-                }
-            }
-        });
-        // If no thread can be created, each kernel is compiled when it is requested.
-        self.background_threads.borrow_mut().extend(thread);
-    }
-
-    /// Returns the pipelines of a prepared plan; those that are no longer cached are destroyed.
-    pub(crate) fn release(&self, pipelines: Vec<Arc<Pipeline>>) {
-        for pipeline in pipelines {
-            if let Some(pipeline) = Arc::into_inner(pipeline) {
-                self.compiler.destroy(&pipeline);
-            }
+    /// Takes back the pipelines of a prepared plan; those that are no longer cached are destroyed.
+    pub(crate) fn release(&self, pipelines: impl IntoIterator<Item = Arc<Pipeline>>) {
+        for pipeline in pipelines.into_iter().filter_map(Arc::into_inner) {
+            self.compiler.destroy(&pipeline);
         }
     }
 
     /// Empties the cache. Pipelines in use are destroyed when their prepared plan returns them.
     pub(crate) fn clear_cache(&self) {
-        self.join_background_threads();
-        let mut made = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, pipeline) in made.drain(..) {
-            if let Some(pipeline) = Arc::into_inner(pipeline) {
-                self.compiler.destroy(&pipeline);
-            }
-        }
+        self.release(self.cache.borrow_mut().drain(..).map(|(_, pipeline)| pipeline));
     }
 
-    /// Waits until no compilation ahead is running.
-    fn join_background_threads(&self) {
-        for thread in self.background_threads.borrow_mut().drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("creating pipelines in advance was interrupted");
-            }
-        }
+    fn find_cached(&self, key: &PipelineKey) -> Option<Arc<Pipeline>> {
+        let mut cache = self.cache.borrow_mut();
+        let place = cache.iter().position(|(known, _)| known == key)?;
+        let found = cache.remove(place);
+        let pipeline = Arc::clone(&found.1);
+        cache.push(found);
+        Some(pipeline)
     }
-}
 
-fn find_cached(cache: &CachedPipelines, key: &PipelineKey) -> Option<Arc<Pipeline>> {
-    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = cache.iter().position(|(known, _)| known == key)?;
-    let found = cache.remove(place);
-    let pipeline = Arc::clone(&found.1);
-    cache.push(found);
-    Some(pipeline)
-}
-
-/// Caches a pipeline, and evicts the least recently used one beyond the capacity.
-fn insert_cached(
-    compiler: &PipelineCompiler,
-    cache: &CachedPipelines,
-    key: PipelineKey,
-    pipeline: Arc<Pipeline>,
-) {
-    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
-    cache.push((key, pipeline));
-    if cache.len() > CACHE_CAPACITY {
-        let (_, oldest) = cache.remove(0);
-        // A pipeline in use is destroyed by its last user.
-        if let Some(oldest) = Arc::into_inner(oldest) {
-            compiler.destroy(&oldest);
+    /// Caches a pipeline, and evicts the least recently used one beyond the capacity. A pipeline in use is
+    /// destroyed by its last user.
+    fn insert_cached(&self, key: PipelineKey, pipeline: Arc<Pipeline>) {
+        let mut cache = self.cache.borrow_mut();
+        cache.push((key, pipeline));
+        if cache.len() > CACHE_CAPACITY {
+            self.release([cache.remove(0).1]);
         }
     }
 }

@@ -7,7 +7,7 @@ use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
 use plan::{
-    Capabilities, Device, DeviceError, Feature, Identity, Image, Kernel, KernelStage, Plan, Prepared, Queue,
+    Capabilities, Device, DeviceError, Feature, Identity, Image, Kernel, KernelStage, Plan, Prepared,
 };
 
 use crate::error::{allocation_error, call_error};
@@ -244,20 +244,6 @@ impl Device for VulkanDevice {
             return Ok(Box::new(NullPrepared));
         }
         Ok(Box::new(VulkanPrepared::new(&self.gpu, plan)?))
-    }
-
-    fn compile_ahead(&self, kernels: Vec<Kernel>) {
-        // Missing capabilities are reported when the kernel is used.
-        let wanted = |kernel: &Kernel| {
-            let queues = vec![Queue { family: 0 }];
-            let plan = Plan { kernels: vec![kernel.clone()], queues, ..Plan::default() };
-            kernel.images.is_empty() && plan.validate().is_ok() && self.capabilities.check_plan(&plan).is_ok()
-        };
-        if self.capabilities.executes && !self.gpu.is_abandoned() {
-            self.gpu
-                .pipelines
-                .compile_in_background(kernels.into_iter().filter(wanted).collect(), Vec::new());
-        }
     }
 
     fn clear_pipeline_cache(&self) {

@@ -57,6 +57,20 @@ pub struct Plan {
     pub steps: Vec<PlanStep>,
 }
 
+impl Plan {
+    /// Adds a buffer and returns its number.
+    pub fn add_buffer(&mut self, words: u64, memory: BufferMemory, name: &'static str) -> BufferId {
+        self.buffers.push(Buffer { words, memory, name });
+        BufferId(self.buffers.len() as u32 - 1)
+    }
+
+    /// Adds a kernel and returns its number.
+    pub fn add_kernel(&mut self, kernel: Kernel) -> KernelId {
+        self.kernels.push(kernel);
+        KernelId(self.kernels.len() as u32 - 1)
+    }
+}
+
 /// A kernel: a shader of one stage.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
@@ -314,14 +328,6 @@ pub trait Device {
     ///
     /// [`DeviceError::Unsupported`] for a missing capability, or the driver's error.
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError>;
-
-    /// Compiles kernels in the background, so that later plans with them are prepared faster. Returns
-    /// immediately.
-    ///
-    /// Errors are reported when a plan with the kernel is prepared.
-    fn compile_ahead(&self, kernels: Vec<Kernel>) {
-        let _ = kernels;
-    }
 
     /// Drops cached pipelines, so that the next plan is compiled again. Devices without a cache keep the
     /// default.

@@ -14,12 +14,8 @@ fn kernel(x: u32) -> Kernel {
     Kernel {
         words: vec![0x0723_0203, 0x0001_0500, 0, 10, 0, 2 << 16 | 17, 1, 6 << 16 | 16, 1, 17, x, 1, 1],
         bindings: 2,
-        images: Vec::new(),
         push_constant_bytes: 8,
-        addresses: Vec::new(),
-        subgroups: Subgroups::Any,
-        stage: plan::KernelStage::Compute,
-        interface: None,
+        ..Kernel::default()
     }
 }
 

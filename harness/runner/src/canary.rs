@@ -4,10 +4,11 @@
 //! A driver with a stub kernel device signals its fences and leaves memory unchanged. Some tests would report
 //! that as a violation.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plan::{
-    Buffer, BufferId, BufferMemory, Device, Kernel, KernelId, Plan, PlanStep, Progress, Queue, QueueId,
+    Buffer, BufferId, BufferMemory, Device, Kernel, KernelId, Plan, PlanStep, Prepared, Progress, Queue,
+    QueueId,
 };
 use shaders::canary::{PUSH_CONSTANT_BYTES, WORDS, expected_answer, kernel};
 
@@ -25,18 +26,49 @@ const INPUT: u32 = 0x5ca1_ab1e;
 /// [`Cause::NullDevice`] if the answer is wrong. [`Cause::TimedOut`] if the submission does not end; the
 /// device must then not be destroyed. Errors of the device.
 pub fn check(device: &dyn Device, timeout: Duration) -> Result<(), Cause> {
-    let mut prepared = device.prepare(&build_plan())?;
-    prepared.submit()?;
-    match prepared.poll(timeout)? {
-        Progress::Finished { .. } => {}
-        Progress::NotExecuted => return Err(Cause::NullDevice),
-        Progress::Running => {
-            // Destroying resources of a hanging submission would block forever.
-            std::mem::forget(prepared);
-            return Err(Cause::TimedOut { after: timeout });
+    let mut prepared = submit_once(device, &build_plan(), timeout)?;
+    if prepared.read(READBACK)?.ends_with(&expected_answer(INPUT)) { Ok(()) } else { Err(Cause::NullDevice) }
+}
+
+/// Prepares a plan, submits it and waits for its end.
+///
+/// # Errors
+/// As [`submit_and_wait`]. A submission that may still execute is never destroyed: that would block forever.
+pub(crate) fn submit_once<'d>(
+    device: &'d dyn Device,
+    plan: &Plan,
+    timeout: Duration,
+) -> Result<Box<dyn Prepared + 'd>, Cause> {
+    let mut prepared = device.prepare(plan)?;
+    match submit_and_wait(prepared.as_mut(), timeout) {
+        Ok(()) => Ok(prepared),
+        Err(cause) => {
+            if matches!(cause, Cause::TimedOut { .. }) {
+                std::mem::forget(prepared);
+            }
+            Err(cause)
         }
     }
-    if prepared.read(READBACK)?.ends_with(&expected_answer(INPUT)) { Ok(()) } else { Err(Cause::NullDevice) }
+}
+
+/// Submits a prepared plan and waits for its end.
+///
+/// # Errors
+/// [`Cause::NullDevice`] if the device executes nothing, [`Cause::TimedOut`] if the submission does not end,
+/// errors of the device.
+pub(crate) fn submit_and_wait(prepared: &mut dyn Prepared, timeout: Duration) -> Result<(), Cause> {
+    prepared.submit()?;
+    let since = Instant::now();
+    loop {
+        match prepared.poll(timeout.saturating_sub(since.elapsed()))? {
+            Progress::Finished { .. } => return Ok(()),
+            Progress::NotExecuted => return Err(Cause::NullDevice),
+            Progress::Running if since.elapsed() >= timeout => {
+                return Err(Cause::TimedOut { after: since.elapsed() });
+            }
+            Progress::Running => {}
+        }
+    }
 }
 
 fn build_plan() -> Plan {

@@ -10,16 +10,19 @@
 use std::time::{Duration, Instant};
 
 use plan::{
-    Buffer, BufferId, BufferMemory, Device, DeviceError, Kernel, KernelId, Plan, PlanStep, Progress, Queue,
-    QueueId,
+    Buffer, BufferId, BufferMemory, Device, DeviceError, Kernel, KernelId, Plan, PlanStep, Queue, QueueId,
 };
 
+use crate::canary::submit_once;
 use crate::error::Cause;
 
-/// The module of `classic/test.spvasm`.
-const TEST: &[u8] = include_bytes!("../classic/test.spv");
-/// The module of `classic/classify.spvasm`.
-const CLASSIFY: &[u8] = include_bytes!("../classic/classify.spv");
+/// The modules of `classic/test.spvasm` and `classic/classify.spvasm`.
+const MODULES: [&[u8]; 2] =
+    [include_bytes!("../classic/test.spv"), include_bytes!("../classic/classify.spv")];
+/// The same under GLSL450 in SPIR-V 1.3, for devices without the Vulkan memory model. The accesses need no
+/// change: they are relaxed atomics at device scope, and plain accesses to memory that no other invocation uses.
+const GLSL450_MODULES: [&[u8]; 2] =
+    [include_bytes!("../classic/test-glsl450.spv"), include_bytes!("../classic/classify-glsl450.spv")];
 /// Number of testing workgroups.
 const WORKGROUPS: u32 = 64;
 /// Invocations of a workgroup.
@@ -87,17 +90,7 @@ pub fn run(device: &dyn Device, time: Duration, timeout: Duration) -> Result<Sto
 /// Builds everything, runs one iteration and returns the five counters.
 fn run_iteration(device: &dyn Device, timeout: Duration) -> Result<[u32; 5], Cause> {
     device.clear_pipeline_cache();
-    let mut prepared = device.prepare(&build_plan(device.capabilities().memory_model))?;
-    prepared.submit()?;
-    match prepared.poll(timeout)? {
-        Progress::Finished { .. } => {}
-        Progress::NotExecuted => return Err(Cause::NullDevice),
-        Progress::Running => {
-            // Destroying resources of a hanging submission would block forever.
-            std::mem::forget(prepared);
-            return Err(Cause::TimedOut { after: timeout });
-        }
-    }
+    let mut prepared = submit_once(device, &build_plan(device.capabilities().memory_model), timeout)?;
     let counters = prepared.read(COUNTERS)?.first_chunk::<5>().copied();
     counters.ok_or_else(|| DeviceError::InvalidPlan("five counters are missing".into()).into())
 }
@@ -111,70 +104,10 @@ fn to_words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
-/// Converts a module to GLSL450 and SPIR-V 1.3, for devices without the Vulkan memory model.
-///
-/// Its accesses need no change: they are relaxed atomics at device scope, and plain accesses to memory that
-/// no other invocation uses.
-fn to_glsl450(words: &[u32]) -> Vec<u32> {
-    const VERSION_1_3: u32 = 0x1_0300;
-    // Opcodes.
-    const MEMORY_MODEL: u32 = 14;
-    const ENTRY_POINT: u32 = 15;
-    const CAPABILITY: u32 = 17;
-    const VARIABLE: u32 = 59;
-    // Operands.
-    const VULKAN_MEMORY_MODEL: u32 = 5345;
-    const DEVICE_SCOPE: u32 = 5346;
-    const GLSL450: u32 = 1;
-    const INPUT: u32 = 1;
-    // The header of a module has five words, of which the second is the version.
-    let (header, mut rest) = words.split_at(5.min(words.len()));
-    let mut instructions: Vec<&[u32]> = Vec::new();
-    while let Some(first) = rest.first() {
-        let (instruction, tail) = rest.split_at(((first >> 16) as usize).clamp(1, rest.len()));
-        instructions.push(instruction);
-        rest = tail;
-    }
-    let inputs: Vec<u32> = instructions
-        .iter()
-        .filter_map(|instruction| match instruction {
-            [first, _, id, INPUT, ..] if first & 0xffff == VARIABLE => Some(*id),
-            _ => None,
-        })
-        .collect();
-    let mut converted = header.to_vec();
-    converted.iter_mut().skip(1).take(1).for_each(|version| *version = VERSION_1_3);
-    for instruction in instructions {
-        match (instruction.first().map(|first| first & 0xffff), instruction) {
-            (Some(CAPABILITY), [_, VULKAN_MEMORY_MODEL | DEVICE_SCOPE]) => {}
-            (Some(MEMORY_MODEL), [first, addressing, _]) => converted.extend([*first, *addressing, GLSL450]),
-            // In SPIR-V 1.3, the interface of an entry point lists no buffers. The name `main` takes two
-            // words.
-            (Some(ENTRY_POINT), [_, model, function, name, end, interface @ ..]) => {
-                let interface: Vec<u32> =
-                    interface.iter().copied().filter(|id| inputs.contains(id)).collect();
-                converted.push((5 + interface.len() as u32) << 16 | ENTRY_POINT);
-                converted.extend([model, function, name, end]);
-                converted.extend(interface);
-            }
-            _ => converted.extend(instruction),
-        }
-    }
-    converted
-}
-
 fn build_plan(memory_model: bool) -> Plan {
     let queue = QueueId(0);
-    let kernel = |bytes: &[u8]| Kernel {
-        words: if memory_model { to_words(bytes) } else { to_glsl450(&to_words(bytes)) },
-        bindings: 2,
-        push_constant_bytes: 0,
-        subgroups: plan::Subgroups::Any,
-        stage: plan::KernelStage::Compute,
-        interface: None,
-        addresses: Vec::new(),
-        images: Vec::new(),
-    };
+    let modules = if memory_model { MODULES } else { GLSL450_MODULES };
+    let kernel = |bytes| Kernel { words: to_words(bytes), bindings: 2, ..Kernel::default() };
     let dispatch = |number, bindings: [BufferId; 2]| PlanStep::Dispatch {
         queue,
         kernel: KernelId(number),
@@ -185,16 +118,13 @@ fn build_plan(memory_model: bool) -> Plan {
     let fill = |buffer, value| PlanStep::Fill { queue, buffer, value };
     let buffer = |words, memory, name| Buffer { words, memory, name };
     Plan {
-        kernels: vec![kernel(TEST), kernel(CLASSIFY)],
+        kernels: modules.map(kernel).into(),
         buffers: vec![
             buffer(INSTANCES * STRIDE * 2, BufferMemory::Device, "locations"),
             buffer(INSTANCES * 2, BufferMemory::Device, "results"),
             buffer(5, BufferMemory::Readback, "counters"),
         ],
         queues: vec![Queue { family: 0 }],
-        semaphores: Vec::new(),
-        images: Vec::new(),
-        hosts: None,
         steps: vec![
             fill(LOCATIONS, 0),
             fill(RESULTS, POISON),
@@ -206,6 +136,7 @@ fn build_plan(memory_model: bool) -> Plan {
             PlanStep::Barrier { queue },
             PlanStep::ToHost { queue, buffer: COUNTERS },
         ],
+        ..Plan::default()
     }
 }
 
@@ -217,41 +148,29 @@ mod tests {
 
     use super::*;
 
-    /// The committed binary matches its assembly text.
+    /// The committed binaries match their assembly text, and those under GLSL450 are valid SPIR-V 1.3.
     #[test]
     fn committed_words_equal_the_assembled_text() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("classic");
         let out = tempfile::tempdir().unwrap();
-        for (name, words) in [("test", TEST), ("classify", CLASSIFY)] {
-            let to = out.path().join(name);
+        let names = ["test", "classify", "test-glsl450", "classify-glsl450"];
+        for (name, words) in names.into_iter().zip([MODULES, GLSL450_MODULES].concat()) {
+            let (text, to) = (folder.join(format!("{name}.spvasm")), out.path().join(name));
+            let is_glsl450 = name.ends_with("glsl450");
             let mut command = Command::new("spirv-as");
-            command.args(["--target-env", "spv1.5", "-o"]).arg(&to);
-            match command.arg(folder.join(format!("{name}.spvasm"))).status() {
+            command.args(["--target-env", if is_glsl450 { "spv1.3" } else { "spv1.5" }, "-o"]);
+            match command.arg(&to).arg(text).status() {
                 Err(error) => return println!("skipped: spirv-as is not installed ({error})"),
                 Ok(status) => assert!(status.success(), "{name}"),
             }
-            // The second word is the version of the assembler.
-            let assembled = std::fs::read(to).unwrap();
+            // The third word is the version of the assembler.
+            let assembled = std::fs::read(&to).unwrap();
             assert_eq!(assembled.len(), words.len(), "{name}");
             assert!(assembled[..8] == words[..8] && assembled[12..] == words[12..], "{name}");
-        }
-    }
-
-    /// The converted module is valid for devices without the Vulkan memory model.
-    #[test]
-    fn the_words_under_glsl450_are_valid_spirv_1_3() {
-        let out = tempfile::tempdir().unwrap();
-        for (name, words) in [("test", TEST), ("classify", CLASSIFY)] {
-            let converted = to_glsl450(&to_words(words));
-            assert!(converted.len() < words.len() / 4, "{name}: capabilities are left out");
-            let to = out.path().join(name);
-            let bytes: Vec<u8> = converted.iter().flat_map(|word| word.to_le_bytes()).collect();
-            std::fs::write(&to, bytes).unwrap();
-            match Command::new("spirv-val").args(["--target-env", "vulkan1.1"]).arg(&to).output() {
-                Err(error) => return println!("skipped: spirv-val is not installed ({error})"),
-                Ok(output) => {
-                    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr))
-                }
+            if is_glsl450 {
+                let valid = Command::new("spirv-val").args(["--target-env", "vulkan1.1"]).arg(&to).output();
+                let valid = valid.unwrap();
+                assert!(valid.status.success(), "{name}: {}", String::from_utf8_lossy(&valid.stderr));
             }
         }
     }

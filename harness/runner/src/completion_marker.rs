@@ -8,7 +8,7 @@
 //! Poison values show which instances a device omitted. The marker detects a device that returns data that it
 //! never wrote, even plausible data such as zeros.
 
-use plan::{Buffer, BufferId, BufferMemory, DeviceError, Plan, PlanStep, Prepared, QueueId};
+use plan::{BufferId, BufferMemory, DeviceError, Plan, PlanStep, Prepared, QueueId};
 
 use crate::host_copy::{BufferPrefix, HostCopy};
 
@@ -25,10 +25,7 @@ pub(crate) struct CompletionMarker {
 impl CompletionMarker {
     /// Appends the marker's buffers and steps to a plan, on a queue.
     pub fn add_to_plan(plan: &mut Plan, queue: QueueId) -> CompletionMarker {
-        let mut buffer = |name| {
-            plan.buffers.push(Buffer { words: 1, memory: BufferMemory::Readback, name });
-            BufferId(plan.buffers.len() as u32 - 1)
-        };
+        let mut buffer = |name| plan.add_buffer(1, BufferMemory::Readback, name);
         let (word, before) = (buffer("marker for the host"), buffer("the previous value of the marker"));
         plan.steps.extend([
             PlanStep::Copy { queue, from: word, to: before },

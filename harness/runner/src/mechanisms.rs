@@ -37,18 +37,6 @@ impl<'a> RunMechanisms<'a> {
             all => all,
         }
     }
-
-    /// Returns the kernels of a run, for [`Device::compile_ahead`].
-    pub(crate) fn kernels(
-        &self,
-        device: &dyn Device,
-        program: &Program,
-        test: &Test,
-        settings: &RunSettings,
-    ) -> Vec<plan::Kernel> {
-        let join = self.relevant_joins(program).first().copied().unwrap_or_default();
-        crate::run::plan_kernels(device, program, (join, self.memory), test, settings)
-    }
 }
 
 /// Facts about a run other than its observations.

@@ -7,8 +7,8 @@ use build::PlanBuilder;
 pub(crate) use build::PlanRequest;
 use images::ProgramImages;
 use plan::{
-    Buffer, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, KernelId, Plan, PlanStep,
-    Prepared, Queue, QueueId, StageMask,
+    BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Plan, PlanStep, Prepared, Queue,
+    QueueId, StageMask,
 };
 use shaders::classify::{self, BufferRole, ClassifierKernel};
 use shaders::contract::FIRST_RECEIPT;
@@ -243,22 +243,12 @@ impl ProgramPlan {
         let family = u32::from(capabilities.compute_queues.len() > 1);
         let queue = QueueId(self.plan.queues.len() as u32);
         self.plan.queues.push(Queue { family });
-        let scratch = BufferId(self.plan.buffers.len() as u32);
-        self.plan.buffers.push(Buffer {
-            words: scratch_words,
-            memory: BufferMemory::Device,
-            name: "scratch of the other queue",
-        });
-        let number = KernelId(self.plan.kernels.len() as u32);
-        self.plan.kernels.push(plan::Kernel {
+        let scratch = self.plan.add_buffer(scratch_words, BufferMemory::Device, "scratch of the other queue");
+        let number = self.plan.add_kernel(plan::Kernel {
             words: kernel.words.clone(),
             bindings: 1,
-            images: Vec::new(),
             push_constant_bytes: StressParameters::BYTES,
-            addresses: Vec::new(),
-            subgroups: plan::Subgroups::Any,
-            stage: plan::KernelStage::Compute,
-            interface: None,
+            ..plan::Kernel::default()
         });
         let dispatch = PlanStep::Dispatch {
             queue,
@@ -558,12 +548,8 @@ fn helper_kernel(helper: &ClassifierKernel) -> plan::Kernel {
     plan::Kernel {
         words: helper.words.clone(),
         bindings: u32::try_from(helper.bindings.len()).unwrap_or(u32::MAX),
-        images: Vec::new(),
         push_constant_bytes: classify::PUSH_CONSTANT_BYTES,
-        addresses: Vec::new(),
-        subgroups: plan::Subgroups::Any,
-        stage: plan::KernelStage::Compute,
-        interface: None,
+        ..plan::Kernel::default()
     }
 }
 

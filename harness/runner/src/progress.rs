@@ -211,7 +211,7 @@ pub fn compile_kernel(
         let most = if device.is_cpu { CPU_WORKGROUPS } else { GPU_WORKGROUPS };
         kernel.copies = kernel.copies.min(most.min(device.max_workgroups) / kernel.units).max(1);
     }
-    let missing_feature = |what: &str| IncompleteReason::Lacks { what: what.to_owned() };
+    let missing_feature = |what: &str| IncompleteReason::Lacks(what.to_owned());
     if let Some(missing) = kernel.features.iter().find(|feature| !device.has_feature(**feature)) {
         return Err(missing_feature(missing.name()));
     }
@@ -290,12 +290,9 @@ fn build_plan(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
         kernels: vec![Kernel {
             words: kernel.words.clone(),
             bindings: bindings.len() as u32,
-            images: Vec::new(),
             push_constant_bytes: Parameters::BYTES,
-            addresses: Vec::new(),
             subgroups: kernel.subgroup_size.map_or(plan::Subgroups::Any, plan::Subgroups::Full),
-            stage: plan::KernelStage::Compute,
-            interface: None,
+            ..Kernel::default()
         }],
         buffers: vec![
             buffer(words, BufferMemory::Device, "locations"),

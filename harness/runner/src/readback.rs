@@ -15,9 +15,7 @@
 //! The simulated GPU is not checked, because the host reads its memory directly. Memory that host threads access
 //! is checked before the first and after the last of them; for changes in between, see `guards`.
 
-use plan::{
-    Buffer, BufferId, BufferMemory, DeviceError, Kernel, KernelId, Plan, PlanStep, Prepared, QueueId,
-};
+use plan::{BufferId, BufferMemory, DeviceError, Kernel, Plan, PlanStep, Prepared, QueueId};
 use shaders::Parameters;
 use shaders::checksum::{self, WordRange};
 
@@ -122,14 +120,10 @@ impl ReadbackCheck {
         if buffers.is_empty() {
             return None;
         }
-        let mut buffer = |memory, name| {
-            plan.buffers.push(Buffer { words: buffers.len() as u64, memory, name });
-            BufferId(plan.buffers.len() as u32 - 1)
-        };
-        let device_sums = buffer(BufferMemory::Private, "checksums");
-        let sums = buffer(BufferMemory::Readback, "checksums for the host");
-        let kernel = KernelId(plan.kernels.len() as u32);
-        plan.kernels.push(Kernel {
+        let count = buffers.len() as u64;
+        let device_sums = plan.add_buffer(count, BufferMemory::Private, "checksums");
+        let sums = plan.add_buffer(count, BufferMemory::Readback, "checksums for the host");
+        let kernel = plan.add_kernel(Kernel {
             words: checksum::kernel(),
             bindings: 2,
             push_constant_bytes: checksum::PUSH_CONSTANT_BYTES,

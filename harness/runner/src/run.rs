@@ -14,7 +14,7 @@ use shaders::{CompiledKernel, Parameters, Program};
 
 use crate::calibration::Calibration;
 use crate::classify::{
-    COMPARISON_INTERVAL, Classifier, DONE, POISON, build_classifier, choose_poison, expected_values,
+    COMPARISON_INTERVAL, Classifier, DONE, build_classifier, choose_poison, expected_values,
 };
 use crate::contention::{DispatchDecision, DispatchTimes};
 use crate::count::{Counter, Unwritten};
@@ -630,43 +630,4 @@ fn executes_nothing(tally: &RunTally) -> bool {
 /// Returns true if reading from the device could go wrong: the simulated GPU shares the memory of the host.
 pub(crate) fn needs_readback_check(capabilities: &Capabilities) -> bool {
     !capabilities.shares_choices
-}
-
-/// Returns the kernels of a run of `program` on `device`, to compile them ahead; empty if no such run is
-/// possible.
-pub(crate) fn plan_kernels(
-    device: &dyn Device,
-    program: &Program,
-    mechanism: (Join, BufferMemory),
-    test: &Test,
-    settings: &RunSettings,
-) -> Vec<plan::Kernel> {
-    let capabilities = device.capabilities();
-    let Ok(bounds) = KernelLimits::new(program, capabilities, &settings.stress) else { return Vec::new() };
-    let Ok(counter) = Counter::new(test, program, capabilities.shares_choices) else {
-        return Vec::new();
-    };
-    let classifier = build_classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
-    let classifier = classifier.as_ref();
-    let sharing = MemorySharing::for_device(capabilities, mechanism.1, program, classifier.is_some());
-    // Only the kernels of this plan are used.
-    let workgroups = Workgroups { groups: 1, stress: 0 };
-    let guarded = GuardedTest::of_program(test, program, capabilities);
-    let test = guarded.as_ref().map_or(test, |guarded| &guarded.test);
-    let hosts = host::plan_hosts(program, test, LOCATIONS, mechanism.0);
-    let request = PlanRequest {
-        program,
-        hosts,
-        join: mechanism.0,
-        memory: mechanism.1,
-        bounds: &bounds,
-        workgroups,
-        sharing,
-        classifier,
-        location_words: &counter.location_words(),
-        verified: needs_readback_check(capabilities),
-        guards: &[],
-        poison: POISON,
-    };
-    ProgramPlan::new(request).plan.kernels
 }

@@ -1,4 +1,4 @@
-//! Compiles a test for a device. Planning, compiling ahead and running share this code.
+//! Compiles a test for a device. Planning and running share this code.
 
 use litmus::Test;
 use plan::{BufferMemory, Capabilities};
@@ -31,7 +31,7 @@ pub fn compile_for_device(
     capabilities: &Capabilities,
 ) -> Result<Runnable, IncompleteReason> {
     if let Some(what) = variant.refusal_reason(capabilities) {
-        return Err(IncompleteReason::Lacks { what });
+        return Err(IncompleteReason::Lacks(what));
     }
     let config = variant.kernel_config(stress.kernel_config(capabilities));
     // A test whose guards do not fit runs without them.
@@ -42,7 +42,7 @@ pub fn compile_for_device(
         None => shaders::compile_program(test, &config, variant.pipelines)?,
     };
     if let Some(what) = variant.missing_capability(&program, &test.metadata.needs, capabilities) {
-        return Err(IncompleteReason::Lacks { what });
+        return Err(IncompleteReason::Lacks(what));
     }
     let joins = variant.joins(&program, |feature| capabilities.has_feature(feature));
     Ok(Runnable { joins, memory: variant.location_memory(&program), program })
@@ -78,7 +78,7 @@ pub(crate) fn check_planned_kernel(planned: &str, compiled: &str) -> Result<(), 
     }
     let message =
         format!("an error of this tool: kernel {compiled} was compiled, kernel {planned} was planned");
-    Err(IncompleteReason::Internal { message })
+    Err(IncompleteReason::Internal(message))
 }
 
 #[cfg(test)]

@@ -15,12 +15,13 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use plan::{
-    Buffer, BufferBinding, BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId,
-    ImageShape, Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId,
+    BufferBinding, BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape,
+    Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId,
 };
 use serde::{Deserialize, Serialize};
 use shaders::checksum::WordRange;
 
+use crate::canary::submit_and_wait;
 use crate::completion_marker::CompletionMarker;
 use crate::dispatch::Execution;
 use crate::error::Cause;
@@ -199,10 +200,7 @@ impl ShaderPlanLayout {
     ) -> ShaderPlanLayout {
         let mut plan = Plan { queues: vec![Queue { family: 0 }], ..Plan::default() };
         plan.kernels.push(shader.kernel());
-        let buffer = |plan: &mut Plan, words: u64, memory, name| {
-            plan.buffers.push(Buffer { words: words.max(1), memory, name });
-            BufferId(plan.buffers.len() as u32 - 1)
-        };
+        let buffer = |plan: &mut Plan, words: u64, memory, name| plan.add_buffer(words.max(1), memory, name);
         let initial: Vec<BufferId> = (shader.buffers.iter())
             .map(|input| buffer(&mut plan, input.len(), BufferMemory::Shared, "initial contents of a buffer"))
             .collect();
@@ -217,14 +215,9 @@ impl ShaderPlanLayout {
             let mut bindings = Vec::new();
             let mut back = Vec::new();
             for (number, (input, from)) in shader.buffers.iter().zip(&initial).enumerate() {
-                let to = (!input.uniform).then(|| {
-                    buffer(
-                        &mut plan,
-                        input.len(),
-                        BufferMemory::Readback,
-                        "contents after a shader, for the host",
-                    )
-                });
+                let back_name = "contents after a shader, for the host";
+                let to = (!input.uniform)
+                    .then(|| buffer(&mut plan, input.len(), BufferMemory::Readback, back_name));
                 let most = input.len().max(1);
                 let (initialize, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
@@ -526,22 +519,6 @@ fn initial_copy(shader: &Shader, layout: &ShaderPlanLayout) -> HostCopy {
         copied.insert(*buffer, input.words());
     }
     copied
-}
-
-fn submit_and_wait(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
-    prepared.submit()?;
-    let since = Instant::now();
-    loop {
-        let left = patience.saturating_sub(since.elapsed());
-        match prepared.poll(left)? {
-            plan::Progress::Finished { .. } => return Ok(()),
-            plan::Progress::NotExecuted => return Err(Cause::NullDevice),
-            plan::Progress::Running if since.elapsed() >= patience => {
-                return Err(Cause::TimedOut { after: since.elapsed() });
-            }
-            plan::Progress::Running => {}
-        }
-    }
 }
 
 /// Counts the contents after a dispatch; without read-back buffers, as not executed.

@@ -249,50 +249,51 @@ pub(crate) fn relaxed_load(
 mod tests {
     use super::*;
 
-    const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus");
-    const SPLIT: &str = include_str!("../../../litmus/corpus/split/MP+split.cbar-in-gap.litmus");
-    const PLAIN: &str = include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus");
-
-    fn parse(text: &str) -> Test {
-        litmus::syntax::parse(text, "T").unwrap()
+    fn corpus_test(id: &str) -> Test {
+        let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
+        litmus::parse(entry.text, id).unwrap()
     }
 
+    /// The tests of `tests/twins.txt` have the twins there. `VK_LITMUS_BLESS=1` writes them; review the diff.
     #[test]
-    fn the_twin_is_the_test_without_its_barrier_lines() {
-        let test = parse(BARRIER);
-        let twin = without_control_barriers(&test).unwrap();
-        let kept = |test: &Test| -> Vec<Vec<InstructionKind>> {
-            let kinds = |thread: &litmus::Thread| {
-                let kinds = thread.instructions.iter().map(|instruction| instruction.kind.clone());
-                kinds.filter(|kind| !matches!(kind, InstructionKind::ControlBarrier(_))).collect()
-            };
-            test.threads.iter().map(kinds).collect()
-        };
-        assert_eq!(kept(&twin), kept(&test));
-        let instructions = |test: &Test| -> usize { test.threads.iter().map(|t| t.instructions.len()).sum() };
-        assert_eq!(instructions(&twin), instructions(&test) - 2);
-        assert_eq!(twin.observables(), test.observables());
-        assert_eq!(without_control_barriers(&twin), None);
+    fn twins_have_their_texts() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/twins.txt");
+        let known = std::fs::read_to_string(&path).unwrap();
+        let mut found = String::new();
+        for id in known.lines().filter_map(|line| line.strip_prefix("=== ")) {
+            let test = Test { metadata: litmus::Metadata::default(), ..corpus_test(id) };
+            found += &format!("=== {id}\n");
+            let twins = [("barriers", without_control_barriers(&test)), ("reads", with_early_reads(&test))];
+            for (name, twin) in twins {
+                let text = twin.map_or_else(|| "none".to_owned(), |twin| litmus::print(&twin));
+                let printed = litmus::parse(&text, id).map(|twin| twin.observables().len());
+                assert!(
+                    text == "none" || printed.is_ok_and(|count| count >= test.observables().len()),
+                    "{text}"
+                );
+                found += &format!("--- {name}\n{}\n", text.trim_end());
+            }
+        }
+        if std::env::var_os("VK_LITMUS_BLESS").is_some() {
+            return std::fs::write(path, found).unwrap();
+        }
+        assert_eq!(found, known);
     }
 
+    /// Fragments of one pixel whose accesses are outside of their sections may overlap, and calls stay.
     #[test]
-    fn both_halves_of_split_barriers_are_removed() {
-        let test = parse(SPLIT);
-        let twin = without_control_barriers(&test).unwrap();
-        let kinds: Vec<&InstructionKind> =
-            twin.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind).collect();
-        assert_eq!(kinds.len(), 2);
-        assert!(kinds.iter().all(|kind| kind.access().is_some()), "{kinds:?}");
-    }
-
-    #[test]
-    fn a_test_without_a_barrier_has_no_twin() {
-        assert_eq!(without_control_barriers(&parse(PLAIN)), None);
+    fn threads_of_twins_overlap() {
+        let twin = without_control_barriers(&corpus_test("interlock/MP+interlock.qf")).unwrap();
+        assert_eq!(twin.thread_overlap(), litmus::Overlap::Possible);
+        let test = corpus_test("families/MP+signal.behind");
+        assert_eq!(test.thread_overlap(), litmus::Overlap::Possible);
+        let twin = with_early_reads(&test).unwrap();
+        assert!(twin.schedule().is_some() && twin.schedule() == test.schedule());
     }
 
     #[test]
     fn synchronization_follows_its_instructions() {
-        let mut test = parse(BARRIER);
+        let mut test = corpus_test("barrier/MP+cbar");
         let barrier = test.threads[0]
             .instructions
             .iter()
@@ -308,87 +309,5 @@ mod tests {
         test.system_sync = vec![pair(point(Some(barrier))), pair(point(Some(last))), pair(point(None))];
         let twin = without_control_barriers(&test).unwrap();
         assert_eq!(twin.system_sync, [pair(point(Some(last - 1))), pair(point(None))]);
-    }
-
-    /// Two fragments of one pixel, whose accesses are now outside of their sections.
-    #[test]
-    fn twins_begin_with_an_empty_section() {
-        let test = parse(include_str!("../../../litmus/corpus/interlock/MP+interlock.qf.litmus"));
-        let twin = without_control_barriers(&test).unwrap();
-        for (before, after) in test.threads.iter().zip(&twin.threads) {
-            let [begin, access, end] = &before.instructions[..] else { panic!() };
-            assert_eq!(after.instructions, [begin.clone(), end.clone(), access.clone()]);
-        }
-        assert_eq!(twin.thread_overlap(), litmus::Overlap::Possible);
-    }
-
-    /// SB: each thread reads the other's location before and after everything else, through its own
-    /// references.
-    #[test]
-    fn early_and_late_reads_surround_the_threads() {
-        let test = parse(PLAIN);
-        let twin = with_early_reads(&test).unwrap();
-        assert_eq!(twin.locations.len(), test.locations.len() + 4);
-        for (before, after) in test.threads.iter().zip(&twin.threads) {
-            let [early, rest @ .., late] = after.instructions.as_slice() else { panic!() };
-            let kinds = |instructions: &[Instruction]| -> Vec<InstructionKind> {
-                instructions.iter().map(|instruction| instruction.kind.clone()).collect()
-            };
-            assert_eq!(kinds(rest), kinds(&before.instructions));
-            let location = |instruction: &Instruction| instruction.kind.access().unwrap().place.location;
-            let (first, second) = (location(early), location(late));
-            assert_ne!(first, second);
-            assert_eq!(twin.storage_of(first), twin.storage_of(second));
-            // A location that the thread itself writes shows less.
-            assert_ne!(twin.storage_of(first), location(&before.instructions[0]));
-        }
-        assert_eq!(twin.observables().len(), 6);
-        // The printed twin can be parsed.
-        assert_eq!(parse(&litmus::print(&twin)).observables().len(), 6);
-    }
-
-    /// The thread after the wait is ordered with both others, which read each other's writes. Calls stay at
-    /// their position.
-    #[test]
-    fn early_reads_are_added_between_unordered_threads() {
-        let test = parse(include_str!("../../../litmus/corpus/families/MP+signal.behind.litmus"));
-        assert_eq!(test.thread_overlap(), litmus::Overlap::Possible);
-        let twin = with_early_reads(&test).unwrap();
-        let read = |thread: usize| -> Vec<LocationId> {
-            let accesses = twin.threads[thread].instructions.iter().filter_map(|i| i.kind.access());
-            let early = accesses.filter(|access| access.place.location.0 >= test.locations.len() as u16);
-            early.map(|access| twin.storage_of(access.place.location)).collect()
-        };
-        assert_eq!([read(0), read(1), read(2)], [vec![LocationId(1); 2], vec![LocationId(0); 2], vec![]]);
-        assert_eq!(twin.schedule(), test.schedule());
-        assert!(twin.schedule().is_some());
-    }
-
-    /// No write of these tests can be noticed: values from registers, code behind branches, no write, 16 bits.
-    #[test]
-    fn a_mark_replaces_writes_that_cannot_be_noticed() {
-        let texts = [
-            include_str!("../../../litmus/corpus/lb/LB+data-data.litmus"),
-            include_str!("../../../litmus/corpus/lb/LB+ctrl-ctrl.litmus"),
-            include_str!("../../../litmus/corpus/race/RR+plain.litmus"),
-            include_str!("../../../litmus/corpus/types/MP+rel-acq.u16-payload.litmus"),
-        ];
-        let marks = texts.map(|text| {
-            let test = parse(text);
-            let twin = with_early_reads(&test).unwrap();
-            let marked: Vec<&str> = twin.locations.iter().map(|location| location.name.as_str()).collect();
-            let count = marked.iter().filter(|name| name.starts_with("mark") && !name.contains('_')).count();
-            assert_eq!(parse(&litmus::print(&twin)).observables().len(), twin.observables().len());
-            count
-        });
-        // The flag of the last test has 32 bits.
-        assert_eq!(marks, [2, 2, 2, 0]);
-    }
-
-    #[test]
-    fn a_single_thread_has_no_early_reads() {
-        let mut test = parse(PLAIN);
-        test.threads.truncate(1);
-        assert_eq!(with_early_reads(&test), None);
     }
 }

@@ -92,9 +92,6 @@ pub struct Job {
     pub calibrated: Vec<Vec<u64>>,
     /// Time limit of a submission in seconds.
     pub patience: f64,
-    /// The next job, if known: its kernels are compiled while this one runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<Box<Job>>,
 }
 
 /// The observations of a worker so far.
@@ -143,69 +140,42 @@ pub struct JobResult {
     pub validation: Vec<String>,
 }
 
-/// Why an answer is incomplete.
+/// Why an answer is incomplete, with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "kind", content = "message", rename_all = "snake_case", deny_unknown_fields)]
 pub enum IncompleteReason {
     /// The text is not a valid test.
-    #[error("{message}")]
-    Test {
-        /// The message of the parser.
-        message: String,
-    },
-    /// The test cannot be placed on any device.
-    #[error("{rule}")]
-    NotPlaceable { rule: String },
-    /// The device lacks a feature, or is too small.
-    #[error("{what}")]
-    Lacks {
-        /// The feature or limit.
-        what: String,
-    },
+    #[error("{0}")]
+    Test(String),
+    /// The test cannot be placed on any device, by this rule.
+    #[error("{0}")]
+    NotPlaceable(String),
+    /// The device lacks this feature, or is too small.
+    #[error("{0}")]
+    Lacks(String),
     /// The device or the driver does not exist.
-    #[error("{message}")]
-    NoDevice {
-        /// The selector and the reason.
-        message: String,
-    },
+    #[error("{0}")]
+    NoDevice(String),
     /// The device does not support the stress.
-    #[error("{message}")]
-    Stress {
-        /// The value and the reason.
-        message: String,
-    },
+    #[error("{0}")]
+    Stress(String),
     #[error("the device executes nothing")]
     NullDevice,
     /// The driver lost the device.
-    #[error("{message}")]
-    DeviceLost {
-        /// The operation that failed.
-        message: String,
-    },
+    #[error("{0}")]
+    DeviceLost(String),
     /// A submission did not end.
-    #[error("{message}")]
-    TimedOut {
-        /// The time limit.
-        message: String,
-    },
+    #[error("{0}")]
+    TimedOut(String),
     /// Another error of the driver.
-    #[error("{message}")]
-    Driver {
-        /// The message of the driver.
-        message: String,
-    },
+    #[error("{0}")]
+    Driver(String),
     /// Device and host counted the outcomes of a dispatch differently.
-    #[error("{message}")]
-    Disagreement {
-        /// The difference.
-        message: String,
-    },
+    #[error("{0}")]
+    Disagreement(String),
     /// An inconsistency inside this program.
-    #[error("{message}")]
-    Internal {
-        /// The contradiction.
-        message: String,
-    },
+    #[error("{0}")]
+    Internal(String),
 }
 
 impl IncompleteReason {
@@ -213,26 +183,23 @@ impl IncompleteReason {
     pub fn invalidates_worker(&self) -> bool {
         matches!(
             self,
-            IncompleteReason::DeviceLost { .. }
-                | IncompleteReason::TimedOut { .. }
-                | IncompleteReason::Driver { .. }
+            IncompleteReason::DeviceLost(_) | IncompleteReason::TimedOut(_) | IncompleteReason::Driver(_)
         )
     }
 
     /// Adds to the message that the failure is one of a test's twin.
     pub(crate) fn attributed_to_twin(mut self) -> IncompleteReason {
         match &mut self {
-            IncompleteReason::Test { message }
-            | IncompleteReason::NoDevice { message }
-            | IncompleteReason::Stress { message }
-            | IncompleteReason::DeviceLost { message }
-            | IncompleteReason::TimedOut { message }
-            | IncompleteReason::Driver { message }
-            | IncompleteReason::Disagreement { message }
-            | IncompleteReason::Internal { message } => message.insert_str(0, "with its twin: "),
-            IncompleteReason::NotPlaceable { .. }
-            | IncompleteReason::Lacks { .. }
-            | IncompleteReason::NullDevice => {}
+            IncompleteReason::Test(message)
+            | IncompleteReason::NoDevice(message)
+            | IncompleteReason::Stress(message)
+            | IncompleteReason::DeviceLost(message)
+            | IncompleteReason::TimedOut(message)
+            | IncompleteReason::Driver(message)
+            | IncompleteReason::Disagreement(message)
+            | IncompleteReason::Internal(message) => message.insert_str(0, "with its twin: "),
+            IncompleteReason::NotPlaceable(_) | IncompleteReason::Lacks(_) | IncompleteReason::NullDevice => {
+            }
         }
         self
     }
@@ -243,12 +210,12 @@ impl From<Cause> for IncompleteReason {
         let message = cause.to_string();
         match cause {
             Cause::Device(error) => error.into(),
-            Cause::TimedOut { .. } => IncompleteReason::TimedOut { message },
+            Cause::TimedOut { .. } => IncompleteReason::TimedOut(message),
             Cause::NullDevice => IncompleteReason::NullDevice,
-            Cause::TooSmall(what) => IncompleteReason::Lacks { what: format!("room for {what}") },
-            Cause::Kernel(_) => IncompleteReason::Internal { message },
-            Cause::Disagreement { .. } => IncompleteReason::Disagreement { message },
-            Cause::Stress(_) => IncompleteReason::Stress { message },
+            Cause::TooSmall(what) => IncompleteReason::Lacks(format!("room for {what}")),
+            Cause::Kernel(_) => IncompleteReason::Internal(message),
+            Cause::Disagreement { .. } => IncompleteReason::Disagreement(message),
+            Cause::Stress(_) => IncompleteReason::Stress(message),
         }
     }
 }
@@ -258,15 +225,15 @@ impl From<DeviceError> for IncompleteReason {
         let message = error.to_string();
         match error {
             DeviceError::NoLoader(_) | DeviceError::NoDriver(_) | DeviceError::NoSuchDevice(_) => {
-                IncompleteReason::NoDevice { message }
+                IncompleteReason::NoDevice(message)
             }
-            DeviceError::Unsupported(what) => IncompleteReason::Lacks { what },
-            DeviceError::DeviceLost(_) => IncompleteReason::DeviceLost { message },
-            DeviceError::StepBudget => IncompleteReason::TimedOut { message },
+            DeviceError::Unsupported(what) => IncompleteReason::Lacks(what),
+            DeviceError::DeviceLost(_) => IncompleteReason::DeviceLost(message),
+            DeviceError::StepBudget => IncompleteReason::TimedOut(message),
             DeviceError::OutOfMemory(_) | DeviceError::Driver { .. } | DeviceError::NotExecuted(_) => {
-                IncompleteReason::Driver { message }
+                IncompleteReason::Driver(message)
             }
-            DeviceError::Busy | DeviceError::InvalidPlan(_) => IncompleteReason::Internal { message },
+            DeviceError::Busy | DeviceError::InvalidPlan(_) => IncompleteReason::Internal(message),
         }
     }
 }
@@ -274,9 +241,9 @@ impl From<DeviceError> for IncompleteReason {
 impl From<shaders::CompileError> for IncompleteReason {
     fn from(error: shaders::CompileError) -> IncompleteReason {
         match error {
-            shaders::CompileError::NotPlaceable { rule } => IncompleteReason::NotPlaceable { rule },
+            shaders::CompileError::NotPlaceable { rule } => IncompleteReason::NotPlaceable(rule),
             large @ shaders::CompileError::WorkgroupTooLarge { .. } => {
-                IncompleteReason::Lacks { what: large.to_string() }
+                IncompleteReason::Lacks(large.to_string())
             }
         }
     }

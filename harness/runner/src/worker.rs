@@ -346,7 +346,7 @@ fn peak_bytes() -> Option<u64> {
 /// extension would override it.
 pub(crate) fn parse_test(text: &str, id: &str) -> Result<Test, IncompleteReason> {
     litmus::syntax::parse(text, &id.replace('.', "-"))
-        .map_err(|errors| IncompleteReason::Test { message: errors.to_string() })
+        .map_err(|errors| IncompleteReason::Test(errors.to_string()))
 }
 
 fn fill_answer(
@@ -357,7 +357,7 @@ fn fill_answer(
 ) -> Result<(), IncompleteReason> {
     let test = parse_test(&job.text, &job.id)?;
     let variant: RunVariant =
-        job.variant.parse().map_err(|error| IncompleteReason::Test { message: format!("{error}") })?;
+        job.variant.parse().map_err(|error| IncompleteReason::Test(format!("{error}")))?;
     let device = devices.get(&job.device)?;
     let nothing = WireObservation::from(&Observation::default());
     // The first message reports that the device is open: the pool then starts the next worker and
@@ -413,20 +413,8 @@ fn fill_answer(
     if twin.is_some() {
         test_settings.budget.time = test_settings.budget.time.map(|time| time - time / TWIN_BUDGET_DIVISOR);
     }
-    // A GPU driver compiles the next kernels while this job runs; with a CPU driver, that would take time
-    // from the job.
-    let mut can_compile_ahead = !device.capabilities().is_cpu;
     let metadata = RunMetadata { store_buffering, ..RunMetadata::default() };
     let attempt = run_test(device, &test, variant, &job.kernel, &test_settings, metadata, &mut |seen| {
-        if std::mem::take(&mut can_compile_ahead) {
-            device.compile_ahead(kernels_to_compile_ahead(
-                job,
-                twin.as_ref(),
-                variant,
-                device,
-                &settings(TWIN_BUDGET_DIVISOR),
-            ));
-        }
         on_snapshot(&|| {
             let PartialRun { observation, spread } = seen();
             Snapshot { observation: (&observation).into(), twin: None, spread }
@@ -459,7 +447,7 @@ fn fill_answer(
         answer.validation.extend(device.validation_messages());
         match attempt.failure {
             // A twin that does not fit the device shows nothing, like one whose threads did not overlap.
-            None | Some(IncompleteReason::NotPlaceable { .. } | IncompleteReason::Lacks { .. }) => {}
+            None | Some(IncompleteReason::NotPlaceable(_) | IncompleteReason::Lacks(_)) => {}
             Some(failure) => return Err(failure.attributed_to_twin()),
         }
     }
@@ -503,39 +491,6 @@ fn run_test(
         Err(RunError { cause, observation: seen }) => {
             TestAttempt { observation: *seen, failure: Some(cause.into()), ..ran }
         }
-    }
-}
-
-/// Returns the kernels of the test's twin, and of the next job.
-fn kernels_to_compile_ahead(
-    job: &Job,
-    twin: Option<&Test>,
-    variant: RunVariant,
-    device: &dyn Device,
-    settings: &RunSettings,
-) -> Vec<plan::Kernel> {
-    let mut kernels = twin.map_or_else(Vec::new, |twin| test_kernels(device, twin, variant, settings));
-    if let Some(next) = &job.next
-        && let Ok(variant) = next.variant.parse::<RunVariant>()
-        && let Ok(test) = parse_test(&next.text, &next.id)
-    {
-        let stress = next.stress.clone().unwrap_or_else(|| settings.stress.clone());
-        let settings = RunSettings { stress, plausible_words: next.plausible.clone(), ..settings.clone() };
-        kernels.extend(test_kernels(device, &test, variant, &settings));
-    }
-    kernels
-}
-
-/// Returns the kernels of a test's run; empty if it cannot run, which is reported when it runs.
-fn test_kernels(
-    device: &dyn Device,
-    test: &Test,
-    variant: RunVariant,
-    settings: &RunSettings,
-) -> Vec<plan::Kernel> {
-    match compile_for_device(test, variant, &settings.stress, device.capabilities()) {
-        Ok(runnable) => runnable.mechanisms().kernels(device, &runnable.program, test, settings),
-        Err(_) => Vec::new(),
     }
 }
 

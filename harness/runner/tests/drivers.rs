@@ -13,7 +13,7 @@ use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use runner::pool::{self, AttemptEnd, JobReport, Limits, PoolCallbacks, PoolEvent};
 use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
-use runner::{ContentionTimeShares, CountingPlace, Join, Pairing, Stress};
+use runner::{CountingPlace, Join, Pairing, Stress};
 
 const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
 
@@ -66,22 +66,12 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
     Job {
         id: "T".into(),
         text: text.into(),
-        variant: String::new(),
-        kernel: String::new(),
         device: device.into(),
-        stress: None,
         instances: Some(instances),
-        seconds: None,
         seed: 11,
-        plausible: Vec::new(),
         twin: true,
-        serial: Vec::new(),
-        enough: 0,
-        parts: ContentionTimeShares::default(),
         patience: 30.0,
-        expected: Vec::new(),
-        calibrated: Vec::new(),
-        next: None,
+        ..Job::default()
     }
 }
 
@@ -140,7 +130,7 @@ fn store_buffering_is_accounted_for(driver: &str) {
     });
     for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
-        if let Some(IncompleteReason::Lacks { what }) = &answer.failure
+        if let Some(IncompleteReason::Lacks(what)) = &answer.failure
             && job.device.contains(':')
         {
             println!("skipped: {} lacks {what}", job.device);
@@ -169,7 +159,7 @@ fn memory_stress_is_accounted_for(driver: &str) {
     let (stress, changes) = everything.reduced_to_limits(&one_queue);
     assert_eq!(changes, ["`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"]);
     let asking = Job { stress: Some(everything), ..job(&text("sb/SB+rlx-rlx.litmus"), driver, 100) };
-    let lack = IncompleteReason::Lacks { what: "2 compute queues in one queue family".into() };
+    let lack = IncompleteReason::Lacks("2 compute queues in one queue family".into());
     assert_eq!(answer(&run(&[asking], &mut |_| false)[0]).failure, Some(lack));
     let files = ["sb/SB+rlx-rlx", "barrier/MP+cbar", "guard/MP+rel-acq.poll"];
     let mut jobs = Vec::new();
@@ -190,8 +180,8 @@ fn memory_stress_is_accounted_for(driver: &str) {
         let answer = answer(&report);
         let context = format!("{}@{} on {}", job.text.lines().next().unwrap(), job.variant, job.device);
         match &answer.failure {
-            Some(IncompleteReason::NotPlaceable { .. }) => {}
-            Some(IncompleteReason::Lacks { what }) if job.device.contains(':') => {
+            Some(IncompleteReason::NotPlaceable(_)) => {}
+            Some(IncompleteReason::Lacks(what)) if job.device.contains(':') => {
                 println!("skipped: {context} lacks {what}")
             }
             _ => assert_sound(&context, answer, 2_000),
@@ -281,7 +271,7 @@ fn missing_requirements_of_variants_are_named(driver: &str) {
         .map(|(variant, _)| Job { variant: (*variant).into(), ..job(&text, driver, 100) })
         .collect();
     for ((variant, lack), report) in cases.iter().zip(run(&jobs, &mut |_| false)) {
-        let expected = Some(IncompleteReason::Lacks { what: (*lack).into() });
+        let expected = Some(IncompleteReason::Lacks((*lack).into()));
         assert_eq!(answer(&report).failure, expected, "{variant} on {driver}");
     }
 }
@@ -327,7 +317,7 @@ fn device_and_host_counts_agree(driver: &str) {
     let mut counted = 0;
     for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
-        if let Some(IncompleteReason::Lacks { .. }) = &answer.failure {
+        if let Some(IncompleteReason::Lacks(_)) = &answer.failure {
             continue;
         }
         assert_sound(&format!("{} on {}", job.text, job.device), answer, job.instances.unwrap());
@@ -411,7 +401,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
     for (file, report) in files.iter().zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
         match &answer.failure {
-            Some(IncompleteReason::NotPlaceable { .. } | IncompleteReason::Lacks { .. }) => {}
+            Some(IncompleteReason::NotPlaceable(_) | IncompleteReason::Lacks(_)) => {}
             _ => {
                 assert_sound(&file.display().to_string(), answer, 2_000);
                 ran += 1;
@@ -446,7 +436,7 @@ fn calls_run_as_they_stand(driver: &str) {
     for (((test, forbidden), job), report) in tests.iter().zip(&jobs).zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
         let context = format!("{} on {}", test.name, job.device);
-        if let Some(IncompleteReason::Lacks { what }) = &answer.failure {
+        if let Some(IncompleteReason::Lacks(what)) = &answer.failure {
             *lacks.entry(what.clone()).or_insert(0) += 1;
             continue;
         }
@@ -491,7 +481,7 @@ fn hosts_are_accounted_for(driver: &str) {
         let answer = answer(&report);
         let context = format!("{} on {}", job.text.lines().next().unwrap(), job.device);
         match &answer.failure {
-            Some(IncompleteReason::Lacks { what }) => *lacks.entry(what.clone()).or_insert(0) += 1,
+            Some(IncompleteReason::Lacks(what)) => *lacks.entry(what.clone()).or_insert(0) += 1,
             _ => assert_sound(&context, answer, 2_000),
         }
     }

@@ -103,18 +103,11 @@ impl RunKind for LitmusKind<'_> {
         }
     }
 
-    fn create_job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Job {
-        // Compiling the next test ahead needs one worker, or the next test would be unknown, and an idle host
-        // processor.
+    fn create_job(&self, cell: usize, is_last: bool, share: Option<Duration>) -> Job {
         let target = &self.plan.targets[self.plan.device_tests[cell].target_index];
-        let is_last = next.is_none();
-        let compiles_ahead =
-            self.options.jobs == 1 && self.options.repeats <= 1 && !target.listed.capabilities.is_cpu;
-        let next = next.filter(|_| compiles_ahead);
-        let next = next.map(|next| Box::new(Job { serial: Vec::new(), ..self.single_job(next, None) }));
         let parts = share
             .map_or_else(ContentionTimeShares::default, |share| self.time_shares(target, share, is_last));
-        Job { next, parts, ..self.single_job(cell, share) }
+        Job { parts, ..self.single_job(cell, share) }
     }
 
     fn for_attempt(&self, job: Job, earlier: u32) -> Job {
@@ -222,7 +215,6 @@ impl LitmusKind<'_> {
             expected: cell.expected_outcomes.iter().map(outcome_values).collect(),
             calibrated: cell.calibrated_outcomes.iter().map(outcome_values).collect(),
             patience: RunSettings::SUBMISSION_TIMEOUT.as_secs_f64(),
-            next: None,
         }
     }
 }

@@ -416,7 +416,7 @@ impl RunKind for ProgressKind<'_> {
         self.time
     }
 
-    fn create_job(&self, cell: usize, _next: Option<usize>, _share: Option<Duration>) -> ProgressJob {
+    fn create_job(&self, cell: usize, _is_last: bool, _share: Option<Duration>) -> ProgressJob {
         let cell = &self.plan.test_runs[cell];
         let item = &self.plan.tests[cell.test_index];
         let tested = &self.plan.devices[cell.device_index];

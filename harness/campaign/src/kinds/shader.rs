@@ -377,7 +377,7 @@ impl RunKind for ShaderKind<'_> {
         }
     }
 
-    fn create_job(&self, cell: usize, _next: Option<usize>, share: Option<Duration>) -> UserShaderJob {
+    fn create_job(&self, cell: usize, _is_last: bool, share: Option<Duration>) -> UserShaderJob {
         let (target, shader, hash) = self.plan.shader_run(cell);
         UserShaderJob {
             id: shader.id.clone(),

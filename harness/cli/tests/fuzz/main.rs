@@ -284,12 +284,8 @@ fn modules_of_the_simulated_gpu() {
         let kernel = Kernel {
             words: words(input),
             bindings: max_bindings,
-            images: Vec::new(),
             push_constant_bytes: 128,
-            addresses: Vec::new(),
-            subgroups: plan::Subgroups::Any,
-            stage: plan::KernelStage::Compute,
-            interface: None,
+            ..Kernel::default()
         };
         let buffer = Buffer { words: 64, memory: BufferMemory::Readback, name: "b" };
         let plan = Plan {

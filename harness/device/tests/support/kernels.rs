@@ -130,12 +130,8 @@ impl Module {
         Kernel {
             words: self.builder.module().assemble(),
             bindings: self.buffers.len() as u32,
-            images: Vec::new(),
             push_constant_bytes: self.words_pushed * 4,
-            addresses: Vec::new(),
-            subgroups: Subgroups::Any,
-            stage: plan::KernelStage::Compute,
-            interface: None,
+            ..Kernel::default()
         }
     }
 }

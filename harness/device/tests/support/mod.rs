@@ -129,13 +129,11 @@ impl Builder {
     }
 
     pub fn buffer(&mut self, words: u64, memory: BufferMemory) -> BufferId {
-        self.0.buffers.push(plan::Buffer { words, memory, name: "test" });
-        BufferId(self.0.buffers.len() as u32 - 1)
+        self.0.add_buffer(words, memory, "test")
     }
 
     pub fn kernel(&mut self, kernel: Kernel) -> KernelId {
-        self.0.kernels.push(kernel);
-        KernelId(self.0.kernels.len() as u32 - 1)
+        self.0.add_kernel(kernel)
     }
 
     /// Adds a step and returns its index.

@@ -88,12 +88,8 @@ fn run_helper(helper: &ClassifierKernel, workgroups: u32, memory: &mut [Vec<u32>
         kernels: vec![plan::Kernel {
             words: helper.words.clone(),
             bindings: helper.bindings.len() as u32,
-            images: Vec::new(),
             push_constant_bytes: classify::PUSH_CONSTANT_BYTES,
-            addresses: Vec::new(),
-            subgroups: plan::Subgroups::Any,
-            stage: plan::KernelStage::Compute,
-            interface: None,
+            ..plan::Kernel::default()
         }],
         buffers: memory
             .iter()

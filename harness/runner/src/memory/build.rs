@@ -164,8 +164,7 @@ impl<'a> PlanBuilder<'a> {
     }
 
     fn add_buffer(&mut self, words: u64, memory: BufferMemory, name: &'static str) -> BufferId {
-        self.plan.buffers.push(Buffer { words, memory, name });
-        BufferId(self.plan.buffers.len() as u32 - 1)
+        self.plan.add_buffer(words, memory, name)
     }
 
     /// Adds the copy of final values outside of the location buffer.

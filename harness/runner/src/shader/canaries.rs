@@ -12,8 +12,8 @@
 //! execution are detected.
 
 use plan::{
-    Buffer, BufferId, BufferMemory, DeviceError, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
-    Plan, PlanStep, Prepared,
+    BufferId, BufferMemory, DeviceError, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId, Plan,
+    PlanStep, Prepared,
 };
 use shaders::canary::{
     OVERFLOW_WORDS, WORDS, counting_kernel, counting_kernel_with_image, counting_push_constants,
@@ -199,6 +199,5 @@ fn input_word(submission: u64) -> u32 {
 
 /// Adds a buffer with the words of this many workgroups and the overflow word.
 fn add_buffer(plan: &mut Plan, workgroups: u32, memory: BufferMemory, name: &'static str) -> BufferId {
-    plan.buffers.push(Buffer { words: WORDS * u64::from(workgroups) + OVERFLOW_WORDS, memory, name });
-    BufferId(plan.buffers.len() as u32 - 1)
+    plan.add_buffer(WORDS * u64::from(workgroups) + OVERFLOW_WORDS, memory, name)
 }

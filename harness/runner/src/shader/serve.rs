@@ -66,7 +66,7 @@ fn fill_answer(
     let stress = match &job.stress {
         Some(stress) => stress.clone(),
         None => Stress::for_device(device.identity(), device.capabilities())
-            .map_err(|error| IncompleteReason::Stress { message: error.to_string() })?,
+            .map_err(|error| IncompleteReason::Stress(error.to_string()))?,
     };
     let duration = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let settings = ShaderSettings {
