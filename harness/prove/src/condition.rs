@@ -381,6 +381,18 @@ struct Parser<'t, 'p, 'm> {
     prover: &'p mut Prover<'m>,
 }
 
+/// Parses an integer literal of C, with an optional suffix such as `u`; `None` if it is none or needs 64 bits.
+fn parse_number(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    u64::from_str_radix(digits, radix).ok().filter(|number| i64::try_from(*number).is_ok())
+}
+
 type Parsed<T> = Result<T, (usize, String)>;
 
 impl Parser<'_, '_, '_> {
@@ -464,11 +476,24 @@ impl Parser<'_, '_, '_> {
             let inner = self.sum()?;
             return if self.take(")") { Ok(inner) } else { Err(self.expected("`)`")) };
         }
+        if self.take("-") {
+            let value = self.atom()?;
+            let zero = self.prover.summary.terms.constant(64, 0);
+            return Ok(self.prover.summary.terms.subtract(zero, value));
+        }
         let is_length = self.take("len(");
         self.rest();
         let start = self.at;
         let mut name = self.name();
-        if let (false, Ok(number)) = (is_length, name.parse()) {
+        let is_number = name.starts_with(|c: char| c.is_ascii_digit()) && !name.contains(['.', '@', '[']);
+        if !is_length && is_number {
+            let number = parse_number(&name);
+            self.at = if number.is_none() { start } else { self.at };
+            let number = number.ok_or_else(|| {
+                self.expected(
+                    "a number below 2^63: decimal, octal (017), hexadecimal (0x1f) or binary (0b101)",
+                )
+            })?;
             return Ok(self.prover.summary.terms.constant(64, number));
         }
         if is_length && self.take(")") || name.ends_with(".length") && self.take("()") {
