@@ -27,7 +27,7 @@ use walk::GridFinding;
 use apply::apply_changes;
 use candidates::ModuleCandidates;
 
-pub use change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
+pub use change::{ChangeKind, KernelChange};
 pub use walk_fixes::{WalkFixes, fix_walk_findings};
 
 /// Model steps for one candidate.

@@ -6,8 +6,8 @@ mod record;
 mod source;
 
 pub use fix::{
-    ChangeKind, FixResult, InsertionAnchor, InsertionSide, KernelChange, MissingSync, WalkFixes,
-    find_missing_sync, fix_races, fix_walk_findings,
+    ChangeKind, FixResult, KernelChange, MissingSync, WalkFixes, find_missing_sync, fix_races,
+    fix_walk_findings,
 };
 pub use record::{CodeEdit, FixEdits, add_fixes, change_record, fix_edits};
 pub use source::{EditableSource, RepairWalks, WalkedSource, repair_source};

@@ -25,6 +25,35 @@ pub struct CodeEdit {
     pub code: String,
 }
 
+impl CodeEdit {
+    pub fn insert(at: usize, code: String) -> CodeEdit {
+        CodeEdit { range: at..at, code }
+    }
+
+    pub fn replace(range: Range<usize>, code: String) -> CodeEdit {
+        CodeEdit { range, code }
+    }
+}
+
+/// Sorts edits by offset, and removes repeated ones.
+pub(crate) fn sort_edits(edits: &mut Vec<CodeEdit>) {
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end, edit.code.clone()));
+    edits.dedup();
+}
+
+/// Returns a text with sorted edits; `None` if they overlap.
+pub(crate) fn apply_edits(edits: &[CodeEdit], text: &str) -> Option<String> {
+    let mut fixed = String::with_capacity(text.len());
+    let mut done = 0;
+    for edit in edits {
+        fixed.push_str(text.get(done..edit.range.start)?);
+        fixed.push_str(&edit.code);
+        done = edit.range.end;
+    }
+    fixed.push_str(text.get(done..)?);
+    Some(fixed)
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FixEdits {
     /// A title in the imperative.
@@ -37,13 +66,7 @@ impl FixEdits {
     /// Adds the edits of another fix of the same text, without duplicates.
     pub fn merge(&mut self, other: FixEdits) {
         self.edits.extend(other.edits);
-        self.sort();
-    }
-
-    fn sort(&mut self) {
-        let key = |edit: &CodeEdit| (edit.range.start, edit.range.end, edit.code.clone());
-        self.edits.sort_by_key(key);
-        self.edits.dedup();
+        sort_edits(&mut self.edits);
     }
 
     /// Returns true if both fixes change the same bytes in different ways.
@@ -54,16 +77,9 @@ impl FixEdits {
         self.edits.iter().any(|one| other.edits.iter().any(|two| overlap(one, two)))
     }
 
+    /// Returns the text with all edits, or unchanged if they overlap.
     pub fn apply(&self, text: &str) -> String {
-        let mut fixed = String::with_capacity(text.len());
-        let mut done = 0;
-        for edit in &self.edits {
-            fixed.push_str(text.get(done..edit.range.start).unwrap_or_default());
-            fixed.push_str(&edit.code);
-            done = edit.range.end;
-        }
-        fixed.push_str(text.get(done..).unwrap_or_default());
-        fixed
+        apply_edits(&self.edits, text).unwrap_or_else(|| text.to_owned())
     }
 
     /// Returns the edits as a unified diff, which `patch` applies to the file.
@@ -91,13 +107,10 @@ pub fn change_record(file: &str, module: &SpirvModule, change: &KernelChange) ->
 /// Returns a change of a module in the words of its source language.
 fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
     let language = module.language.unwrap_or(ShaderLanguage::Glsl);
-    let insert = |code, side: &crate::fix::InsertionSide, anchor: &crate::fix::InsertionAnchor| {
-        let side = match side {
-            crate::fix::InsertionSide::Before => InsertionSide::Before,
-            crate::fix::InsertionSide::After => InsertionSide::After,
-            crate::fix::InsertionSide::Around => InsertionSide::Around,
-        };
-        ShaderChange::Insert { code, side, anchor: published_anchor(*anchor) }
+    let insert = |code, side: &InsertionSide, anchor: &InsertionAnchor| ShaderChange::Insert {
+        code,
+        side: *side,
+        anchor: *anchor,
     };
     let use_atomic = |function: Option<String>, declares| ShaderChange::UseAtomic {
         function: function.unwrap_or_default(),
@@ -132,7 +145,7 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
         }
         ChangeKind::ZeroInitialize(id) => ShaderChange::Initialize { name: module.display_name(*id) },
         ChangeKind::StrengthenOrder { anchor, more, .. } => ShaderChange::StrengthenOrder {
-            operation: published_anchor(*anchor),
+            operation: *anchor,
             acquire: more.acquire,
             release: more.release,
             class: match more.class {
@@ -142,9 +155,7 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
                 StorageClass::Output => ChangeMemory::Output,
             },
         },
-        ChangeKind::WidenScope { anchor, .. } => {
-            ShaderChange::WidenScope { operation: published_anchor(*anchor) }
-        }
+        ChangeKind::WidenScope { anchor, .. } => ShaderChange::WidenScope { operation: *anchor },
         ChangeKind::MakeAtomic { .. } => ShaderChange::MakeAccessesAtomic,
         ChangeKind::MakeUpdate { atomic, .. } => {
             use_atomic(language.atomic_function(*atomic), language == ShaderLanguage::Wgsl)
@@ -152,19 +163,6 @@ fn shader_change(module: &SpirvModule, change: &ChangeKind) -> ShaderChange {
         ChangeKind::MakeImageUpdate { atomic, .. } => {
             use_atomic(language.image_atomic_function(*atomic), false)
         }
-    }
-}
-
-fn published_anchor(anchor: crate::fix::InsertionAnchor) -> InsertionAnchor {
-    match anchor {
-        crate::fix::InsertionAnchor::Line => InsertionAnchor::Line,
-        crate::fix::InsertionAnchor::ControlledStatement => InsertionAnchor::ControlledStatement,
-        crate::fix::InsertionAnchor::Loop => InsertionAnchor::Loop,
-        crate::fix::InsertionAnchor::LoopBody => InsertionAnchor::LoopBody,
-        crate::fix::InsertionAnchor::Atomic => InsertionAnchor::Atomic,
-        crate::fix::InsertionAnchor::Barrier => InsertionAnchor::Barrier,
-        crate::fix::InsertionAnchor::Read => InsertionAnchor::Read,
-        crate::fix::InsertionAnchor::Write => InsertionAnchor::Write,
     }
 }
 
@@ -186,10 +184,10 @@ pub fn fix_edits(
         for edit in &change.edits {
             let start = line_start(text, edit.line as usize);
             let end = line_start(text, edit.line.saturating_add(edit.removed) as usize);
-            fix.edits.push(CodeEdit { range: start..end, code: edit.text.clone() });
+            fix.edits.push(CodeEdit::replace(start..end, edit.text.clone()));
         }
     }
-    fix.sort();
+    sort_edits(&mut fix.edits);
     Some(fix).filter(|fix| !fix.edits.is_empty())
 }
 
@@ -204,10 +202,9 @@ fn insertions(change: &ChangeRecord, text: &str) -> Option<Vec<CodeEdit>> {
     if !anchor.is_on_line() || after && !text[range.clone()].trim_end().ends_with(';') {
         return None;
     }
-    let insertion_at = |at, code| CodeEdit { range: at..at, code };
     let mut edits = Vec::new();
-    edits.extend(before.then(|| insertion_at(range.start, format!("{code}\n{indentation}"))));
-    edits.extend(after.then(|| insertion_at(range.end, format!("\n{indentation}{code}"))));
+    edits.extend(before.then(|| CodeEdit::insert(range.start, format!("{code}\n{indentation}"))));
+    edits.extend(after.then(|| CodeEdit::insert(range.end, format!("\n{indentation}{code}"))));
     Some(edits)
 }
 

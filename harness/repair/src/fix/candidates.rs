@@ -13,12 +13,13 @@ use rspirv::spirv::{Op, StorageClass as Class};
 use spirv_reader::{ShaderLanguage, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::apply::apply_changes;
-use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
+use super::change::{ChangeKind, KernelChange};
 use entry_point::FindingKind;
 use entry_point::accessed_variable::{
     ChangeSite, accessed_class, accessed_pointer, is_private, is_shared_elsewhere, root_variable,
 };
 use entry_point::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
+use results::wire::{InsertionAnchor, InsertionSide};
 use symbolic::emit::AddedSemantics;
 use walk::{GridFinding, GridSpot};
 

@@ -1,6 +1,7 @@
 //! Changes of a shader, which apply to a module and to a litmus test.
 
 use litmus::{Scope, StorageClass};
+use results::wire::{InsertionAnchor, InsertionSide};
 use rspirv::spirv::{Op, StorageClass as Class};
 
 use entry_point::accessed_variable::ChangeSite;
@@ -50,29 +51,6 @@ pub enum ChangeKind {
     MakeUpdate { function: u32, updates: Vec<PlainUpdate>, class: Class, atomic: Op },
     /// The same for texels of images.
     MakeImageUpdate { function: u32, updates: Vec<ImageUpdate>, atomic: Op },
-}
-
-/// The side of an anchor on which code is inserted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InsertionSide {
-    Before,
-    After,
-    Around,
-}
-
-/// The code next to which code is inserted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InsertionAnchor {
-    Line,
-    /// The statement that the line controls.
-    ControlledStatement,
-    Loop,
-    /// The end of the body of a loop.
-    LoopBody,
-    Atomic,
-    Barrier,
-    Read,
-    Write,
 }
 
 impl ChangeKind {

@@ -9,8 +9,9 @@ use rspirv::spirv::Op;
 use spirv_reader::SpirvOperation;
 
 use super::candidates::ModuleCandidates;
-use super::change::{ChangeKind, InsertionAnchor, InsertionSide, KernelChange};
+use super::change::{ChangeKind, KernelChange};
 use entry_point::accessed_variable::{ChangeSite, accessed_class, root_variable};
+use results::wire::{InsertionAnchor, InsertionSide};
 use symbolic::emit::AddedSemantics;
 
 /// Upper bound on the pairs of atomics to try.

@@ -9,11 +9,12 @@ use results::wire::{
 use spirv_reader::ShaderLanguage;
 
 use super::divergence::BarrierNames;
-use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
+use super::edit::{SourceFix, split_outside_brackets};
 use super::finding::RepairTarget;
 use super::invocations::shared_variable_names;
 use super::text::{ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::update::update_fixes;
+use crate::record::CodeEdit;
 use shader_source::scan::{has_word, is_identifier_character};
 
 /// Upper bound on the placements of one fix.
@@ -45,7 +46,7 @@ pub(super) fn place_changes(
 /// Returns the placements of one change in the source.
 fn find_placements(source: &ShaderText, target: &RepairTarget, record: &ChangeRecord) -> Vec<SourceFix> {
     let line = record.line.unwrap_or(0);
-    let edits: Vec<Vec<SourceEdit>> = match &record.change {
+    let edits: Vec<Vec<CodeEdit>> = match &record.change {
         ShaderChange::Insert { code, side, anchor } => place_insertion(source, line, code, *side, *anchor),
         ShaderChange::Declare { name, .. } => {
             declare_coherent(source, target, name).into_iter().map(|edit| vec![edit]).collect()
@@ -61,7 +62,7 @@ fn find_placements(source: &ShaderText, target: &RepairTarget, record: &ChangeRe
 
 /// Returns the edits that strengthen a call of the Vulkan memory model in GLSL: its storage classes and
 /// semantics, or its scope.
-fn strengthen_call(source: &ShaderText, line: u32, change: &ShaderChange) -> Vec<Vec<SourceEdit>> {
+fn strengthen_call(source: &ShaderText, line: u32, change: &ShaderChange) -> Vec<Vec<CodeEdit>> {
     let mut edits = Vec::new();
     let simple_ranges = source.simple_statements_on(line).into_iter().map(|one| one.range.clone());
     let heads = statements_with_condition_on(source, line).filter_map(|statement| match &statement.kind {
@@ -92,7 +93,7 @@ fn strengthen_call(source: &ShaderText, line: u32, change: &ShaderChange) -> Vec
             let scopes = narrow.filter_map(|scope| Some((code.rfind(scope)?, scope.len())));
             edits.extend(scopes.map(|(at, length)| {
                 let at = range.start + at;
-                vec![SourceEdit::replace(at..at + length, "gl_ScopeDevice".to_owned())]
+                vec![CodeEdit::replace(at..at + length, "gl_ScopeDevice".to_owned())]
             }));
             continue;
         };
@@ -117,8 +118,8 @@ fn strengthen_call(source: &ShaderText, line: u32, change: &ShaderChange) -> Vec
         let orders: Vec<String> = orders.iter().map(|order| format!("gl_Semantics{order}")).collect();
         let class = [format!("gl_StorageSemantics{class}")];
         edits.push(vec![
-            SourceEdit::replace(classes, join_semantics(old_classes, &class)),
-            SourceEdit::replace(semantics, join_semantics(old, &orders)),
+            CodeEdit::replace(classes, join_semantics(old_classes, &class)),
+            CodeEdit::replace(semantics, join_semantics(old, &orders)),
         ]);
     }
     edits
@@ -131,7 +132,7 @@ fn place_insertion(
     code: &str,
     side: InsertionSide,
     anchor: InsertionAnchor,
-) -> Vec<Vec<SourceEdit>> {
+) -> Vec<Vec<CodeEdit>> {
     let mut starting = source.statements_starting_on(line);
     if starting.is_empty() {
         starting = source.simple_statements_on(line);
@@ -197,12 +198,12 @@ fn insert_around_condition(
     statement: &ShaderStatement,
     code: &str,
     (before, after): (bool, bool),
-) -> Vec<Vec<SourceEdit>> {
+) -> Vec<Vec<CodeEdit>> {
     let is_unbraced = source.is_unbraced(&statement.range);
     if is_unbraced && before {
         return Vec::new();
     }
-    let first: Vec<SourceEdit> =
+    let first: Vec<CodeEdit> =
         before.then(|| insert_next_to(source, statement, code, true)).into_iter().collect();
     if !after {
         return vec![first];
@@ -222,17 +223,12 @@ fn insert_around_condition(
 }
 
 /// Inserts a line before or after a statement.
-fn insert_next_to(
-    source: &ShaderText,
-    statement: &ShaderStatement,
-    code: &str,
-    is_before: bool,
-) -> SourceEdit {
+fn insert_next_to(source: &ShaderText, statement: &ShaderStatement, code: &str, is_before: bool) -> CodeEdit {
     let indentation = source.indentation(statement.range.start);
     if is_before {
-        return SourceEdit::insert(statement.range.start, format!("{code}\n{indentation}"));
+        return CodeEdit::insert(statement.range.start, format!("{code}\n{indentation}"));
     }
-    SourceEdit::insert(insertion_offset(source, statement.range.end), format!("\n{indentation}{code}"))
+    CodeEdit::insert(insertion_offset(source, statement.range.end), format!("\n{indentation}{code}"))
 }
 
 /// Returns the end of the line at an offset, if only a comment follows, else the offset.
@@ -247,7 +243,7 @@ fn add_braces(
     statement: &ShaderStatement,
     code: &str,
     (is_before, is_after): (bool, bool),
-) -> SourceEdit {
+) -> CodeEdit {
     let indentation = source.indentation(statement.range.start);
     let outer = indentation.strip_suffix(source.indentation_unit()).unwrap_or(indentation);
     let text = source.text.get(statement.range.clone()).unwrap_or_default();
@@ -258,13 +254,13 @@ fn add_braces(
     let between = source.text.get(parent_end..statement.range.start).unwrap_or_default();
     if between.contains('\n') && between.trim().is_empty() {
         let text = format!(" {{{between}{before}{text}{after}\n{outer}}}");
-        return SourceEdit::replace(parent_end..statement.range.end, text);
+        return CodeEdit::replace(parent_end..statement.range.end, text);
     }
-    SourceEdit::replace(statement.range.clone(), format!("{{\n{indentation}{before}{text}{after}\n{outer}}}"))
+    CodeEdit::replace(statement.range.clone(), format!("{{\n{indentation}{before}{text}{after}\n{outer}}}"))
 }
 
 /// Inserts code at the end of the body of a loop.
-fn insert_at_body_end(source: &ShaderText, body: &ShaderStatement, code: &str) -> Option<Vec<SourceEdit>> {
+fn insert_at_body_end(source: &ShaderText, body: &ShaderStatement, code: &str) -> Option<Vec<CodeEdit>> {
     match (&body.kind, body.block_statements().last()) {
         (StatementKind::Block(_), Some(last)) => Some(vec![insert_next_to(source, last, code, false)]),
         (StatementKind::Block(_), None) => None,
@@ -273,7 +269,7 @@ fn insert_at_body_end(source: &ShaderText, body: &ShaderStatement, code: &str) -
 }
 
 /// Returns the edit that declares a variable or block coherent.
-pub(super) fn declare_coherent(source: &ShaderText, target: &RepairTarget, name: &str) -> Option<SourceEdit> {
+pub(super) fn declare_coherent(source: &ShaderText, target: &RepairTarget, name: &str) -> Option<CodeEdit> {
     let is_named = |head: &str| has_word(head, name) || target.names.iter().any(|name| has_word(head, name));
     let plain = &source.plain;
     match source.language {
@@ -284,7 +280,7 @@ pub(super) fn declare_coherent(source: &ShaderText, target: &RepairTarget, name:
                 let end = plain[*at..].find(';').map_or(plain.len(), |end| at + end);
                 is_named(&plain[*at..end]) && !plain[..*at].trim_end().ends_with("globallycoherent")
             });
-            found.map(|(at, _)| SourceEdit::insert(at, "globallycoherent ".to_owned()))
+            found.map(|(at, _)| CodeEdit::insert(at, "globallycoherent ".to_owned()))
         }
         ShaderLanguage::Glsl => {
             let found = ["buffer", "uniform"].iter().flat_map(|word| word_offsets(plain, word)).find(|at| {
@@ -298,7 +294,7 @@ pub(super) fn declare_coherent(source: &ShaderText, target: &RepairTarget, name:
                     is_named(&plain[*at..end]) || is_block && plain.get(end..after).is_some_and(is_named);
                 is_here && !has_word(&plain[start..*at], "coherent")
             });
-            found.map(|at| SourceEdit::insert(at, "coherent ".to_owned()))
+            found.map(|at| CodeEdit::insert(at, "coherent ".to_owned()))
         }
     }
 }
@@ -337,7 +333,7 @@ pub(super) fn replace_barriers(source: &ShaderText, target: &RepairTarget) -> Ve
             for range in set {
                 let old = source.code(range).trim_end_matches(';').trim().to_owned();
                 let Some(new) = stronger_barrier(source, &old) else { continue };
-                fix.edits.push(SourceEdit::replace(range.clone(), new.clone()));
+                fix.edits.push(CodeEdit::replace(range.clone(), new.clone()));
                 fix.changes.push((source.line_of(range.start), ShaderChange::ReplaceBarrier { new, old }));
             }
             if is_coherent {
@@ -423,7 +419,7 @@ pub(super) fn split_dispatch(source: &ShaderText, target: &RepairTarget) -> Opti
             && super::divergence::parse_declaration(code).is_some()
             || code.starts_with("if") && has_word(code, "return")
     };
-    let removal = |statement: &&ShaderStatement| SourceEdit::replace(statement.range.clone(), String::new());
+    let removal = |statement: &&ShaderStatement| CodeEdit::replace(statement.range.clone(), String::new());
     let (mut first, mut second) = (SourceFix::default(), SourceFix::default());
     first.edits.extend(
         entry.statements.iter().filter(|one| one.range.start > barrier.range.start).map(|one| removal(&one)),

@@ -11,8 +11,9 @@ use std::ops::Range;
 use results::wire::ShaderChange;
 use spirv_reader::ShaderLanguage;
 
-use super::edit::{SourceEdit, SourceFix, guard_statement, negate, reindent, split_outside_brackets};
+use super::edit::{SourceFix, guard_statement, negate, reindent, split_outside_brackets};
 use super::text::{ShaderStatement, ShaderText, StatementKind, identifiers};
+use crate::record::CodeEdit;
 use shader_source::scan::has_call;
 
 /// Upper bound on the calls between a barrier and its condition.
@@ -147,7 +148,7 @@ fn split_if(
     let text = writer.finish().filter(|written| guards_all || written.guards > 0)?.text;
     let text = if source.is_unbraced(&statement.range) { format!("{{ {text} }}") } else { text };
     Some(SourceFix::new(
-        vec![SourceEdit::replace(statement.range.clone(), text)],
+        vec![CodeEdit::replace(statement.range.clone(), text)],
         source.line_of(statement.range.start),
         ShaderChange::SplitIf,
     ))
@@ -198,7 +199,7 @@ fn split_both_branches(
             text += &format!("{indentation}{wait}\n");
         }
     }
-    let edit = SourceEdit::replace(statement.range.clone(), text.trim().to_owned());
+    let edit = CodeEdit::replace(statement.range.clone(), text.trim().to_owned());
     Some(SourceFix::new(vec![edit], source.line_of(statement.range.start), ShaderChange::JoinBarriers))
 }
 
@@ -256,7 +257,7 @@ fn delay_jumps(
             writer.add_jump(&condition, &jump, before.is_empty().then(|| statement.range.clone()));
         }
         let Some(written) = writer.finish() else { continue };
-        let edit = SourceEdit::replace(region, written.text);
+        let edit = CodeEdit::replace(region, written.text);
         let change = ShaderChange::MoveJump { jump: jump.to_owned(), has_guards: written.guards > 0 };
         fixes.push(SourceFix::new(vec![edit], source.line_of(statement.range.start), change));
     }
@@ -299,7 +300,7 @@ fn make_loop_uniform(
     let header = format!("{start}; {}; {}", rename_counter(condition), rename_counter(step.trim()));
     let text = format!("for ({header}) {{\n{deeper}{inner}\n{deeper}{text}\n{indentation}}}");
     Some(SourceFix::new(
-        vec![SourceEdit::replace(statement.range.clone(), text)],
+        vec![CodeEdit::replace(statement.range.clone(), text)],
         source.line_of(statement.range.start),
         ShaderChange::MakeLoopUniform,
     ))

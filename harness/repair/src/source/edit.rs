@@ -1,61 +1,30 @@
 //! Edits of a source text, and the fixes that consist of them.
 
-use std::ops::Range;
-
 use results::wire::ShaderChange;
 use spirv_reader::ShaderLanguage;
 
 use super::text::ShaderText;
-
-/// A replacement of bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SourceEdit {
-    pub range: Range<usize>,
-    pub code: String,
-}
-
-impl SourceEdit {
-    pub fn insert(at: usize, code: String) -> SourceEdit {
-        SourceEdit { range: at..at, code }
-    }
-
-    pub fn replace(range: Range<usize>, code: String) -> SourceEdit {
-        SourceEdit { range, code }
-    }
-}
+use crate::record::{CodeEdit, apply_edits, sort_edits};
 
 /// A fix that is not verified yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SourceFix {
     /// The edits; empty for a fix that edits cannot express.
-    pub edits: Vec<SourceEdit>,
+    pub edits: Vec<CodeEdit>,
     /// The changes, with their lines from 1.
     pub changes: Vec<(u32, ShaderChange)>,
 }
 
 impl SourceFix {
-    pub fn new(edits: Vec<SourceEdit>, line: u32, change: ShaderChange) -> SourceFix {
+    pub fn new(edits: Vec<CodeEdit>, line: u32, change: ShaderChange) -> SourceFix {
         SourceFix { edits, changes: vec![(line, change)] }
     }
 
     /// Returns the text with all edits; `None` if they overlap.
     pub fn apply(&self, text: &str) -> Option<String> {
-        let mut edits: Vec<&SourceEdit> = Vec::new();
-        for edit in &self.edits {
-            if !edits.contains(&edit) {
-                edits.push(edit);
-            }
-        }
-        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-        let mut fixed = String::with_capacity(text.len());
-        let mut done = 0;
-        for edit in edits {
-            fixed.push_str(text.get(done..edit.range.start)?);
-            fixed.push_str(&edit.code);
-            done = edit.range.end;
-        }
-        fixed.push_str(text.get(done..)?);
-        Some(fixed)
+        let mut edits = self.edits.clone();
+        sort_edits(&mut edits);
+        apply_edits(&edits, text)
     }
 }
 

@@ -4,15 +4,17 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use litmus::StorageClass;
 use results::wire::{ReplacedAccesses, ShaderChange};
 use spirv_reader::ShaderLanguage;
 
 use super::divergence::{parse_declaration, variable_names};
-use super::edit::{SourceEdit, SourceFix, guard_statement, reindent, split_outside_brackets};
+use super::edit::{SourceFix, guard_statement, reindent, split_outside_brackets};
 use super::expression::{is_element, remove_whitespace, split_assignment};
 use super::finding::RepairTarget;
 use super::text::{ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
 use super::wgsl_atomic::{AtomicPath, declare_atomic, parse_path};
+use crate::record::CodeEdit;
 use shader_source::scan::{has_word, is_identifier_character};
 
 /// Upper bound on the definitions between a name and the index of the invocation.
@@ -23,7 +25,7 @@ struct InvocationNumbers {
     /// The index within the workgroup.
     local_index: String,
     /// The edit that declares the index, if the entry point does not.
-    declaration: Option<SourceEdit>,
+    declaration: Option<CodeEdit>,
     /// A condition that holds in one invocation of the dispatch.
     first_invocation_condition: Option<String>,
 }
@@ -69,7 +71,7 @@ impl InvocationNumbers {
                 false => format!("{separator}uint {name} : {index}"),
             };
             let end = entry.parameters.start + source.plain[entry.parameters.clone()].trim_end().len();
-            SourceEdit::insert(end, declared)
+            CodeEdit::insert(end, declared)
         });
         Some(InvocationNumbers {
             local_index: known.unwrap_or_else(|| name.to_owned()),
@@ -190,16 +192,12 @@ pub(super) fn restrict_to_one_writer(source: &ShaderText, target: &RepairTarget)
                 let text = guard_statement(source, &condition, text, indentation);
                 let change = ShaderChange::RestrictStore { condition: condition.clone() };
                 let fix = |text| {
-                    let mut edits = vec![SourceEdit::replace(statement.range.clone(), text)];
+                    let mut edits = vec![CodeEdit::replace(statement.range.clone(), text)];
                     let is_local = condition.starts_with(numbers.local_index.as_str());
                     edits.extend(numbers.declaration.clone().filter(|_| is_local));
                     SourceFix::new(edits, *line, change.clone())
                 };
-                let barrier = match source.language {
-                    ShaderLanguage::Glsl => "barrier();",
-                    ShaderLanguage::Hlsl | ShaderLanguage::Slang => "GroupMemoryBarrierWithGroupSync();",
-                    ShaderLanguage::Wgsl => "workgroupBarrier();",
-                };
+                let barrier = source.language.control_barrier(StorageClass::Workgroup);
                 fixes.push(fix(text.clone()));
                 fixes.push(fix(format!("{text}\n{indentation}{barrier}")));
                 fixes.push(fix(format!("{barrier}\n{indentation}{text}\n{indentation}{barrier}")));
@@ -241,7 +239,7 @@ fn to_atomic_store(
         declares: false,
         extension: None,
     };
-    let edits = vec![SourceEdit::replace(statement.range.clone(), text)];
+    let edits = vec![CodeEdit::replace(statement.range.clone(), text)];
     Some(SourceFix::new(edits, source.line_of(statement.range.start), change))
 }
 
@@ -249,7 +247,7 @@ fn to_atomic_store(
 pub(super) fn make_accesses_atomic(source: &ShaderText, target: &RepairTarget) -> Option<SourceFix> {
     let mut fix = SourceFix::default();
     let add_edit = |range: &Range<usize>, text: String, fix: &mut SourceFix| {
-        let edit = SourceEdit::replace(range.clone(), text);
+        let edit = CodeEdit::replace(range.clone(), text);
         if !fix.edits.contains(&edit) {
             fix.edits.push(edit);
             fix.changes.push((source.line_of(range.start), ShaderChange::MakeAccessAtomic));
@@ -410,7 +408,7 @@ fn add_else_store(source: &ShaderText, variable: &SharedVariable<'_>) -> Vec<Sou
             _ => format!("\n{indentation}else\n{indentation}{unit}{store}"),
         };
         let change = ShaderChange::StoreZeroElsewhere { element: (*element).to_owned() };
-        let edits = vec![SourceEdit::insert(statement.range.end, text)];
+        let edits = vec![CodeEdit::insert(statement.range.end, text)];
         fixes.push(SourceFix::new(edits, source.line_of(statement.range.start), change));
     }
     fixes
@@ -436,13 +434,10 @@ fn clear_at_start(source: &ShaderText, variable: &SharedVariable<'_>) -> Option<
         ),
         _ => return None,
     };
-    let barrier = match source.language {
-        ShaderLanguage::Hlsl | ShaderLanguage::Slang => "GroupMemoryBarrierWithGroupSync();",
-        ShaderLanguage::Glsl | ShaderLanguage::Wgsl => "barrier();",
-    };
+    let barrier = source.language.control_barrier(StorageClass::Workgroup);
     let text = format!("{store}\n{indentation}{barrier}\n{indentation}");
-    let change = ShaderChange::ClearFirst { name: (*name).to_owned(), barrier: barrier.to_owned() };
-    let mut edits = vec![SourceEdit::insert(first.range.start, text)];
+    let change = ShaderChange::ClearFirst { name: (*name).to_owned(), barrier };
+    let mut edits = vec![CodeEdit::insert(first.range.start, text)];
     edits.extend(numbers.declaration.clone());
     Some(SourceFix::new(edits, source.line_of(first.range.start), change))
 }
@@ -473,11 +468,7 @@ pub(super) fn separate_rounds(source: &ShaderText, target: &RepairTarget) -> Vec
             continue;
         }
         let indentation = source.indentation(statement.range.start);
-        let barrier = match source.language {
-            ShaderLanguage::Glsl => "barrier();",
-            ShaderLanguage::Hlsl | ShaderLanguage::Slang => "GroupMemoryBarrierWithGroupSync();",
-            ShaderLanguage::Wgsl => "workgroupBarrier();",
-        };
+        let barrier = source.language.control_barrier(StorageClass::Workgroup);
         let mut parts = Vec::new();
         for (part, round) in list.iter().zip(&rounds) {
             let body = match &part.kind {
@@ -493,7 +484,7 @@ pub(super) fn separate_rounds(source: &ShaderText, target: &RepairTarget) -> Vec
                     let is_less = is_smaller(offset, bound.trim());
                     let limit = if is_less { offset.as_str() } else { bound.trim() };
                     parts.push(guard_statement(source, &format!("{lane} < {limit}"), &text, indentation));
-                    parts.push(barrier.to_owned());
+                    parts.push(barrier.clone());
                 }
                 // The workgroup barriers replace barriers of the subgroup or of memory.
                 None if source.code(&part.range).contains("arrier") => {}
@@ -507,7 +498,7 @@ pub(super) fn separate_rounds(source: &ShaderText, target: &RepairTarget) -> Vec
             parts.len() - usize::from(has_barrier_after && rounds.last().is_some_and(Option::is_some)),
         );
         let text = parts.join(&format!("\n{indentation}"));
-        let edit = SourceEdit::replace(statement.range.clone(), text);
+        let edit = CodeEdit::replace(statement.range.clone(), text);
         let line = source.line_of(statement.range.start);
         fixes.push(SourceFix::new(vec![edit], line, ShaderChange::SeparateRounds));
     }

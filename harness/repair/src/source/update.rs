@@ -6,11 +6,12 @@ use results::wire::{ReplacedAccesses, ShaderChange};
 use spirv_reader::ShaderLanguage;
 
 use super::divergence::{parse_declaration, variable_names};
-use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
+use super::edit::{SourceFix, split_outside_brackets};
 use super::expression::{is_element, remove_whitespace, split_assignment};
 use super::finding::RepairTarget;
 use super::text::{ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::wgsl_atomic::{AtomicPath, declare_atomic};
+use crate::record::CodeEdit;
 
 /// The extension for atomic additions of floating-point numbers.
 const FLOAT_ATOMICS: &str = "GL_EXT_shader_atomic_float";
@@ -91,7 +92,7 @@ fn expand_increments(source: &ShaderText, updates: &[SourceUpdate]) -> Option<So
         };
         let operator = if operand == "1" { '+' } else { '-' };
         let written = format!("{element} = {element} {operator} 1");
-        fix.edits.push(SourceEdit::replace(update.range.clone(), format!("{written};")));
+        fix.edits.push(CodeEdit::replace(update.range.clone(), format!("{written};")));
         let change =
             ShaderChange::ExpandIncrement { new: written, old: format!("{element}{operator}{operator}") };
         fix.changes.push((source.line_of(update.range.start), change));
@@ -113,7 +114,7 @@ fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> 
         let extension = is_float.then(|| FLOAT_ATOMICS.to_owned());
         let change = ShaderChange::UseAtomic { function: call, replaces, declares, extension };
         fix.changes.push((source.line_of(update.range.start), change));
-        fix.edits.push(SourceEdit::replace(update.range.clone(), text));
+        fix.edits.push(CodeEdit::replace(update.range.clone(), text));
         fix.edits.extend(update.removed_statement.iter().map(|range| delete_statement(source, range)));
     }
     if source.language == ShaderLanguage::Wgsl {
@@ -125,18 +126,18 @@ fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> 
     if is_float {
         let version = source.text.find("#version")?;
         let at = version + source.text[version..].find('\n')? + 1;
-        fix.edits.push(SourceEdit::insert(at, format!("#extension {FLOAT_ATOMICS} : require\n")));
+        fix.edits.push(CodeEdit::insert(at, format!("#extension {FLOAT_ATOMICS} : require\n")));
     }
     Some(fix)
 }
 
 /// Removes a statement with its line, if nothing else is on it.
-fn delete_statement(source: &ShaderText, range: &Range<usize>) -> SourceEdit {
+fn delete_statement(source: &ShaderText, range: &Range<usize>) -> CodeEdit {
     let text = &source.text;
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let end = text[range.end..].find('\n').map_or(text.len(), |end| range.end + end + 1);
     let is_alone = text[start..range.start].trim().is_empty() && text[range.end..end].trim().is_empty();
-    SourceEdit::replace(if is_alone { start..end } else { range.clone() }, String::new())
+    CodeEdit::replace(if is_alone { start..end } else { range.clone() }, String::new())
 }
 
 fn atomic_function_name(language: ShaderLanguage, update: &SourceUpdate) -> String {

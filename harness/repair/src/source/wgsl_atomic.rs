@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::edit::SourceEdit;
 use super::expression::split_assignment;
 use super::text::{ShaderText, StatementKind, closing_bracket_end};
+use crate::record::CodeEdit;
 use shader_source::scan::is_identifier_character;
 
 /// Upper bound on the nesting of arrays.
@@ -61,7 +61,7 @@ pub(super) fn declare_atomic(
     source: &ShaderText,
     path: &AtomicPath,
     edited_ranges: &[Range<usize>],
-) -> Option<Vec<SourceEdit>> {
+) -> Option<Vec<CodeEdit>> {
     let mut edits = vec![declaration_edit(source, path)?];
     for function in &source.functions {
         let mut at = function.body.start;
@@ -97,9 +97,9 @@ pub(super) fn declare_atomic(
                     if value.contains(path.variable.as_str()) {
                         return None;
                     }
-                    edits.push(SourceEdit::replace(range, format!("atomicStore(&{element}, {value});")));
+                    edits.push(CodeEdit::replace(range, format!("atomicStore(&{element}, {value});")));
                 }
-                None => edits.push(SourceEdit::replace(start..end, format!("atomicLoad(&{element})"))),
+                None => edits.push(CodeEdit::replace(start..end, format!("atomicLoad(&{element})"))),
             }
         }
     }
@@ -107,7 +107,7 @@ pub(super) fn declare_atomic(
 }
 
 /// Returns the edit of the type in a declaration of a variable or member.
-fn declaration_edit(source: &ShaderText, path: &AtomicPath) -> Option<SourceEdit> {
+fn declaration_edit(source: &ShaderText, path: &AtomicPath) -> Option<CodeEdit> {
     let plain = &source.plain;
     let mut ty = module_variable_type(plain, &path.variable)?;
     for step in &path.steps {
@@ -125,7 +125,7 @@ fn declaration_edit(source: &ShaderText, path: &AtomicPath) -> Option<SourceEdit
     let is_number = ["u32", "i32"].contains(&text.trim());
     let start = ty.start + text.len() - text.trim_start().len();
     let range = start..start + text.trim().len();
-    is_number.then(|| SourceEdit::replace(range, format!("atomic<{}>", text.trim())))
+    is_number.then(|| CodeEdit::replace(range, format!("atomic<{}>", text.trim())))
 }
 
 /// Returns the length in bytes of the first argument of a type.
@@ -193,7 +193,7 @@ mod tests {
         let path = AtomicPath::parse("s.list[0]").unwrap();
         let range = update..update + "s.list[0] += 1u;".len();
         let mut edits = declare_atomic(&source, &path, std::slice::from_ref(&range)).unwrap();
-        edits.push(SourceEdit::replace(range, "atomicAdd(&s.list[0], 1u);".to_owned()));
+        edits.push(CodeEdit::replace(range, "atomicAdd(&s.list[0], 1u);".to_owned()));
         let fixed = SourceFix { edits, changes: Vec::new() }.apply(text).unwrap();
         assert!(fixed.contains("list: array<atomic<u32>, 4>, }"), "{fixed}");
         assert!(fixed.contains("atomicStore(&s.list[1], 2u);\n    s.n = atomicLoad(&s.list[2]);"), "{fixed}");
