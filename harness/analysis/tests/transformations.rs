@@ -470,171 +470,80 @@ fn legal_transformations_never_break() {
     assert!(4 * proved > 3 * count, "{proved} of {count} proved");
 }
 
-/// The data and the flags of the illegal transformations.
-const DATA: usize = 0;
-const FORWARD_FLAG: usize = 0;
-const BACKWARD_FLAG: usize = 1;
+/// An illegal transformation: its name, and the steps before and after it.
+type Illegal = (&'static str, Vec<Step>, Vec<Step>);
 
-const PUBLISH: Step = StoreFlag { flag: FORWARD_FLAG, value: 1, order: Release };
+/// Returns the illegal transformations of `illegal.txt`.
+fn illegal_transformations() -> Vec<Illegal> {
+    let steps = |text: &str| text.split(';').map(|step| parse_step(step.trim())).collect();
+    let rows = include_str!("illegal.txt").lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let (name, change) = line.split_once(": ").unwrap();
+        let (before, after) = change.split_once(" => ").unwrap();
+        (name, steps(before), steps(after))
+    };
+    rows.map(row).collect()
+}
 
-/// Returns the illegal transformations: name, core before and core after.
-fn illegal_transformations() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
-    let load = Load { word: DATA, to: 0 };
-    let store = Store { word: DATA, value: Constant(5) };
-    let wait = |order| LoadFlag { flag: BACKWARD_FLAG, to: 1, order };
-    let guard = Guard { register: 1 };
-    let second_load = Load { word: DATA, to: 2 };
-    let relaxed = StoreFlag { flag: FORWARD_FLAG, value: 1, order: Relaxed };
-    let store_one = Store { word: DATA, value: Constant(1) };
-    let guard_of = |register| Guard { register };
-    let first = Define { to: 2, value: Loaded(0) };
-    vec![
-        ("hoist a load over an acquire", vec![wait(Acquire), guard, load], vec![load, wait(Acquire), guard]),
-        (
-            "hoist a store over an acquire",
-            vec![wait(Acquire), guard, store],
-            vec![store, wait(Acquire), guard],
-        ),
-        ("sink a store below a release", vec![store, PUBLISH], vec![PUBLISH, store]),
-        ("sink a load below a release", vec![load, PUBLISH], vec![PUBLISH, load]),
-        (
-            "merge loads over an acquire",
-            vec![load, PUBLISH, wait(Acquire), guard, second_load],
-            vec![load, PUBLISH, wait(Acquire), guard, first],
-        ),
-        (
-            "forward a store over an acquire",
-            vec![store, PUBLISH, wait(Acquire), guard, second_load],
-            vec![store, PUBLISH, wait(Acquire), guard, Define { to: 2, value: Constant(5) }],
-        ),
-        (
-            "merge loads over an acquiring barrier",
-            vec![load, PUBLISH, wait(Relaxed), guard, Fence(Acquire), second_load],
-            vec![load, PUBLISH, wait(Relaxed), guard, Fence(Acquire), first],
-        ),
-        ("weaken an acquire", vec![wait(Acquire), guard, load], vec![wait(Relaxed), guard, load]),
-        ("weaken a release", vec![store, PUBLISH], vec![store, relaxed]),
-        ("remove a published store", vec![store, PUBLISH], vec![PUBLISH]),
-        (
-            "change a published value",
-            vec![store, PUBLISH],
-            vec![Store { word: DATA, value: Constant(6) }, PUBLISH],
-        ),
-        ("remove a releasing barrier", vec![store, Fence(Release), relaxed], vec![store, relaxed]),
-        (
-            "remove an acquiring barrier",
-            vec![wait(Relaxed), guard, Fence(Acquire), load],
-            vec![wait(Relaxed), guard, load],
-        ),
-        (
-            "move a store below a releasing barrier",
-            vec![store, Fence(Release), relaxed],
-            vec![Fence(Release), store, relaxed],
-        ),
-        (
-            "move a load above an acquiring barrier",
-            vec![wait(Relaxed), guard, Fence(Acquire), load],
-            vec![wait(Relaxed), guard, load, Fence(Acquire)],
-        ),
-        ("invent a store", vec![wait(Acquire)], vec![wait(Acquire), store]),
-        ("invent a load", vec![wait(Acquire)], vec![wait(Acquire), load]),
-        ("remove a flag", vec![store, PUBLISH], vec![store]),
-        (
-            "load a flag twice",
-            vec![wait(Relaxed), Define { to: 2, value: Loaded(1) }],
-            vec![wait(Relaxed), LoadFlag { flag: BACKWARD_FLAG, to: 2, order: Relaxed }],
-        ),
-        (
-            "swap relaxed loads of a flag",
-            vec![wait(Relaxed), LoadFlag { flag: BACKWARD_FLAG, to: 2, order: Relaxed }],
-            vec![LoadFlag { flag: BACKWARD_FLAG, to: 2, order: Relaxed }, wait(Relaxed)],
-        ),
-        (
-            "split a read-modify-write",
-            vec![AddToFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed }, guard_of(0)],
-            vec![
-                LoadFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed },
-                guard_of(0),
-                StoreFlag { flag: FORWARD_FLAG, value: 2, order: Relaxed },
-            ],
-        ),
-        (
-            "drop the acquire of a read-modify-write",
-            vec![
-                store,
-                AddToFlag { flag: FORWARD_FLAG, to: 1, order: AcquireRelease },
-                guard,
-                Load { word: 1, to: 2 },
-            ],
-            vec![
-                store,
-                AddToFlag { flag: FORWARD_FLAG, to: 1, order: Release },
-                guard,
-                Load { word: 1, to: 2 },
-            ],
-        ),
-        (
-            "hoist a load out of a waiting loop",
-            vec![WaitForFlag { flag: BACKWARD_FLAG, to: 1 }],
-            vec![wait(Relaxed), HangIfZero { register: 1 }],
-        ),
-        ("add an endless loop after a store", vec![store_one], vec![store_one, LoadWhileOne { word: DATA }]),
-        (
-            "merge volatile loads",
-            vec![LoadVolatile { word: DATA, to: 0 }, LoadVolatile { word: DATA, to: 2 }],
-            vec![LoadVolatile { word: DATA, to: 0 }, first],
-        ),
-        (
-            "repeat a volatile load",
-            vec![LoadVolatile { word: DATA, to: 0 }, first],
-            vec![LoadVolatile { word: DATA, to: 0 }, LoadVolatile { word: DATA, to: 2 }],
-        ),
-        (
-            "remove an overwritten volatile store",
-            vec![StoreVolatile { word: DATA, value: 5 }, StoreVolatile { word: DATA, value: 6 }],
-            vec![StoreVolatile { word: DATA, value: 6 }],
-        ),
-        (
-            "merge a volatile store and a load",
-            vec![StoreVolatile { word: DATA, value: 5 }, LoadVolatile { word: DATA, to: 0 }],
-            vec![StoreVolatile { word: DATA, value: 5 }, Define { to: 0, value: Constant(5) }],
-        ),
-        (
-            "move a load above a store at a variable position",
-            vec![wait(Relaxed), StoreAt { index: 1, value: 5 }, load],
-            vec![wait(Relaxed), load, StoreAt { index: 1, value: 5 }],
-        ),
-        (
-            "merge loads over a store at a variable position",
-            vec![load, wait(Relaxed), StoreAt { index: 1, value: 5 }, second_load],
-            vec![load, wait(Relaxed), StoreAt { index: 1, value: 5 }, first],
-        ),
-        (
-            "forward a store over one at a variable position",
-            vec![wait(Relaxed), store, StoreAt { index: 1, value: 6 }, load],
-            vec![wait(Relaxed), store, StoreAt { index: 1, value: 6 }, Define { to: 0, value: Constant(5) }],
-        ),
-        (
-            "move a load at a variable position above an acquire",
-            vec![
-                wait(Acquire),
-                guard,
-                LoadFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed },
-                LoadAt { index: 0, to: 2 },
-            ],
-            vec![
-                LoadFlag { flag: FORWARD_FLAG, to: 0, order: Relaxed },
-                LoadAt { index: 0, to: 2 },
-                wait(Acquire),
-                guard,
-            ],
-        ),
-        (
-            "change the position of a store",
-            vec![wait(Relaxed), Define { to: 0, value: Constant(0) }, StoreAt { index: 1, value: 5 }],
-            vec![wait(Relaxed), Define { to: 0, value: Constant(0) }, StoreAt { index: 0, value: 5 }],
-        ),
-    ]
+/// Parses a step; `illegal.txt` shows their forms.
+fn parse_step(text: &str) -> Step {
+    let register = |text: &str| text.strip_prefix('r').map(|number| number.parse().unwrap());
+    let number = |text: &str| text.parse::<usize>().unwrap();
+    // The memory, the index and the order of an element.
+    let element = |text: &'_ str| {
+        let (memory, rest) = text.split_once('[')?;
+        let (index, order) = rest.split_once(']')?;
+        Some((memory.to_owned(), index.to_owned(), parse_order(order.trim_start_matches('.'))))
+    };
+    let word_before = |text: &str| match text.split_once(' ') {
+        Some((word, rest)) => (word.to_owned(), rest.to_owned()),
+        None => (String::new(), text.to_owned()),
+    };
+    if let Some(order) = text.strip_prefix("fence.") {
+        return Fence(parse_order(order));
+    }
+    if let Some(condition) = text.strip_prefix("if ") {
+        return Guard { register: register(condition).unwrap() };
+    }
+    if let Some(condition) = text.strip_prefix("while ") {
+        return match condition.strip_prefix("not ").and_then(register) {
+            Some(register) => HangIfZero { register },
+            None => LoadWhileOne { word: number(&element(condition).unwrap().1) },
+        };
+    }
+    let (left, right) = text.split_once(" = ").unwrap();
+    if let Some(to) = register(left) {
+        let (word, place) = word_before(right);
+        let Some((memory, index, order)) = element(&place) else {
+            let value = register(right).map_or_else(|| Constant(right.parse().unwrap()), Loaded);
+            return Define { to, value };
+        };
+        return match (word.as_str(), memory.as_str(), register(&index)) {
+            ("add", ..) => AddToFlag { flag: number(&index), to, order },
+            ("wait", ..) => WaitForFlag { flag: number(&index), to },
+            ("volatile", ..) => LoadVolatile { word: number(&index), to },
+            (_, "flags", _) => LoadFlag { flag: number(&index), to, order },
+            (_, _, Some(index)) => LoadAt { index, to },
+            (_, _, None) => Load { word: number(&index), to },
+        };
+    }
+    let ((word, place), value) = (word_before(left), right.parse().unwrap());
+    let (memory, index, order) = element(&place).unwrap();
+    match (word.as_str(), memory.as_str(), register(&index)) {
+        ("volatile", ..) => StoreVolatile { word: number(&index), value },
+        (_, "flags", _) => StoreFlag { flag: number(&index), value, order },
+        (_, _, Some(index)) => StoreAt { index, value },
+        (_, _, None) => Store { word: number(&index), value: Constant(value) },
+    }
+}
+
+fn parse_order(text: &str) -> MemoryOrder {
+    match text {
+        "acquire" => Acquire,
+        "release" => Release,
+        "acq_rel" => AcquireRelease,
+        _ => Relaxed,
+    }
 }
 
 #[test]
