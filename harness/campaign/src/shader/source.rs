@@ -113,17 +113,21 @@ pub struct SourceModule {
     pub unset: Vec<UnsetOverride>,
     /// The inputs that the file gives.
     pub given: Option<Box<AnalysisOptions>>,
+    /// The lanes of a wave, if an attribute of the entry point gives them.
+    pub wave_size: Option<u32>,
 }
 
 impl SourceModule {
     /// Creates a module that no compiler made.
     pub fn from_spirv(bytes: Vec<u8>) -> SourceModule {
-        SourceModule { bytes, language: None, compiler: None, entry: None, unset: Vec::new(), given: None }
+        let (language, compiler, entry) = (None, None, None);
+        SourceModule { bytes, language, compiler, entry, unset: Vec::new(), given: None, wave_size: None }
     }
 
     /// Returns options with the inputs that the file gives in addition.
     pub fn with_given_inputs(&self, options: &AnalysisOptions) -> AnalysisOptions {
         let mut options = options.clone();
+        options.subgroup_size = options.subgroup_size.or(self.wave_size);
         // The compiler has set the overrides.
         if self.language == Some(ShaderLanguage::Wgsl) {
             options.named_constants.clear();
@@ -159,6 +163,8 @@ struct CompileUnit {
     defines: Vec<String>,
     /// The text, if it differs from that of the source.
     text: Option<String>,
+    /// The lanes of a wave that an attribute gives.
+    wave_size: Option<u32>,
 }
 
 fn file_extension(file: &str) -> &str {
@@ -466,7 +472,8 @@ impl ShaderSource<'_> {
         match self.language {
             ShaderLanguage::Wgsl => {
                 let text = wgsl::strip_unsupported_directives(&self.text, &plain);
-                Ok(vec![CompileUnit { entry: None, stage: COMPUTE, defines: Vec::new(), text }])
+                let (stage, defines) = (COMPUTE, Vec::new());
+                Ok(vec![CompileUnit { entry: None, stage, defines, text, wave_size: None }])
             }
             ShaderLanguage::Glsl => self.glsl_units(&plain),
             ShaderLanguage::Hlsl | ShaderLanguage::Slang => self.entry_point_units(),
@@ -474,7 +481,8 @@ impl ShaderSource<'_> {
     }
 
     fn glsl_units(&self, plain: &str) -> Result<Vec<CompileUnit>, SourceError> {
-        let unit = |stage, text| CompileUnit { entry: None, stage, defines: Vec::new(), text };
+        let unit =
+            |stage, text| CompileUnit { entry: None, stage, defines: Vec::new(), text, wave_size: None };
         let sections = prepare::stage_sections(&self.text);
         if !sections.is_empty() {
             let section = |section: prepare::StageSection| {
@@ -511,7 +519,7 @@ impl ShaderSource<'_> {
                     return Err(no_entry_point_error(self.file, Some(requested), known));
                 }
                 let stage = stage::stage_of_file(self.file, "").unwrap_or(COMPUTE);
-                entries.push(EntryPoint { name: requested.clone(), stage, defines: Vec::new() });
+                entries.push(EntryPoint::new(requested, stage));
             }
         }
         if entries.is_empty() {
@@ -519,8 +527,8 @@ impl ShaderSource<'_> {
             return Err(missing().unwrap_or_else(|| no_entry_point_error(self.file, None, Vec::new())));
         }
         let unit = |entry: EntryPoint| {
-            let EntryPoint { name, stage, defines } = entry;
-            CompileUnit { entry: Some(name), stage, defines, text: None }
+            let EntryPoint { name, stage, defines, wave_size } = entry;
+            CompileUnit { entry: Some(name), stage, defines, text: None, wave_size }
         };
         Ok(entries.into_iter().map(unit).collect())
     }
@@ -541,7 +549,9 @@ impl ShaderSource<'_> {
         let (mut first_error, mut others) = (None, Vec::new());
         for compiler in of_language().filter(is_chosen) {
             match compiler.compile(self, unit) {
-                Ok(Some(module)) => return Ok(module),
+                Ok(Some(module)) => {
+                    return Ok(SourceModule { wave_size: unit.wave_size, ..module });
+                }
                 Ok(None) => {}
                 // Another compiler may accept the source: dxc supports newer HLSL, and tint more of WGSL.
                 Err(wrong @ (SourceError::Rejected { .. } | SourceError::EntryNotCompiled { .. })) => {

@@ -235,6 +235,7 @@ impl Compiler {
         let is_cached = source.compilation.is_cached && source.has_known_inputs();
         let module = |stored: StoredModule| SourceModule {
             given: None,
+            wave_size: None,
             bytes: stored.bytes,
             language: Some(source.language),
             compiler: Some(stored.compiler),

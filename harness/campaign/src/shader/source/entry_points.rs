@@ -14,6 +14,15 @@ pub struct EntryPoint {
     pub stage: &'static SourceStage,
     /// Additional preprocessor definitions, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+    /// The lanes of a wave, if `[WaveSize]` gives one number.
+    pub wave_size: Option<u32>,
+}
+
+impl EntryPoint {
+    /// Returns an entry point without attributes.
+    pub fn new(name: &str, stage: &'static SourceStage) -> EntryPoint {
+        EntryPoint { name: name.to_owned(), stage, defines: Vec::new(), wave_size: None }
+    }
 }
 
 /// Returns the functions with `[numthreads]` or `[shader("…")]` in a text without comments.
@@ -46,10 +55,19 @@ pub fn find_annotated(text: &str) -> Vec<EntryPoint> {
         let Some(name) = words(declared).last().filter(|name| declared.ends_with(*name)) else { continue };
         if found.iter().all(|entry| entry.name != name) {
             let stage = stage_of_function(&attributes, function_body(&rest[open..]));
-            found.push(EntryPoint { name: name.to_owned(), stage, defines: Vec::new() });
+            let wave_size = attributes.iter().find_map(|attribute| wave_size(attribute));
+            found.push(EntryPoint { wave_size, ..EntryPoint::new(name, stage) });
         }
     }
     found
+}
+
+/// Returns the number of lanes that an attribute `WaveSize` gives; compilers do not put it into the module.
+fn wave_size(attribute: &str) -> Option<u32> {
+    let (name, argument) = attribute.trim().split_once('(')?;
+    let argument = argument.strip_suffix(')').filter(|_| name.trim().eq_ignore_ascii_case("WaveSize"))?;
+    let size: Option<u32> = argument.trim().parse().ok();
+    size.filter(|size| size.is_power_of_two() && *size <= 128)
 }
 
 /// Returns the contents of the attributes at the start of a text, and the text after them and after the
@@ -111,8 +129,8 @@ fn stage_of_function(attributes: &[&str], body: &str) -> &'static SourceStage {
 pub fn unity_kernels(text: &str) -> Vec<EntryPoint> {
     let kernel = |line: &str| {
         let mut words = directive_argument(line, "pragma")?.strip_prefix("kernel")?.split_whitespace();
-        let name = words.next()?.to_owned();
-        Some(EntryPoint { name, stage: COMPUTE, defines: words.map(str::to_owned).collect() })
+        let kernel = EntryPoint::new(words.next()?, COMPUTE);
+        Some(EntryPoint { defines: words.map(str::to_owned).collect(), ..kernel })
     };
     text.lines().filter_map(kernel).collect()
 }
@@ -129,14 +147,13 @@ pub fn find_conventional(text: &str, file_stage: Option<&'static SourceStage>) -
         ("mainPS", "frag"),
         ("PS", "frag"),
     ];
-    let entry = |name: &str, stage| EntryPoint { name: name.to_owned(), stage, defines: Vec::new() };
     if has_call(text, "main") {
         let implied =
             || if is_pixel_shader(text) { stage_of_extension("frag") } else { stage_of_extension("vert") };
-        return file_stage.or_else(implied).map(|stage| entry("main", stage)).into_iter().collect();
+        return file_stage.or_else(implied).map(|stage| EntryPoint::new("main", stage)).into_iter().collect();
     }
     let found = NAMES.iter().filter(|(name, _)| has_call(text, name));
-    found.filter_map(|(name, stage)| Some(entry(name, stage_of_extension(stage)?))).collect()
+    found.filter_map(|(name, stage)| Some(EntryPoint::new(name, stage_of_extension(stage)?))).collect()
 }
 
 /// Returns true if a text uses the output semantics of pixel shaders.
