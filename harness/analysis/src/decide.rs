@@ -12,6 +12,7 @@ use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::clean_checks::{check_barriers, find_with_other_subgroup_sizes, note_waiting};
 use crate::needs::{chosen_constants, describe_launch, list_choice, needed_inputs};
+use crate::sizes::{needed_sizes, with_larger_sizes};
 use entry_point::input_place::{AssumedInput, InputPlace};
 use entry_point::launch::wider_grid;
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
@@ -23,12 +24,29 @@ use walk::{
 
 /// Upper bound on the findings that an answer lists for inputs that it needs.
 const MAX_LISTED: usize = 3;
+/// Upper bound on the times that larger sizes are chosen: what is read of them may lead to further accesses.
+const MAX_SIZE_ROUNDS: usize = 3;
 
 /// Analyzes a kernel for races and other defects.
 ///
 /// # Errors
 /// Returns the position of what is malformed, or beyond the walk and the model.
 pub fn decide(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<GridReport, Refusal> {
+    let (mut report, options) = decide_with_sizes(module, options.clone(), model, budget)?;
+    if report.verdict == GridVerdict::Clean && !report.exceeded.is_empty() {
+        report.verdict = GridVerdict::NeedsInputs;
+        report.needs = needed_sizes(&options, &report.exceeded);
+    }
+    Ok(report)
+}
+
+/// Analyzes a kernel for races and other defects, with the given sizes of buffers and images.
+fn decide_for_sizes(
     module: &SpirvModule,
     options: &AnalysisOptions,
     model: &Model,
@@ -202,6 +220,7 @@ impl DecidedChoices<'_> {
             report.is_schedule_dependent |= more.is_schedule_dependent;
             report.has_partial_subgroups |= more.has_partial_subgroups;
             report.steps += more.steps;
+            report.exceeded.extend(more.exceeded.iter().cloned());
             if let (None, Some(wider)) = (&report.two_workgroup_finding, &more.two_workgroup_finding) {
                 report.limits.push(CoverageLimit::WiderGrid(wider.clone()));
                 report.two_workgroup_finding = Some(wider.clone());
@@ -304,6 +323,11 @@ impl DecidedChoices<'_> {
                     .needs
                     .push(NeededInput::subgroup_size_for_finding(size.to_string()).with_finding(found));
             }
+        }
+        let is_open = matches!(report.verdict, GridVerdict::Clean | GridVerdict::NeedsInputs);
+        if certain.is_empty() && is_open && !report.exceeded.is_empty() {
+            report.verdict = GridVerdict::NeedsInputs;
+            report.needs.extend(needed_sizes(&first, &report.exceeded));
         }
         if needs_grid && report.verdict == GridVerdict::NeedsInputs {
             report.needs.push(NeededInput::missing_grid(report.stage));
@@ -415,17 +439,36 @@ fn decide_widened(
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<InputChoiceReport, Refusal> {
-    let report = decide(module, &options, model, budget)?;
+    let (report, options) = decide_with_sizes(module, options, model, budget)?;
     let is_clean = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_none();
     if is_clean && choice.may_widen(&options) {
         let widened = AnalysisOptions { grid: Some(wider_grid(report.stage).0), ..options.clone() };
-        if let Ok(wider) = decide_by_walk_and_model(module, &widened, model, budget)
+        if let Ok((wider, widened)) = decide_with_sizes(module, widened, model, budget)
             && wider.verdict == GridVerdict::Clean
         {
             return Ok(InputChoiceReport::new(wider, widened));
         }
     }
     Ok(InputChoiceReport::new(report, options))
+}
+
+/// Analyzes a kernel, again with larger buffers and images as long as accesses lie beyond their assumed sizes.
+fn decide_with_sizes(
+    module: &SpirvModule,
+    mut options: AnalysisOptions,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<(GridReport, AnalysisOptions), Refusal> {
+    let mut report = decide_for_sizes(module, &options, model, budget)?;
+    for _ in 0..MAX_SIZE_ROUNDS {
+        let Some(larger) = with_larger_sizes(&options, &report.exceeded) else { break };
+        match decide_for_sizes(module, &larger, model, budget) {
+            // Loops over larger buffers may exceed a limit.
+            Ok(again) if again.verdict != GridVerdict::Undecided => (report, options) = (again, larger),
+            _ => break,
+        }
+    }
+    Ok((report, options))
 }
 
 /// Repeats the walk with two workgroups if neither an option nor an annotation gives the grid, and describes the
@@ -516,6 +559,7 @@ fn decide_by_walk_and_model(
     (report.verdict, report.findings, report.refusal, report.is_schedule_dependent) =
         (verdict, findings, None, false);
     report.limits.clear();
+    report.exceeded.clear();
     report.model =
         Some(DecidingModel { name: model.name().to_owned(), invocations: lifted.invocations.len() });
     Ok(report)

@@ -18,6 +18,8 @@ mod needs;
 pub mod outcomes;
 mod proof;
 mod race;
+mod records;
+mod sizes;
 mod trace;
 mod unused_inputs;
 
@@ -27,9 +29,7 @@ pub use entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, refusal_text, source_refusal_text,
 };
 pub use minimize::minimize_race;
-pub use race::{
-    AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module, needed_record,
-    needed_sentence, race_line, refused_line,
-};
+pub use race::{AnalysisRequest, EntryAnswer, ProofMode, RacePhase, SaveInputs, analyze, analyze_module};
+pub use records::{needed_record, needed_sentence, race_line, refused_line};
 pub use trace::trace_record;
 pub use unused_inputs::{resolve_names, unused_inputs};

@@ -6,27 +6,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::choose::{InputGrid, InputMode};
-use crate::contents::all_contents;
 use crate::decide::InputChoiceReport;
-use entry_point::{AnalysisOptions, DeadlinePredicate, Refusal, StopFunction, source_location};
+use entry_point::{AnalysisOptions, DeadlinePredicate, FindingCause, Refusal, StopFunction, source_location};
 use litmus::Test;
 use model::{Budget, Model};
 use prove::ProofReport;
 use repair::{EditableSource, RepairWalks, WalkedSource, add_fixes, fix_walk_findings, repair_source};
-use results::wire::{
-    CoverageLimit, CoveredGrid, CoveredInputs, CoveredSchedules, FindingPlace, FindingRecord, LOST_ORDER,
-    NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceProof, RaceVerdict, RaceWitness, ScheduleReason,
-    UnprovedPlace,
-};
-use results::write::race::describe_need;
-use spirv_reader::{ShaderLanguage, SourcePosition, SpirvModule};
-use walk::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, WiderGridFinding, analyze_grid};
+use results::wire::{CoveredInputs, LOST_ORDER, RaceLine, RaceProof, RaceVerdict, UnprovedPlace};
+use spirv_reader::{HlslExecution, ShaderLanguage, SpirvModule};
+use walk::{GridFinding, GridVerdict, NeededInput, analyze_grid};
 
 use crate::entry_options::{
     EntryOptions, entry_options, invalid_use_texts, placed_refusal_text, source_refusal_text,
 };
 use crate::needs::needed_inputs;
 use crate::proof::{is_disproof, is_race_of_source, prove_entry, replay, walk_proof, walk_unequal_stores};
+use crate::records::{group_by_cause, race_line, race_verdict, refused_line};
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -34,6 +29,10 @@ pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
 /// A phase of the analysis with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RacePhase {
+    /// The choice of inputs, the walks and the proof of an entry point together.
+    Entry,
+    /// The part of it that the choice of inputs and the walks may take; the rest is for the proof.
+    EntryWalks,
     /// The search for missing inputs.
     InputSearch,
     /// The interpretation of the grid on every schedule.
@@ -153,7 +152,24 @@ pub fn analyze(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> EntryAnswer {
+    let (whole, of_walks) =
+        ((request.start_limit)(RacePhase::Entry), (request.start_limit)(RacePhase::EntryWalks));
+    let start_limit = |phase: RacePhase| -> StopFunction {
+        let limit = (request.start_limit)(phase);
+        let within = match phase {
+            RacePhase::InputSearch | RacePhase::Walks => of_walks.clone(),
+            RacePhase::Proof => whole.clone(),
+            // These follow, and each has a separate limit.
+            RacePhase::Entry
+            | RacePhase::EntryWalks
+            | RacePhase::Model
+            | RacePhase::SmallestTest
+            | RacePhase::Fixes => return limit,
+        };
+        Arc::new(move || within() || limit())
+    };
     let no_limit: StopFunction = Arc::new(|| false);
+    let request = &AnalysisRequest { start_limit: &start_limit, ..*request };
     let mut choice = match walk_entry(request, module, options, &no_limit) {
         Ok(choice) => choice,
         Err(refusal) => {
@@ -212,7 +228,16 @@ pub fn analyze(
     let is_unproved =
         loses_order && request.proofs == ProofMode::Required && !proof.is_some_and(|proof| proof.is_proved);
     // Only WGSL has no word for what its compilers need: in the others a fix holds in the module too.
-    let view = view.filter(|view| is_wgsl && (has_fewer_races && !loses_order || !is_clean(view)));
+    // In lockstep, the size of a wave decides what of the module's races the source has.
+    let is_by_wave_size = |view: &LanguageView| {
+        let needs = &view.choice.report.needs;
+        options.hlsl.execution != HlslExecution::Independent
+            && view.choice.report.verdict == GridVerdict::NeedsInputs
+            && needs.iter().all(NeededInput::is_subgroup_size_for_finding)
+    };
+    let view = view.filter(|view| {
+        is_wgsl && (has_fewer_races && !loses_order || !is_clean(view)) || is_by_wave_size(view)
+    });
     let has_word = !loses_order || !is_wgsl;
     let request = &AnalysisRequest { source: request.source.filter(|_| has_word), ..*request };
     let answer = match &view {
@@ -252,15 +277,6 @@ fn limited_options(
     let limit = (request.start_limit)(phase);
     let deadline = Some(DeadlinePredicate::new(move || limit()));
     AnalysisOptions { deadline, ..options.clone() }
-}
-
-fn race_verdict(verdict: GridVerdict) -> RaceVerdict {
-    match verdict {
-        GridVerdict::Racy => RaceVerdict::Racy,
-        GridVerdict::Clean => RaceVerdict::Clean,
-        GridVerdict::Undecided => RaceVerdict::Undecided,
-        GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
-    }
 }
 
 /// Continues after the walks of every choice.
@@ -328,7 +344,7 @@ fn analyze_further(
     let is_for_every_input = request.proofs == ProofMode::Required;
     // A proof answers what unreached lines and divergent branches leave open; its conditions exclude a race by share.
     let is_answered = |need: &NeededInput| match &need.finding {
-        Some(found) => is_disproof(found),
+        Some(found) => is_disproof(found) || found.cause == FindingCause::BeyondAssumedSize,
         None => is_for_every_input && !need.lines.is_empty(),
     };
     let is_answered = report.verdict == GridVerdict::NeedsInputs
@@ -488,188 +504,4 @@ fn walk_entry(
     let limit = start_limit(RacePhase::Model);
     let budget = || limit() || stop();
     crate::decide::decide_choice(module, &options, &choice, model, Budget::until(&budget))
-}
-
-/// Returns the line for an entry point that cannot be analysed, with the reason.
-pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
-    RaceLine {
-        schema: RACE_SCHEMA.to_owned(),
-        file: file.to_owned(),
-        entry: entry.to_owned(),
-        grid: options.grid.unwrap_or([1; 3]),
-        workgroups: options.workgroups.clone(),
-        local_size: None,
-        subgroup_size: options.subgroup_size.unwrap_or_default(),
-        verdict: RaceVerdict::Refused,
-        why: Some(why),
-        cause: None,
-        language: None,
-        compiler: None,
-        inputs: CoveredInputs::Given,
-        proof: None,
-        unproved: Vec::new(),
-        language_verdict: None,
-        module_verdict: Some(RaceVerdict::Refused),
-        findings: Vec::new(),
-        coverage: RaceCoverage::default(),
-        needs: Vec::new(),
-        order_dependent: None,
-        contents: Vec::new(),
-        trace: None,
-        lints: Vec::new(),
-    }
-}
-
-/// Converts a report to its published line.
-pub fn race_line(
-    file: &str,
-    module: &SpirvModule,
-    options: &AnalysisOptions,
-    report: GridReport,
-) -> RaceLine {
-    let verdict = race_verdict(report.verdict);
-    let coverage = race_coverage(&report);
-    let record = |found: &GridFinding| {
-        let assumed = found.inputs.iter().filter_map(|index| options.assumed.get(*index));
-        let inputs = assumed.map(|input| (input.name.clone(), input.describe_value(options)));
-        FindingRecord { inputs: inputs.collect(), ..finding_record(file, module, found) }
-    };
-    RaceLine {
-        grid: report.grid,
-        local_size: Some(report.local_size),
-        subgroup_size: report.subgroup_size,
-        verdict,
-        why: report.refusal.as_ref().map(|refusal| source_refusal_text(file, module, refusal)),
-        language: module.language.map(|language| match language {
-            ShaderLanguage::Hlsl => options.hlsl.describe_language(language.name()),
-            _ => language.name().to_owned(),
-        }),
-        inputs: if coverage.inputs.is_empty() { CoveredInputs::Given } else { CoveredInputs::Chosen },
-        module_verdict: Some(verdict),
-        findings: report.findings.iter().map(record).collect(),
-        coverage,
-        needs: report.needs.into_iter().map(|needed| needed_record(file, module, needed)).collect(),
-        order_dependent: report.order_dependent_element,
-        contents: all_contents(module, options, &report.final_buffers),
-        workgroups: report.workgroups,
-        ..refused_line(file, &report.entry, options, String::new())
-    }
-}
-
-/// Converts the scope of a report to its published record.
-fn race_coverage(report: &GridReport) -> RaceCoverage {
-    let workgroups = report.grid.iter().fold(1, |all: u64, count| all.saturating_mul(u64::from(*count)));
-    let running = (!report.workgroups.is_empty()).then_some(report.workgroups.len() as u64);
-    let workgroup_size: u64 = report.local_size.iter().map(|size| u64::from(*size)).product();
-    let model = report.model.as_ref();
-    let reason = match report.is_schedule_dependent {
-        false if report.has_partial_subgroups => Some(ScheduleReason::PartialSubgroups),
-        false => None,
-        true if report.has_unordered_interlock => Some(ScheduleReason::Interlock),
-        true => Some(ScheduleReason::Atomics),
-    };
-    RaceCoverage {
-        inputs: report.chosen_inputs.clone(),
-        grid: Some(CoveredGrid {
-            invocations: model.map_or_else(
-                || running.unwrap_or(workgroups).saturating_mul(workgroup_size),
-                |model| model.invocations as u64,
-            ),
-            workgroups,
-            running,
-            workgroup_size,
-            invocations_of_stage: report.stage.describe_count(report.grid),
-        }),
-        schedules: Some(CoveredSchedules {
-            every: reason.is_none(),
-            explored: report.schedules,
-            steps: report.steps,
-            reason,
-            model: model.map(|model| model.name.clone()),
-        }),
-        engine: Some(if model.is_some() { RaceWitness::Model } else { RaceWitness::Walk }),
-        limits: report.limits.iter().cloned().map(coverage_limit).collect(),
-    }
-}
-
-/// Converts a limit of a report to its published record.
-pub fn coverage_limit(limit: walk::CoverageLimit) -> CoverageLimit {
-    match limit {
-        walk::CoverageLimit::Note(text) => CoverageLimit::Note { text },
-        walk::CoverageLimit::Unreached(lines) => CoverageLimit::Unreached { lines },
-        walk::CoverageLimit::WiderGrid(WiderGridFinding { grid, message, .. }) => {
-            CoverageLimit::WiderGrid { grid, message }
-        }
-        walk::CoverageLimit::OneWorkgroup => CoverageLimit::OneWorkgroup,
-        walk::CoverageLimit::GridSearchCutOff => CoverageLimit::GridSearchCutOff,
-    }
-}
-
-/// Converts an input on which the answer depends to its published record.
-pub fn needed_record(file: &str, module: &SpirvModule, input: NeededInput) -> NeededRecord {
-    let NeededInput { name, value, option, lines, line, finding, .. } = input;
-    let finding = finding.map(|found| finding_record(file, module, &found));
-    let at = (line > 0).then(|| {
-        let (file, line) = source_location(file, module, line, SourcePosition::Module);
-        FindingPlace { file: Some(file), line, invocation: None, workgroup: None, access: None }
-    });
-    NeededRecord { name, value, option, lines, finding, at }
-}
-
-/// Formats an input on which an answer depends as a sentence.
-pub fn needed_sentence(input: NeededInput) -> String {
-    let NeededInput { name, value, option, lines, .. } = input;
-    describe_need(&NeededRecord { name, value, option, lines, finding: None, at: None })
-}
-
-/// Merges findings of one kind and variable that the same fix removes.
-fn group_by_cause(findings: &mut Vec<FindingRecord>, placed: &mut Vec<GridFinding>) {
-    let variable = |finding: &FindingRecord| {
-        let element = finding.element.as_deref().unwrap_or_default();
-        element.split(['[', '.']).next().unwrap_or_default().to_owned()
-    };
-    let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
-    let mut kept = Vec::new();
-    for (finding, place) in findings.drain(..).zip(placed.drain(..)) {
-        let is_same_group = |known: &FindingRecord| {
-            known.kind == finding.kind
-                && known.change == finding.change
-                && variable(known) == variable(&finding)
-        };
-        match groups.iter_mut().find(|(known, _)| finding.change.is_some() && is_same_group(known)) {
-            Some((_, more)) => *more += 1,
-            None => {
-                groups.push((finding, 0));
-                kept.push(place);
-            }
-        }
-    }
-    *placed = kept;
-    findings.extend(groups.into_iter().map(|(mut finding, more)| {
-        if more > 0 {
-            let pairs = if more == 1 { "pair of lines has" } else { "pairs of lines have" };
-            finding.message += &format!("; {more} more {pairs} the same cause and fix");
-        }
-        finding
-    }));
-}
-
-/// Converts a finding to its published record.
-pub fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -> FindingRecord {
-    let finding_place = |spot: &GridSpot| {
-        let (source, line) = source_location(file, module, spot.line, spot.place);
-        FindingPlace {
-            file: Some(source),
-            line,
-            invocation: Some(spot.invocation.to_string()),
-            workgroup: Some(spot.invocation.workgroup),
-            access: spot.writes.map(|writes| if writes { "write" } else { "read" }.to_owned()),
-        }
-    };
-    let places = finding.at.iter().map(finding_place).collect();
-    FindingRecord {
-        cause: Some(finding.cause.name().to_owned()),
-        element: Some(finding.element.clone()).filter(|element| !element.is_empty()),
-        ..FindingRecord::new(finding.kind.name(), finding.message.clone(), places)
-    }
 }

@@ -5,6 +5,7 @@ mod chosen_inputs;
 mod findings;
 mod grids;
 mod kernels;
+mod limits;
 mod outcomes;
 mod peers;
 mod refused;

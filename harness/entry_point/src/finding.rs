@@ -56,6 +56,8 @@ closed_enum! {
         MissedArrival = "missed-arrival",
         /// An index or offset is beyond the end of an object.
         BeyondEnd = "beyond-end",
+        /// An access is beyond the assumed size of a buffer or image.
+        BeyondAssumedSize = "beyond-assumed-size",
         /// An address is in no buffer.
         NoBuffer = "no-buffer",
         /// A component is outside its vector.
@@ -93,9 +95,10 @@ impl FindingCause {
             FindingCause::LockstepOrder => FindingKind::Lockstep,
             FindingCause::Unpublished => FindingKind::UnpublishedRead,
             FindingCause::MissedBarrier | FindingCause::MissedArrival => FindingKind::DivergentBarrier,
-            FindingCause::BeyondEnd | FindingCause::NoBuffer | FindingCause::BeyondVector => {
-                FindingKind::OutOfBounds
-            }
+            FindingCause::BeyondEnd
+            | FindingCause::BeyondAssumedSize
+            | FindingCause::NoBuffer
+            | FindingCause::BeyondVector => FindingKind::OutOfBounds,
             FindingCause::UndefinedValue | FindingCause::StoredUnwritten => FindingKind::UninitialisedRead,
             FindingCause::DivisionByZero
             | FindingCause::UndefinedResult

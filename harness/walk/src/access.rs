@@ -368,12 +368,14 @@ impl Interpreter<'_> {
         }
         if pointer.is_out_of_bounds || !object.contains_range(pointer.offset, bytes) {
             let given = object.has_known_length || object.is_beyond_any_object(pointer, bytes);
+            // What is read depends on the contents, as far as these are assumed.
+            let contents = object.taint.last().copied().unwrap_or_default();
             if !given {
-                self.note_unknown_length(ctx, pointer);
+                self.note_exceeded_buffer(ctx, pointer, bytes);
             }
             // A buffer of assumed length has no end.
             let taint = match self.undefined_site_taint(ctx) {
-                _ if !given => 0,
+                _ if !given => contents,
                 Some(taint) => taint,
                 None => {
                     let (message, _) = self.describe_out_of_bounds(ctx, "a read", pointer);
@@ -529,7 +531,7 @@ impl Interpreter<'_> {
                 let (message, element) = self.describe_out_of_bounds(ctx, access, pointer);
                 self.report_element(ctx, FindingCause::BeyondEnd, message, element);
             }
-            Some(_) => self.note_unknown_length(ctx, pointer),
+            Some(_) => self.note_exceeded_buffer(ctx, pointer, bytes),
         }
         false
     }

@@ -43,9 +43,6 @@ fn commuting_group(kind: AtomicKind) -> u8 {
     }
 }
 
-/// The end of the note on a buffer that is accessed beyond its assumed length.
-pub(super) const BEYOND_ASSUMED_SIZE: &str = "and accesses are beyond the assumed size";
-
 /// An atomic instruction with its operands, and what it reads and stores.
 struct AtomicUpdate {
     kind: AtomicKind,
@@ -97,14 +94,6 @@ impl AtomicUpdate {
 }
 
 impl Interpreter<'_> {
-    /// Notes that the length of a buffer was assumed, if an access lies beyond it.
-    pub(super) fn note_unknown_length(&mut self, ctx: &mut InvocationCtx<'_>, pointer: &ConcretePointer) {
-        let unknown = self.object_mut(ctx, pointer.object).filter(|object| !object.has_known_length);
-        if let Some(name) = unknown.map(|object| object.name.clone()) {
-            self.notes.insert(format!("`{name}` is not given, {BEYOND_ASSUMED_SIZE}"));
-        }
-    }
-
     pub(super) fn execute_atomic(
         &mut self,
         ctx: &mut InvocationCtx<'_>,

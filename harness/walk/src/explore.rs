@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use entry_point::layout::element_names;
 use entry_point::question::{Claim, resolve_claim};
-use entry_point::{AnalysisOptions, FindingCause, FindingKind, InvocationId, Problem, Refusal};
+use entry_point::{AnalysisOptions, FindingCause, FindingKind, Problem, Refusal};
 use spirv_reader::{SourcePosition, SpirvModule};
 
 use super::influence::InputInfluence;
@@ -168,6 +168,7 @@ impl Exploration<'_, '_> {
             (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
         }
         self.notes.append(&mut machine.notes);
+        machine.add_exceeded(self.module, &mut report.exceeded);
         self.influence.merge(&machine.influence);
         self.reached.iter_mut().zip(machine.blocks_entered(1)).for_each(|(known, now)| *known |= now);
         add_findings(&mut report.findings, machine);
@@ -326,11 +327,7 @@ fn differing_element(
 
 fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
     for found in &machine.findings {
-        let spot = |(site, invocation, access): &(u32, InvocationId, Option<bool>)| {
-            let (line, place) = machine.program.source_place(*site);
-            GridSpot { line, place, invocation: *invocation, writes: *access }
-        };
-        let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
+        let at = machine.grid_spots(found);
         let lines = |at: &[GridSpot]| {
             // Schedules differ in where others stop while an invocation repeats its loop.
             let at =

@@ -218,6 +218,8 @@ impl Interpreter<'_> {
         for (axis, size) in size.iter().enumerate().rev() {
             let coordinate = coordinates.get(axis).map_or(0, |one| one.0);
             if coordinate >= u64::from(*size) {
+                let position = [0, 1, 2].map(|axis: usize| coordinates.get(axis).map_or(0, |one| one.0));
+                self.note_exceeded_image(ctx, object, position, taint);
                 return Ok((None, taint));
             }
             index = index * u64::from(*size) + coordinate;

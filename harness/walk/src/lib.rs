@@ -13,6 +13,7 @@ mod access;
 mod access_names;
 mod access_recorder;
 mod accessed_bytes;
+mod assumed_size;
 mod atomic;
 mod both_branches;
 mod bytecode;
@@ -60,8 +61,8 @@ mod workgroup_start;
 pub use accessed_bytes::{AccessedBytes, EntryAccesses, ResourceAccess, accessed_bytes, entry_accesses};
 pub use explore::{DEFAULT_SCHEDULES, analyze_grid, analyze_grid_thoroughly, analyze_within_steps};
 pub use report::{
-    Blocked, CoverageLimit, DecidingModel, FinalBuffer, FindingKey, GridFinding, GridReport, GridSpot,
-    GridVerdict, NeededInput, WiderGridFinding, line_ranges,
+    Blocked, CoverageLimit, DecidingModel, ExceededSize, FinalBuffer, FindingKey, GridFinding, GridReport,
+    GridSpot, GridVerdict, NeededInput, RequiredSize, WiderGridFinding, line_ranges,
 };
 pub use setup::MAX_INVOCATIONS;
 pub use trace::trace_finding;

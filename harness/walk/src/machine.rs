@@ -21,6 +21,7 @@ use super::access::AccessConflict;
 use super::memory::MemoryObject;
 use super::program::DecodedInstruction;
 use super::race_check::{AccessOrder, AccessRecord};
+use super::report::GridSpot;
 use super::slots::{GLOBAL_TAG, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
     COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, LAST_VALUE, OPAQUE, PRIVATE_TAG,
@@ -198,6 +199,15 @@ impl Interpreter<'_> {
         let invocation = &ctx.workgroup.invocations[ctx.index];
         let at = vec![(self.current_site(invocation), invocation.identity, None)];
         self.report_finding(SiteFinding { cause, element, message, at, inputs: 0 });
+    }
+
+    /// Returns the source positions of a finding.
+    pub fn grid_spots(&self, found: &SiteFinding) -> Vec<GridSpot> {
+        let spot = |(site, invocation, access): &(u32, InvocationId, Option<bool>)| {
+            let (line, place) = self.program.source_place(*site);
+            GridSpot { line, place, invocation: *invocation, writes: *access }
+        };
+        found.at.iter().map(spot).collect()
     }
 
     /// Reports a defect once for each set of source lines.

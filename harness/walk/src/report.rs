@@ -229,6 +229,8 @@ pub struct GridReport {
     pub chosen_inputs: Vec<Vec<String>>,
     /// The limits of the answer.
     pub limits: Vec<CoverageLimit>,
+    /// The buffers and images whose assumed size accesses exceed. Such accesses are not checked.
+    pub exceeded: Vec<ExceededSize>,
     /// The inputs to supply, if the verdict is [`GridVerdict::NeedsInputs`].
     pub needs: Vec<NeededInput>,
     /// True if the verdict is that for the one reason that a race needs a small number with large ones.
@@ -298,6 +300,7 @@ impl GridReport {
             open_findings: Vec::new(),
             chosen_inputs: Vec::new(),
             limits: Vec::new(),
+            exceeded: Vec::new(),
             needs: Vec::new(),
             is_open_by_share: false,
             order_dependent_element: None,
@@ -332,6 +335,26 @@ pub struct WiderGridFinding {
     /// The accessed element; empty if none is known.
     pub element: String,
     pub message: String,
+}
+
+/// A buffer or image whose assumed size accesses exceed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExceededSize {
+    pub name: String,
+    /// Set and binding; `None` for the target of an address.
+    pub at: Option<(u32, u32)>,
+    /// A size that holds all accesses.
+    pub required: RequiredSize,
+    /// The first access beyond the size.
+    pub finding: GridFinding,
+}
+
+/// The size of a buffer or image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequiredSize {
+    Bytes(u64),
+    /// Texels along each axis.
+    Texels([u32; 3]),
 }
 
 /// The model that decided every execution where the walk was incomplete.

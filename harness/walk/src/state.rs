@@ -20,6 +20,7 @@ use super::launch_taint::LaunchTaint;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::DecodedProgram;
 use super::race_check::{InvocationNumbering, SelfVisibleWrites};
+use super::report::RequiredSize;
 use super::slots::Slots;
 use super::step::{Step, StepInterrupt};
 use super::trace_recorder::TraceRecorder;
@@ -61,6 +62,8 @@ pub(super) struct Interpreter<'a> {
     pub influence: InputInfluence,
     /// Assumptions to mention in the coverage.
     pub notes: BTreeSet<String>,
+    /// The objects whose assumed size accesses exceed.
+    pub exceeded: BTreeMap<u32, ExceededObject>,
     pub steps: u64,
     /// The number of steps at which the deadline is checked next.
     pub next_check: u64,
@@ -141,6 +144,7 @@ impl<'a> Interpreter<'a> {
             unordered_write: None,
             influence,
             notes,
+            exceeded: BTreeMap::new(),
             steps: 0,
             next_check: 0,
             changes: 0,
@@ -367,6 +371,15 @@ pub(super) struct SiteFinding {
     pub at: Vec<(u32, InvocationId, Option<bool>)>,
     /// The assumed inputs that the reported values or addresses depend on.
     pub inputs: Taint,
+}
+
+/// An object whose assumed size an access exceeds.
+#[derive(Clone, Debug)]
+pub(super) struct ExceededObject {
+    /// A size that holds all accesses.
+    pub required: RequiredSize,
+    /// The first access beyond the size.
+    pub found: SiteFinding,
 }
 
 /// An array of descriptors.

@@ -10,7 +10,6 @@ use entry_point::dataflow::is_ordering;
 use entry_point::input_place::{OverrideRole, OverrideValue};
 use entry_point::{AnalysisOptions, FindingCause, FindingKind, Refusal};
 
-use super::atomic::BEYOND_ASSUMED_SIZE;
 use super::influence::InputInfluence;
 use super::program::DecodedProgram;
 use super::report::{Blocked, FindingKey, GridFinding, GridSpot, kind_group};
@@ -398,14 +397,7 @@ pub fn run_trial(module: &SpirvModule, options: &AnalysisOptions, most: u64) -> 
             known.blocks = blocks;
             known.message.clone_from(&found.message);
             known.cause = Some(found.cause);
-            known.at = found
-                .at
-                .iter()
-                .map(|(site, invocation, writes)| {
-                    let (line, place) = machine.program.source_place(*site);
-                    GridSpot { line, place, invocation: *invocation, writes: *writes }
-                })
-                .collect();
+            known.at = machine.grid_spots(found);
             known.is_in_no_buffer = found.cause == FindingCause::NoBuffer;
             known.control = influence.control_inputs(kind);
             let is_decided = |at: &(u32, _, _)| influence.inputs_at_site(at.0) != 0;
@@ -433,7 +425,7 @@ pub fn run_trial(module: &SpirvModule, options: &AnalysisOptions, most: u64) -> 
                 .map(|(site, taint)| (*site, inputs_in(*taint, influence.count)))
                 .collect(),
             is_complete,
-            exceeded_buffers: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED_SIZE)).count(),
+            exceeded_buffers: machine.exceeded.len(),
             steps: machine.steps,
             is_shared: machine.block_entries.is_shared,
             first_invocations: machine.block_entries.first,

@@ -63,7 +63,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             RacePhase::InputSearch | RacePhase::Walks | RacePhase::Fixes => WALK_POLLS,
             RacePhase::Model | RacePhase::SmallestTest => MODEL_POLLS,
             // Its steps are limited.
-            RacePhase::Proof => u64::MAX,
+            RacePhase::Entry | RacePhase::EntryWalks | RacePhase::Proof => u64::MAX,
         })
     };
     let options = AnalysisOptions {

@@ -101,13 +101,13 @@ impl FixDiffs {
 /// The part of the time that the search for inputs may take.
 const SEARCH_TIME_DIVISOR: u32 = 4;
 
-/// The time that a proof may take after walks that had less: its steps are limited, and it decides what they leave open.
-const MIN_PROOF_TIME: Duration = Duration::from_secs(2);
+/// The part of the time that walks leave to the proof.
+const PROOF_TIME_DIVISOR: u32 = 8;
 
 /// The options of an analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct RaceOptions<'a> {
-    /// Time limit for interpreting the grid, and again for fixes.
+    /// Time limit for the choice of inputs, the walks and the proof together, and again for fixes.
     pub walk_timeout: Duration,
     /// Time limit for the model.
     pub model_timeout: Duration,
@@ -153,8 +153,12 @@ impl<'a> RaceOptions<'a> {
         let start_limit = |phase: RacePhase| -> StopFunction {
             let stop: StopFunction = match phase {
                 RacePhase::InputSearch => Arc::new(stop_after(self.walk_timeout / SEARCH_TIME_DIVISOR)),
-                RacePhase::Walks | RacePhase::Fixes => Arc::new(stop_after(self.walk_timeout)),
-                RacePhase::Proof => Arc::new(stop_after(self.walk_timeout.max(MIN_PROOF_TIME))),
+                RacePhase::EntryWalks => Arc::new(stop_after(
+                    self.walk_timeout.saturating_sub(self.walk_timeout / PROOF_TIME_DIVISOR),
+                )),
+                RacePhase::Entry | RacePhase::Walks | RacePhase::Proof | RacePhase::Fixes => {
+                    Arc::new(stop_after(self.walk_timeout))
+                }
                 RacePhase::Model => Arc::new(stop_after_first_call(self.model_timeout)),
                 RacePhase::SmallestTest => Arc::new(stop_after(self.model_timeout)),
             };

@@ -37,7 +37,7 @@ pub struct Race {
     /// Seed of the schedules.
     #[arg(long, value_name = "N", default_value_t = 0, hide_short_help = true)]
     pub seed: u64,
-    /// Time limit for all schedules of an entry point, and separately for the search for fixes.
+    /// Time limit for inputs, schedules and proof of an entry point, and separately for fixes.
     ///
     /// If the first schedule exceeds it, the result is undecided.
     #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::parse_duration)]

@@ -1,0 +1,39 @@
+//! Limits of the phases of an analysis.
+
+use std::sync::Arc;
+
+use analysis::{AnalysisRequest, InputMode, ProofMode, RacePhase, analyze_module};
+use entry_point::{AnalysisOptions, StopFunction};
+use model::Model;
+use results::wire::RaceVerdict;
+
+/// A kernel without a race, with a proof.
+const KERNEL: &[u8] = include_bytes!("../../prove/tests/kernels/global-index.spvasm");
+
+/// The limit of an entry point ends the choice of inputs, the walks and the proof, whose own limits do not.
+#[test]
+fn one_limit_ends_choice_walks_and_proof() {
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let cases = [
+        (None, RaceVerdict::Clean, true),
+        (Some(RacePhase::Entry), RaceVerdict::Clean, false),
+        (Some(RacePhase::EntryWalks), RaceVerdict::Undecided, false),
+    ];
+    for (ended, verdict, has_proof) in cases {
+        let start_limit = |phase: RacePhase| -> StopFunction { Arc::new(move || ended == Some(phase)) };
+        let request = AnalysisRequest {
+            file: "kernel",
+            inputs: InputMode::Auto,
+            model: &model,
+            start_limit: &start_limit,
+            creates_tests: false,
+            proofs: ProofMode::Optional,
+            searches_fixes: false,
+            source: None,
+            save_inputs: None,
+        };
+        let answers = analyze_module(&request, KERNEL, &AnalysisOptions::default(), &|_| {});
+        let line = &answers[0].line;
+        assert_eq!((line.verdict, line.proof.is_some()), (verdict, has_proof), "{ended:?}");
+    }
+}
