@@ -1,28 +1,29 @@
 //! Conditions over outcomes: `filter`, `exists`, `~exists`, `forall`.
 
+use crate::comparison::Comparison;
 use crate::span::Span;
 use crate::test::{LocationId, RegisterId, ThreadId};
 
-/// A predicate on an outcome.
+/// A predicate on an outcome; its comparisons have sides of this type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum Condition<S = Term> {
     /// Always true; an empty conjunction.
     True,
     /// A comparison of two terms; relations other than equality are signed.
     Compare {
         /// Left side.
-        left: Term,
+        left: S,
         /// The relation.
         comparison: Comparison,
         /// Right side.
-        right: Term,
+        right: S,
     },
     /// Both hold.
-    And(Box<Condition>, Box<Condition>),
+    And(Box<Condition<S>>, Box<Condition<S>>),
     /// At least one holds.
-    Or(Box<Condition>, Box<Condition>),
+    Or(Box<Condition<S>>, Box<Condition<S>>),
     /// It does not hold.
-    Not(Box<Condition>),
+    Not(Box<Condition<S>>),
 }
 
 /// A side of a comparison.
@@ -36,37 +37,6 @@ pub enum Term {
     Address(LocationId),
     /// A number.
     Constant(i64),
-}
-
-/// The relation of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `==` or `=`.
-    Equal,
-    /// `!=`.
-    NotEqual,
-    /// `<`.
-    Less,
-    /// `<=`.
-    LessOrEqual,
-    /// `>`.
-    Greater,
-    /// `>=`.
-    GreaterOrEqual,
-}
-
-impl Comparison {
-    /// Returns true if the relation holds between two numbers of one type.
-    pub fn holds_between<N: Ord>(self, left: N, right: N) -> bool {
-        match self {
-            Comparison::Equal => left == right,
-            Comparison::NotEqual => left != right,
-            Comparison::Less => left < right,
-            Comparison::LessOrEqual => left <= right,
-            Comparison::Greater => left > right,
-            Comparison::GreaterOrEqual => left >= right,
-        }
-    }
 }
 
 /// The question of a test: a condition with a quantifier.
@@ -93,9 +63,9 @@ pub enum QuestionKind {
     Final,
 }
 
-impl Condition {
-    /// Visits every term of the condition, left to right.
-    pub fn for_each_term<'a>(&'a self, visit: &mut impl FnMut(&'a Term)) {
+impl<S> Condition<S> {
+    /// Visits every side of a comparison, left to right.
+    pub fn for_each_term<'a>(&'a self, visit: &mut impl FnMut(&'a S)) {
         match self {
             Condition::True => {}
             Condition::Compare { left, right, .. } => {
@@ -110,16 +80,35 @@ impl Condition {
         }
     }
 
+    /// Replaces every side of a comparison; the second argument of `change` is the other side.
+    pub fn map_sides<R>(&self, change: &mut impl FnMut(&S, &S) -> R) -> Condition<R> {
+        match self {
+            Condition::True => Condition::True,
+            Condition::Compare { left, comparison, right } => Condition::Compare {
+                left: change(left, right),
+                comparison: *comparison,
+                right: change(right, left),
+            },
+            Condition::And(left, right) => {
+                Condition::And(Box::new(left.map_sides(change)), Box::new(right.map_sides(change)))
+            }
+            Condition::Or(left, right) => {
+                Condition::Or(Box::new(left.map_sides(change)), Box::new(right.map_sides(change)))
+            }
+            Condition::Not(inner) => Condition::Not(Box::new(inner.map_sides(change))),
+        }
+    }
+
     /// Evaluates the condition in three-valued logic; `None` if it depends on an unknown term.
     ///
     /// `value` returns the signed value of a term, or `None` if it is unknown. Its second argument is the
     /// other side of the comparison, whose type determines how a constant is read.
-    pub fn evaluate_partial(&self, value: &mut impl FnMut(&Term, &Term) -> Option<i64>) -> Option<bool> {
+    pub fn evaluate_partial(&self, value: &mut impl FnMut(&S, &S) -> Option<i64>) -> Option<bool> {
         match self {
             Condition::True => Some(true),
             Condition::Compare { left, comparison, right } => {
                 let (left, right) = (value(left, right)?, value(right, left)?);
-                Some(comparison.holds_between(left, right))
+                Some(comparison.holds(left, right))
             }
             Condition::And(left, right) => {
                 match (left.evaluate_partial(value), right.evaluate_partial(value)) {
@@ -140,7 +129,7 @@ impl Condition {
 
     /// Returns true if the condition holds when `value` gives the signed value of every term; see
     /// [`Condition::evaluate_partial`].
-    pub fn is_satisfied(&self, value: &mut impl FnMut(&Term, &Term) -> i64) -> bool {
+    pub fn is_satisfied(&self, value: &mut impl FnMut(&S, &S) -> i64) -> bool {
         self.evaluate_partial(&mut |term, other| Some(value(term, other))) == Some(true)
     }
 }

@@ -2,17 +2,18 @@
 
 use thiserror::Error;
 
-use crate::condition::{Comparison, Condition, QuestionKind, Term};
+use crate::comparison::Comparison;
+use crate::condition::{Condition, QuestionKind, Term};
 use crate::hsa::{LoweringError, lower_to_vulkan};
-use crate::khronos::{Khronos, NO_VALUE, QueryKind, QueryTerm, SatisfiabilityLine, SizeComparison};
+use crate::khronos::{Khronos, NO_VALUE, QueryKind, QueryTerm, SatisfiabilityLine};
 use crate::metadata::{Expectation, Metadata, Reachability};
 use crate::outcome::Race;
 use crate::span::Span;
 use crate::syntax::khronos::{instruction_text, is_name};
 use crate::test::{
-    AccessKind, BranchRelation, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Label, LabelId,
-    Location, LocationId, LocationInit, MemoryAccess, Operand, Placement, RegisterId, RmwOperation, Scope,
-    SyncPoint, SystemSync, Test, Thread, ThreadId, ThreadPlace,
+    AccessKind, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Label, LabelId, Location,
+    LocationId, LocationInit, MemoryAccess, Operand, Placement, RegisterId, RmwOperation, Scope, SyncPoint,
+    SystemSync, Test, Thread, ThreadId, ThreadPlace,
 };
 
 /// The reason why a test has no form in another syntax.
@@ -109,7 +110,7 @@ pub fn guard_forced_reads(test: &Test) -> Test {
             let forced = read.filter(|(_, location)| count_sources(test, *location, value).0 > 0);
             if let Some((register, _)) = forced.filter(|_| position + 1 < last) {
                 let kind = InstructionKind::Flow(Flow::Branch {
-                    relation: BranchRelation::NotEqual,
+                    relation: Comparison::NotEqual,
                     left: Operand::Register(register),
                     right: Operand::Constant(value),
                     target: LabelId(0),
@@ -275,7 +276,7 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         .queries
         .extend(kind.map(|kind| SatisfiabilityLine::new(kind, false, vec![QueryTerm::Consistent])));
     if kind == Some(QueryKind::Satisfiable) && claim.is_some_and(|claim| claim.race == Some(Race::Free)) {
-        let racing = vec![QueryTerm::Consistent, QueryTerm::Races(SizeComparison::Greater, 0)];
+        let racing = vec![QueryTerm::Consistent, QueryTerm::Races(Comparison::Greater, 0)];
         khronos.queries.push(SatisfiabilityLine::new(QueryKind::NoSolution, false, racing));
     }
     for (index, thread) in converted.threads.iter().enumerate() {

@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::condition::{Comparison, Condition, QuestionKind, Term};
+use crate::comparison::Comparison;
+use crate::condition::{Condition, QuestionKind, Term};
 use crate::convert::ConvertError;
 use crate::system::{InterlockEnd, InterlockOrder};
 use crate::test::{
-    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Dialect, Flow, Id,
-    IgnoredClasses, InstructionKind, LabelId, Location, LocationId, LocationInit, MemoryAccess, Operand,
-    Order, Performer, Reference, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test,
-    Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, Compute, ControlBarrier, Dialect, Flow, Id, IgnoredClasses,
+    InstructionKind, LabelId, Location, LocationId, LocationInit, MemoryAccess, Operand, Order, Performer,
+    Reference, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
 };
 
 /// A shader with the parameters of its dispatch.
@@ -59,9 +59,7 @@ pub fn to_glsl(test: &Test) -> Result<GlslShader, ConvertError> {
 /// As for [`to_glsl`], or if the claim is about memory that this thread cannot read.
 pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, ConvertError> {
     let layout = ThreadLayout::for_test(test)?;
-    if layout.sections.is_some() {
-        return Err(unsupported_by_glsl("instances of interlocked sections"));
-    }
+    refuse_if(layout.sections.is_some(), "instances of interlocked sections")?;
     let mut names = location_names(test, true)?;
     names.iter_mut().filter(|name| !name.shared).for_each(|name| name.text += SLOT);
     let printer = GlslPrinter { test, names, instances: Some(instances) };
@@ -72,9 +70,10 @@ pub fn to_counting_glsl(test: &Test, instances: u32) -> Result<GlslShader, Conve
         .map(|access| access.place.location)
         .collect();
     for location in printer.observed_locations() {
-        if private.contains(&location) || printer.names[usize::from(location.0)].shared {
-            return Err(unsupported_by_glsl("a count of final values of private or workgroup memory"));
-        }
+        refuse_if(
+            private.contains(&location) || printer.names[usize::from(location.0)].shared,
+            "a count of final values of private or workgroup memory",
+        )?;
     }
     print_shader(&layout, &printer)
 }
@@ -111,20 +110,18 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
         None => None,
         Some(question) => {
             let condition = printer.condition_text(&question.condition)?;
-            Some(match (question.kind, printer.instances) {
-                (QuestionKind::Forall, _) => condition,
-                (QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final, None) => {
-                    format!("not ({condition})")
-                }
-                (QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final, Some(_)) => {
-                    format!("!({condition})")
+            let not = if printer.instances.is_some() { "!" } else { "not " };
+            Some(match question.kind {
+                QuestionKind::Forall => condition,
+                QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final => {
+                    format!("{not}({condition})")
                 }
             })
         }
     };
     let mut source = String::from("#version 450\n#pragma use_vulkan_memory_model\n");
     source += "#extension GL_KHR_memory_scope_semantics : require\n";
-    if test.locations.iter().enumerate().any(|(index, _)| printer.names[index].shared) {
+    if printer.names.iter().any(|name| name.shared) {
         source += "#extension GL_EXT_null_initializer : require\n";
     }
     match layout.sections {
@@ -146,12 +143,11 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
     printer.write_declarations(&mut source);
     let observed = printer.observed_registers();
     if !observed.is_empty() {
-        let members: Vec<String> =
-            observed.iter().map(|(thread, register)| printer.result_name(*thread, *register)).collect();
-        let binding = test.locations.len();
-        let length = printer.array_length();
-        let members =
-            members.iter().map(|name| format!("uint {name}{length};")).collect::<Vec<_>>().join(" ");
+        let (binding, length) = (test.locations.len(), printer.array_length());
+        let member = |(thread, register): &(ThreadId, RegisterId)| {
+            format!("uint {}{length};", printer.register_name(*thread, *register))
+        };
+        let members = observed.iter().map(member).collect::<Vec<_>>().join(" ");
         let _ =
             writeln!(source, "layout(set = 0, binding = {binding}) buffer Result {{ {members} }} result;");
     }
@@ -175,7 +171,7 @@ fn print_shader(layout: &ThreadLayout, printer: &GlslPrinter<'_>) -> Result<Glsl
         let mut body = threads[thread].get(segment)?.text.clone();
         if segment + 1 == threads[thread].len() {
             for (_, register) in observed.iter().filter(|(of, _)| *of == id) {
-                let (name, to) = (printer.register_name(id, *register), printer.result_name(id, *register));
+                let (name, to) = (printer.register_name(id, *register), printer.register_name(id, *register));
                 let _ = match printer.instances {
                     None => writeln!(body, "result.{to} = {name};"),
                     Some(_) => writeln!(body, "atomicStore(result.{to}{SLOT}, {name}, {RELAXED});"),
@@ -224,8 +220,14 @@ impl GlslShader {
     }
 }
 
-fn unsupported_by_glsl(what: impl Into<String>) -> ConvertError {
-    ConvertError::NotExpressible { syntax: "GLSL", what: what.into() }
+/// Refuses a test for a feature.
+fn refuse<T>(what: impl Into<String>) -> Result<T, ConvertError> {
+    Err(ConvertError::NotExpressible { syntax: "GLSL", what: what.into() })
+}
+
+/// Refuses a test for a feature that it has.
+fn refuse_if(has: bool, what: &str) -> Result<(), ConvertError> {
+    if has { refuse(what) } else { Ok(()) }
 }
 
 /// The mapping of invocations to threads.
@@ -241,25 +243,17 @@ struct ThreadLayout {
 
 impl ThreadLayout {
     fn for_test(test: &Test) -> Result<ThreadLayout, ConvertError> {
-        if test.dialect == Dialect::Hsa {
-            return Err(unsupported_by_glsl("the HSA dialect: convert it to litmus first"));
-        }
-        if !test.system_sync.is_empty() {
-            return Err(unsupported_by_glsl("order between dispatches (ssw)"));
-        }
-        if test.filter.is_some() {
-            return Err(unsupported_by_glsl("filters"));
-        }
+        refuse_if(test.dialect == Dialect::Hsa, "the HSA dialect: convert it to litmus first")?;
+        refuse_if(!test.system_sync.is_empty(), "order between dispatches (ssw)")?;
+        refuse_if(test.filter.is_some(), "filters")?;
         let mut queues = BTreeSet::new();
         let mut all: BTreeMap<u32, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
         for (index, thread) in test.threads.iter().enumerate() {
-            let place = thread.place.device_placement().ok_or_else(|| unsupported_by_glsl("host threads"))?;
+            let place = thread.place.device_placement().map_or_else(|| refuse("host threads"), Ok)?;
             queues.insert((place.queue_family, place.queue));
             all.entry(place.workgroup).or_default().entry(place.subgroup).or_default().push(index);
         }
-        if queues.len() > 1 {
-            return Err(unsupported_by_glsl("several queues"));
-        }
+        refuse_if(queues.len() > 1, "several queues")?;
         if let Some(order) = test.interlock_order() {
             return ThreadLayout::for_fragments(test, order);
         }
@@ -292,11 +286,10 @@ impl ThreadLayout {
             any_has_barrier(Scope::Workgroup) && threads.len() != last as usize
                 || any_has_barrier(Scope::Subgroup) && !all.values().all(are_full)
         };
-        if workgroups.iter().any(has_idle_invocations) {
-            return Err(unsupported_by_glsl(
-                "control barriers of workgroups or subgroups of different sizes",
-            ));
-        }
+        refuse_if(
+            workgroups.iter().any(has_idle_invocations),
+            "control barriers of workgroups or subgroups of different sizes",
+        )?;
         Ok(ThreadLayout { workgroups, local_size: last, subgroup_size, sections: None })
     }
 
@@ -317,11 +310,7 @@ impl ThreadLayout {
                 [(InterlockEnd::Begin, section), (InterlockEnd::End, other)] if section == other => {
                     pixels.entry(section).or_default().push(index);
                 }
-                _ => {
-                    return Err(unsupported_by_glsl(
-                        "interlocked sections that are not executed exactly once",
-                    ));
-                }
+                _ => return refuse("interlocked sections that are not executed exactly once"),
             }
         }
         let workgroups: Vec<Vec<(u32, usize)>> =
@@ -460,9 +449,9 @@ fn location_names(test: &Test, has_initial: bool) -> Result<Vec<GlslName>, Conve
                 Scope::QueueFamily => "queuefamilycoherent ",
                 Scope::Device => "devicecoherent ",
                 Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock | Scope::CrossDevice => {
-                    return Err(unsupported_by_glsl(
+                    return refuse(
                         "coherent accesses of the scopes of invocations, shader calls and interlocks",
-                    ));
+                    );
                 }
             },
             Access::Atomic { .. } => continue,
@@ -475,9 +464,7 @@ fn location_names(test: &Test, has_initial: bool) -> Result<Vec<GlslName>, Conve
         let id = LocationId(index as u16);
         let name = &location.name;
         let class = match (location.reference, classes.get(&id).and_then(|classes| classes.first())) {
-            (Some(Reference::Address), _) => {
-                return Err(unsupported_by_glsl("memory accessed by device address"));
-            }
+            (Some(Reference::Address), _) => return refuse("memory accessed by device address"),
             (Some(reference), _) => reference.storage_class(),
             (None, Some(class)) => *class,
             (None, None) => StorageClass::Buffer,
@@ -485,22 +472,18 @@ fn location_names(test: &Test, has_initial: bool) -> Result<Vec<GlslName>, Conve
         let shared = match class {
             StorageClass::Buffer => false,
             StorageClass::Workgroup => true,
-            StorageClass::Image => {
-                return Err(unsupported_by_glsl("storage images (not supported by the printer)"));
-            }
-            StorageClass::Output => return Err(unsupported_by_glsl("outputs of a compute shader")),
+            StorageClass::Image => return refuse("storage images (not supported by the printer)"),
+            StorageClass::Output => return refuse("outputs of a compute shader"),
         };
         match location.init {
             LocationInit::Constant(0) => {}
             LocationInit::Constant(_) if has_initial && !shared => {}
-            LocationInit::AliasOf(_) => return Err(unsupported_by_glsl("several references to one storage")),
+            LocationInit::AliasOf(_) => return refuse("several references to one storage"),
             LocationInit::Constant(_)
             | LocationInit::Components(_)
             | LocationInit::CopyOf(_)
-            | LocationInit::AddressOf(_) => {
-                return Err(unsupported_by_glsl("initial values other than 0"));
-            }
-            LocationInit::Undefined => return Err(unsupported_by_glsl("undefined initial values")),
+            | LocationInit::AddressOf(_) => return refuse("initial values other than 0"),
+            LocationInit::Undefined => return refuse("undefined initial values"),
         }
         let ty = match location.scalar_type() {
             ScalarType::U32 => "uint",
@@ -510,34 +493,25 @@ fn location_names(test: &Test, has_initial: bool) -> Result<Vec<GlslName>, Conve
             | ScalarType::U64
             | ScalarType::I8
             | ScalarType::I16
-            | ScalarType::I64 => {
-                return Err(unsupported_by_glsl(
-                    "integers other than 32 bits (not supported by the printer)",
-                ));
-            }
-            ScalarType::F32 | ScalarType::F64 => {
-                return Err(unsupported_by_glsl("floats (not supported by the printer)"));
-            }
+            | ScalarType::I64 => return refuse("integers other than 32 bits (not supported by the printer)"),
+            ScalarType::F32 | ScalarType::F64 => return refuse("floats (not supported by the printer)"),
         };
-        if location.is_vector() {
-            return Err(unsupported_by_glsl("vectors (not supported by the printer)"));
-        }
-        if location.host || location.noncoherent {
-            return Err(unsupported_by_glsl("properties of memory"));
-        }
+        refuse_if(location.is_vector(), "vectors (not supported by the printer)")?;
+        refuse_if(location.host || location.noncoherent, "properties of memory")?;
         let strengths = strengths.get(&id).cloned().unwrap_or_default();
         let qualifier = strengths.first().copied().unwrap_or("");
-        if strengths.len() > 1 {
-            return Err(unsupported_by_glsl(
-                "plain accesses of one variable that differ in how they are coherent",
-            ));
-        }
-        if shared && workgroups.get(&id).is_some_and(|workgroups| workgroups.len() > 1) {
-            return Err(unsupported_by_glsl("memory shared by workgroups outside a buffer"));
-        }
-        if shared && !strengths.is_empty() && qualifier != "workgroupcoherent " {
-            return Err(unsupported_by_glsl("shared memory that is not coherent within its workgroup"));
-        }
+        refuse_if(
+            strengths.len() > 1,
+            "plain accesses of one variable that differ in how they are coherent",
+        )?;
+        refuse_if(
+            shared && workgroups.get(&id).is_some_and(|workgroups| workgroups.len() > 1),
+            "memory shared by workgroups outside a buffer",
+        )?;
+        refuse_if(
+            shared && !strengths.is_empty() && qualifier != "workgroupcoherent ",
+            "shared memory that is not coherent within its workgroup",
+        )?;
         let mut text: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let bad =
             text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with("gl_");
@@ -599,13 +573,9 @@ impl GlslPrinter<'_> {
             };
         }
         for (index, thread) in self.test.threads.iter().enumerate() {
+            let id = ThreadId(index as u16);
             let names: Vec<String> = (0..thread.registers.len())
-                .map(|register| {
-                    format!(
-                        "{} = 0u",
-                        self.register_name(ThreadId(index as u16), RegisterId(register as u16))
-                    )
-                })
+                .map(|register| format!("{} = 0u", self.register_name(id, RegisterId(register as u16))))
                 .collect();
             if !names.is_empty() {
                 let _ = writeln!(source, "uint {};", names.join(", "));
@@ -622,43 +592,26 @@ impl GlslPrinter<'_> {
         format!("P{number}_{name}{}", if name.is_empty() { register.0.to_string() } else { String::new() })
     }
 
-    fn result_name(&self, thread: ThreadId, register: RegisterId) -> String {
-        self.register_name(thread, register)
-    }
-
     /// Returns the registers that the question mentions.
     fn observed_registers(&self) -> BTreeSet<(ThreadId, RegisterId)> {
-        let register = |term: Term| match term {
-            Term::Register(thread, register) => Some((thread, register)),
+        self.observed_terms(|term| match term {
+            Term::Register(thread, register) => Some((*thread, *register)),
             Term::Location(..) | Term::Constant(_) | Term::Address(_) => None,
-        };
-        self.observed_terms().into_iter().filter_map(register).collect()
+        })
     }
 
     /// Returns the memory names that the question mentions.
     fn observed_locations(&self) -> BTreeSet<LocationId> {
-        let location = |term: Term| match term {
-            Term::Location(location, _) => Some(location),
+        self.observed_terms(|term| match term {
+            Term::Location(location, _) => Some(*location),
             Term::Register(..) | Term::Constant(_) | Term::Address(_) => None,
-        };
-        self.observed_terms().into_iter().filter_map(location).collect()
+        })
     }
 
-    fn observed_terms(&self) -> Vec<Term> {
-        fn of(condition: &Condition, found: &mut Vec<Term>) {
-            match condition {
-                Condition::True => {}
-                Condition::Compare { left, right, .. } => found.extend([left.clone(), right.clone()]),
-                Condition::And(left, right) | Condition::Or(left, right) => {
-                    of(left, found);
-                    of(right, found);
-                }
-                Condition::Not(inner) => of(inner, found),
-            }
-        }
-        let mut found = Vec::new();
+    fn observed_terms<T: Ord>(&self, select: impl Fn(&Term) -> Option<T>) -> BTreeSet<T> {
+        let mut found = BTreeSet::new();
         if let Some(question) = &self.test.question {
-            of(&question.condition, &mut found);
+            question.condition.for_each_term(&mut |term| found.extend(select(term)));
         }
         found
     }
@@ -673,25 +626,15 @@ impl GlslPrinter<'_> {
         Ok(match condition {
             Condition::True => "0 == 0".to_owned(),
             Condition::Not(inner) => format!("{not}({})", self.condition_text(inner)?),
-            Condition::And(left, right) => {
-                format!("({} {and} {})", self.condition_text(left)?, self.condition_text(right)?)
-            }
-            Condition::Or(left, right) => {
-                format!("({} {or} {})", self.condition_text(left)?, self.condition_text(right)?)
+            Condition::And(left, right) | Condition::Or(left, right) => {
+                let sign = if matches!(condition, Condition::And(..)) { and } else { or };
+                format!("({} {sign} {})", self.condition_text(left)?, self.condition_text(right)?)
             }
             Condition::Compare { left, comparison, right } => {
-                let sign = match comparison {
-                    Comparison::Equal => "==",
-                    Comparison::NotEqual => "!=",
-                    Comparison::Less => "<",
-                    Comparison::LessOrEqual => "<=",
-                    Comparison::Greater => ">",
-                    Comparison::GreaterOrEqual => ">=",
-                };
                 let side = |term: &Term| match term {
                     Term::Register(thread, register) => {
                         let slot = if self.instances.is_some() { SLOT } else { "" };
-                        Ok(load(format!("result.{}{slot}", self.result_name(*thread, *register))))
+                        Ok(load(format!("result.{}{slot}", self.register_name(*thread, *register))))
                     }
                     Term::Location(location, _) => {
                         let name = self.names.get(usize::from(location.0));
@@ -699,9 +642,9 @@ impl GlslPrinter<'_> {
                     }
                     Term::Constant(number) if self.instances.is_some() => Ok(format!("{}u", *number as u32)),
                     Term::Constant(number) => Ok(number.to_string()),
-                    Term::Address(_) => Err(unsupported_by_glsl("questions about addresses")),
+                    Term::Address(_) => refuse("questions about addresses"),
                 };
-                format!("{} {sign} {}", side(left)?, side(right)?)
+                format!("{} {} {}", side(left)?, comparison.sign(), side(right)?)
             }
         })
     }
@@ -710,11 +653,10 @@ impl GlslPrinter<'_> {
     fn thread_segments(&self, index: usize) -> Result<Vec<CodeSegment>, ConvertError> {
         let thread = &self.test.threads[index];
         let id = ThreadId(index as u16);
-        if !thread.guarded_blocks().is_empty() {
-            return Err(unsupported_by_glsl(
-                "subgroup barriers and operations under a branch (not supported by the printer)",
-            ));
-        }
+        refuse_if(
+            !thread.guarded_blocks().is_empty(),
+            "subgroup barriers and operations under a branch (not supported by the printer)",
+        )?;
         self.check_uniform_barriers(index)?;
         let mut segments = Vec::new();
         let mut start = 0;
@@ -749,11 +691,10 @@ impl GlslPrinter<'_> {
                 .iter()
                 .filter(|other| own_thread.place.shares_scope(other.place, shared_scope));
             for other in others {
-                if barriers(own_thread, scopes) != barriers(other, scopes) {
-                    return Err(unsupported_by_glsl(
-                        "control barriers that differ between the invocations of an instance",
-                    ));
-                }
+                refuse_if(
+                    barriers(own_thread, scopes) != barriers(other, scopes),
+                    "control barriers that differ between the invocations of an instance",
+                )?;
             }
         }
         Ok(())
@@ -767,7 +708,7 @@ impl GlslPrinter<'_> {
         range: Range<usize>,
         exits: &[ExitJump],
     ) -> Result<String, ConvertError> {
-        let unstructured_jump = || unsupported_by_glsl("jumps that do not form a loop or condition");
+        let unstructured = "jumps that do not form a loop or condition";
         let label_at = |at: usize| match thread.instructions.get(at).map(|i| &i.kind) {
             Some(InstructionKind::Flow(Flow::Label(label))) => Some(*label),
             _ => None,
@@ -818,7 +759,7 @@ impl GlslPrinter<'_> {
                         || (at + 1..position(*target).unwrap_or(at))
                             .any(|between| label_at(between).is_none())
                     {
-                        return Err(unstructured_jump());
+                        return refuse(unstructured);
                     }
                     at += 1;
                 }
@@ -831,7 +772,7 @@ impl GlslPrinter<'_> {
                     }
                     let join = position(*target)
                         .filter(|join| *join > at && *join <= range.end)
-                        .ok_or_else(unstructured_jump)?;
+                        .map_or_else(|| refuse(unstructured), Ok)?;
                     // An if-else: the skipped code ends with a jump over the other case.
                     let else_end = match thread.instructions.get(join.saturating_sub(1)).map(|i| &i.kind) {
                         Some(InstructionKind::Flow(Flow::Goto(over))) if join > at + 1 => {
@@ -860,7 +801,7 @@ impl GlslPrinter<'_> {
                         }
                     }
                 }
-                Flow::BranchIf { .. } => return Err(unsupported_by_glsl("branches of HSA")),
+                Flow::BranchIf { .. } => return refuse("branches of HSA"),
             }
         }
         Ok(text)
@@ -876,19 +817,16 @@ impl GlslPrinter<'_> {
     fn comparison_text(
         &self,
         thread: ThreadId,
-        relation: BranchRelation,
+        relation: Comparison,
         left: Operand,
         right: Operand,
     ) -> String {
         let (left, right) = (self.operand_text(thread, left), self.operand_text(thread, right));
-        let signed = |sign: &str| format!("int({left}) {sign} int({right})");
         match relation {
-            BranchRelation::Equal => format!("{left} == {right}"),
-            BranchRelation::NotEqual => format!("{left} != {right}"),
-            BranchRelation::GreaterOrEqual => signed(">="),
-            BranchRelation::LessOrEqual => signed("<="),
-            BranchRelation::Greater => signed(">"),
-            BranchRelation::Less => signed("<"),
+            Comparison::Equal | Comparison::NotEqual => format!("{left} {} {right}", relation.sign()),
+            Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
+                format!("int({left}) {} int({right})", relation.sign())
+            }
         }
     }
 
@@ -913,7 +851,7 @@ impl GlslPrinter<'_> {
                         ArithmeticOperation::Minimum => format!("min({left}, {right})"),
                         ArithmeticOperation::Maximum => format!("max({left}, {right})"),
                         ArithmeticOperation::Divide => {
-                            return Err(unsupported_by_glsl("a quotient by zero, which is 0 for the model"));
+                            return refuse("a quotient by zero, which is 0 for the model");
                         }
                     };
                     format!("{} = {value};\n", self.register_name(thread, *destination))
@@ -925,12 +863,10 @@ impl GlslPrinter<'_> {
                         self.operand_text(thread, *value)
                     )
                 }
-                Compute::Compare { .. } => return Err(unsupported_by_glsl("comparisons of HSA")),
+                Compute::Compare { .. } => return refuse("comparisons of HSA"),
             },
-            InstructionKind::ControlBarrier(_) => {
-                return Err(unsupported_by_glsl("control barriers under conditions"));
-            }
-            _ => return Err(unsupported_by_glsl(kind.name())),
+            InstructionKind::ControlBarrier(_) => return refuse("control barriers under conditions"),
+            _ => return refuse(kind.name()),
         })
     }
 
@@ -939,17 +875,15 @@ impl GlslPrinter<'_> {
         let Some(name) = self.names.get(place.location.index()) else { return Ok(String::new()) };
         let whole = place.offset == 0
             && place.scalar.is_none_or(|ty| ty == self.test.location(place.location).scalar_type());
-        if !whole || access.is_vector() {
-            return Err(unsupported_by_glsl(
-                "accesses to parts of a location (not supported by the printer)",
-            ));
-        }
-        if place.address.is_some() {
-            return Err(unsupported_by_glsl("addresses that depend on a register"));
-        }
-        if access.performer == Performer::Cooperative {
-            return Err(unsupported_by_glsl("cooperative accesses (not supported by the printer)"));
-        }
+        refuse_if(
+            !whole || access.is_vector(),
+            "accesses to parts of a location (not supported by the printer)",
+        )?;
+        refuse_if(place.address.is_some(), "addresses that depend on a register")?;
+        refuse_if(
+            access.performer == Performer::Cooperative,
+            "cooperative accesses (not supported by the printer)",
+        )?;
         let at = &name.text;
         let typed = |value: Operand| {
             let value = self.operand_text(thread, value);
@@ -992,9 +926,7 @@ impl GlslPrinter<'_> {
                             ArithmeticOperation::Subtract
                             | ArithmeticOperation::Multiply
                             | ArithmeticOperation::Divide => {
-                                return Err(unsupported_by_glsl(
-                                    "atomic differences, products and quotients",
-                                ));
+                                return refuse("atomic differences, products and quotients");
                             }
                         };
                         format!("{function}({at}, {}, {order})", typed(value))
@@ -1005,7 +937,7 @@ impl GlslPrinter<'_> {
                     None => call,
                 }
             }
-            (AccessKind::Await { .. }, _) => return Err(unsupported_by_glsl("awaits of HSA")),
+            (AccessKind::Await { .. }, _) => return refuse("awaits of HSA"),
         })
     }
 }
@@ -1029,22 +961,16 @@ fn scope_word(scope: Scope) -> Result<&'static str, ConvertError> {
         Scope::Workgroup => "gl_ScopeWorkgroup",
         Scope::QueueFamily => "gl_ScopeQueueFamily",
         Scope::Device => "gl_ScopeDevice",
-        Scope::ShaderCall => {
-            return Err(unsupported_by_glsl("the scope of shader calls in a compute shader"));
-        }
-        Scope::FragmentInterlock => return Err(unsupported_by_glsl("the scope of interlocks")),
-        Scope::CrossDevice => return Err(unsupported_by_glsl("the scope of all devices")),
+        Scope::ShaderCall => return refuse("the scope of shader calls in a compute shader"),
+        Scope::FragmentInterlock => return refuse("the scope of interlocks"),
+        Scope::CrossDevice => return refuse("the scope of all devices"),
     })
 }
 
 /// Returns the words for storage classes and for the order.
 fn semantics_words(semantics: Semantics) -> Result<(String, String), ConvertError> {
-    if semantics.ignored != IgnoredClasses::NONE {
-        return Err(unsupported_by_glsl("storage classes of semantics that are ignored"));
-    }
-    if semantics.sequential {
-        return Err(unsupported_by_glsl("sequentially consistent operations"));
-    }
+    refuse_if(semantics.ignored != IgnoredClasses::NONE, "storage classes of semantics that are ignored")?;
+    refuse_if(semantics.sequential, "sequentially consistent operations")?;
     let mut classes = Vec::new();
     for class in semantics.classes.iter() {
         classes.push(match class {
@@ -1076,12 +1002,11 @@ fn scope_and_semantics(scope: Scope, semantics: Semantics) -> Result<String, Con
 }
 
 fn control_barrier_text(barrier: &ControlBarrier) -> Result<String, ConvertError> {
-    if barrier.resource.is_some() || barrier.quorum.is_some() {
-        return Err(unsupported_by_glsl("named barriers"));
-    }
-    if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
-        return Err(unsupported_by_glsl("control barriers of scopes other than workgroup and subgroup"));
-    }
+    refuse_if(barrier.resource.is_some() || barrier.quorum.is_some(), "named barriers")?;
+    refuse_if(
+        !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup),
+        "control barriers of scopes other than workgroup and subgroup",
+    )?;
     let order = scope_and_semantics(barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))?;
     Ok(format!("controlBarrier({}, {order});", scope_word(barrier.execution_scope)?))
 }

@@ -166,17 +166,13 @@ pub fn lower_to_vulkan(hsa: &Test) -> Result<LoweredTest, LoweringError> {
     let mut metadata = Metadata { unknown_keys: Vec::new(), ..hsa.metadata.clone() };
     metadata.expectations.retain(|expectation| expectation.model != MODEL);
     let unparsed = Test {
-        name: hsa.name.clone(),
-        dialect: Dialect::Vulkan,
         metadata,
         locations: locations.collect(),
         threads,
         system_sync: hsa.system_sync.clone(),
         calls: hsa.calls.clone(),
-        listed_terms: Vec::new(),
         filter,
-        question: None,
-        khronos: None,
+        ..Test::new(&hsa.name, Dialect::Vulkan)
     };
     // The question refers to registers by their index in the HSA test.
     let unparsed = Test { question: lower_question(hsa, &unparsed), ..unparsed };

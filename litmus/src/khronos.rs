@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::comparison::Comparison;
 use crate::span::Span;
 
 /// The part of a `.test` file that no other syntax has.
@@ -59,42 +60,10 @@ pub enum QueryTerm {
     /// `consistent[X]`: it keeps the axioms of the model.
     Consistent,
     /// `#dr=0` and similar: the number of ordered pairs of accesses that race.
-    Races(SizeComparison, u32),
+    Races(Comparison, u32),
     /// `#rs>1` and similar: the number of pairs in release sequences; each releasing write forms a pair with
     /// itself.
-    ReleaseSequences(SizeComparison, u32),
-}
-
-/// The comparison of a size with a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SizeComparison {
-    /// `=`.
-    Equal,
-    /// `!=`.
-    NotEqual,
-    /// `<`.
-    Less,
-    /// `=<` or `<=`.
-    LessOrEqual,
-    /// `>`.
-    Greater,
-    /// `>=`.
-    GreaterOrEqual,
-}
-
-impl SizeComparison {
-    /// Returns true if the relation holds between a size and a number.
-    pub fn holds_for(self, size: usize, number: u32) -> bool {
-        let number = number as usize;
-        match self {
-            SizeComparison::Equal => size == number,
-            SizeComparison::NotEqual => size != number,
-            SizeComparison::Less => size < number,
-            SizeComparison::LessOrEqual => size <= number,
-            SizeComparison::Greater => size > number,
-            SizeComparison::GreaterOrEqual => size >= number,
-        }
-    }
+    ReleaseSequences(Comparison, u32),
 }
 
 impl SatisfiabilityLine {
@@ -123,21 +92,19 @@ impl fmt::Display for QueryTerm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             QueryTerm::Consistent => f.write_str("consistent[X]"),
-            QueryTerm::Races(comparison, number) => write!(f, "#dr{comparison}{number}"),
-            QueryTerm::ReleaseSequences(comparison, number) => write!(f, "#rs{comparison}{number}"),
+            QueryTerm::Races(comparison, number) => write!(f, "#dr{}{number}", size_sign(*comparison)),
+            QueryTerm::ReleaseSequences(comparison, number) => {
+                write!(f, "#rs{}{number}", size_sign(*comparison))
+            }
         }
     }
 }
 
-impl fmt::Display for SizeComparison {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SizeComparison::Equal => "=",
-            SizeComparison::NotEqual => "!=",
-            SizeComparison::Less => "<",
-            SizeComparison::LessOrEqual => "=<",
-            SizeComparison::Greater => ">",
-            SizeComparison::GreaterOrEqual => ">=",
-        })
+/// Returns the sign of a comparison of a size.
+fn size_sign(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => "=",
+        Comparison::LessOrEqual => "=<",
+        other => other.sign(),
     }
 }

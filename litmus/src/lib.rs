@@ -27,6 +27,7 @@
 
 #![warn(missing_docs)]
 
+mod comparison;
 pub mod condition;
 pub mod convert;
 pub mod corpus;
@@ -51,10 +52,11 @@ pub mod test;
 pub mod value;
 mod warnings;
 
-pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
+pub use comparison::Comparison;
+pub use condition::{Condition, Question, QuestionKind, Term};
 pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, TangledKind};
 pub use hsa::{LoweredTest, LoweringError, lower_to_vulkan};
-pub use khronos::{Khronos, QueryKind, QueryTerm, SatisfiabilityLine, SizeComparison};
+pub use khronos::{Khronos, QueryKind, QueryTerm, SatisfiabilityLine};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
     Batches, ConditionSide, Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race,
@@ -74,11 +76,11 @@ pub use syntax::{
 pub use system::{Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
 pub use test::{
-    Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Components, Compute,
-    ControlBarrier, Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Location, LocationId,
-    LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Performer, Placement, Reference, Register,
-    RegisterId, RegisterInit, RmwOperation, ScalarType, SplitBarrier, SplitHalf, SyncPoint, SystemSync,
-    Table, Test, Thread, ThreadId, ThreadPlace, UNDEFINED_BYTE,
+    Access, AccessKind, ArithmeticOperation, BarrierSemantics, Components, Compute, ControlBarrier, Dialect,
+    Flow, Id, Instruction, InstructionKind, Label, LabelId, Location, LocationId, LocationInit, MemoryAccess,
+    MemoryPlace, NoEntry, Operand, Performer, Placement, Reference, Register, RegisterId, RegisterInit,
+    RmwOperation, ScalarType, SplitBarrier, SplitHalf, SyncPoint, SystemSync, Table, Test, Thread, ThreadId,
+    ThreadPlace, UNDEFINED_BYTE,
 };
 pub use value::Value;
 pub use vocabulary::{

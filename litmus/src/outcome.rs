@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::condition::{Comparison, Condition, Term};
+use crate::condition::{Condition, Term};
 use crate::test::{LocationId, RegisterId, ScalarType, Test, ThreadId};
 use crate::value::Value;
 
@@ -41,19 +41,7 @@ pub fn evaluate_condition(
 }
 
 /// A condition with resolved terms, for evaluation on many outcomes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ResolvedCondition {
-    /// Always true or always false.
-    Constant(bool),
-    /// A comparison.
-    Compare(ConditionSide, Comparison, ConditionSide),
-    /// Both hold.
-    And(Box<(ResolvedCondition, ResolvedCondition)>),
-    /// At least one holds.
-    Or(Box<(ResolvedCondition, ResolvedCondition)>),
-    /// It does not hold.
-    Not(Box<ResolvedCondition>),
-}
+pub type ResolvedCondition = Condition<ConditionSide>;
 
 /// A side of a comparison with its resolved meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,48 +64,12 @@ impl ConditionSide {
 impl ResolvedCondition {
     /// Resolves the terms of a condition of `test`.
     pub fn new(test: &Test, observables: &[Observable], condition: &Condition) -> ResolvedCondition {
-        let both = |left: &Condition, right: &Condition| {
-            let inner = |condition| ResolvedCondition::new(test, observables, condition);
-            Box::new((inner(left), inner(right)))
-        };
-        match condition {
-            Condition::True => ResolvedCondition::Constant(true),
-            Condition::Compare { left, comparison, right } => ResolvedCondition::Compare(
-                resolve_side(test, observables, left, right),
-                *comparison,
-                resolve_side(test, observables, right, left),
-            ),
-            Condition::And(left, right) => ResolvedCondition::And(both(left, right)),
-            Condition::Or(left, right) => ResolvedCondition::Or(both(left, right)),
-            Condition::Not(inner) => {
-                ResolvedCondition::Not(Box::new(ResolvedCondition::new(test, observables, inner)))
-            }
-        }
+        condition.map_sides(&mut |term, other| resolve_side(test, observables, term, other))
     }
 
     /// Evaluates the condition as far as values are known.
-    pub fn evaluate_partial(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
-        match self {
-            ResolvedCondition::Constant(holds) => Some(*holds),
-            ResolvedCondition::Compare(left, comparison, right) => {
-                Some(comparison.holds_between(left.signed_value(value)?, right.signed_value(value)?))
-            }
-            ResolvedCondition::And(both) => {
-                match (both.0.evaluate_partial(value), both.1.evaluate_partial(value)) {
-                    (Some(false), _) | (_, Some(false)) => Some(false),
-                    (Some(true), Some(true)) => Some(true),
-                    _ => None,
-                }
-            }
-            ResolvedCondition::Or(both) => {
-                match (both.0.evaluate_partial(value), both.1.evaluate_partial(value)) {
-                    (Some(true), _) | (_, Some(true)) => Some(true),
-                    (Some(false), Some(false)) => Some(false),
-                    _ => None,
-                }
-            }
-            ResolvedCondition::Not(inner) => inner.evaluate_partial(value).map(|holds| !holds),
-        }
+    pub fn evaluate_known(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
+        self.evaluate_partial(&mut |side, _| side.signed_value(value))
     }
 }
 

@@ -19,8 +19,8 @@ use crate::value::Value;
 
 pub use access::{Access, AccessKind, Components, MemoryAccess, MemoryPlace, Performer, RmwOperation};
 pub use instruction::{
-    ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier, Flow, Instruction,
-    InstructionKind, Operand, SplitBarrier, SplitHalf,
+    ArithmeticOperation, BarrierSemantics, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
+    Operand, SplitBarrier, SplitHalf,
 };
 pub use location::{
     Location, LocationInit, MAX_COMPONENTS, MAX_VECTOR_BYTES, Reference, ScalarType, UNDEFINED_BYTE,
@@ -225,6 +225,23 @@ pub struct SyncPoint {
 }
 
 impl Test {
+    /// Creates a test without threads, memory and question.
+    pub fn new(name: impl Into<String>, dialect: Dialect) -> Test {
+        Test {
+            name: name.into(),
+            dialect,
+            metadata: Metadata::default(),
+            locations: Vec::new(),
+            threads: Vec::new(),
+            system_sync: Vec::new(),
+            calls: ApiCalls::default(),
+            listed_terms: Vec::new(),
+            filter: None,
+            question: None,
+            khronos: None,
+        }
+    }
+
     /// Returns true if both sides of a system-synchronizes-with pair have events that it orders.
     pub fn orders_events(&self, sync: &SystemSync) -> bool {
         [sync.from, sync.to].iter().all(|side| {

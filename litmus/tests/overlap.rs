@@ -4,7 +4,7 @@ use litmus::test::{
     Access, ControlBarrier, Dialect, Instruction, InstructionKind, LocationId, MemoryPlace, Operand,
     Placement, Scope, StorageClass, SyncPoint, SystemSync, Test, Thread, ThreadId, ThreadPlace,
 };
-use litmus::{ApiCalls, Metadata, Overlap, Span, SystemOperation};
+use litmus::{Overlap, Span, SystemOperation};
 
 fn instruction(kind: InstructionKind) -> Instruction {
     Instruction { kind, span: Span::default() }
@@ -38,19 +38,7 @@ fn test(threads: Vec<(u32, Vec<Instruction>)>) -> Test {
             span: Span::default(),
         })
         .collect();
-    Test {
-        name: "T".into(),
-        dialect: Dialect::Vulkan,
-        metadata: Metadata::default(),
-        locations: Vec::new(),
-        threads,
-        system_sync: Vec::new(),
-        calls: ApiCalls::default(),
-        listed_terms: Vec::new(),
-        filter: None,
-        question: None,
-        khronos: None,
-    }
+    Test { threads, ..Test::new("T", Dialect::Vulkan) }
 }
 
 fn ssw(from: (u16, Option<u16>), to: (u16, Option<u16>)) -> SystemSync {

@@ -9,14 +9,7 @@
 //! use litmus::{Observation, Outcome, PredictedOutcome, Prediction, Race, Value};
 //! use results::{Ending, Evidence, Verdict, judge};
 //!
-//! # fn empty_test() -> litmus::Test {
-//! #     litmus::Test {
-//! #         name: "SB".into(), dialect: litmus::Dialect::Vulkan, metadata: Default::default(), locations: vec![],
-//! #         threads: vec![], system_sync: vec![], calls: Default::default(), listed_terms: vec![], filter: None, question: None,
-//! #         khronos: None,
-//! #     }
-//! # }
-//! let test = empty_test();
+//! let test = litmus::Test::new("SB", litmus::Dialect::Vulkan);
 //! let mut prediction = Prediction {
 //!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, undefinedness: None,
 //!     race_thin_air: false, uninitialised_read: Some(false), bound: 1, truncated_runs: 0, runs: 1,

@@ -307,7 +307,7 @@ fn repeats_only_on_failure(
 ) -> bool {
     let next = thread.instructions.get(at + 1).map(|instruction| &instruction.kind);
     let repeats_on_failure = matches!(next,
-        Some(InstructionKind::Flow(Flow::Branch { relation: litmus::BranchRelation::NotEqual, left, right, target }))
+        Some(InstructionKind::Flow(Flow::Branch { relation: litmus::Comparison::NotEqual, left, right, target }))
             if *left == Operand::Register(destination) && *right == compare
                 && label_position(thread, *target).is_some_and(|to| to <= at));
     repeats_on_failure && region.end == at + 2

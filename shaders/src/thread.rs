@@ -3,7 +3,7 @@
 mod access;
 
 use litmus::{
-    ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Operand, RegisterId,
+    ArithmeticOperation, Comparison, Compute, Flow, Instruction, InstructionKind, Operand, RegisterId,
     ScalarType, Scope, Semantics, Table, Test, ThreadId,
 };
 use rspirv::dr;
@@ -325,17 +325,17 @@ impl<'a> ThreadEmitter<'a> {
     /// Emits a comparison of two operands.
     pub fn emit_comparison(
         &mut self,
-        relation: BranchRelation,
+        relation: Comparison,
         left: Operand,
         right: Operand,
     ) -> Result<Word, Rule> {
         let op = match relation {
-            BranchRelation::Equal => Op::IEqual,
-            BranchRelation::NotEqual => Op::INotEqual,
-            BranchRelation::GreaterOrEqual => Op::SGreaterThanEqual,
-            BranchRelation::LessOrEqual => Op::SLessThanEqual,
-            BranchRelation::Greater => Op::SGreaterThan,
-            BranchRelation::Less => Op::SLessThan,
+            Comparison::Equal => Op::IEqual,
+            Comparison::NotEqual => Op::INotEqual,
+            Comparison::GreaterOrEqual => Op::SGreaterThanEqual,
+            Comparison::LessOrEqual => Op::SLessThanEqual,
+            Comparison::Greater => Op::SGreaterThan,
+            Comparison::Less => Op::SLessThan,
         };
         let bits = self.operand_bits(left).max(self.operand_bits(right));
         let width = bits.max(32);

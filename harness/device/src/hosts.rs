@@ -515,9 +515,8 @@ impl SharedRun {
                     }
                 }
                 HostOperation::Skip { condition, count: over } => {
-                    let taken = condition.is_none_or(|(relation, left, right)| {
-                        relation.holds_between(value(left), value(right))
-                    });
+                    let taken = condition
+                        .is_none_or(|(relation, left, right)| relation.holds(value(left), value(right)));
                     at += if taken { *over as usize } else { 0 };
                 }
             }

@@ -498,7 +498,7 @@ impl ResolvedFormula {
                     Ok(number) => *number as u64 & mask(bytes.saturating_mul(8)),
                     Err(cell) => value(*cell).0,
                 };
-                comparison.holds_between(number(left), number(right))
+                comparison.holds(number(left), number(right))
             }
         }
     }

@@ -134,7 +134,7 @@ pub(crate) fn is_size_possible<M: Matrix>(size: &SizeConstraint, bounds: &Bounds
     let (must, may) = (bounds.must(size.node), bounds.may(size.node));
     // An over-approximation: not every size between the bounds need be reachable. It is exact once
     // must and may agree.
-    (count(must)..=count(may)).any(|n| size.comparison.holds_for(n, size.bound))
+    (count(must)..=count(may)).any(|n| size.comparison.holds(n, size.bound as usize))
 }
 
 fn satisfies_axiom_kind<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {

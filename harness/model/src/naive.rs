@@ -180,8 +180,12 @@ fn meets_query<M: Matrix>(
     for term in &query.terms {
         all &= match term {
             QueryTerm::Consistent => satisfies(false),
-            QueryTerm::Races(comparison, number) => comparison.holds_for(size(&["dr", "race"])?, *number),
-            QueryTerm::ReleaseSequences(comparison, number) => comparison.holds_for(size(&["rs"])?, *number),
+            QueryTerm::Races(comparison, number) => {
+                comparison.holds(size(&["dr", "race"])?, *number as usize)
+            }
+            QueryTerm::ReleaseSequences(comparison, number) => {
+                comparison.holds(size(&["rs"])?, *number as usize)
+            }
         };
     }
     Some(all)

@@ -75,7 +75,7 @@ impl<'a> OutcomeCollector<'a> {
         observed_reads.dedup();
         let resolved = |condition: Option<&Condition>| match condition {
             Some(condition) => ResolvedCondition::new(test, observables, condition),
-            None => ResolvedCondition::Constant(true),
+            None => ResolvedCondition::True,
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
@@ -130,7 +130,7 @@ impl<'a> OutcomeCollector<'a> {
         let read_value = |read: u16| {
             events[usize::from(rf.get(usize::from(read)).copied().flatten()?)].stored_value.as_ref()
         };
-        condition.evaluate_partial(&mut |index| match self.skeleton.final_values.get(index)? {
+        condition.evaluate_known(&mut |index| match self.skeleton.final_values.get(index)? {
             FinalValueSource::Expression(expression) => {
                 expression.evaluate(&mut |read| read_value(read)?.known_value())
             }
@@ -140,7 +140,7 @@ impl<'a> OutcomeCollector<'a> {
 
     pub(crate) fn is_goal_met(&self, goal: ExecutionGoal<'_>, outcome: &Outcome) -> bool {
         let holds = |condition: &ResolvedCondition| {
-            condition.evaluate_partial(&mut |index| outcome.0.get(index).copied()) == Some(true)
+            condition.evaluate_known(&mut |index| outcome.0.get(index).copied()) == Some(true)
         };
         match goal {
             ExecutionGoal::Any => true,

@@ -7,7 +7,7 @@ mod repeated_iterations;
 pub(crate) mod unroll;
 
 use litmus::{
-    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId,
+    Access, AccessKind, ArithmeticOperation, Comparison, Compute, Flow, Id, InstructionKind, LabelId,
     LocationId, MemoryAccess, NoEntry, Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope,
     Semantics, StorageClass, Test, ThreadId,
 };
@@ -506,7 +506,7 @@ impl PathEnumerator<'_> {
                 // Everything after an await executes only if the await succeeds.
                 state.add_control_dependency(&collect_reads([&read_value, &awaited]), usize::MAX);
                 state.path.constraints.push(Constraint {
-                    relation: BranchRelation::Equal,
+                    relation: Comparison::Equal,
                     holds: true,
                     left: read_value.clone(),
                     right: awaited,
@@ -533,7 +533,7 @@ impl PathEnumerator<'_> {
                         plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => plain,
                     };
                     let equal = Constraint {
-                        relation: BranchRelation::Equal,
+                        relation: Comparison::Equal,
                         holds: true,
                         left: read_value.clone(),
                         right: operand_value(state, compare, scalar),

@@ -1,6 +1,6 @@
 //! Symbolic values: expressions over the results of reads.
 
-use litmus::{ArithmeticOperation, BranchRelation, ScalarType, Value};
+use litmus::{ArithmeticOperation, Comparison, ScalarType, Value};
 
 /// Index of a read among the reads of one thread's path, in program order.
 pub(crate) type ReadIndex = u16;
@@ -132,7 +132,7 @@ fn bytes_of(value: Value, before: u32, bytes: u32) -> Value {
 /// A path constraint: a relation between two values that holds if control takes the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Constraint<R> {
-    pub(crate) relation: BranchRelation,
+    pub(crate) relation: Comparison,
     /// True if the relation must hold, false if it must not.
     pub(crate) holds: bool,
     pub(crate) left: SymbolicValue<R>,
@@ -152,12 +152,11 @@ impl<R: Copy> Constraint<R> {
     /// Returns true if both sides must be equal, false if they must not; `None` for other relations.
     pub(crate) fn requires_equality(&self) -> Option<bool> {
         match self.relation {
-            BranchRelation::Equal => Some(self.holds),
-            BranchRelation::NotEqual => Some(!self.holds),
-            BranchRelation::Less
-            | BranchRelation::LessOrEqual
-            | BranchRelation::Greater
-            | BranchRelation::GreaterOrEqual => None,
+            Comparison::Equal => Some(self.holds),
+            Comparison::NotEqual => Some(!self.holds),
+            Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
+                None
+            }
         }
     }
 

@@ -199,7 +199,7 @@ pub enum HostRelation {
 
 impl HostRelation {
     /// Returns true if it holds.
-    pub fn holds_between(self, left: u32, right: u32) -> bool {
+    pub fn holds(self, left: u32, right: u32) -> bool {
         let (left, right) = (left as i32, right as i32);
         match self {
             HostRelation::Equal => left == right,

@@ -1,8 +1,7 @@
 //! Host threads of a test as host threads of a plan, and their reports among the results.
 
 use litmus::{
-    Access, AccessKind, BranchRelation, Flow, InstructionKind, LocationId, Operand, Order, SystemOperation,
-    Test,
+    Access, AccessKind, Comparison, Flow, InstructionKind, LocationId, Operand, Order, SystemOperation, Test,
 };
 use plan::{
     BatchStart, BufferId, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
@@ -218,13 +217,13 @@ fn to_host_order(order: Order) -> HostOrder {
     }
 }
 
-fn to_host_relation(relation: BranchRelation) -> HostRelation {
+fn to_host_relation(relation: Comparison) -> HostRelation {
     match relation {
-        BranchRelation::Equal => HostRelation::Equal,
-        BranchRelation::NotEqual => HostRelation::NotEqual,
-        BranchRelation::GreaterOrEqual => HostRelation::GreaterOrEqual,
-        BranchRelation::LessOrEqual => HostRelation::LessOrEqual,
-        BranchRelation::Greater => HostRelation::Greater,
-        BranchRelation::Less => HostRelation::Less,
+        Comparison::Equal => HostRelation::Equal,
+        Comparison::NotEqual => HostRelation::NotEqual,
+        Comparison::GreaterOrEqual => HostRelation::GreaterOrEqual,
+        Comparison::LessOrEqual => HostRelation::LessOrEqual,
+        Comparison::Greater => HostRelation::Greater,
+        Comparison::Less => HostRelation::Less,
     }
 }

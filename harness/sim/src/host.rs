@@ -493,9 +493,8 @@ impl HostMachine {
             }
             // Jumps lead forward only, past this many operations.
             HostOperation::Skip { condition, count: over } => {
-                let taken = condition.is_none_or(|(how, left, right)| {
-                    how.holds_between(value(self, left), value(self, right))
-                });
+                let taken = condition
+                    .is_none_or(|(how, left, right)| how.holds(value(self, left), value(self, right)));
                 return if taken { *over } else { 0 };
             }
         }

@@ -72,17 +72,12 @@ pub(crate) fn assemble_case(
         None => Term::Constant(initial.get(&cell).map_or(0, |value| *value as i64)),
     });
     let test = Test {
-        name: entry.name.to_owned(),
-        dialect: Dialect::Vulkan,
         metadata: Metadata { maximal_reconvergence: context.reconverges_maximally, ..Metadata::default() },
         locations,
         threads,
-        system_sync: Vec::new(),
-        calls: litmus::ApiCalls::default(),
-        listed_terms: Vec::new(),
         filter,
         question,
-        khronos: None,
+        ..Test::new(entry.name, Dialect::Vulkan)
     };
     let (suspicions, opaque) = (round.suspicions, round.facts.opaque);
     Ok(LiftedCase { test, origins, names, cells, suspicions, domains, opaque })
@@ -315,7 +310,7 @@ fn assemble_code(
                 } else {
                     let (who, number) =
                         (SymbolicNumber::Register(ENTRY_REGISTER), SymbolicNumber::Known(entry as u64));
-                    emit::branch(litmus::BranchRelation::Equal, who, number, *label)
+                    emit::branch(litmus::Comparison::Equal, who, number, *label)
                 }));
             }
         }

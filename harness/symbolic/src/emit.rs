@@ -3,7 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, Interlock,
+    Access, ArithmeticOperation, Comparison, Compute, ControlBarrier, Flow, InstructionKind, Interlock,
     InterlockEnd, InterlockOrder, LabelId, LocationId, MemoryPlace, Operand, RegisterId, RmwOperation,
     ScalarType, Scope, Semantics, SplitBarrier, SplitHalf, StorageClass,
 };
@@ -132,7 +132,7 @@ pub(crate) fn assign(destination: u16, value: u64) -> InstructionKind {
 }
 
 pub fn branch(
-    relation: BranchRelation,
+    relation: Comparison,
     left: SymbolicNumber,
     right: SymbolicNumber,
     target: u16,
@@ -144,7 +144,7 @@ pub fn branch(
 /// Builds the mark of a suspicion: a branch that is never taken.
 pub(crate) fn suspicion_mark(index: usize) -> InstructionKind {
     let number = SymbolicNumber::Known(FIRST_SUSPICION + index as u64);
-    branch(BranchRelation::Equal, SymbolicNumber::Register(COUNT_REGISTER), number, END_LABEL)
+    branch(Comparison::Equal, SymbolicNumber::Register(COUNT_REGISTER), number, END_LABEL)
 }
 
 /// Returns the index of the suspicion that an instruction marks.
@@ -181,7 +181,7 @@ pub fn function_of(operand: Operand) -> Option<u32> {
 /// Builds the mark of the position of the next access: a branch that is never taken.
 pub(crate) fn position_mark(register: u16, offset: u64) -> InstructionKind {
     let offset = SymbolicNumber::Known(FIRST_POSITION + offset);
-    branch(BranchRelation::Equal, SymbolicNumber::Register(register), offset, END_LABEL)
+    branch(Comparison::Equal, SymbolicNumber::Register(register), offset, END_LABEL)
 }
 
 /// Returns the register and the constant of the position that an instruction marks.

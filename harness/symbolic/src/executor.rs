@@ -628,7 +628,7 @@ impl<'a> Executor<'a> {
         for (register, value) in values {
             let (go_on, nowhere) = (self.new_label(), self.new_label());
             let (left, right) = (SymbolicNumber::Register(*register), SymbolicNumber::Known(*value));
-            self.emit_instruction(emit::branch(litmus::BranchRelation::Equal, left, right, go_on))?;
+            self.emit_instruction(emit::branch(litmus::Comparison::Equal, left, right, go_on))?;
             self.emit_instruction(emit::label(nowhere))?;
             self.emit_instruction(emit::jump(nowhere))?;
             self.emit_instruction(emit::label(go_on))?;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use litmus::{ArithmeticOperation, BranchRelation};
+use litmus::{ArithmeticOperation, Comparison};
 
 use crate::constants::known_number;
 use crate::emit;
@@ -85,7 +85,7 @@ impl Executor<'_> {
         for value in values {
             let label = self.new_label();
             let (left, right) = (SymbolicNumber::Register(register), SymbolicNumber::Known(value));
-            self.emit_instruction(emit::branch(BranchRelation::Equal, left, right, label))?;
+            self.emit_instruction(emit::branch(Comparison::Equal, left, right, label))?;
             let mut fork = state.clone();
             fork.narrow_register(register, &|candidate| candidate == value, 0);
             self.pending.push(PendingPath { segment: self.segment, label, state: fork });
@@ -139,15 +139,15 @@ impl Executor<'_> {
             _ => None,
         };
         let (relation, flip) = match relation {
-            OrderRelation::Equal => (BranchRelation::Equal, false),
+            OrderRelation::Equal => (Comparison::Equal, false),
             OrderRelation::SignedLess | OrderRelation::UnsignedLess => {
-                (BranchRelation::Less, matches!(relation, OrderRelation::UnsignedLess))
+                (Comparison::Less, matches!(relation, OrderRelation::UnsignedLess))
             }
             OrderRelation::SignedLessOrEqual | OrderRelation::UnsignedLessOrEqual => {
-                (BranchRelation::LessOrEqual, matches!(relation, OrderRelation::UnsignedLessOrEqual))
+                (Comparison::LessOrEqual, matches!(relation, OrderRelation::UnsignedLessOrEqual))
             }
         };
-        if relation != BranchRelation::Equal && !both_small {
+        if relation != Comparison::Equal && !both_small {
             // Registers have 32 bits and compare signed.
             match (bits, flip) {
                 // Flipping the sign bit of both sides maps unsigned to signed order.

@@ -4,13 +4,14 @@
 
 use super::awaits::{always_terminates, is_skippable};
 use super::{effective_scope, native_register};
-use crate::condition::{Comparison, Condition, Term};
+use crate::comparison::Comparison;
+use crate::condition::{Condition, Term};
 use crate::span::Span;
 use crate::system::SystemOperation;
 use crate::test::{
-    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind,
-    Label, LabelId, MemoryAccess, MemoryPlace, Operand, Order, Register, RegisterId, RegisterInit,
-    RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, SystemSync, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, Compute, Flow, Instruction, InstructionKind, Label, LabelId,
+    MemoryAccess, MemoryPlace, Operand, Order, Register, RegisterId, RegisterInit, RmwOperation, Scope,
+    Semantics, StorageClass, StorageClassSet, SystemSync, Test, Thread, ThreadId,
 };
 
 /// Returns the Vulkan scope; HSA's system scope becomes the device that all agents are merged into.
@@ -201,7 +202,7 @@ impl<'a> ThreadLowering<'a> {
     /// Returns the comparison that decides the branch at `at`, if it can be folded into the branch.
     ///
     /// Then no label lies in between, and the operands are still unchanged at the branch.
-    fn foldable_comparison(&self, at: usize) -> Option<(BranchRelation, Operand, Operand)> {
+    fn foldable_comparison(&self, at: usize) -> Option<(Comparison, Operand, Operand)> {
         let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind_at(at) else {
             return None;
         };
@@ -248,14 +249,8 @@ impl<'a> ThreadLowering<'a> {
     }
 
     /// Jumps if an unsigned relation holds; the native dialect's own comparisons are signed.
-    fn emit_unsigned_branch(
-        &mut self,
-        relation: BranchRelation,
-        left: Operand,
-        right: Operand,
-        target: LabelId,
-    ) {
-        let equality = matches!(relation, BranchRelation::Equal | BranchRelation::NotEqual);
+    fn emit_unsigned_branch(&mut self, relation: Comparison, left: Operand, right: Operand, target: LabelId) {
+        let equality = matches!(relation, Comparison::Equal | Comparison::NotEqual);
         let lower_side = |lowering: &mut Self, operand: Operand| match (operand, equality) {
             (Operand::Constant(constant), true) => Operand::Constant(i64::from(constant as u32 as i32)),
             (Operand::Constant(constant), false) => {
@@ -348,7 +343,7 @@ impl<'a> ThreadLowering<'a> {
                 .comparison_form(*condition)
             {
                 Some(ComparisonForm::Materialized(flag)) => self.emit(InstructionKind::Flow(Flow::Branch {
-                    relation: BranchRelation::NotEqual,
+                    relation: Comparison::NotEqual,
                     left: Operand::Register(flag),
                     right: Operand::Constant(0),
                     target: *target,
@@ -437,7 +432,7 @@ impl<'a> ThreadLowering<'a> {
             let again = self.fresh_label();
             self.emit(InstructionKind::Flow(Flow::Label(again)));
             self.emit(load(Semantics::RELAXED));
-            let (left, relation) = (Operand::Register(own), BranchRelation::NotEqual);
+            let (left, relation) = (Operand::Register(own), Comparison::NotEqual);
             self.emit(InstructionKind::Flow(Flow::Branch { relation, left, right: wanted, target: again }));
         }
         self.emit(load(vulkan_semantics(order, scope)));
@@ -455,7 +450,7 @@ impl<'a> ThreadLowering<'a> {
             };
             self.end = Some(end);
             self.emit(InstructionKind::Flow(Flow::Branch {
-                relation: BranchRelation::NotEqual,
+                relation: Comparison::NotEqual,
                 left: Operand::Register(own),
                 right: constant.map_or(wanted, Operand::Constant),
                 target: end,

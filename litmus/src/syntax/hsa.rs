@@ -12,11 +12,12 @@ pub(super) use print::print_body;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use super::words::{Words, is_thread};
+use crate::comparison::Comparison;
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{
-    ArithmeticOperation, BranchRelation, Location, LocationInit, Order, Placement, Reference, Scope,
-    StorageClass, ThreadId, ThreadPlace,
+    ArithmeticOperation, Location, LocationInit, Order, Placement, Reference, Scope, StorageClass, ThreadId,
+    ThreadPlace,
 };
 
 /// Words that end the table.
@@ -59,13 +60,13 @@ const ATOMIC_OPERATIONS: Words<ArithmeticOperation> = &[
     ("min", ArithmeticOperation::Minimum),
 ];
 
-const RELATIONS: Words<BranchRelation> = &[
-    ("eq", BranchRelation::Equal),
-    ("ne", BranchRelation::NotEqual),
-    ("lt", BranchRelation::Less),
-    ("le", BranchRelation::LessOrEqual),
-    ("gt", BranchRelation::Greater),
-    ("ge", BranchRelation::GreaterOrEqual),
+const RELATIONS: Words<Comparison> = &[
+    ("eq", Comparison::Equal),
+    ("ne", Comparison::NotEqual),
+    ("lt", Comparison::Less),
+    ("le", Comparison::LessOrEqual),
+    ("gt", Comparison::Greater),
+    ("ge", Comparison::GreaterOrEqual),
 ];
 
 fn is_numbered(word: &str, prefix: &str) -> bool {

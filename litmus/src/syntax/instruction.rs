@@ -7,6 +7,7 @@ use super::declarations::vector_too_wide_error;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
 use super::words::{self, AccessType, is_label, is_modifier, is_register, lookup};
+use crate::comparison::Comparison;
 use crate::error::ParseError;
 use crate::span::Span;
 use vocabulary::AccessMask;
@@ -636,7 +637,7 @@ impl<'a> Parser<'a> {
         let right = self.parse_operand(thread)?;
         self.expect_comma()?;
         let target = self.parse_label_operand(thread)?;
-        let relation = lookup(words::BRANCHES, word).unwrap_or(crate::test::BranchRelation::Equal);
+        let relation = lookup(words::BRANCHES, word).unwrap_or(Comparison::Equal);
         Ok(InstructionKind::Flow(Flow::Branch { relation, left, right, target }))
     }
 

@@ -11,7 +11,6 @@ pub(super) use print::print_test;
 
 use crate::error::{ErrorList, KhronosError, ParseError};
 use crate::khronos::Khronos;
-use crate::metadata::Metadata;
 use crate::span::Span;
 use crate::test::{
     Dialect, Instruction, Location, LocationId, LocationInit, Placement, SyncPoint, SystemSync, Test, Thread,
@@ -42,19 +41,7 @@ pub(super) fn is_khronos(text: &str, source_name: &str) -> bool {
 pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
     let mut reader = KhronosReader {
         errors,
-        test: Test {
-            name,
-            dialect: Dialect::Khronos,
-            metadata: Metadata::default(),
-            locations: Vec::new(),
-            threads: Vec::new(),
-            system_sync: Vec::new(),
-            calls: crate::schedule::ApiCalls::default(),
-            listed_terms: Vec::new(),
-            filter: None,
-            question: None,
-            khronos: None,
-        },
+        test: Test::new(name, Dialect::Khronos),
         khronos: Khronos::default(),
         pending: PendingGroups::default(),
         number: 0,

@@ -45,19 +45,7 @@ impl<'a> Parser<'a> {
         errors: &'a mut ErrorList,
         header: Header,
     ) -> Parser<'a> {
-        let test = Test {
-            name: header.name,
-            dialect: header.dialect,
-            metadata: header.metadata,
-            locations: Vec::new(),
-            threads: Vec::new(),
-            system_sync: Vec::new(),
-            calls: crate::schedule::ApiCalls::default(),
-            listed_terms: Vec::new(),
-            filter: None,
-            question: None,
-            khronos: None,
-        };
+        let test = Test { metadata: header.metadata, ..Test::new(header.name, header.dialect) };
         Parser::with_test(text, tokens, errors, test)
     }
 

@@ -5,7 +5,7 @@
 use super::layout::{location_name, push_aligned_rows, push_line, register_name};
 use super::words::{self, AccessType, Keyword, find_word, order_keyword};
 use super::{hsa, subgroup};
-use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
+use crate::condition::{Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
 use crate::system::{InterlockEnd, InterlockOrder, SystemOperation};
@@ -97,14 +97,7 @@ impl Condition {
             Condition::True => out.push_str("true"),
             Condition::Compare { left, comparison, right } => {
                 out.push_str(&term_text(test, left, false));
-                out.push_str(match comparison {
-                    Comparison::Equal => " == ",
-                    Comparison::NotEqual => " != ",
-                    Comparison::Less => " < ",
-                    Comparison::LessOrEqual => " <= ",
-                    Comparison::Greater => " > ",
-                    Comparison::GreaterOrEqual => " >= ",
-                });
+                out.push_str(&format!(" {} ", comparison.sign()));
                 out.push_str(&term_text(test, right, true));
             }
             // Operators are left-associative, so a right operand of the same kind needs parentheses.

@@ -1,8 +1,9 @@
 //! The keywords of the native dialect with their meanings: one table for both parser and printer.
 
+use crate::comparison::Comparison;
 use crate::test::{
-    ArithmeticOperation, BranchRelation, IgnoredClass, MAX_COMPONENTS, MAX_VECTOR_BYTES, Order, Reference,
-    ScalarType, Scope, StorageClass,
+    ArithmeticOperation, IgnoredClass, MAX_COMPONENTS, MAX_VECTOR_BYTES, Order, Reference, ScalarType, Scope,
+    StorageClass,
 };
 
 /// Keywords with their meanings.
@@ -79,13 +80,13 @@ pub(super) const OPERATIONS: Words<ArithmeticOperation> = &[
     ("max", ArithmeticOperation::Maximum),
 ];
 
-pub(super) const BRANCHES: Words<BranchRelation> = &[
-    ("beq", BranchRelation::Equal),
-    ("bne", BranchRelation::NotEqual),
-    ("bge", BranchRelation::GreaterOrEqual),
-    ("ble", BranchRelation::LessOrEqual),
-    ("bgt", BranchRelation::Greater),
-    ("blt", BranchRelation::Less),
+pub(super) const BRANCHES: Words<Comparison> = &[
+    ("beq", Comparison::Equal),
+    ("bne", Comparison::NotEqual),
+    ("bge", Comparison::GreaterOrEqual),
+    ("ble", Comparison::LessOrEqual),
+    ("bgt", Comparison::Greater),
+    ("blt", Comparison::Less),
 ];
 
 pub(super) const REFERENCES: Words<Reference> = &[
@@ -393,14 +394,14 @@ impl ArithmeticOperation {
     }
 }
 
-impl BranchRelation {
+impl Comparison {
     /// Returns its keyword, such as `bne`.
     pub fn keyword(self) -> &'static str {
         find_word(BRANCHES, self)
     }
 
     /// Returns the relation that a keyword names.
-    pub fn from_keyword(keyword: &str) -> Option<BranchRelation> {
+    pub fn from_keyword(keyword: &str) -> Option<Comparison> {
         lookup(BRANCHES, keyword)
     }
 }

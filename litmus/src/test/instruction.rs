@@ -6,6 +6,7 @@ use super::access::{Access, AccessKind, MemoryAccess, MemoryPlace, RmwOperation}
 use super::lattice::{StrengthBounds, StrengthChange, stronger_fence, weaker_fence};
 use super::location::ScalarType;
 use super::{Dialect, LabelId, RegisterId, ThreadId};
+use crate::comparison::Comparison;
 use crate::span::Span;
 use crate::subgroup::SubgroupOperation;
 use crate::system::{Interlock, SystemOperation};
@@ -84,7 +85,7 @@ pub enum Compute {
         /// The register that is assigned.
         destination: RegisterId,
         /// The relation.
-        relation: BranchRelation,
+        relation: Comparison,
         /// First operand.
         left: Operand,
         /// Second operand.
@@ -102,7 +103,7 @@ pub enum Flow {
     /// `beq a, b, LC00` and similar; comparisons are signed.
     Branch {
         /// The condition of the jump.
-        relation: BranchRelation,
+        relation: Comparison,
         /// First operand.
         left: Operand,
         /// Second operand.
@@ -483,49 +484,6 @@ impl ArithmeticOperation {
             }
         };
         Value(result).truncate_to(ty)
-    }
-}
-
-/// The condition of a branch; comparisons are signed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BranchRelation {
-    /// `beq`.
-    Equal,
-    /// `bne`.
-    NotEqual,
-    /// `bge`.
-    GreaterOrEqual,
-    /// `ble`.
-    LessOrEqual,
-    /// `bgt`.
-    Greater,
-    /// `blt`.
-    Less,
-}
-
-impl BranchRelation {
-    /// Returns true if the branch is taken.
-    pub fn holds(self, left: i64, right: i64) -> bool {
-        match self {
-            BranchRelation::Equal => left == right,
-            BranchRelation::NotEqual => left != right,
-            BranchRelation::GreaterOrEqual => left >= right,
-            BranchRelation::LessOrEqual => left <= right,
-            BranchRelation::Greater => left > right,
-            BranchRelation::Less => left < right,
-        }
-    }
-
-    /// Returns the negated relation.
-    pub fn opposite(self) -> BranchRelation {
-        match self {
-            BranchRelation::Equal => BranchRelation::NotEqual,
-            BranchRelation::NotEqual => BranchRelation::Equal,
-            BranchRelation::GreaterOrEqual => BranchRelation::Less,
-            BranchRelation::LessOrEqual => BranchRelation::Greater,
-            BranchRelation::Greater => BranchRelation::LessOrEqual,
-            BranchRelation::Less => BranchRelation::GreaterOrEqual,
-        }
     }
 }
 

@@ -5,9 +5,7 @@
 //! are selected without a branch, because a branch would separate lanes that are converged in the test. Only
 //! the individual code of a lane within a block is a branch, as in the test.
 
-use litmus::{
-    BlockPart, BranchRelation, Flow, InstructionKind, SubgroupKind, SubgroupOperation, Test, ThreadId,
-};
+use litmus::{BlockPart, Comparison, Flow, InstructionKind, SubgroupKind, SubgroupOperation, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
@@ -171,7 +169,7 @@ impl DispatchEmitter<'_> {
         self.with_thread_emitter(thread, targets, registers, |code| {
             match code.instruction_at(branch).map(|instruction| &instruction.kind) {
                 Some(InstructionKind::Flow(Flow::Branch { relation, left, right, .. })) => {
-                    let stays: BranchRelation = relation.opposite();
+                    let stays: Comparison = relation.opposite();
                     code.emit_comparison(stays, *left, *right)
                 }
                 _ => Err(Rule::Internal("no branch before a block")),

@@ -137,21 +137,7 @@ pub struct Builder {
 impl Builder {
     pub fn new(name: &str, locations: &[&str]) -> Builder {
         let locations = locations.iter().map(|name| Location::new(*name)).collect();
-        Builder {
-            test: Test {
-                name: name.to_owned(),
-                dialect: Dialect::Vulkan,
-                metadata: Metadata::default(),
-                locations,
-                threads: Vec::new(),
-                system_sync: Vec::new(),
-                calls: litmus::ApiCalls::default(),
-                listed_terms: Vec::new(),
-                filter: None,
-                question: None,
-                khronos: None,
-            },
-        }
+        Builder { test: Test { locations, ..Test::new(name, Dialect::Vulkan) } }
     }
 
     /// Adds a thread with registers r0 … r3 and labels LC00 … LC11.

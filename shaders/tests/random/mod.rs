@@ -17,13 +17,13 @@ fn instructions_of(choices: &[Choice], labels: [u8; 3], first_label: u16) -> Vec
         ArithmeticOperation::Maximum,
         ArithmeticOperation::Multiply,
     ];
-    const RELATIONS: [BranchRelation; 6] = [
-        BranchRelation::Equal,
-        BranchRelation::NotEqual,
-        BranchRelation::GreaterOrEqual,
-        BranchRelation::LessOrEqual,
-        BranchRelation::Greater,
-        BranchRelation::Less,
+    const RELATIONS: [Comparison; 6] = [
+        Comparison::Equal,
+        Comparison::NotEqual,
+        Comparison::GreaterOrEqual,
+        Comparison::LessOrEqual,
+        Comparison::Greater,
+        Comparison::Less,
     ];
     let place = |label: usize| usize::from(labels[label]) % (choices.len() + 1);
     let relaxed = super::common::semantics(Order::Relaxed);

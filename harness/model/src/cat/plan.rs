@@ -264,7 +264,7 @@ pub struct Axiom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeConstraint {
     pub node: NodeId,
-    pub comparison: litmus::SizeComparison,
+    pub comparison: litmus::Comparison,
     /// Right operand of the comparison.
     pub bound: u32,
 }

@@ -1,6 +1,6 @@
 //! Final values, and conditions on them.
 
-use litmus::{BranchRelation, Comparison, ConditionSide, ResolvedCondition, ScalarType};
+use litmus::{Condition, ConditionSide, ResolvedCondition, ScalarType};
 use solver::{Bit, BitVector, SatSolver};
 
 use super::encoding::GuardedEncoding;
@@ -53,27 +53,19 @@ impl<M: Matrix, S: SatSolver> GuardedEncoding<'_, M, S> {
     /// Returns a bit that holds if the final values satisfy a condition.
     pub(super) fn condition_bit(&mut self, condition: &ResolvedCondition) -> Bit {
         match condition {
-            ResolvedCondition::Constant(holds) => Bit::from(*holds),
-            ResolvedCondition::Not(inner) => !self.condition_bit(inner),
-            ResolvedCondition::And(both) => {
-                let (one, other) = (self.condition_bit(&both.0), self.condition_bit(&both.1));
+            Condition::True => Bit::from(true),
+            Condition::Not(inner) => !self.condition_bit(inner),
+            Condition::And(one, other) => {
+                let (one, other) = (self.condition_bit(one), self.condition_bit(other));
                 self.solver.circuit.and(one, other)
             }
-            ResolvedCondition::Or(both) => {
-                let (one, other) = (self.condition_bit(&both.0), self.condition_bit(&both.1));
+            Condition::Or(one, other) => {
+                let (one, other) = (self.condition_bit(one), self.condition_bit(other));
                 self.solver.circuit.or(one, other)
             }
-            ResolvedCondition::Compare(left, comparison, right) => {
+            Condition::Compare { left, comparison, right } => {
                 let (left, right) = (self.side_value(*left), self.side_value(*right));
-                let relation = match comparison {
-                    Comparison::Equal => BranchRelation::Equal,
-                    Comparison::NotEqual => BranchRelation::NotEqual,
-                    Comparison::Less => BranchRelation::Less,
-                    Comparison::LessOrEqual => BranchRelation::LessOrEqual,
-                    Comparison::Greater => BranchRelation::Greater,
-                    Comparison::GreaterOrEqual => BranchRelation::GreaterOrEqual,
-                };
-                compare(&mut self.solver.circuit, relation, &left, &right, ScalarType::U64)
+                compare(&mut self.solver.circuit, *comparison, &left, &right, ScalarType::U64)
             }
         }
     }

@@ -23,7 +23,7 @@
 //! iterations for this use as the other threads have reads of the storage. The paths of these threads must be
 //! complete without this extension, so that the number is known.
 
-use litmus::{AccessKind, BranchRelation, Dialect, LocationId, Observable, Test, ThreadId, Value};
+use litmus::{AccessKind, Comparison, Dialect, LocationId, Observable, Test, ThreadId, Value};
 
 use super::{PartialPath, StepKind, ThreadStep, enumerate_complete_paths};
 use crate::conflict::may_race;
@@ -299,7 +299,7 @@ impl PartialPath {
                 | (SymbolicValue::Known(value), SymbolicValue::Read(own)) => (*own == read).then_some(value),
                 _ => None,
             };
-            value.filter(|_| constraint.holds && constraint.relation == BranchRelation::Equal)
+            value.filter(|_| constraint.holds && constraint.relation == Comparison::Equal)
         });
         let Some(values) = pinned.map(std::slice::from_ref).or(known_values) else { return false };
         values.iter().all(|value| {

@@ -16,9 +16,8 @@ mod values;
 use std::collections::BTreeMap;
 
 use litmus::{
-    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, InstructionKind, LabelId,
-    LocationId, MemoryAccess, Operand, Performer, RegisterId, RmwOperation, ScalarType, Test, ThreadId,
-    Value,
+    Access, AccessKind, ArithmeticOperation, Comparison, Compute, Flow, InstructionKind, LabelId, LocationId,
+    MemoryAccess, Operand, Performer, RegisterId, RmwOperation, ScalarType, Test, ThreadId, Value,
 };
 use solver::{Bit, BitVector, Circuit};
 
@@ -408,7 +407,7 @@ impl Unroller<'_> {
         }
     }
 
-    fn compare(&mut self, relation: BranchRelation, sides: &[TracedValue; 2], scalar: ScalarType) -> Bit {
+    fn compare(&mut self, relation: Comparison, sides: &[TracedValue; 2], scalar: ScalarType) -> Bit {
         if self.possible.ignores_branches && sides.iter().any(|side| !side.sources.is_empty()) {
             return self.circuit.input();
         }
@@ -491,7 +490,7 @@ impl Unroller<'_> {
                 let read = traced(new_read(self));
                 let step = GuardedStep { read: Some(read.value.clone()), ..new_step(guard) };
                 self.push_step(at, StepKind::Read(own), step, is_continuation);
-                let is_equal = compare(self.circuit, BranchRelation::Equal, &read.value, &awaited, UNSIGNED);
+                let is_equal = compare(self.circuit, Comparison::Equal, &read.value, &awaited, UNSIGNED);
                 self.requirements.push(vec![!guard, is_equal]);
                 state.registers[usize::from(destination.0)] = to_register(destination, &read);
             }
@@ -525,12 +524,11 @@ impl Unroller<'_> {
                         };
                         let failure = self.circuit.and(guard, !succeeds);
                         let found = new_read(self);
-                        let is_equal =
-                            compare(self.circuit, BranchRelation::Equal, &found, &expected, scalar);
+                        let is_equal = compare(self.circuit, Comparison::Equal, &found, &expected, scalar);
                         self.requirements.push(vec![!failure, !is_equal]);
                         guard = self.circuit.and(guard, succeeds);
                         let is_equal =
-                            compare(self.circuit, BranchRelation::Equal, &read.value, &expected, scalar);
+                            compare(self.circuit, Comparison::Equal, &read.value, &expected, scalar);
                         self.requirements.push(vec![!guard, is_equal]);
                         result.value = self.circuit.select(succeeds, &read.value, &found);
                         result.sources = BTreeMap::from([(source, succeeds), (source + 1, !succeeds)]);

@@ -5,7 +5,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
+    ArithmeticOperation, Comparison, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
     MemoryAccess, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
     SystemOperation, Test, ThreadId, Value,
 };
@@ -68,7 +68,7 @@ pub(super) enum ProgressOperation {
     NoOperation,
     Jump(usize),
     Branch {
-        relation: BranchRelation,
+        relation: Comparison,
         left: ValueSource,
         right: ValueSource,
         scalar: ScalarType,
@@ -80,7 +80,7 @@ pub(super) enum ProgressOperation {
     },
     Compare {
         destination: u16,
-        relation: BranchRelation,
+        relation: Comparison,
         left: ValueSource,
         right: ValueSource,
     },

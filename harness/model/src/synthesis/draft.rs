@@ -2,8 +2,8 @@
 
 use litmus::{
     Access, Comparison, Condition, Dialect, Instruction, InstructionKind, Label, Location, LocationId,
-    MemoryPlace, Metadata, Operand, Placement, Question, QuestionKind, Register, RegisterId, RegisterInit,
-    Span, StorageClass, Term, Test, Thread, ThreadId, ThreadPlace,
+    MemoryPlace, Operand, Placement, Question, QuestionKind, Register, RegisterId, RegisterInit, Span,
+    StorageClass, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 
 /// A test under construction.
@@ -14,21 +14,7 @@ pub(super) struct TestBuilder {
 
 impl TestBuilder {
     pub(super) fn new(name: &str) -> TestBuilder {
-        TestBuilder {
-            test: Test {
-                name: name.to_owned(),
-                dialect: Dialect::Vulkan,
-                metadata: Metadata::default(),
-                locations: Vec::new(),
-                threads: Vec::new(),
-                system_sync: Vec::new(),
-                calls: litmus::ApiCalls::default(),
-                listed_terms: Vec::new(),
-                filter: None,
-                question: None,
-                khronos: None,
-            },
-        }
+        TestBuilder { test: Test::new(name, Dialect::Vulkan) }
     }
 
     pub(super) fn add_thread(&mut self, place: Placement) -> ThreadId {

@@ -1,7 +1,7 @@
 //! Litmus families, and the most strongly synchronized test of each style.
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
+    Access, ArithmeticOperation, Comparison, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
     LabelId, LocationId, MemoryPlace, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics,
     StorageClass, StorageClassSet, Term, Test, ThreadId,
 };
@@ -386,7 +386,7 @@ impl ThreadBuilder<'_> {
             // Without the expected value, the thread skips the rest, so that a later plain payload
             // does not race.
             let branch = InstructionKind::Flow(Flow::Branch {
-                relation: BranchRelation::NotEqual,
+                relation: Comparison::NotEqual,
                 left: Operand::Register(register),
                 right: Operand::Constant(value),
                 target: LabelId(0),

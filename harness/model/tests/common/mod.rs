@@ -1,13 +1,12 @@
 //! Generators of random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
-    Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Components, Compute,
-    Condition, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd,
-    InterlockOrder, Khronos, Label, LabelId, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace,
-    Metadata, Operand, Order, Performer, Placement, QueryKind, QueryTerm, Question, QuestionKind, Register,
-    RegisterId, RegisterInit, RmwOperation, SatisfiabilityLine, ScalarType, Scope, Semantics, SizeComparison,
-    Span, StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread,
-    ThreadId, ThreadPlace,
+    Access, AccessKind, AccessMask, ArithmeticOperation, Comparison, Components, Compute, Condition,
+    ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, InterlockOrder,
+    Khronos, Label, LabelId, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order,
+    Performer, Placement, QueryKind, QueryTerm, Question, QuestionKind, Register, RegisterId, RegisterInit,
+    RmwOperation, SatisfiabilityLine, ScalarType, Scope, Semantics, Span, StorageClass, StorageClassSet,
+    SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 use proptest::prelude::*;
 
@@ -161,14 +160,14 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
 /// A branch at the end of a thread that tests its first register.
 #[derive(Clone, Copy, Debug)]
 struct Guard {
-    relation: BranchRelation,
+    relation: Comparison,
     constant: i64,
     /// True if the branch goes to the start of the thread instead of past its last instruction.
     back: bool,
 }
 
 fn guard() -> impl Strategy<Value = Guard> {
-    use BranchRelation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+    use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
     let relations = [Equal, Equal, NotEqual, NotEqual, GreaterOrEqual, LessOrEqual, Greater, Less];
     (proptest::sample::select(relations.to_vec()), 0..2i64, proptest::bool::weighted(0.3))
         .prop_map(|(relation, constant, back)| Guard { relation, constant, back })
@@ -308,9 +307,6 @@ fn build_test(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Opti
         .into_iter()
         .collect();
     Test {
-        name: "random".to_owned(),
-        dialect: Dialect::Vulkan,
-        metadata: Metadata::default(),
         locations: vec![
             location("x", LocationInit::Constant(0)),
             location("y", LocationInit::AliasOf(LocationId(0))),
@@ -319,15 +315,13 @@ fn build_test(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Opti
         ],
         threads,
         system_sync,
-        calls: litmus::ApiCalls::default(),
         listed_terms: observed.map(|l| Term::Location(LocationId(l), 0)).into_iter().collect(),
-        filter: None,
-        khronos: None,
         question: Some(Question {
             kind: QuestionKind::Exists,
             condition: Condition::True,
             span: Span::default(),
         }),
+        ..Test::new("random", Dialect::Vulkan)
     }
 }
 
@@ -640,7 +634,7 @@ pub fn cooperative() -> impl Strategy<Value = Test> {
 pub fn khronos() -> impl Strategy<Value = Test> {
     let value = || prop_oneof![3 => Just(None), 2 => (0i64..4).prop_map(Some)];
     let size = || {
-        let comparisons = [SizeComparison::Equal, SizeComparison::Greater, SizeComparison::LessOrEqual];
+        let comparisons = [Comparison::Equal, Comparison::Greater, Comparison::LessOrEqual];
         (proptest::sample::select(comparisons.to_vec()), 0u32..4)
     };
     let term = prop_oneof![

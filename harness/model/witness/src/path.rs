@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction,
+    Access, AccessKind, AccessMask, ArithmeticOperation, Comparison, Compute, Flow, Instruction,
     InstructionKind, LabelId, LocationId, MemoryAccess, MemoryPlace, Observable, Operand, Performer,
     RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, ThreadId,
     ThreadPlace, Value,
@@ -286,7 +286,7 @@ impl ThreadPathSearch<'_> {
                     let compared = operand_value(&mut walk.path, *compare, ty);
                     // The next node of both continuations is the value that the access reads.
                     let demand = BranchCondition {
-                        relation: BranchRelation::Equal,
+                        relation: Comparison::Equal,
                         left: (walk.path.nodes.len(), ty),
                         right: (compared, ty),
                         holds: true,
@@ -339,7 +339,7 @@ impl ThreadPathSearch<'_> {
     fn branch_condition(
         &self,
         path: &mut ThreadPath,
-        relation: BranchRelation,
+        relation: Comparison,
         left: Operand,
         right: Operand,
     ) -> BranchCondition {

@@ -1,7 +1,7 @@
 //! A path of a thread: the executed instructions with their effects, and symbolic values.
 
 use litmus::{
-    AccessMask, ArithmeticOperation, BranchRelation, InterlockEnd, LocationId, ScalarType, Scope, Semantics,
+    AccessMask, ArithmeticOperation, Comparison, InterlockEnd, LocationId, ScalarType, Scope, Semantics,
     SplitHalf, StorageClass, SubgroupKind, ThreadId, Value,
 };
 
@@ -145,7 +145,7 @@ pub enum ValueOrigin {
 /// Condition of a branch, taken or not.
 #[derive(Clone, Copy, Debug)]
 pub struct BranchCondition {
-    pub relation: BranchRelation,
+    pub relation: Comparison,
     pub left: (NodeId, ScalarType),
     pub right: (NodeId, ScalarType),
     pub holds: bool,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use litmus::BranchRelation;
+use litmus::Comparison;
 
 use super::expression::{Expression, Symbol};
 
@@ -32,7 +32,7 @@ fn as_signed(value: u64) -> i64 {
 
 impl Condition {
     /// Returns the value of a comparison.
-    pub fn compare(relation: BranchRelation, left: Expression, right: Expression) -> ConditionValue {
+    pub fn compare(relation: Comparison, left: Expression, right: Expression) -> ConditionValue {
         if let (Expression::Known(left), Expression::Known(right)) = (&left, &right) {
             return ConditionValue::Known(relation.holds(as_signed(*left), as_signed(*right)));
         }
@@ -40,15 +40,15 @@ impl Condition {
             return ConditionValue::Known(relation.holds(0, 0));
         }
         match relation {
-            BranchRelation::Equal | BranchRelation::NotEqual => {
+            Comparison::Equal | Comparison::NotEqual => {
                 let (left, right) = if right < left { (right, left) } else { (left, right) };
-                let holds_if = relation == BranchRelation::Equal;
+                let holds_if = relation == Comparison::Equal;
                 ConditionValue::Open { condition: Condition::Equal(left, right), holds_if }
             }
-            BranchRelation::Less => Condition::compare_less(left, right, true),
-            BranchRelation::Greater => Condition::compare_less(right, left, true),
-            BranchRelation::GreaterOrEqual => Condition::compare_less(left, right, false),
-            BranchRelation::LessOrEqual => Condition::compare_less(right, left, false),
+            Comparison::Less => Condition::compare_less(left, right, true),
+            Comparison::Greater => Condition::compare_less(right, left, true),
+            Comparison::GreaterOrEqual => Condition::compare_less(left, right, false),
+            Comparison::LessOrEqual => Condition::compare_less(right, left, false),
         }
     }
 
@@ -69,8 +69,8 @@ impl Condition {
     /// Returns the condition after a change of its operands, as [`Condition::compare`].
     fn map_operands(&self, change: impl Fn(&Expression) -> Expression) -> ConditionValue {
         let (relation, left, right) = match self {
-            Condition::Equal(left, right) => (BranchRelation::Equal, left, right),
-            Condition::Less(left, right) => (BranchRelation::Less, left, right),
+            Condition::Equal(left, right) => (Comparison::Equal, left, right),
+            Condition::Less(left, right) => (Comparison::Less, left, right),
         };
         Condition::compare(relation, change(left), change(right))
     }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Label, Location, LocationId,
+    Access, ArithmeticOperation, Comparison, Instruction, InstructionKind, Label, Location, LocationId,
     LocationInit, Observable, Order, Outcome, Placement, Prediction, Race, Reference, Register, RegisterInit,
     Scope, Semantics, Span, StorageClass, StorageClassSet, Term, Test, Thread, ThreadPlace,
 };
@@ -214,7 +214,7 @@ impl CombinedKernel {
             code.push(emit::load(WAIT_REGISTER, target, Access::Atomic { scope, semantics }));
             // The environment acts only once it has read another value than the initial one.
             code.push(emit::branch(
-                BranchRelation::Equal,
+                Comparison::Equal,
                 SymbolicNumber::Register(WAIT_REGISTER),
                 SymbolicNumber::Known(initial_value(known.get(cell)?)),
                 0,

@@ -32,17 +32,10 @@ pub fn store_buffering() -> Test {
         span,
     };
     Test {
-        name: "SB+rlx-rlx".into(),
-        dialect: Dialect::Vulkan,
-        metadata: Metadata::default(),
         locations: vec![Location::new("x"), Location::new("y")],
         threads: vec![thread(0, 0, 1), thread(1, 1, 0)],
-        system_sync: Vec::new(),
-        calls: litmus::ApiCalls::default(),
         listed_terms: vec![Term::Location(LocationId(1), 0)],
-        filter: None,
-        question: None,
-        khronos: None,
+        ..Test::new("SB+rlx-rlx", Dialect::Vulkan)
     }
 }
 

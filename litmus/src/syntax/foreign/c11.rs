@@ -4,13 +4,13 @@ use super::{
     Access, BUFFER, InstructionKind, MemoryPlace, Order, Parsed, Parser, Reference, RegisterId, Scope,
     StorageClass, StorageClassSet, ThreadId, TokenKind, semantics_of,
 };
+use crate::comparison::Comparison;
 use crate::error::ParseError;
 use crate::syntax::declarations::DeclaredRegister;
 use crate::syntax::words::{self, lookup};
 use crate::syntax::{MAX_NESTING, MAX_THREADS};
 use crate::test::{
-    ArithmeticOperation, BranchRelation, Compute, Flow, Label, LabelId, Operand, Placement, RmwOperation,
-    Thread, ThreadPlace,
+    ArithmeticOperation, Compute, Flow, Label, LabelId, Operand, Placement, RmwOperation, Thread, ThreadPlace,
 };
 
 /// Orders, and true for sequential consistency.
@@ -31,13 +31,13 @@ const SCOPES: words::Words<Scope> = &[
     ("memory_scope_all_svm_devices", Scope::Device),
 ];
 
-const RELATIONS: [(TokenKind, BranchRelation); 6] = [
-    (TokenKind::EqualEqual, BranchRelation::Equal),
-    (TokenKind::NotEqual, BranchRelation::NotEqual),
-    (TokenKind::Less, BranchRelation::Less),
-    (TokenKind::LessOrEqual, BranchRelation::LessOrEqual),
-    (TokenKind::Greater, BranchRelation::Greater),
-    (TokenKind::GreaterOrEqual, BranchRelation::GreaterOrEqual),
+const RELATIONS: [(TokenKind, Comparison); 6] = [
+    (TokenKind::EqualEqual, Comparison::Equal),
+    (TokenKind::NotEqual, Comparison::NotEqual),
+    (TokenKind::Less, Comparison::Less),
+    (TokenKind::LessOrEqual, Comparison::LessOrEqual),
+    (TokenKind::Greater, Comparison::Greater),
+    (TokenKind::GreaterOrEqual, Comparison::GreaterOrEqual),
 ];
 
 /// A thread whose statements are read.
@@ -252,7 +252,7 @@ impl Parser<'_> {
             None => Operand::Constant(0),
         };
         self.expect(TokenKind::CloseParenthesis, "a comparison or `)`")?;
-        let relation = relation.unwrap_or(BranchRelation::NotEqual).opposite();
+        let relation = relation.unwrap_or(Comparison::NotEqual).opposite();
         let mut target = self.add_c11_label(thread);
         self.emit(thread.id, start, InstructionKind::Flow(Flow::Branch { relation, left, right, target }));
         self.parse_c11_statement(thread)?;

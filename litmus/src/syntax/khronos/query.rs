@@ -1,7 +1,8 @@
 //! Parses SATISFIABLE and NOSOLUTION lines.
 
+use crate::comparison::Comparison;
 use crate::error::KhronosError;
-use crate::khronos::{QueryKind, QueryTerm, SatisfiabilityLine, SizeComparison};
+use crate::khronos::{QueryKind, QueryTerm, SatisfiabilityLine};
 
 use super::{KhronosLine, SourceWord};
 
@@ -77,13 +78,13 @@ impl<'a> QueryScanner<'a> {
             return Err(self.unknown_term());
         };
         let comparisons = [
-            ("!=", SizeComparison::NotEqual),
-            (">=", SizeComparison::GreaterOrEqual),
-            ("<=", SizeComparison::LessOrEqual),
-            ("=<", SizeComparison::LessOrEqual),
-            ("=", SizeComparison::Equal),
-            ("<", SizeComparison::Less),
-            (">", SizeComparison::Greater),
+            ("!=", Comparison::NotEqual),
+            (">=", Comparison::GreaterOrEqual),
+            ("<=", Comparison::LessOrEqual),
+            ("=<", Comparison::LessOrEqual),
+            ("=", Comparison::Equal),
+            ("<", Comparison::Less),
+            (">", Comparison::Greater),
         ];
         let Some((_, comparison)) = comparisons.into_iter().find(|(text, _)| self.accept_word(text)) else {
             return Err(self.unknown_term());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use litmus::{ArithmeticOperation, BranchRelation, LocationId, ScalarType, Value};
+use litmus::{ArithmeticOperation, Comparison, LocationId, ScalarType, Value};
 use solver::{Bit, BitVector, Circuit, MAX_CASES};
 
 use super::Requirements;
@@ -110,10 +110,10 @@ pub(super) fn extend(value: &BitVector, from: ScalarType, to: ScalarType) -> Bit
 }
 
 /// Returns a bit that holds if the relation holds between two numbers of a type, as
-/// [`BranchRelation::holds`] of [`Value::to_signed`].
+/// [`Comparison::holds`] of [`Value::to_signed`].
 pub(crate) fn compare(
     circuit: &mut Circuit,
-    relation: BranchRelation,
+    relation: Comparison,
     left: &BitVector,
     right: &BitVector,
     scalar: ScalarType,
@@ -124,12 +124,12 @@ pub(crate) fn compare(
     }
     let [left, right] = [left, right].map(|side| side.resize(scalar.bits() as usize));
     match relation {
-        BranchRelation::Equal => circuit.equals(&left, &right),
-        BranchRelation::NotEqual => !circuit.equals(&left, &right),
-        BranchRelation::Less => circuit.less_than_signed(&left, &right),
-        BranchRelation::LessOrEqual => circuit.less_or_equal_signed(&left, &right),
-        BranchRelation::Greater => circuit.less_than_signed(&right, &left),
-        BranchRelation::GreaterOrEqual => circuit.less_or_equal_signed(&right, &left),
+        Comparison::Equal => circuit.equals(&left, &right),
+        Comparison::NotEqual => !circuit.equals(&left, &right),
+        Comparison::Less => circuit.less_than_signed(&left, &right),
+        Comparison::LessOrEqual => circuit.less_or_equal_signed(&left, &right),
+        Comparison::Greater => circuit.less_than_signed(&right, &left),
+        Comparison::GreaterOrEqual => circuit.less_or_equal_signed(&right, &left),
     }
 }
 
